@@ -23,6 +23,7 @@ import { plainAdapter } from "./adapters/plain.ts";
 import { Allowance } from "./allowance.ts";
 import { checkOut, gitEnvironment, type Checkout } from "./git/checkout.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
+import { ConversationFeed, type After } from "./conversation/feed.ts";
 import { makeControl, type Controlled } from "./control.ts";
 import { fetchCredential, renewCredential } from "./git/credential.ts";
 import { effectLogger, makeLog, type Log } from "./logs/log.ts";
@@ -54,6 +55,7 @@ interface Parts {
   readonly settings: Settings;
   readonly adapter: RuntimeAdapter;
   readonly report: Report;
+  readonly feed: ConversationFeed;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly ring: LogRing;
@@ -69,6 +71,13 @@ export interface DaemonOptions {
   readonly redactor: Redactor;
   readonly ring: LogRing;
 }
+
+/** A timer that does not keep the process alive. */
+const after: After = (ms, run) => {
+  // oxlint-disable-next-line no-restricted-globals -- for what sockets call, outside any fiber
+  const timer = setTimeout(run, ms).unref();
+  return () => clearTimeout(timer);
+};
 
 /** Runs until interrupted. When it returns, the runtime's processes and every connection are gone. */
 export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions): Effect.Effect<never> => {
@@ -87,7 +96,20 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
   });
   const agentEnv = new AgentEnv(settings, redactor);
   const controlled = Deferred.makeUnsafe<Controlled>();
-  const parts: Parts = { settings, adapter, report, redactor, log, ring, allowance, agentEnv, controlled };
+  // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
+  const feed = new ConversationFeed({ redactor, now: () => Date.now(), after });
+  const parts: Parts = {
+    settings,
+    adapter,
+    report,
+    feed,
+    redactor,
+    log,
+    ring,
+    allowance,
+    agentEnv,
+    controlled,
+  };
   if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
   return Effect.andThen(serve(parts), boot(parts)).pipe(
     Effect.andThen(Effect.never),
@@ -99,7 +121,7 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
 /** Listens on the port and the socket until the scope closes. */
 const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { settings, adapter, report, redactor, log, ring } = parts;
+    const { settings, adapter, report, feed, redactor, log, ring } = parts;
     const { layout, servicePort } = settings;
     const server = new DaemonServer({
       token: settings.token,
@@ -108,6 +130,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       blockedPorts: [servicePort, layout.runtimePort, FORWARDER_PORT],
       report,
       ring,
+      ...(adapter.hasConversation && { feed }),
       abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
       control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });

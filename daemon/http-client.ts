@@ -16,15 +16,26 @@ export interface HttpCall {
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly timeoutMs: number;
+  /** The longest answer that is read. Default: `MAX_ANSWER_BYTES`. */
+  readonly maxBytes?: number;
   /** Proxy variables to use (HTTP_PROXY, NO_PROXY, …). Absent: a direct connection. */
   readonly proxyEnv?: Readonly<Record<string, string>>;
 }
 
-/** The longest answer that is read. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
+/** An answer with a 2xx status. */
+export interface HttpAnswer {
+  readonly body: string;
+  readonly headers: http.IncomingHttpHeaders;
+}
 
 /** One request, one answer with a 2xx status, its body as text. Interrupting it closes the connection. */
 export const callHttp = (call: HttpCall): Effect.Effect<string, HttpFailure> =>
+  Effect.map(callForAnswer(call), ({ body }) => body);
+
+/** Like `callHttp`, with the answer's headers. */
+export const callForAnswer = (call: HttpCall): Effect.Effect<HttpAnswer, HttpFailure> =>
   Effect.promise(() => libraryFor(call.url)).pipe(
     Effect.flatMap((library) => exchange(call, library)),
     Effect.timeoutOrElse({
@@ -55,8 +66,8 @@ const openRequest = (call: HttpCall, { Agent, request }: Library): http.ClientRe
     agent: new Agent({ keepAlive: false, ...(call.proxyEnv && { proxyEnv: call.proxyEnv }) }),
   });
 
-const exchange = (call: HttpCall, library: Library): Effect.Effect<string, HttpFailure> =>
-  Effect.callback<string, HttpFailure>((resume) => {
+const exchange = (call: HttpCall, library: Library): Effect.Effect<HttpAnswer, HttpFailure> =>
+  Effect.callback<HttpAnswer, HttpFailure>((resume) => {
     const fail = (message: string, status: number | null = null) =>
       resume(Effect.fail(new HttpFailure({ status, message })));
     const request = openRequest(call, library);
@@ -67,13 +78,15 @@ const exchange = (call: HttpCall, library: Library): Effect.Effect<string, HttpF
       let length = 0;
       answer.on("data", (chunk: Buffer) => {
         length += chunk.length;
-        if (length > MAX_ANSWER_BYTES) request.destroy(new Error("the answer is too long"));
+        if (length > (call.maxBytes ?? MAX_ANSWER_BYTES))
+          request.destroy(new Error("the answer is too long"));
         else chunks.push(chunk);
       });
       answer.on("error", (error) => fail(error.message));
       answer.on("end", () => {
         if (status < 200 || status > 299) fail(`${new URL(call.url).pathname} answered ${status}`, status);
-        else resume(Effect.succeed(Buffer.concat(chunks).toString("utf8")));
+        else
+          resume(Effect.succeed({ body: Buffer.concat(chunks).toString("utf8"), headers: answer.headers }));
       });
     });
     request.end(call.body === undefined ? undefined : JSON.stringify(call.body));

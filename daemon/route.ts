@@ -12,6 +12,8 @@ export type Route =
   | { readonly kind: "logs" }
   /** `after`: the number of the last known turn. */
   | { readonly kind: "turn"; readonly after: number }
+  /** `after`: the number of the last known version of an item. */
+  | { readonly kind: "conversation"; readonly after: number }
   | { readonly kind: "control"; readonly name: ControlName }
   | { readonly kind: "runtime"; readonly path: string }
   | { readonly kind: "port"; readonly port: number; readonly path: string }
@@ -70,8 +72,12 @@ const controlRoute = (method: string, path: string, url: string): Route => {
     return refused(405, "method_not_allowed", "Use GET to read the log.");
   }
   if (path === "/platform/turn") {
-    if (method === "GET") return turnRoute(url.slice(path.length));
+    if (method === "GET") return routeAfter("turn", "a turn", url.slice(path.length));
     return refused(405, "method_not_allowed", "Use GET to read the last turn.");
+  }
+  if (path === "/platform/conversation") {
+    if (method === "GET") return routeAfter("conversation", "a version", url.slice(path.length));
+    return refused(405, "method_not_allowed", "Use GET to read the conversation.");
   }
   const name = CONTROLS.get(path);
   if (name === undefined) return refused(404, "not_found", "Control path not found.");
@@ -79,12 +85,12 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   return refused(405, "method_not_allowed", "Use POST for this control path.");
 };
 
-/** `/platform/turn?after={number}`. */
-const turnRoute = (query: string): Route => {
+/** `?after={number}`. Absent: 0. */
+const routeAfter = (kind: "turn" | "conversation", what: string, query: string): Route => {
   const [, after = query === "" ? "0" : null] = /^\?after=(\d{1,15})$/.exec(query) ?? [];
   return after === null
-    ? refused(400, "bad_request", "after must be the number of a turn.")
-    : { kind: "turn", after: Number(after) };
+    ? refused(400, "bad_request", `after must be the number of ${what}.`)
+    : { kind, after: Number(after) };
 };
 
 /** `/proxy/{port}` and everything below it. The port must be plain decimal (threats.md fact 4). */

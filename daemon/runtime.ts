@@ -22,17 +22,22 @@ import {
 } from "../src/machines/agent-runtime.ts";
 import type { RuntimeAdapter, TurnEnd, TurnObserver } from "./adapters/adapter.ts";
 import type { Allowance } from "./allowance.ts";
+import type { ConversationFeed } from "./conversation/feed.ts";
 import type { Log } from "./logs/log.ts";
 import { RuntimeOutput } from "./logs/output.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
 import type { Redactor } from "./logs/redact.ts";
 import type { Report } from "./report.ts";
+import type { Settings } from "./settings.ts";
 
 export interface RuntimeOptions {
   /** The process to start. Called for every start, because the config directory may have changed. */
   readonly launch: () => Launch;
   readonly adapter: RuntimeAdapter;
+  readonly settings: Pick<Settings, "sessionId">;
   readonly report: Report;
+  /** Gets the runtime's conversation. */
+  readonly feed: ConversationFeed;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
@@ -205,7 +210,7 @@ class Interpreter {
 
   /** One process from its start to its end. Afterwards its whole group is gone. */
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
-    const { launch, report, redactor, log, allowance } = this.#options;
+    const { launch, report, feed, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
       const tail: string[] = [];
       const keep = (line: string): void => {
@@ -224,6 +229,7 @@ class Interpreter {
         (group) => group.end,
       );
       output.flush();
+      feed.runtimeEnded();
       const at = yield* Clock.currentTimeMillis;
       const ended = Result.isSuccess(exit) ? exit.success : { code: null, signal: null };
       const last = { ...ended, at: new Date(at).toISOString(), output: tail };
@@ -239,10 +245,10 @@ class Interpreter {
     );
   }
 
-  /** Probes until the runtime answers, then follows its turns while it lives. */
+  /** Probes until the runtime answers, then follows its turns and its conversation while it lives. */
   #watch(run: number): Effect.Effect<never> {
-    const { adapter, report, log } = this.#options;
-    const observer: TurnObserver = {
+    const { adapter, settings, report, feed, log } = this.#options;
+    const turns: TurnObserver = {
       turn: (active) => {
         if (active !== (report.turn.active ?? false)) log("turn", { active });
         const since = active ? (report.turn.active_since ?? instantNow()) : null;
@@ -261,7 +267,12 @@ class Interpreter {
     return Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY)).pipe(
       Effect.andThen(answered),
       Effect.andThen(this.#options.whenCheckedOut),
-      Effect.andThen(Effect.retry(adapter.followTurns(observer), Schedule.spaced(FOLLOW_AGAIN))),
+      Effect.andThen(
+        Effect.retry(
+          adapter.follow(settings.sessionId, { turns, conversation: feed }),
+          Schedule.spaced(FOLLOW_AGAIN),
+        ),
+      ),
       // Both schedules are endless, so neither retry fails.
       Effect.orDie,
     );

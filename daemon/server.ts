@@ -28,6 +28,8 @@ import {
 } from "./answer.ts";
 import { readJson } from "./body.ts";
 import type { ControlSurface } from "./control.ts";
+import { answerConversation } from "./conversation/conversation-stream.ts";
+import type { ConversationFeed } from "./conversation/feed.ts";
 import type { LogRing } from "./logs/log-ring.ts";
 import { LogStreams } from "./logs/log-stream.ts";
 import type { Report } from "./report.ts";
@@ -42,6 +44,8 @@ export interface ServerOptions {
   readonly blockedPorts: readonly number[];
   readonly report: Report;
   readonly ring: LogRing;
+  /** The agent's conversation. Absent: the runtime has none that can be followed. */
+  readonly feed?: ConversationFeed;
   /** Aborts the agent's current turn. False if the agent was idle. */
   readonly abort: () => Promise<boolean>;
   /** Refresh, env and save. */
@@ -122,6 +126,7 @@ export class DaemonServer {
     if (route.kind === "abort") return this.#abort(response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
     if (route.kind === "turn") return this.#turn(route.after, response);
+    if (route.kind === "conversation") return this.#conversation(route.after, response);
     if (route.kind === "control") return void this.#control(route.name, request, response);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
@@ -204,6 +209,15 @@ export class DaemonServer {
     response.on("close", () => {
       clearTimeout(late);
       stop();
+    });
+  }
+
+  #conversation(after: number, response: ServerResponse): void {
+    const { feed } = this.#options;
+    if (feed !== undefined) return answerConversation(feed, after, response);
+    answerError(response, 409, {
+      error: "This agent runtime has no conversation that the platform can follow.",
+      code: "not_supported",
     });
   }
 

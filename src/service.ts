@@ -13,6 +13,7 @@ import { accountActors } from "./actors/account.ts";
 import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
+import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
 import { DUTIES } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
@@ -210,6 +211,7 @@ export const actorLayers = <E>({
         Doubts.layer,
         RequestBranches.layer,
         bootPlacesLayer(config.bootsAtOnce),
+        conversationHubLayer,
         modelPolicy(config),
       ),
     ),

@@ -3,6 +3,7 @@
  * about it.
  */
 import type * as Effect from "effect/Effect";
+import type { NativeItem, TextDelta, TurnNow } from "../../src/domain/conversation.ts";
 import type { LastTurn } from "../../src/domain/last-turn.ts";
 import type { HttpFailure } from "../http-client.ts";
 
@@ -69,7 +70,27 @@ export interface TurnObserver {
 /** How a turn ended. `error` is not redacted yet. */
 export type TurnEnd = Pick<LastTurn, "state" | "error">;
 
+/** An item of the conversation before the daemon numbers its version. */
+export type ItemDraft = Omit<NativeItem, "rev">;
+
+/** Receives the conversation, as the runtime records it. Nothing is redacted yet. */
+export interface ConversationObserver {
+  /** The present version of an item. May be reported repeatedly. */
+  readonly item: (item: ItemDraft) => void;
+  /** Text that was added to the last text part of an item that is running. */
+  readonly grown: (delta: TextDelta) => void;
+  readonly turn: (now: TurnNow) => void;
+}
+
+/** Receives what is followed of a runtime. */
+export interface Observers {
+  readonly turns: TurnObserver;
+  readonly conversation: ConversationObserver;
+}
+
 export interface RuntimeAdapter {
+  /** Whether the runtime's conversation can be followed. */
+  readonly hasConversation: boolean;
   /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
   readonly environment: (paths: RuntimePaths) => Readonly<Record<string, string>>;
   /**
@@ -91,8 +112,11 @@ export interface RuntimeAdapter {
    * message. Called again after a failure.
    */
   readonly tell: (sessionId: string, text: string) => Effect.Effect<void, HttpFailure>;
-  /** Follows the runtime's turns while it runs. Fails when it cannot follow any longer. */
-  readonly followTurns: (observer: TurnObserver) => Effect.Effect<never, HttpFailure>;
+  /**
+   * Follows the runtime's turns, and the conversation of the agent session with that title, while the runtime runs.
+   * Fails when it cannot follow any longer.
+   */
+  readonly follow: (sessionId: string, observers: Observers) => Effect.Effect<never, HttpFailure>;
   /** Whether a turn is in progress now. False if the adapter cannot know. */
   readonly isBusy: Effect.Effect<boolean, HttpFailure>;
   /** Aborts turns in progress. False if the agent was idle. */

@@ -55,7 +55,7 @@ const RuntimeEvent = Schema.Struct({
   ),
 });
 export type RuntimeEvent = typeof RuntimeEvent.Type;
-export const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(RuntimeEvent));
+export const decodeEvent = Schema.decodeUnknownOption(RuntimeEvent);
 const decodeError = Schema.decodeUnknownOption(RuntimeError);
 
 /** A request for which the agent waits. */

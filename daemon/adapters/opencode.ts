@@ -3,22 +3,25 @@ import { request } from "node:http";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
+import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import { GATEWAY_PROVIDER, HOSTED_PROVIDER } from "../../src/domain/model.ts";
-import { callHttp, callJson, HttpFailure } from "../http-client.ts";
+import { callForAnswer, callHttp, callJson, HttpFailure, type HttpAnswer } from "../http-client.ts";
 import {
   CALL_TIMEOUT_MS,
   PROBE_TIMEOUT_MS,
   TURN_LIMITS,
   type InitialPrompt,
+  type Observers,
   type RuntimeAdapter,
   type RuntimeModels,
   type TurnEnd,
   type TurnLimits,
-  type TurnObserver,
 } from "./adapter.ts";
+import { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, RuntimeError, turnError } from "./opencode-errors.ts";
+import { readConversation, readRequests, settleConversation } from "./opencode-listing.ts";
 import { decodeEvent, OpencodeTurns, type AgentRequest, type RuntimeEvent } from "./opencode-turns.ts";
 
 const AgentSession = Schema.Struct({ id: Schema.String, title: Schema.String });
@@ -79,7 +82,9 @@ const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`
 export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
   const followed = Latch.makeUnsafe(false);
+  const conversation = new OpencodeConversation();
   return {
+    hasConversation: true,
     defaults: defaultsOf,
     ownEdit: OWN_EDIT,
     environment: ({ configDir, defaults }) => ({
@@ -96,7 +101,7 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
       if (session === null) return;
       yield* api.post(`/session/${session.id}/message`, { noReply: true, parts: [{ type: "text", text }] });
     }),
-    followTurns: (observer) => followTurns({ api, limits, observer, followed }),
+    follow: (sessionId, observers) => follow({ api, limits, sessionId, observers, conversation, followed }),
     isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
@@ -119,6 +124,11 @@ class OpencodeApi {
 
   get<A>(path: string, schema: Schema.Decoder<A>): Effect.Effect<A, HttpFailure> {
     return callJson({ url: this.url(path), timeoutMs: CALL_TIMEOUT_MS }, schema);
+  }
+
+  /** An answer that may be long, with its headers. */
+  page(path: string, maxBytes: number): Effect.Effect<HttpAnswer, HttpFailure> {
+    return callForAnswer({ url: this.url(path), timeoutMs: CALL_TIMEOUT_MS, maxBytes });
   }
 
   post(path: string, body: unknown = {}): Effect.Effect<string, HttpFailure> {
@@ -188,9 +198,11 @@ const replyTo = ({ kind, id, count }: AgentRequest): readonly [string, object] =
     : // A refusal without a message would end the turn.
       [`/permission/${id}/reply`, { reply: "reject", message: NOT_ALLOWED }];
 
-const Requests = Schema.Array(
-  Schema.Struct({ id: Schema.String, questions: Schema.optionalKey(Schema.Array(Schema.Unknown)) }),
-);
+const Request = Schema.Struct({
+  id: Schema.String,
+  questions: Schema.optionalKey(Schema.Array(Schema.Unknown)),
+});
+const decodeRequest = Schema.decodeUnknownOption(Request);
 
 const Updated = Schema.Array(
   Schema.Struct({
@@ -220,46 +232,68 @@ const lastEnd = Effect.fnUntraced(function* (api: OpencodeApi) {
 interface Following {
   readonly api: OpencodeApi;
   readonly limits: TurnLimits;
-  readonly observer: TurnObserver;
+  /** The title of the agent session whose conversation is followed. */
+  readonly sessionId: string;
+  readonly observers: Observers;
+  /** It outlives a stream: a part that was followed before the stream broke off may never be told again. */
+  readonly conversation: OpencodeConversation;
   /** Open while events are received. */
   readonly followed: Latch.Latch;
 }
 
-const followTurns = ({ api, limits, observer, followed }: Following) =>
+const follow = ({ api, limits, sessionId, observers, conversation, followed }: Following) =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock;
+    const now = () => clock.currentTimeMillisUnsafe();
     const run = Effect.runForkWith(yield* Effect.context());
     const scope = yield* Effect.scope;
-    const post = ([path, body]: readonly [string, object]) =>
-      run(Effect.forkIn(Effect.ignore(Effect.retry(api.post(path, body), POST_AGAIN)), scope));
+    const inScope = (work: Effect.Effect<unknown, HttpFailure>) =>
+      run(Effect.forkIn(Effect.ignore(Effect.retry(work, POST_AGAIN)), scope));
+    const post = ([path, body]: readonly [string, object]) => inScope(api.post(path, body));
     const answer = (asked: AgentRequest) => void post(replyTo(asked));
     const abort = (id: string) => void post([`/session/${id}/abort`, {}]);
-    const turns = new OpencodeTurns(limits, observer, { abort, answer });
-    // The stream opens before the busy sessions are read, so no event is missed in between.
-    const stream = followEvents(api.url("/event"), (event) => {
+    const turns = new OpencodeTurns(limits, observers.turns, { abort, answer });
+    conversation.connected({
+      title: sessionId,
+      observer: observers.conversation,
+      now,
+      onUnsettled: () => void inScope(settleConversation(api, conversation)),
+    });
+    // The stream opens before anything is read, so no event is missed in between.
+    const stream = followEvents(api.url("/event"), (event, whole) => {
       if (event.type === "server.connected") {
         followed.openUnsafe();
-        observer.followed();
+        observers.turns.followed();
       }
-      turns.take(event, clock.currentTimeMillisUnsafe());
+      conversation.take(whole);
+      turns.take(event, now());
     });
     const already = Effect.gen(function* () {
       const busy = yield* api.busySessions;
       // An earlier stream broke off during a turn, which has ended meanwhile.
-      const missed = observer.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
-      if (missed !== null && observer.isActive()) observer.ended(missed);
-      turns.already(busy, clock.currentTimeMillisUnsafe());
+      const missed = observers.turns.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
+      if (missed !== null && observers.turns.isActive()) observers.turns.ended(missed);
+      turns.already(busy, now());
+      yield* readConversation(api, conversation);
       for (const kind of ["question", "permission"] as const) {
-        const open = yield* api.get(`/${kind}`, Requests);
-        for (const { id, questions = [] } of open) answer({ kind, id, count: questions.length });
+        for (const open of (yield* readRequests(api, kind)) ?? []) {
+          const asked = decodeRequest(open);
+          if (asked._tag === "None") continue;
+          answer({ kind, id: asked.value.id, count: asked.value.questions?.length ?? 0 });
+        }
       }
       return yield* Effect.never;
     });
     return yield* Effect.raceFirst(stream, already);
   }).pipe(Effect.scoped, Effect.ensuring(followed.close));
 
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown));
+
 /** Reads a stream of server-sent events until it breaks. */
-const followEvents = (url: string, take: (event: RuntimeEvent) => void): Effect.Effect<never, HttpFailure> =>
+const followEvents = (
+  url: string,
+  take: (event: RuntimeEvent, whole: unknown) => void,
+): Effect.Effect<never, HttpFailure> =>
   Effect.callback<never, HttpFailure>((resume) => {
     const fail = (message: string) => resume(Effect.fail(new HttpFailure({ status: null, message })));
     const call = request(url, { agent: false, headers: { accept: "text/event-stream" } });
@@ -273,8 +307,9 @@ const followEvents = (url: string, take: (event: RuntimeEvent) => void): Effect.
         if (rest.length > MAX_EVENT_LENGTH) call.destroy(new Error("an event is too long"));
         for (const line of lines) {
           if (!line.startsWith("data:")) continue;
-          const event = decodeEvent(line.slice(5));
-          if (event._tag === "Some") take(event.value);
+          const whole = decodeJson(line.slice(5));
+          const event = Option.flatMap(whole, decodeEvent);
+          if (event._tag === "Some") take(event.value, Option.getOrNull(whole));
         }
       });
       answer.on("error", (error) => fail(error.message));

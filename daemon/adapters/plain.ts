@@ -4,6 +4,7 @@ import { callHttp } from "../http-client.ts";
 import { PROBE_TIMEOUT_MS, type RuntimeAdapter } from "./adapter.ts";
 
 export const plainAdapter = (port: number): RuntimeAdapter => ({
+  hasConversation: false,
   environment: () => ({}),
   defaults: null,
   ownEdit: null,
@@ -14,7 +15,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   ),
   deliverPrompt: () => Effect.succeed("accepted"),
   tell: () => Effect.void,
-  followTurns: () => Effect.never,
+  follow: () => Effect.never,
   isBusy: Effect.succeed(false),
   abort: Effect.succeed(false),
 });

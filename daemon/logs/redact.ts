@@ -11,6 +11,8 @@ const MASK = "[redacted]";
 export class Redactor {
   /** Longest first. Otherwise a secret that begins with a shorter one would lose that part and show its end. */
   #secrets: readonly string[] = [];
+  /** The first characters of all secrets. */
+  #firsts: ReadonlySet<string> = new Set();
 
   constructor(secrets: readonly string[]) {
     for (const secret of secrets) this.add(secret);
@@ -21,6 +23,7 @@ export class Redactor {
     const parts = [secret, ...secret.split(/\r?\n/)].filter((part) => isMasked(Buffer.byteLength(part)));
     const spellings = parts.flatMap((part) => spellingsOf(part));
     this.#secrets = [...new Set([...this.#secrets, ...spellings])].toSorted((a, b) => b.length - a.length);
+    this.#firsts = new Set(this.#secrets.map((known) => known.charAt(0)));
   }
 
   /** The length of the longest secret. */
@@ -55,6 +58,25 @@ export class Redactor {
       }
     }
     return clean;
+  }
+
+  /**
+   * The length of the beginning of a growing text that is final however the text continues. The rest may be the
+   * beginning of a secret, or half a character. `redact` of that beginning is the beginning of `redact` of the whole.
+   */
+  settledLength(text: string): number {
+    let end = text.length;
+    for (let start = Math.max(0, end - this.longest + 1); start < end; start += 1)
+      if (this.#firsts.has(text.charAt(start)) && this.#continues(text.slice(start))) end = start;
+    if (/[\ud800-\udbff]$/u.test(text.slice(0, end))) end -= 1;
+    for (let secret = this.#across(text, end); secret !== null; secret = this.#across(text, end))
+      end = secret;
+    return end;
+  }
+
+  /** Whether a secret may begin with this text. */
+  #continues(text: string): boolean {
+    return this.#secrets.some((secret) => secret.length > text.length && secret.startsWith(text));
   }
 
   /** The start of a secret that continues beyond `end`, or null. */

@@ -5,6 +5,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { plainAdapter } from "../../daemon/adapters/plain.ts";
 import { Allowance } from "../../daemon/allowance.ts";
+import { ConversationFeed } from "../../daemon/conversation/feed.ts";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
 import type { Launch } from "../../daemon/process.ts";
@@ -40,6 +41,8 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
   const runtime = yield* superviseRuntime({
     launch,
     adapter: plainAdapter(port),
+    settings: { sessionId: "s" },
+    feed: new ConversationFeed({ redactor, now: () => 0, after: () => () => undefined }),
     report,
     redactor,
     log: makeLog({ redactor, ring, allowance }),

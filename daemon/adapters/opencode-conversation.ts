@@ -1,0 +1,368 @@
+/**
+ * Follows the conversation of one agent session of opencode and of its subagents' sessions, by its events and listings,
+ * and reports its items.
+ *
+ *  V1 A listing tells the truth, an event only what came after it. But a listing may be older than the events that came
+ *     while it was read, so no record goes back: not from ended to open, and no text to a shorter one.
+ *  V2 The text of an open part is known only if its beginning came as an event on the same stream: a listing has none.
+ *     Else its pieces are passed over, and the whole text comes with its end.
+ *  V3 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
+ */
+import * as Schema from "effect/Schema";
+import type { ConversationObserver } from "./adapter.ts";
+import { itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
+import {
+  Asked,
+  readInfo,
+  readPart,
+  TEXT_MAX,
+  type MessageInfo,
+  type Part,
+  type Recorded,
+} from "./opencode-records.ts";
+
+/** How many messages are held, apart from open ones. */
+const MESSAGES_HELD = 64;
+
+const optional = Schema.optionalKey;
+const Session = Schema.Struct({
+  id: Schema.String,
+  title: optional(Schema.String),
+  parentID: optional(Schema.String),
+});
+
+const Event = Schema.Struct({
+  type: Schema.String,
+  properties: Schema.Struct({
+    sessionID: optional(Schema.String),
+    info: optional(Schema.Unknown),
+    part: optional(Schema.Unknown),
+    messageID: optional(Schema.String),
+    partID: optional(Schema.String),
+    field: optional(Schema.String),
+    delta: optional(Schema.String),
+    status: optional(Schema.Struct({ type: Schema.String })),
+    requestID: optional(Schema.String),
+    reply: optional(Schema.String),
+    answers: optional(Schema.Array(Schema.Array(Schema.String))),
+  }),
+});
+const decodeEvent = Schema.decodeUnknownOption(Event);
+const decodeSession = Schema.decodeUnknownOption(Session);
+const decodeAsked = Schema.decodeUnknownOption(Asked);
+type Properties = (typeof Event.Type)["properties"];
+
+interface HeldPart {
+  part: Part;
+  /** V2. */
+  isExact: boolean;
+}
+
+interface Held {
+  info: MessageInfo;
+  readonly parts: Map<string, HeldPart>;
+}
+
+/** A tool call that started a subagent, or went on with one. */
+interface Task {
+  readonly partId: string;
+  readonly turnId: string | null;
+}
+
+interface Open {
+  readonly asked: Asked;
+  readonly askedMs: number;
+}
+
+/** What belongs to one stream of events. */
+export interface ConversationStream {
+  /** The title of the agent session. */
+  readonly title: string;
+  readonly observer: ConversationObserver;
+  /** ms since the epoch. */
+  readonly now: () => number;
+  /** The runtime rests, but messages are open: whether they ended must be read. */
+  readonly onUnsettled: () => void;
+}
+
+export class OpencodeConversation {
+  #stream: ConversationStream = {
+    title: "",
+    observer: { item: () => undefined, grown: () => undefined, turn: () => undefined },
+    now: () => 0,
+    onUnsettled: () => undefined,
+  };
+  #root: string | null = null;
+  /** The tool calls of each subagent's session, in their order. */
+  readonly #tasks = new Map<string, Task[]>();
+  readonly #messages = new Map<string, Held>();
+  readonly #asked = new Map<string, Open>();
+  readonly #busy = new Set<string>();
+  /** Sessions whose state this stream has reported. It is newer than the answer to a query. */
+  readonly #told = new Set<string>();
+
+  /** The agent session. Null before it exists. */
+  get root(): string | null {
+    return this.#root;
+  }
+
+  /** Sessions of subagents. */
+  get children(): readonly string[] {
+    return [...this.#tasks.keys()];
+  }
+
+  /** The messages of the model that go on. */
+  get open(): readonly { readonly id: string; readonly sessionId: string }[] {
+    return [...this.#messages.values()].flatMap(({ info }) =>
+      isOpen(info) ? [{ id: info.id, sessionId: info.sessionID }] : [],
+    );
+  }
+
+  /** Ids of the requests that wait for an answer. */
+  get asked(): readonly string[] {
+    return [...this.#asked.keys()];
+  }
+
+  /** A new stream begins. */
+  connected(stream: ConversationStream): void {
+    this.#stream = stream;
+    this.#told.clear();
+    for (const { parts } of this.#messages.values()) for (const held of parts.values()) held.isExact = false;
+  }
+
+  /** Takes an event of the stream. */
+  take(event: unknown): void {
+    const decoded = decodeEvent(event);
+    if (decoded._tag === "None") return;
+    const { type, properties } = decoded.value;
+    if (type === "session.created" || type === "session.updated") this.#session(properties.info);
+    if (properties.sessionID === undefined || !this.#isOurs(properties.sessionID)) return;
+    if (type === "message.updated") this.#info(readInfo(properties.info));
+    if (type === "message.part.updated") this.#part(readPart(properties.part));
+    if (type === "message.part.delta") this.#delta(properties);
+    if (type === "session.status" || type === "session.idle")
+      this.#status(properties.sessionID, properties.status);
+    this.#request(type, event, properties);
+  }
+
+  /** The sessions without a parent, as the runtime lists them. */
+  listedSessions(sessions: readonly unknown[]): void {
+    for (const session of sessions) this.#session(session);
+  }
+
+  /** A part of a session's messages, in their order. */
+  listedMessages(messages: readonly Recorded[]): void {
+    for (const { info, parts } of messages) {
+      if (!this.#isOurs(info.sessionID)) continue;
+      const held = this.#hold(info);
+      for (const part of parts) this.#put(held, part, false);
+      this.#report(held);
+    }
+  }
+
+  /** Sessions that are at work. */
+  listedBusy(sessions: readonly string[]): void {
+    for (const id of [this.#root, ...this.#tasks.keys()]) {
+      if (id === null || this.#told.has(id)) continue;
+      if (sessions.includes(id)) this.#busy.add(id);
+      else this.#busy.delete(id);
+    }
+    this.#turn();
+  }
+
+  /** Open requests. Those of `before` that are not among them have ended. */
+  listedRequests(requests: readonly unknown[], before: readonly string[]): void {
+    const ids = new Set(requests.map((request) => this.#ask(request)));
+    for (const id of before) if (!ids.has(id)) this.#settle(id, "interrupted", "");
+    this.#turn();
+  }
+
+  /** Ends messages that the runtime has left open. */
+  end(ids: readonly string[]): void {
+    for (const id of ids) {
+      const held = this.#messages.get(id);
+      if (held === undefined || !isOpen(held.info)) continue;
+      held.info = { ...held.info, time: { ...held.info.time, completed: this.#stream.now() } };
+      for (const one of held.parts.values()) one.part = interrupted(one.part, this.#stream.now());
+      this.#report(held);
+    }
+    this.#turn();
+  }
+
+  #isOurs(sessionId: string): boolean {
+    return sessionId === this.#root || this.#tasks.has(sessionId);
+  }
+
+  #session(record: unknown): void {
+    const session = decodeSession(record);
+    if (session._tag === "None" || this.#root !== null) return;
+    const { id, title, parentID } = session.value;
+    if (title === this.#stream.title && parentID === undefined) this.#root = id;
+  }
+
+  #info(info: MessageInfo | null): void {
+    if (info === null || !this.#isOurs(info.sessionID)) return;
+    this.#report(this.#hold(info));
+    this.#turn();
+  }
+
+  #hold(info: MessageInfo): Held {
+    const held = this.#messages.get(info.id);
+    if (held === undefined) {
+      const added: Held = { info, parts: new Map() };
+      this.#messages.set(info.id, added);
+      this.#forgetOldest();
+      return added;
+    }
+    if (isOpen(held.info) || !isOpen(info)) held.info = info;
+    return held;
+  }
+
+  #forgetOldest(): void {
+    for (const [id, { info }] of this.#messages) {
+      if (this.#messages.size <= MESSAGES_HELD) return;
+      if (!isOpen(info)) this.#messages.delete(id);
+    }
+  }
+
+  #part(part: Part | null): void {
+    const held = part === null ? undefined : this.#messages.get(part.messageID);
+    if (part === null || held === undefined) return;
+    this.#put(held, part, true);
+    this.#report(held);
+  }
+
+  #put(held: Held, part: Part, isEvent: boolean): void {
+    const known = held.parts.get(part.id);
+    if (known === undefined) held.parts.set(part.id, { part, isExact: isEvent });
+    else if (!isOlder(part, known.part, isEvent && isOpen(held.info))) {
+      known.part = part;
+      known.isExact = isEvent;
+    }
+    this.#task(held.info, part);
+  }
+
+  /** Notes the subagent of a tool call. */
+  #task(info: MessageInfo, part: Part): void {
+    const child = part.state?.metadata?.["sessionId"];
+    if (part.type !== "tool" || typeof child !== "string") return;
+    const tasks = this.#tasks.get(child) ?? [];
+    if (tasks.some(({ partId }) => partId === part.id)) return;
+    const turnId = this.#placeOf(info).turnId ?? info.parentID ?? null;
+    this.#tasks.set(child, [...tasks, { partId: part.id, turnId }]);
+  }
+
+  /** A subagent may be called again: a message belongs to the last call before it. */
+  #placeOf({ sessionID, id }: Pick<MessageInfo, "sessionID" | "id">): Place {
+    const tasks = this.#tasks.get(sessionID);
+    if (tasks === undefined) return TOP;
+    const task = tasks.findLast(({ partId }) => timeIn(partId) <= timeIn(id)) ?? tasks[0];
+    return task === undefined ? TOP : { parentId: task.partId, turnId: task.turnId };
+  }
+
+  #delta({ messageID = "", partID = "", field, delta = "" }: Properties): void {
+    const held = this.#messages.get(messageID);
+    const one = held?.parts.get(partID);
+    if (held === undefined || one === undefined || field !== "text") return;
+    const { text = "", time } = one.part;
+    if (!one.isExact || time?.end !== undefined || delta === "") return;
+    const added = delta.slice(0, Math.max(0, TEXT_MAX - text.length));
+    one.part = { ...one.part, text: text + added };
+    // The item begins with its first text.
+    if (text === "") this.#report(held);
+    else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: added });
+  }
+
+  #report({ info, parts }: Held): void {
+    const inOrder = [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const place = this.#placeOf(info);
+    for (const item of itemsOf({ info, parts: inOrder }, place)) this.#stream.observer.item(item);
+  }
+
+  #status(sessionId: string, status: Properties["status"]): void {
+    this.#told.add(sessionId);
+    if (status !== undefined && status.type !== "idle") this.#busy.add(sessionId);
+    else this.#rested(sessionId);
+    this.#turn();
+  }
+
+  #rested(sessionId: string): void {
+    this.#busy.delete(sessionId);
+    // A session that rests asks nothing.
+    for (const [id, { asked }] of this.#asked)
+      if (asked.sessionID === sessionId) this.#settle(id, "interrupted", "");
+    if (sessionId === this.#root && this.open.length > 0) this.#stream.onUnsettled();
+  }
+
+  #turn(): void {
+    const isWorking = this.#root !== null && (this.#busy.has(this.#root) || this.open.length > 0);
+    const [waitingFor = null] = this.#asked.keys();
+    if (!isWorking) this.#stream.observer.turn({ state: "idle", waiting_for: null });
+    else if (waitingFor === null) this.#stream.observer.turn({ state: "running", waiting_for: null });
+    else this.#stream.observer.turn({ state: "requires_action", waiting_for: waitingFor });
+  }
+
+  #request(type: string, event: unknown, { requestID, reply, answers }: Properties): void {
+    if (type === "question.asked" || type === "permission.asked") {
+      this.#ask(
+        typeof event === "object" && event !== null && "properties" in event ? event.properties : null,
+      );
+    } else if (requestID !== undefined && /^(?:question|permission)\.(?:replied|rejected)$/.test(type)) {
+      const answer = answers?.map((chosen) => chosen.join(", ")).join("\n") ?? reply ?? "reject";
+      this.#settle(requestID, "completed", answer);
+    } else return;
+    this.#turn();
+  }
+
+  /** @returns the request's id, if it belongs to this conversation */
+  #ask(record: unknown): string | null {
+    const decoded = decodeAsked(record);
+    if (decoded._tag === "None" || !this.#isOurs(decoded.value.sessionID)) return null;
+    const asked = decoded.value;
+    if (!this.#asked.has(asked.id)) {
+      const open = { asked, askedMs: this.#stream.now() };
+      this.#asked.set(asked.id, open);
+      this.#reportRequest(open, null);
+    }
+    return asked.id;
+  }
+
+  #settle(id: string, status: Settled["status"], answer: string): void {
+    const open = this.#asked.get(id);
+    if (open === undefined) return;
+    this.#asked.delete(id);
+    this.#reportRequest(open, { status, answer, atMs: this.#stream.now() });
+  }
+
+  #reportRequest({ asked, askedMs }: Open, settled: Settled | null): void {
+    const message = this.#messages.get(asked.tool?.messageID ?? "")?.info;
+    const place = this.#placeOf({ sessionID: asked.sessionID, id: message?.id ?? asked.id });
+    const turnId = place.turnId ?? message?.parentID ?? null;
+    this.#stream.observer.item(requestItem(asked, { ...place, turnId }, { askedMs, settled }));
+  }
+}
+
+const isOpen = ({ role, time, error }: MessageInfo): boolean =>
+  role === "assistant" && time.completed === undefined && error === undefined;
+
+const RANKS = { pending: 0, running: 1, completed: 2, error: 2 } as const;
+
+/** V1. `isNews` says that the record is an event about an open message. */
+const isOlder = (part: Part, known: Part, isNews: boolean): boolean => {
+  if (part.state !== undefined && known.state !== undefined) {
+    const [rank, knownRank] = [RANKS[part.state.status], RANKS[known.state.status]];
+    return rank < knownRank || (rank === knownRank && rank < RANKS.completed && !isNews);
+  }
+  if (part.time?.end !== undefined) return false;
+  return known.time?.end !== undefined || (part.text ?? "").length < (known.text ?? "").length;
+};
+
+const interrupted = (part: Part, atMs: number): Part => {
+  const { state } = part;
+  if (state === undefined || state.status === "completed" || state.status === "error") return part;
+  const metadata = { ...state.metadata, interrupted: true };
+  return { ...part, state: { ...state, status: "error", metadata, time: { ...state.time, end: atMs } } };
+};
+
+/** The part of an id that rises with the time at which opencode made it. */
+const timeIn = (id: string): string => id.slice(id.indexOf("_") + 1, id.indexOf("_") + 13);

@@ -1,0 +1,363 @@
+/**
+ * Turns opencode's records into items of the conversation (src/domain/conversation.ts). Pure: a listing and the events
+ * about it give the same items.
+ *
+ * A person's message is one item with the message's id. Of the model's message, each part is an item with the part's
+ * id. A failure without a part to carry it, and usage without one, is an item with the message's id.
+ *
+ *  O1 A text may still change after its end: an abort marks it later. It is completed when a part follows it, or when
+ *     its message has ended.
+ *  O2 The usage of a call of the model is in one item, its last. The sum over all items is the conversation's.
+ */
+import { isDeepStrictEqual } from "node:util";
+import {
+  isClosed,
+  NO_USAGE,
+  type ContentPart,
+  type FileChange,
+  type PlanEntry,
+  type ToolKind,
+  type Usage,
+} from "../../src/domain/conversation.ts";
+import type { ItemDraft } from "./adapter.ts";
+import { isAbort, turnError } from "./opencode-errors.ts";
+import type { Asked, MessageInfo, Part, Recorded, ToolState } from "./opencode-records.ts";
+
+/** Where a message belongs. */
+export interface Place {
+  /** For a message of a subagent: the item of the tool call that started it. */
+  readonly parentId: string | null;
+  /** For a message of a subagent: the turn of that tool call. */
+  readonly turnId: string | null;
+}
+
+export const TOP: Place = { parentId: null, turnId: null };
+
+const KINDS: Readonly<Record<string, ToolKind>> = {
+  read: "read",
+  skill: "read",
+  grep: "search",
+  glob: "search",
+  list: "search",
+  codesearch: "search",
+  websearch: "search",
+  edit: "edit",
+  write: "edit",
+  patch: "edit",
+  apply_patch: "edit",
+  multiedit: "edit",
+  bash: "execute",
+  webfetch: "fetch",
+  task: "think",
+};
+
+/** The end of a shell command's output if its turn was aborted. */
+const ABORTED = "User aborted the command\n</shell_metadata>";
+/** Errors of tools whose turn, or whose subagent's turn, was aborted. */
+const INTERRUPTIONS: ReadonlySet<string> = new Set(["Tool execution aborted", "Task cancelled"]);
+/** The beginning of a running command's output whose first lines opencode has dropped. */
+const DROPPED = "...\n\n";
+
+/** The items of a message, in their order. */
+export const itemsOf = ({ info, parts }: Recorded, place: Place): readonly ItemDraft[] =>
+  info.role === "user" ? sentItem(info, parts, place) : modelItems(info, parts, place);
+
+const EMPTY = {
+  message_id: null,
+  content: [],
+  tool: null,
+  plan: [],
+  request: null,
+  model: null,
+  usage: null,
+  error: null,
+} as const;
+
+/** A subagent's instructions are in the input of its tool call, so they are no item of their own. */
+const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): readonly ItemDraft[] => {
+  if (place.parentId !== null) return [];
+  const content = parts.flatMap((part) =>
+    part.synthetic === true || part.ignored === true ? [] : contentOf(part),
+  );
+  const isSummary = parts.some(({ type }) => type === "compaction");
+  if (content.length === 0 && !isSummary) return [];
+  return [
+    {
+      ...EMPTY,
+      native_id: info.id,
+      kind: isSummary ? "note" : "message",
+      role: isSummary ? null : "user",
+      status: "completed",
+      turn_id: info.id,
+      parent_id: null,
+      content: isSummary ? [{ type: "text", text: SUMMARISED }] : content,
+      created_at: info.time.created,
+      completed_at: info.time.created,
+    },
+  ];
+};
+
+const SUMMARISED =
+  "The agent runtime replaced the conversation so far with a summary, to fit the model's context.";
+
+const contentOf = ({ type, text = "", mime, filename }: Part): readonly ContentPart[] => {
+  if (type === "text") return text === "" ? [] : [{ type: "text", text }];
+  if (type !== "file" || mime === undefined) return [];
+  return [{ type: "file", name: filename ?? "file", media_type: mime, attachment_id: null }];
+};
+
+const modelItems = (info: MessageInfo, parts: readonly Part[], place: Place): readonly ItemDraft[] => {
+  const items = parts.flatMap((part, at) => partItem(info, part, { place, last: at === parts.length - 1 }));
+  const usage = usageOf(info);
+  const end = endOf(info);
+  const isTold = end === null || (items.length === 0 ? end.status === "completed" : carries(items, end));
+  const isCounted = usage === null || items.length > 0;
+  const whole = isTold && isCounted ? items : [...items, ownItem(info, place)];
+  const last = whole.at(-1);
+  return last === undefined ? [] : [...whole.slice(0, -1), { ...last, usage }];
+};
+
+type End = Pick<ItemDraft, "status" | "error">;
+
+/** How a message of the model ended. Null while it goes on. */
+const endOf = ({ time, error, finish }: MessageInfo): End | null => {
+  if (error !== undefined && isAbort(error)) return { status: "interrupted", error: null };
+  if (error !== undefined) return { status: "failed", error: turnError(error) };
+  if (time.completed === undefined) return null;
+  // opencode reports no error for an abort while it waited for its next attempt.
+  return { status: finish === undefined ? "interrupted" : "completed", error: null };
+};
+
+/** Whether the message's last item shows how the message ended. */
+const carries = (items: readonly ItemDraft[], end: End): boolean => {
+  const last = items.at(-1);
+  return (
+    end.status === "completed" || (last?.status === end.status && isDeepStrictEqual(last.error, end.error))
+  );
+};
+
+const ownItem = (info: MessageInfo, place: Place): ItemDraft => ({
+  ...frameOf(info, place),
+  native_id: info.id,
+  kind: "message",
+  ...(endOf(info) ?? { status: "running" }),
+  completed_at: info.time.completed ?? null,
+});
+
+/** The prompt's tokens include those that the provider had cached. */
+const usageOf = ({ tokens, cost = 0 }: MessageInfo): Usage | null => {
+  if (tokens === undefined) return null;
+  const { input, output, reasoning, cache } = tokens;
+  const usage = {
+    input_tokens: input + cache.read + cache.write,
+    output_tokens: output + reasoning,
+    cached_tokens: cache.read,
+    cost_usd: cost,
+  };
+  return isDeepStrictEqual(usage, NO_USAGE) ? null : usage;
+};
+
+const frameOf = (info: MessageInfo, place: Place) => ({
+  ...EMPTY,
+  role: "agent" as const,
+  turn_id: place.turnId ?? info.parentID ?? null,
+  parent_id: place.parentId,
+  model:
+    info.modelID === undefined || info.providerID === undefined ? null : `${info.providerID}/${info.modelID}`,
+  created_at: info.time.created,
+});
+
+interface Position {
+  readonly place: Place;
+  /** No part of the message follows. */
+  readonly last: boolean;
+}
+
+const partItem = (info: MessageInfo, part: Part, { place, last }: Position): readonly ItemDraft[] => {
+  const frame = { ...frameOf(info, place), native_id: part.id };
+  if (part.type === "tool" && part.state !== undefined)
+    return [toolItem(part.tool ?? "", part.state, { info, frame })];
+  const isText = part.type === "text" && part.synthetic !== true && part.ignored !== true;
+  // A text of an attempt that failed is empty.
+  if ((!isText && part.type !== "reasoning") || (part.text ?? "") === "") return [];
+  const end = textEnd(info, part, last);
+  const closed = isClosed(end.status);
+  return [
+    {
+      ...frame,
+      kind: part.type === "reasoning" ? "thought" : info.summary === true ? "note" : "message",
+      ...end,
+      content: [{ type: "text", text: part.text ?? "" }],
+      created_at: part.time?.start ?? info.time.created,
+      completed_at: closed ? (part.time?.end ?? info.time.completed ?? null) : null,
+    },
+  ];
+};
+
+/** O1. */
+const textEnd = (info: MessageInfo, part: Part, last: boolean): End => {
+  const end = endOf(info);
+  if (end === null) {
+    const isWhole = part.time?.end !== undefined && !last;
+    return { status: isWhole ? "completed" : "running", error: null };
+  }
+  if (last) return end;
+  // Without an end of its own, it belongs to an attempt that failed.
+  return { status: part.time?.end === undefined ? "failed" : "completed", error: null };
+};
+
+type Frame = Omit<ItemDraft, "kind" | "status" | "completed_at">;
+
+const toolItem = (
+  name: string,
+  state: ToolState,
+  { info, frame }: { readonly info: MessageInfo; readonly frame: Frame },
+): ItemDraft => {
+  const status = toolStatus(state);
+  const message = state.error ?? "The tool failed.";
+  const common = {
+    ...frame,
+    status,
+    error: status === "failed" ? { code: "tool_failed", message } : null,
+    created_at: state.time?.start ?? info.time.created,
+    completed_at: isClosed(status) ? (state.time?.end ?? info.time.completed ?? null) : null,
+  };
+  if (name === "todowrite" && status !== "failed")
+    return { ...common, kind: "plan", plan: planOf(state.input) };
+  return {
+    ...common,
+    kind: "tool",
+    content: (state.attachments ?? []).map(({ mime, filename }) => ({
+      type: "file" as const,
+      name: filename ?? state.title ?? name,
+      media_type: mime,
+      attachment_id: null,
+    })),
+    tool: {
+      name,
+      kind: KINDS[name] ?? "other",
+      title: state.title ?? null,
+      input: state.input ?? {},
+      output: outputOf(state),
+      truncated: state.metadata?.["truncated"] === true,
+      changes: changesOf(name, state, info.path?.root ?? ""),
+    },
+  };
+};
+
+const toolStatus = ({ status, error = "", output = "", metadata }: ToolState): ItemDraft["status"] => {
+  if (status === "error")
+    return metadata?.["interrupted"] === true || INTERRUPTIONS.has(error) ? "interrupted" : "failed";
+  return status === "completed" && output.endsWith(ABORTED) ? "interrupted" : status;
+};
+
+/** A running command's output so far is in its metadata. */
+const outputOf = ({ output, metadata }: ToolState): string => {
+  if (output !== undefined) return output;
+  const soFar = textIn(metadata, "output") ?? "";
+  // The first line may have lost its beginning, and with it the beginning of a secret.
+  return soFar.startsWith(DROPPED) ? soFar.slice(soFar.indexOf("\n", DROPPED.length) + 1) : soFar;
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const textIn = (fields: unknown, name: string): string | null => {
+  const value = isFields(fields) ? fields[name] : undefined;
+  return typeof value === "string" ? value : null;
+};
+
+const PLAN_STATUS: Readonly<Record<string, PlanEntry["status"]>> = {
+  in_progress: "running",
+  completed: "completed",
+  cancelled: "cancelled",
+};
+
+const planOf = (input: unknown): readonly PlanEntry[] => {
+  const todos = isFields(input) ? input["todos"] : undefined;
+  return (Array.isArray(todos) ? todos : []).map((todo: unknown) => ({
+    text: textIn(todo, "content") ?? "",
+    status: PLAN_STATUS[textIn(todo, "status") ?? ""] ?? "pending",
+  }));
+};
+
+const OPERATIONS: Readonly<Record<string, FileChange["operation"]>> = {
+  add: "add",
+  delete: "delete",
+  move: "move",
+};
+
+/** The files that a tool changed, with paths below the repository's root. */
+const changesOf = (
+  name: string,
+  { status, input, metadata }: ToolState,
+  root: string,
+): readonly FileChange[] => {
+  if (status !== "completed" || metadata === undefined) return [];
+  const below = (path: string): string => (path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
+  const { files, filediff, exists } = metadata;
+  if (Array.isArray(files)) {
+    return files.map((file: unknown) => ({
+      path: textIn(file, "relativePath") ?? below(textIn(file, "filePath") ?? ""),
+      operation: OPERATIONS[textIn(file, "type") ?? ""] ?? "update",
+      patch: patchOf(file, below),
+    }));
+  }
+  const path = textIn(filediff, "file") ?? (name === "write" ? textIn(input, "filePath") : null);
+  if (path === null) return [];
+  return [
+    { path: below(path), operation: exists === false ? "add" : "update", patch: patchOf(filediff, below) },
+  ];
+};
+
+/** The unified diff, without opencode's header above it. */
+const patchOf = (diff: unknown, below: (path: string) => string): string | null => {
+  const patch = textIn(diff, "patch");
+  const start = patch === null ? -1 : patch.search(/^--- /m);
+  if (patch === null || start === -1) return patch;
+  const [from = "", to = "", ...hunks] = patch.slice(start).split("\n");
+  return [named(from, below), named(to, below), ...hunks].join("\n");
+};
+
+/** A line such as `--- /workspace/a.txt`, with the path as in `FileChange`. */
+const named = (line: string, below: (path: string) => string): string =>
+  `${line.slice(0, 4)}${below(line.slice(4))}`;
+
+/** How a request was settled. Null while it is open. */
+export interface Settled {
+  readonly status: "completed" | "interrupted";
+  /** The answer, as the agent got it. */
+  readonly answer: string;
+  readonly atMs: number;
+}
+
+/** A question or permission as an item. `turnId` is the turn in which the agent asks. */
+export const requestItem = (
+  asked: Asked,
+  place: Place,
+  { askedMs, settled }: { readonly askedMs: number; readonly settled: Settled | null },
+): ItemDraft => ({
+  ...EMPTY,
+  native_id: asked.id,
+  kind: "request",
+  role: "agent",
+  status: settled?.status ?? "pending",
+  turn_id: place.turnId,
+  parent_id: place.parentId,
+  content: settled === null || settled.answer === "" ? [] : [{ type: "text", text: settled.answer }],
+  request: {
+    kind: asked.permission === undefined ? "question" : "permission",
+    title: asked.permission ?? asked.questions?.[0]?.header ?? "",
+    patterns: asked.patterns ?? [],
+    questions: (asked.questions ?? []).map(({ question, header = "", options = [], multiple = false }) => ({
+      title: header,
+      text: question,
+      options: options.map(({ label, description }) => ({ label, description: description ?? null })),
+      multiple,
+    })),
+  },
+  created_at: askedMs,
+  completed_at: settled?.atMs ?? null,
+});

@@ -1,0 +1,155 @@
+/** opencode's records of a conversation, as its listing and its events contain them: the parts of them that are read. */
+import * as Schema from "effect/Schema";
+import { OUTPUT_KEPT_MAX } from "../../src/domain/conversation.ts";
+import { cutText } from "../../src/domain/text.ts";
+import { RuntimeError } from "./opencode-errors.ts";
+
+const optional = Schema.optionalKey;
+const Fields = Schema.Record(Schema.String, Schema.Unknown);
+
+export const MessageInfo = Schema.Struct({
+  id: Schema.String,
+  sessionID: Schema.String,
+  role: Schema.Literals(["user", "assistant"]),
+  time: Schema.Struct({ created: Schema.Finite, completed: optional(Schema.Finite) }),
+  /** For a message of the model: the message that it answers. */
+  parentID: optional(Schema.String),
+  modelID: optional(Schema.String),
+  providerID: optional(Schema.String),
+  path: optional(Schema.Struct({ root: Schema.String })),
+  /** A summary that replaces the conversation before it. */
+  summary: optional(Schema.Unknown),
+  cost: optional(Schema.Finite),
+  tokens: optional(
+    Schema.Struct({
+      input: Schema.Finite,
+      output: Schema.Finite,
+      reasoning: Schema.Finite,
+      cache: Schema.Struct({ read: Schema.Finite, write: Schema.Finite }),
+    }),
+  ),
+  finish: optional(Schema.String),
+  error: optional(RuntimeError),
+});
+export type MessageInfo = typeof MessageInfo.Type;
+
+const File = Schema.Struct({ mime: Schema.String, filename: optional(Schema.String) });
+
+const Span = Schema.Struct({ start: optional(Schema.Finite), end: optional(Schema.Finite) });
+
+const ToolState = Schema.Struct({
+  status: Schema.Literals(["pending", "running", "completed", "error"]),
+  input: optional(Schema.Unknown),
+  output: optional(Schema.String),
+  title: optional(Schema.String),
+  error: optional(Schema.String),
+  /** Each tool has its own. */
+  metadata: optional(Fields),
+  time: optional(Span),
+  attachments: optional(Schema.Array(File)),
+});
+export type ToolState = typeof ToolState.Type;
+
+export const Part = Schema.Struct({
+  id: Schema.String,
+  sessionID: Schema.String,
+  messageID: Schema.String,
+  type: Schema.String,
+  text: optional(Schema.String),
+  /** Text that opencode itself added to a person's message. */
+  synthetic: optional(Schema.Boolean),
+  ignored: optional(Schema.Boolean),
+  mime: optional(Schema.String),
+  filename: optional(Schema.String),
+  tool: optional(Schema.String),
+  state: optional(ToolState),
+  time: optional(Span),
+});
+export type Part = typeof Part.Type;
+
+/** A message with its parts, in their order. */
+export interface Recorded {
+  readonly info: MessageInfo;
+  readonly parts: readonly Part[];
+}
+
+/** The longest text of a part. The rest is cut. */
+export const TEXT_MAX = 256 * 1024;
+
+/** Metadata that is read. The rest repeats the output, and may be long. */
+const READ_METADATA = [
+  "output",
+  "exit",
+  "truncated",
+  "interrupted",
+  "filediff",
+  "files",
+  "exists",
+  "sessionId",
+];
+
+const trimState = ({ metadata, output, ...state }: ToolState): ToolState => {
+  const read = READ_METADATA.filter((name) => metadata !== undefined && name in metadata);
+  // Once the tool has ended, `output` has what the metadata's output has.
+  const names = state.status === "completed" ? read.filter((name) => name !== "output") : read;
+  return {
+    ...state,
+    ...(output !== undefined && { output: cutText(output, OUTPUT_KEPT_MAX) }),
+    ...(metadata !== undefined && {
+      metadata: Object.fromEntries(names.map((name) => [name, metadata[name]])),
+    }),
+  };
+};
+
+/** The part without what is not read, and within the limits. */
+const trimPart = ({ text, state, ...part }: Part): Part => ({
+  ...part,
+  ...(text !== undefined && { text: cutText(text, TEXT_MAX) }),
+  ...(state !== undefined && { state: trimState(state) }),
+});
+
+const decodePart = Schema.decodeUnknownOption(Part);
+const decodeInfo = Schema.decodeUnknownOption(MessageInfo);
+
+/** Null for a record of another form. */
+export const readPart = (record: unknown): Part | null => {
+  const part = decodePart(record);
+  return part._tag === "Some" ? trimPart(part.value) : null;
+};
+
+/** Null for a record of another form. */
+export const readInfo = (record: unknown): MessageInfo | null => {
+  const info = decodeInfo(record);
+  return info._tag === "Some" ? info.value : null;
+};
+
+/** One entry of a listing. Null for a record of another form. Parts of another form are left out. */
+export const readMessage = (record: {
+  readonly info: unknown;
+  readonly parts: readonly unknown[];
+}): Recorded | null => {
+  const info = readInfo(record.info);
+  return info === null ? null : { info, parts: record.parts.flatMap((part) => readPart(part) ?? []) };
+};
+
+/** A question or a permission for which the agent waits. */
+export const Asked = Schema.Struct({
+  id: Schema.String,
+  sessionID: Schema.String,
+  questions: optional(
+    Schema.Array(
+      Schema.Struct({
+        question: Schema.String,
+        header: optional(Schema.String),
+        options: optional(
+          Schema.Array(Schema.Struct({ label: Schema.String, description: optional(Schema.String) })),
+        ),
+        multiple: optional(Schema.Boolean),
+      }),
+    ),
+  ),
+  permission: optional(Schema.String),
+  patterns: optional(Schema.Array(Schema.String)),
+  tool: optional(Schema.Struct({ messageID: Schema.String, callID: Schema.String })),
+});
+export type Asked = typeof Asked.Type;

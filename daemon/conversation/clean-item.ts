@@ -1,0 +1,136 @@
+/** Makes an item of the conversation fit to leave the sandbox: without secrets, storable, and within the limits. */
+import {
+  OUTPUT_INLINE_MAX,
+  type AgentRequest,
+  type ContentPart,
+  type FileChange,
+  type ToolCall,
+} from "../../src/domain/conversation.ts";
+import { cutText, storableText } from "../../src/domain/text.ts";
+import type { ItemDraft } from "../adapters/adapter.ts";
+import type { Redactor } from "../logs/redact.ts";
+
+/** The longest title, name, path or label, in UTF-16 code units. */
+const LABEL_MAX = 1000;
+/** The longest error text. */
+const ERROR_MAX = 4096;
+/** How much of a tool's arguments an item holds, in bytes of JSON. */
+const INPUT_MAX = 64 * 1024;
+/** How long each text in larger arguments may be. */
+const INPUT_TEXT_MAX = 4096;
+/** Deeper arguments are cut. */
+const INPUT_DEPTH_MAX = 32;
+/** How much the patches of one item have together, in bytes. The rest have none. */
+const PATCHES_MAX = 64 * 1024;
+/** How many entries a list of an item has: changes, entries of a plan, questions, options, patterns. */
+const ENTRIES_MAX = 500;
+
+/** An item without secrets, and the whole of an output that the item holds only the beginning of. */
+export interface Cleaned {
+  readonly item: ItemDraft;
+  readonly output: string | null;
+}
+
+/** `redactor` may hold a secret that the text's end only begins: `broken` says that the text may break off. */
+export const cleanItem = (draft: ItemDraft, redactor: Redactor): Cleaned => {
+  const broken = draft.status !== "completed";
+  const label = (text: string): string => cutText(redactor.redact(storableText(text)), LABEL_MAX);
+  const whole = (text: string): string => {
+    const storable = storableText(text);
+    return broken ? redactor.redactBroken(storable) : redactor.redact(storable);
+  };
+  const output = draft.tool === null ? "" : whole(draft.tool.output);
+  const inline = cutBytes(output, OUTPUT_INLINE_MAX);
+  const item: ItemDraft = {
+    ...draft,
+    content: draft.content.map((part) => cleanPart(part, { whole, label })),
+    tool: draft.tool === null ? null : { ...cleanTool(draft.tool, { redactor, label }), output: inline },
+    plan: draft.plan.slice(0, ENTRIES_MAX).map(({ text, status }) => ({ text: label(text), status })),
+    request: draft.request === null ? null : cleanRequest(draft.request, label),
+    model: draft.model === null ? null : label(draft.model),
+    error:
+      draft.error === null
+        ? null
+        : {
+            code: draft.error.code,
+            message: cutText(redactor.redact(storableText(draft.error.message)), ERROR_MAX),
+          },
+  };
+  if (item.tool === null || inline === output) return { item, output: null };
+  return { item: { ...item, tool: { ...item.tool, truncated: true } }, output };
+};
+
+type Clean = (text: string) => string;
+
+const cleanPart = (part: ContentPart, { whole, label }: { whole: Clean; label: Clean }): ContentPart =>
+  part.type === "text"
+    ? { type: "text", text: whole(part.text) }
+    : { ...part, name: label(part.name), media_type: label(part.media_type) };
+
+const cleanTool = (tool: ToolCall, { redactor, label }: { redactor: Redactor; label: Clean }): ToolCall => ({
+  ...tool,
+  name: label(tool.name),
+  title: tool.title === null ? null : label(tool.title),
+  input: cleanInput(tool.input, redactor),
+  changes: cleanChanges(tool.changes, { redactor, label }),
+});
+
+const cleanRequest = ({ kind, title, patterns, questions }: AgentRequest, label: Clean): AgentRequest => ({
+  kind,
+  title: label(title),
+  patterns: patterns.slice(0, ENTRIES_MAX).map(label),
+  questions: questions.slice(0, ENTRIES_MAX).map((question) => ({
+    title: label(question.title),
+    text: label(question.text),
+    options: question.options.slice(0, ENTRIES_MAX).map((option) => ({
+      label: label(option.label),
+      description: option.description === null ? null : label(option.description),
+    })),
+    multiple: question.multiple,
+  })),
+});
+
+const cleanChanges = (
+  changes: readonly FileChange[],
+  { redactor, label }: { redactor: Redactor; label: Clean },
+): readonly FileChange[] => {
+  let room = PATCHES_MAX;
+  return changes.slice(0, ENTRIES_MAX).map(({ path, operation, patch }) => {
+    const clean = patch === null ? null : redactor.redact(storableText(patch));
+    const size = clean === null ? 0 : Buffer.byteLength(clean);
+    const fits = size <= room;
+    if (fits) room -= size;
+    return { path: label(path), operation, patch: fits ? clean : null };
+  });
+};
+
+/** Arguments that are too large lose the ends of their texts. Null if that is not enough. */
+const cleanInput = (input: unknown, redactor: Redactor): unknown => {
+  const clean = mapped(input, (text) => redactor.redact(storableText(text)));
+  if (sizeOf(clean) <= INPUT_MAX) return clean;
+  const cut = mapped(clean, (text) => cutText(text, INPUT_TEXT_MAX));
+  return sizeOf(cut) <= INPUT_MAX ? cut : null;
+};
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "");
+
+/** The same value with each text in it changed. A number is changed to text if it is a secret. */
+const mapped = (value: unknown, change: Clean, depth = 0): unknown => {
+  if (typeof value === "string") return change(value);
+  if (typeof value === "number")
+    return change(String(value)) === String(value) ? value : change(String(value));
+  if (typeof value !== "object" || value === null) return value ?? null;
+  if (depth === INPUT_DEPTH_MAX) return null;
+  if (Array.isArray(value)) return value.map((entry: unknown) => mapped(entry, change, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, entry]) => [change(name), mapped(entry, change, depth + 1)]),
+  );
+};
+
+/** The beginning of a text, at most that many bytes of UTF-8. */
+const cutBytes = (text: string, maxBytes: number): string => {
+  if (Buffer.byteLength(text) <= maxBytes) return text;
+  const bytes = Buffer.from(cutText(text, maxBytes)).subarray(0, maxBytes);
+  // A character that the cut splits is decoded as U+FFFD, at the end.
+  return bytes.toString("utf8").replace(/\ufffd+$/, "");
+};

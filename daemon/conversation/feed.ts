@@ -1,0 +1,291 @@
+/**
+ * The conversation as the daemon reports it (`GET /platform/conversation`): the present version of each item, for
+ * readers that follow it.
+ *
+ *  F1 One counter, `rev`, numbers all versions of all items, and all changes of the turn, over the daemon's life. A version without a change gets no
+ *     number.
+ *  F2 A reader gets every item whose version is newer than its own last one, in the order of the numbers. If it is slow,
+ *     it gets the newest version only. It may lose deltas, and never items.
+ *  F3 A closed item keeps its status.
+ *  F4 Nothing leaves the feed before it is redacted.
+ *  F5 Growing text or output is reported as an item when the item closes, every `REPORT_EVERY_MS`, and every
+ *     `REPORT_EVERY_LENGTH`. Text is reported as a delta in between.
+ *  F6 The feed holds `FEED_BYTES_MAX` of items: beyond that, the oldest closed ones lose their output, then go.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { isClosed, type NativeItem, type TextDelta, type TurnNow } from "../../src/domain/conversation.ts";
+import type { ConversationObserver, ItemDraft } from "../adapters/adapter.ts";
+import type { Redactor } from "../logs/redact.ts";
+import { cleanItem } from "./clean-item.ts";
+import { FeedReader } from "./feed-reader.ts";
+import { GrowingText } from "./growing-text.ts";
+
+/** All items, in bytes of JSON. */
+export const FEED_BYTES_MAX = 32 * 1024 * 1024;
+/** Outputs that are longer than their item shows, in bytes. The oldest go first. */
+export const OUTPUTS_BYTES_MAX = 16 * 1024 * 1024;
+/** F5, in UTF-16 code units. */
+export const REPORT_EVERY_LENGTH = 16 * 1024;
+export const REPORT_EVERY_MS = 2000;
+
+interface Kept {
+  /** The version that readers get. */
+  reported: NativeItem;
+  /** Its size. */
+  bytes: number;
+  /** The newest version, which differs from the reported one by growth only. */
+  current: ItemDraft;
+  growing: GrowingText | null;
+  reportedMs: number;
+}
+
+/** A timer. @returns a function that cancels it */
+export type After = (ms: number, run: () => void) => () => void;
+
+export interface FeedOptions {
+  readonly redactor: Redactor;
+  /** ms since the epoch. */
+  readonly now: () => number;
+  readonly after: After;
+}
+
+export class ConversationFeed implements ConversationObserver {
+  readonly #options: FeedOptions;
+  readonly #items = new Map<string, Kept>();
+  /** The versions in order. One whose item has a newer version is skipped. */
+  #log: { readonly rev: number; readonly id: string }[] = [];
+  readonly #outputs = new Map<string, string>();
+  #outputBytes = 0;
+  #bytes = 0;
+  #rev = 0;
+  #turn: TurnNow = { state: "idle", waiting_for: null };
+  #turnRev = 0;
+  readonly #readers = new Set<FeedReader>();
+  /** Items with growth that is not reported yet. */
+  readonly #grown = new Set<string>();
+  #cancel: (() => void) | null = null;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+  }
+
+  /** The number of the newest version. */
+  get rev(): number {
+    return this.#rev;
+  }
+
+  get turnNow(): TurnNow {
+    return this.#turn;
+  }
+
+  /** The number of the turn's last change. */
+  get turnRev(): number {
+    return this.#turnRev;
+  }
+
+  get readers(): number {
+    return this.#readers.size;
+  }
+
+  readonly item = (draft: ItemDraft): void => {
+    const { redactor } = this.#options;
+    const known = this.#items.get(draft.native_id);
+    const kept = known === undefined ? draft : keepingStatus(known.reported, draft);
+    const last = kept.content.at(-1);
+    const grows = kept.status === "running" && last?.type === "text";
+    const growing = grows ? new GrowingText(redactor, last.text) : null;
+    const { item, output } = cleanItem(kept, redactor);
+    const clean = growing === null ? item : withText(item, growing.text);
+    if (output !== null) this.#keepOutput(draft.native_id, output);
+    if (known === undefined) return this.#report(clean, growing);
+    if (isDeepStrictEqual(clean, known.current)) {
+      known.growing = growing;
+      return;
+    }
+    const growth = growthOf(known.current, clean);
+    if (growth === null) return this.#report(clean, growing);
+    known.growing = growing;
+    this.#grow(known, clean, growth);
+  };
+
+  readonly grown = ({ native_id: id, offset, text }: TextDelta): void => {
+    const known = this.#items.get(id);
+    if (known === undefined || known.growing === null || known.growing.taken !== offset) return;
+    const added = known.growing.append(text);
+    if (added !== "") this.#grow(known, withText(known.current, known.growing.text), added);
+  };
+
+  readonly turn = (now: TurnNow): void => {
+    if (isDeepStrictEqual(now, this.#turn)) return;
+    this.#turn = now;
+    this.#rev += 1;
+    this.#turnRev = this.#rev;
+    for (const reader of this.#readers) reader.turned();
+  };
+
+  /** The runtime has ended: nothing of it goes on. */
+  runtimeEnded(): void {
+    for (const { current, growing } of this.#items.values()) {
+      if (isClosed(current.status)) continue;
+      const whole = growing === null ? current : withText(current, growing.breakOff());
+      this.#report({ ...whole, status: "interrupted", completed_at: this.#options.now() }, null);
+    }
+    this.turn({ state: "idle", waiting_for: null });
+  }
+
+  /** The whole kept output of a tool. Null if there is no such item. */
+  output(id: string): string | null {
+    return this.#outputs.get(id) ?? this.#items.get(id)?.reported.tool?.output ?? null;
+  }
+
+  /**
+   * Adds a reader that has every version up to that number. One from another daemon's life starts anew.
+   *
+   * @param wake called when there is something to read
+   */
+  attach(after: number, wake: () => void): FeedReader {
+    this.#reportGrown(() => true);
+    const reader = new FeedReader(this, { after: after > this.#rev ? 0 : after, wake });
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  detach(reader: FeedReader): void {
+    this.#readers.delete(reader);
+  }
+
+  /** The versions after that number, oldest first. */
+  *versionsAfter(rev: number): Generator<NativeItem> {
+    for (let at = this.#indexAfter(rev); at < this.#log.length; at += 1) {
+      const entry = this.#log[at];
+      const item = entry === undefined ? undefined : this.#items.get(entry.id)?.reported;
+      if (item !== undefined && item.rev === entry?.rev) yield item;
+    }
+  }
+
+  #grow(known: Kept, current: ItemDraft, text: string): void {
+    const offset = textOf(known.current).length;
+    known.current = current;
+    const { native_id: id } = current;
+    if (known.growing !== null)
+      for (const reader of this.#readers) reader.grew({ native_id: id, offset, text });
+    this.#grown.add(id);
+    this.#reportGrown((kept) => this.#isDue(kept));
+  }
+
+  #isDue({ current, reported, reportedMs }: Kept): boolean {
+    const more = Math.abs(lengthOf(current) - lengthOf(reported));
+    return more >= REPORT_EVERY_LENGTH || this.#options.now() - reportedMs >= REPORT_EVERY_MS;
+  }
+
+  #reportGrown(which: (kept: Kept) => boolean): void {
+    for (const id of this.#grown) {
+      const kept = this.#items.get(id);
+      if (kept === undefined) this.#grown.delete(id);
+      else if (which(kept)) this.#report(kept.current, kept.growing);
+    }
+    if (this.#grown.size === 0 || this.#cancel !== null) return;
+    this.#cancel = this.#options.after(REPORT_EVERY_MS, () => {
+      this.#cancel = null;
+      this.#reportGrown(() => true);
+    });
+  }
+
+  #report(draft: ItemDraft, growing: GrowingText | null): void {
+    const { native_id: id } = draft;
+    this.#rev += 1;
+    const reported = { ...draft, rev: this.#rev };
+    const bytes = Buffer.byteLength(JSON.stringify(reported));
+    this.#bytes += bytes - (this.#items.get(id)?.bytes ?? 0);
+    this.#items.set(id, { reported, bytes, current: draft, growing, reportedMs: this.#options.now() });
+    this.#grown.delete(id);
+    this.#log.push({ rev: this.#rev, id });
+    this.#compact();
+    if (this.#bytes > FEED_BYTES_MAX) this.#shrink();
+    for (const reader of this.#readers) reader.reported(id);
+  }
+
+  /** Drops the log's outdated entries when they are the larger part of it. */
+  #compact(): void {
+    if (this.#log.length < 2 * this.#items.size + 64) return;
+    this.#log = this.#log.filter(({ rev, id }) => this.#items.get(id)?.reported.rev === rev);
+  }
+
+  /** F6. A version that loses its output keeps its number: who has read it whole keeps it whole. */
+  #shrink(): void {
+    // To less than the limit, so that it is not reached again at once.
+    const target = (FEED_BYTES_MAX / 8) * 7;
+    const closed = [...this.versionsAfter(0)].filter(({ status }) => isClosed(status));
+    for (const { native_id: id, tool } of closed) {
+      if (this.#bytes <= target) return;
+      const kept = this.#items.get(id);
+      if (kept === undefined || tool === null || (tool.output === "" && tool.changes.length === 0)) continue;
+      const without = { ...tool, output: "", truncated: true, changes: [] };
+      kept.reported = { ...kept.reported, tool: without };
+      kept.current = { ...kept.current, tool: without };
+      const bytes = Buffer.byteLength(JSON.stringify(kept.reported));
+      this.#bytes += bytes - kept.bytes;
+      kept.bytes = bytes;
+    }
+    for (const { native_id: id } of closed) {
+      if (this.#bytes <= target) return;
+      this.#bytes -= this.#items.get(id)?.bytes ?? 0;
+      this.#items.delete(id);
+    }
+  }
+
+  #keepOutput(id: string, output: string): void {
+    this.#outputBytes += Buffer.byteLength(output) - Buffer.byteLength(this.#outputs.get(id) ?? "");
+    this.#outputs.delete(id);
+    this.#outputs.set(id, output);
+    for (const [oldest, text] of this.#outputs) {
+      if (this.#outputBytes <= OUTPUTS_BYTES_MAX) return;
+      this.#outputBytes -= Buffer.byteLength(text);
+      this.#outputs.delete(oldest);
+    }
+  }
+
+  /** The index of the log's first entry after a number. */
+  #indexAfter(rev: number): number {
+    let low = 0;
+    let high = this.#log.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#log[middle]?.rev ?? Infinity) <= rev) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** F3. The rest of a closed item may still change, e.g. get its usage. */
+const keepingStatus = (known: NativeItem, draft: ItemDraft): ItemDraft =>
+  isClosed(known.status) && draft.status !== known.status
+    ? { ...draft, status: known.status, error: known.error, completed_at: known.completed_at }
+    : draft;
+
+const withText = (item: ItemDraft, text: string): ItemDraft => ({
+  ...item,
+  content: [...item.content.slice(0, -1), { type: "text", text }],
+});
+
+const textOf = ({ content }: ItemDraft): string => {
+  const last = content.at(-1);
+  return last?.type === "text" ? last.text : "";
+};
+
+const lengthOf = (item: ItemDraft): number => textOf(item).length + (item.tool?.output.length ?? 0);
+
+const withoutGrowth = (item: ItemDraft): ItemDraft => ({
+  ...item,
+  content: textOf(item) === "" ? item.content : item.content.slice(0, -1),
+  tool: item.tool === null ? null : { ...item.tool, output: "", truncated: false },
+});
+
+/** The text by which a running item grew. Null if something else has changed. */
+const growthOf = (before: ItemDraft, after: ItemDraft): string | null => {
+  const [former, latter] = [textOf(before), textOf(after)];
+  if (after.status !== "running" || (former === "") !== (latter === "") || !latter.startsWith(former))
+    return null;
+  return isDeepStrictEqual(withoutGrowth(before), withoutGrowth(after)) ? latter.slice(former.length) : null;
+};

@@ -1,0 +1,48 @@
+/**
+ * A text that grows, without the secrets in it, also if one comes in several pieces.
+ *
+ *  X1 What was given out stays: the text only grows.
+ *  X2 A beginning of a secret is held back until the next pieces show whether it is one.
+ */
+import type { Redactor } from "../logs/redact.ts";
+
+export class GrowingText {
+  readonly #redactor: Redactor;
+  #held = "";
+  #taken = 0;
+  #text = "";
+
+  constructor(redactor: Redactor, raw: string) {
+    this.#redactor = redactor;
+    this.append(raw);
+  }
+
+  /** The redacted text so far. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** How much was appended in all, in UTF-16 units, before redaction. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** @returns what the text grew by */
+  append(raw: string): string {
+    this.#taken += raw.length;
+    // Before the redaction: removing a NUL later could join two parts into a secret.
+    const held = this.#held + raw.replaceAll("\0", "");
+    const end = this.#redactor.settledLength(held);
+    this.#held = held.slice(end);
+    const grown = this.#redactor.redact(held.slice(0, end).toWellFormed());
+    this.#text += grown;
+    return grown;
+  }
+
+  /** The text broke off: gives out what was held back, without what may be the beginning of a secret. */
+  breakOff(): string {
+    this.#text += this.#redactor.redactBroken(this.#held.toWellFormed());
+    this.#held = "";
+    return this.#text;
+  }
+}

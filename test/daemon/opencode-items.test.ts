@@ -1,0 +1,297 @@
+/** How opencode's records become items of the conversation, by records of the real program. */
+import * as Schema from "effect/Schema";
+import { describe, expect, test } from "vitest";
+import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
+import { itemsOf, requestItem, TOP } from "../../daemon/adapters/opencode-items.ts";
+import { Asked, readMessage, TEXT_MAX, type Recorded } from "../../daemon/adapters/opencode-records.ts";
+import { addUsage, isClosed, NativeItem, NO_USAGE } from "../../src/domain/conversation.ts";
+import { LISTING, openRequests, SESSION, snapshot } from "./support/recorded.ts";
+
+const ITEMS = LISTING.filter(({ info }) => info.sessionID === SESSION.id).flatMap((message) =>
+  itemsOf(message, TOP),
+);
+const SUBAGENT = LISTING.filter(({ info }) => info.sessionID !== SESSION.id);
+
+const tools = (name: string): readonly ItemDraft[] => ITEMS.filter(({ tool }) => tool?.name === name);
+const textOf = ({ content }: ItemDraft): string =>
+  content.map((part) => (part.type === "text" ? part.text : `[${part.name}]`)).join("");
+/** The items of the turn that has an item with that text. */
+const turnWith = (text: string): readonly ItemDraft[] => {
+  const found = ITEMS.find((item) => textOf(item).startsWith(text));
+  return ITEMS.filter(({ turn_id: turn }) => turn === found?.turn_id);
+};
+
+describe("opencode's listing", () => {
+  test("becomes valid items, each with an id of its own, and all of them closed", () => {
+    for (const item of ITEMS) Schema.decodeUnknownSync(NativeItem)({ ...item, rev: 1 });
+    expect(new Set(ITEMS.map((item) => item.native_id)).size).toBe(ITEMS.length);
+    expect(ITEMS.filter(({ status }) => !isClosed(status))).toEqual([]);
+    expect(ITEMS.every(({ completed_at: at, created_at: since }) => at !== null && at >= since)).toBe(true);
+  });
+
+  test("gives a turn as the message, the thought and the answer, with model and usage", () => {
+    const [sent, thought, answer, ...rest] = turnWith("This is a text that grows.");
+    expect(rest).toEqual([]);
+    expect(sent).toMatchObject({ kind: "message", role: "user", status: "completed", model: null });
+    expect(sent?.turn_id).toBe(sent?.native_id);
+    expect(thought).toMatchObject({ kind: "thought", role: "agent", usage: null, model: "stub/ok" });
+    expect(thought && textOf(thought)).toBe("I think about it.");
+    expect(answer).toMatchObject({
+      kind: "message",
+      role: "agent",
+      status: "completed",
+      turn_id: sent?.native_id,
+      usage: { input_tokens: 100, output_tokens: 20, cached_tokens: 40, cost_usd: 0.0001 },
+    });
+  });
+
+  test("has the session's usage as the sum over its items", () => {
+    const { cost, tokens } = SESSION as unknown as {
+      cost: number;
+      tokens: { input: number; output: number; reasoning: number; cache: { read: number } };
+    };
+    const sum = ITEMS.reduce((total, { usage }) => addUsage(total, usage ?? NO_USAGE), NO_USAGE);
+    expect(sum).toEqual({
+      input_tokens: tokens.input + tokens.cache.read,
+      output_tokens: tokens.output + tokens.reasoning,
+      cached_tokens: tokens.cache.read,
+      cost_usd: expect.closeTo(cost, 10),
+    });
+  });
+
+  test("shows a person's files by name, without what opencode added to the message", () => {
+    const sent = ITEMS.find(({ content }) => content.length > 1);
+    expect(sent?.content).toEqual([
+      { type: "text", text: "Do it." },
+      { type: "file", name: "note.txt", media_type: "text/plain", attachment_id: null },
+      { type: "file", name: "dot.png", media_type: "image/png", attachment_id: null },
+    ]);
+  });
+
+  test("shows the summary that replaces a long conversation as notes", () => {
+    const notes = ITEMS.filter(({ kind }) => kind === "note");
+    expect(notes).toMatchObject([
+      { role: null, content: [{ text: expect.stringContaining("a summary") }] },
+      { role: "agent", status: "completed", usage: { input_tokens: 100 } },
+    ]);
+  });
+});
+
+describe("a tool call", () => {
+  test("of the shell has its command, its output and its time", () => {
+    const [first] = tools("bash");
+    expect(first).toMatchObject({
+      kind: "tool",
+      status: "completed",
+      error: null,
+      tool: {
+        kind: "execute",
+        title: "echo one; echo two >&2",
+        input: { command: "echo one; echo two >&2" },
+        output: "one\ntwo\n",
+        truncated: false,
+        changes: [],
+      },
+    });
+  });
+
+  test("that reads an image names it, and one that fails says why", () => {
+    const [file, image, absent] = tools("read");
+    expect(file).toMatchObject({ status: "completed", tool: { kind: "read", title: "README.md" } });
+    expect(image?.content).toEqual([
+      { type: "file", name: "dot.png", media_type: "image/png", attachment_id: null },
+    ]);
+    expect(absent).toMatchObject({
+      status: "failed",
+      error: { code: "tool_failed", message: "File not found: /workspace/absent.txt" },
+      tool: { output: "" },
+    });
+  });
+
+  test("that edits shows each changed file with its patch, below the repository's root", () => {
+    expect(tools("write")[0]?.tool?.changes).toEqual([{ path: "new.txt", operation: "add", patch: null }]);
+    const [change] = tools("edit")[0]?.tool?.changes ?? [];
+    expect(change).toMatchObject({ path: "README.md", operation: "update" });
+    expect(change?.patch).toMatch(/^--- README\.md.*\n\+\+\+ README\.md.*\n@@ .*\n hello\n-world\n\+all\n/);
+    const changed = tools("apply_patch").map((item) =>
+      item.tool?.changes.map(({ path, operation }) => [path, operation]),
+    );
+    expect(changed).toEqual([
+      [
+        ["p.txt", "add"],
+        ["README.md", "update"],
+      ],
+      [
+        ["p.txt", "delete"],
+        ["READ.md", "move"],
+      ],
+    ]);
+  });
+
+  test("that writes the list of tasks is a plan", () => {
+    const plans = ITEMS.filter(({ kind }) => kind === "plan");
+    expect(plans).toMatchObject([{ status: "completed", tool: null }]);
+    expect(plans[0]?.plan).toEqual([
+      { text: "first", status: "completed" },
+      { text: "second", status: "running" },
+      { text: "third", status: "pending" },
+      { text: "fourth", status: "cancelled" },
+    ]);
+  });
+
+  test("that starts a subagent is the parent of the subagent's items, without its instructions", () => {
+    const [task] = tools("task");
+    expect(task).toMatchObject({ status: "completed", tool: { kind: "think", title: "Look around" } });
+    const place = { parentId: task?.native_id ?? "", turnId: task?.turn_id ?? "" };
+    const items = SUBAGENT.flatMap((message) => itemsOf(message, place));
+    expect(items.map((item) => [item.kind, item.tool?.name ?? textOf(item)])).toEqual([
+      ["tool", "bash"],
+      ["message", "sub is done"],
+    ]);
+    expect(items.every((item) => item.parent_id === task?.native_id && item.turn_id === task?.turn_id)).toBe(
+      true,
+    );
+  });
+
+  test("whose output opencode has shortened says so", () => {
+    const message = changed(toolMessage("bash"), { metadata: { truncated: true } });
+    expect(itemsOf(message, TOP)[0]?.tool?.truncated).toBe(true);
+  });
+
+  test("that runs has its output so far, without a first line that may have lost its beginning", () => {
+    const running = (output: string) =>
+      itemsOf(
+        changed(toolMessage("bash"), { status: "running", output: undefined, metadata: { output } }),
+        TOP,
+      )[0];
+    expect(running("one\n")).toMatchObject({
+      status: "running",
+      completed_at: null,
+      tool: { output: "one\n" },
+    });
+    expect(running("...\n\ncret-part\nwhole\n")?.tool?.output).toBe("whole\n");
+  });
+});
+
+describe("a turn that does not end well", () => {
+  test("because its model refuses has an item of its own for the failure", () => {
+    const failed = ITEMS.filter(({ status, kind }) => status === "failed" && kind === "message");
+    expect(failed).toMatchObject([
+      {
+        role: "agent",
+        content: [],
+        error: {
+          code: "model_refused",
+          message: expect.stringContaining("The request was refused by the stub"),
+        },
+      },
+    ]);
+  });
+
+  test("because a person ended it keeps its text, which is interrupted", () => {
+    expect(turnWith("This is a long text").at(-1)).toMatchObject({
+      kind: "message",
+      status: "interrupted",
+      error: null,
+    });
+  });
+
+  test("because a person ended it interrupts the running tool", () => {
+    const begun = tools("bash").find(({ tool }) => tool?.output.startsWith("begun"));
+    expect(begun).toMatchObject({ status: "interrupted", error: null });
+    expect(tools("question").at(-1)).toMatchObject({ status: "interrupted" });
+  });
+
+  test("because a person ended it between two attempts is interrupted too", () => {
+    expect(turnWith("partial text").at(-1)).toMatchObject({ status: "interrupted", error: null });
+  });
+});
+
+describe("a message in mid-turn", () => {
+  test("has a running tool, or a text that is not known yet", () => {
+    expect(itemsOf(snapshot("listingWhileAsked"), TOP)).toMatchObject([
+      { kind: "tool", status: "running", completed_at: null, usage: null },
+    ]);
+    expect(itemsOf(snapshot("listingWhileText"), TOP)).toEqual([]);
+  });
+
+  test("completes a text only when a part follows it, because an abort may still come", () => {
+    const message = LISTING.find(({ parts }) => parts.some(({ type }) => type === "reasoning"));
+    const { info, parts } = message ?? { info: SUBAGENT[0]?.info, parts: [] };
+    if (info === undefined) throw new Error("no message");
+    const { completed: _, ...time } = info.time;
+    const { finish: __, ...open } = { ...info, time };
+    const upTo = (count: number) =>
+      itemsOf({ info: open, parts: parts.slice(0, count) }, TOP).map(({ kind, status }) => [kind, status]);
+    expect(parts.map(({ type }) => type)).toEqual(["step-start", "reasoning", "text", "step-finish"]);
+    expect(upTo(2)).toEqual([["thought", "running"]]);
+    expect(upTo(3)).toEqual([
+      ["thought", "completed"],
+      ["message", "running"],
+    ]);
+    expect(upTo(4).at(-1)).toEqual(["message", "completed"]);
+  });
+});
+
+describe("a request", () => {
+  const asked = (kind: "question" | "permission"): Asked =>
+    Schema.decodeUnknownSync(Asked)(openRequests(kind)[0]);
+  const place = { parentId: null, turnId: "msg_1" };
+
+  test("shows its questions with their options", () => {
+    expect(requestItem(asked("question"), place, { askedMs: 5, settled: null })).toMatchObject({
+      kind: "request",
+      status: "pending",
+      turn_id: "msg_1",
+      created_at: 5,
+      completed_at: null,
+      request: {
+        kind: "question",
+        questions: [
+          {
+            title: "Colour",
+            text: "Which colour?",
+            options: [
+              { label: "Blue", description: "blue" },
+              { label: "Red", description: "red" },
+            ],
+            multiple: false,
+          },
+        ],
+      },
+    });
+  });
+
+  test("for a permission shows what is asked for, and its answer once it is settled", () => {
+    const settled = { status: "completed", answer: "reject", atMs: 7 } as const;
+    const item = requestItem(asked("permission"), place, { askedMs: 5, settled });
+    expect(item).toMatchObject({
+      status: "completed",
+      completed_at: 7,
+      content: [{ type: "text", text: "reject" }],
+      request: { kind: "permission", title: "webfetch", patterns: ["http://127.0.0.1:9/x"] },
+    });
+    Schema.decodeUnknownSync(NativeItem)({ ...item, rev: 1 });
+  });
+});
+
+test("records of another form are left out, and long texts are cut", () => {
+  expect(readMessage({ info: { id: 1 }, parts: [] })).toBeNull();
+  const { info, parts } = LISTING[0] ?? toolMessage("bash");
+  const read = readMessage({ info, parts: [{ type: 1 }, { ...parts[0], text: "x".repeat(TEXT_MAX + 1) }] });
+  expect(read?.parts.map(({ text }) => text?.length)).toEqual([TEXT_MAX]);
+});
+
+function toolMessage(name: string): Recorded {
+  const message = LISTING.find(({ parts }) => parts.some(({ tool }) => tool === name));
+  if (message === undefined) throw new Error(`no call of ${name}`);
+  return { ...message, parts: message.parts.filter(({ tool }) => tool === name) };
+}
+
+/** The message with another state of its only tool call. */
+function changed({ info, parts }: Recorded, state: object): Recorded {
+  const all = parts.map((part) => ({ ...part, state: { ...part.state, ...state } }));
+  const read = readMessage({ info, parts: JSON.parse(JSON.stringify(all)) as unknown[] });
+  if (read === null) throw new Error("not a message");
+  return read;
+}
