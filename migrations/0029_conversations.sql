@@ -34,7 +34,7 @@ CREATE TABLE conversations (
   created_at timestamptz NOT NULL,
   CONSTRAINT conversations_pkey PRIMARY KEY (session_id),
   CONSTRAINT conversations_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions (id) ON DELETE CASCADE,
-  CONSTRAINT conversations_state_known CHECK (state IN ('idle', 'running', 'requires_action')),
+  CONSTRAINT conversations_state_known CHECK (state IN ('idle', 'sending', 'running', 'requires_action')),
   CONSTRAINT conversations_turn_state_known CHECK (turn_state IN ('idle', 'running', 'requires_action')),
   CONSTRAINT conversations_sandbox_whole CHECK ((sandbox_id IS NULL) = (sandbox_rev IS NULL))
 );

@@ -156,7 +156,7 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_pkey PRIMARY KEY (session_id),
   CONSTRAINT conversations_sandbox_whole CHECK (((sandbox_id IS NULL) = (sandbox_rev IS NULL))),
   CONSTRAINT conversations_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
-  CONSTRAINT conversations_state_known CHECK ((state = ANY (ARRAY['idle'::text, 'running'::text, 'requires_action'::text]))),
+  CONSTRAINT conversations_state_known CHECK ((state = ANY (ARRAY['idle'::text, 'sending'::text, 'running'::text, 'requires_action'::text]))),
   CONSTRAINT conversations_turn_state_known CHECK ((turn_state = ANY (ARRAY['idle'::text, 'running'::text, 'requires_action'::text])))
 );
 

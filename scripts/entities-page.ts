@@ -18,8 +18,10 @@ const ABOUT: Readonly<Record<string, string>> = {
   project_sessions: "A session: its state machine's snapshot and what the API shows of it.",
   session_sandboxes: "One boot of a session's sandbox: the sandbox machine's snapshot.",
   session_logs: "The newest log lines of a sandbox that ended.",
-  conversations: "What is said and done in a session: its turn, sums of usage, and the number of its last version.",
-  conversation_items: "A message, thought, tool call, plan, request or note of a conversation: its last version.",
+  conversations:
+    "The conversation of a session: its turn, sums of usage, and the number of its last version.",
+  conversation_items:
+    "A message, thought, tool call, plan, request or note of a conversation: its last version.",
   conversation_outputs: "The whole output of a tool, where it is longer than its item shows.",
   conversation_attachments: "A file that a person attached to a message.",
   clone_credentials: "A sandbox's git password, as a hash.",

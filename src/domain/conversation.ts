@@ -53,7 +53,7 @@ export const ContentPart = Schema.Union([
 ]);
 export type ContentPart = typeof ContentPart.Type;
 
-/** What a tool does, in the words of the Agent Client Protocol. */
+/** The work of a tool, in the words of the Agent Client Protocol. */
 export const ToolKind = Schema.Literals([
   "read",
   "edit",
@@ -100,9 +100,7 @@ export type PlanEntry = typeof PlanEntry.Type;
 export const Question = Schema.Struct({
   title: Schema.String,
   text: Schema.String,
-  options: Schema.Array(
-    Schema.Struct({ label: Schema.String, description: Schema.NullOr(Schema.String) }),
-  ),
+  options: Schema.Array(Schema.Struct({ label: Schema.String, description: Schema.NullOr(Schema.String) })),
   /** Whether several options may be chosen. */
   multiple: Schema.Boolean,
 });
@@ -178,7 +176,7 @@ export const TextDelta = Schema.Struct({
 });
 export type TextDelta = typeof TextDelta.Type;
 
-/** What the runtime does now. */
+/** The runtime's present state. */
 export const TurnNow = Schema.Struct({
   state: Schema.Literals(["idle", "running", "requires_action"]),
   /** The native id of the request that the agent waits for. */

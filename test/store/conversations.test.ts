@@ -27,7 +27,7 @@ import { type Store } from "../conformance/store-fixture.ts";
 
 const node = (url: string) => Layer.provideMerge(postgresStore, Client.layer({ url }));
 const store = storeOfFile();
-/** Registers a test. What it has forked ends before its store does, also if it fails. */
+/** Registers a test. Its fibers end before its store does, also if it fails. */
 const check = <E>(name: string, test: Effect.Effect<void, E, Store | SqlClient.SqlClient | Scope.Scope>) => {
   it.live(name, () => Effect.provide(Effect.scoped(test), store, { local: true }));
 };

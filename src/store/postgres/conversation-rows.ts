@@ -79,7 +79,7 @@ export const namedItems = (
   SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
   WHERE session_id = ${id} AND (id = ANY(${[...ids]}::uuid[]) OR native_id = ANY(${[...nativeIds]}::text[]))`;
 
-/** Locks the conversation until the transaction ends. Null if there is none. */
+/** Locks the conversation until the transaction ends. Null if the conversation does not exist. */
 export const locked = (sql: SqlClient, id: string) =>
   Effect.map(
     sql<ConversationRow>`
