@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   MIN_TOKEN_BYTES,
   TOKEN_BYTES,
+  derivedUuid,
   makeToken,
   parseUuid,
   tokenHash,
@@ -112,4 +113,20 @@ test.each([
 
 test("hashes a token with SHA-256, in lower-case hex [T04]", () => {
   expect(tokenHash("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+});
+
+test("derives an id from texts: the same for the same ones, another one for any other", () => {
+  const derived = derivedUuid("session", "native");
+  // RFC 9562, 5.8: version 8, and the variant.
+  expect(derived).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(parseUuid(derived)).toBe(derived);
+  expect(derivedUuid("session", "native")).toBe(derived);
+  const others = [
+    ["session"],
+    ["native", "session"],
+    ["sessionnative"],
+    ["session", "native", ""],
+    ["session,native"],
+  ];
+  expect(new Set([derived, ...others.map((texts) => derivedUuid(...texts))]).size).toBe(others.length + 1);
 });

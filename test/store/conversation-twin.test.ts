@@ -9,7 +9,6 @@ import { nativeItem, replaceSandbox, report, tokens } from "../support/world/con
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld, NOON, numbered } from "../support/world/world.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
-import { TEST_MS } from "../support/patience.ts";
 
 const RUNS = 25;
 const SESSION = numbered(10);
@@ -145,16 +144,12 @@ const played = (steps: readonly Step[], store: typeof memoryStore | typeof inPos
     Effect.provide(play(steps) as Effect.Effect<unknown, unknown, Store>, store, { local: true }),
   );
 
-it(
-  "both stores answer alike through random histories of a conversation",
-  { timeout: 4 * TEST_MS },
-  async () => {
-    // A failing history is printed with the seed that brings it back: `fc.assert(…, { seed, path })`.
-    await fc.assert(
-      fc.asyncProperty(fc.array(anyStep, { minLength: 5, maxLength: 30 }), async (steps) => {
-        expect(await played(steps, inPostgres)).toEqual(await played(steps, memoryStore));
-      }),
-      { numRuns: RUNS },
-    );
-  },
-);
+it("both stores answer alike through random histories of a conversation", async () => {
+  // A failing history is printed with the seed that brings it back: `fc.assert(…, { seed, path })`.
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 5, maxLength: 30 }), async (steps) => {
+      expect(await played(steps, inPostgres)).toEqual(await played(steps, memoryStore));
+    }),
+    { numRuns: RUNS },
+  );
+});
