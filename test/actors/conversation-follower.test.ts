@@ -102,6 +102,20 @@ describe("a running sandbox's conversation", () => {
     }),
   );
 
+  it.effect("closes what a stopped sandbox left open", () =>
+    Effect.gen(function* () {
+      const { page, actors, id, untilSession } = yield* following(
+        Stream.concat(Stream.fromIterable([item(growing(1, "Hel")), turn("running", 2)]), Stream.never),
+      );
+      yield* until(Effect.map(page, (items) => texts(items).includes("Hel")));
+      const stopped = yield* Effect.forkChild(actors.session(id, { type: "stop.requested" }));
+      yield* untilSession(id, "stopped");
+      yield* Fiber.join(stopped);
+      const left = (yield* page).find(({ nativeId }) => nativeId === "answer");
+      expect(left?.status).toBe("interrupted");
+    }),
+  );
+
   it.effect("begins with the first report again in a session's next sandbox", () =>
     Effect.gen(function* () {
       const { asked, page, actors, id, untilSession } = yield* following(
