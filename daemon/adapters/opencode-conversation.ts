@@ -6,7 +6,9 @@
  *     while it was read, so no record goes back: not from ended to open, and no text to a shorter one.
  *  V2 The text of an open part is known only if its beginning came as an event on the same stream: a listing has none.
  *     Else its pieces are passed over, and the whole text comes with its end.
- *  V3 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
+ *  V3 An event about a message may show the message's end before the parts come, because opencode writes an event out
+ *     after it was made. So an item for the end alone is reported when the message's session rests or goes on.
+ *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
  */
 import * as Schema from "effect/Schema";
 import type { ConversationObserver } from "./adapter.ts";
@@ -59,7 +61,10 @@ interface HeldPart {
 }
 
 interface Held {
-  info: MessageInfo;
+  /** Null: only parts of it have come so far. */
+  info: MessageInfo | null;
+  /** V3: its end is certain. */
+  isSettled: boolean;
   readonly parts: Map<string, HeldPart>;
 }
 
@@ -100,6 +105,8 @@ export class OpencodeConversation {
   readonly #busy = new Set<string>();
   /** Sessions whose state this stream has reported. It is newer than the answer to a query. */
   readonly #told = new Set<string>();
+  /** The listing of this stream's beginning was taken. */
+  #isListed = false;
 
   /** The agent session. Null before it exists. */
   get root(): string | null {
@@ -114,7 +121,7 @@ export class OpencodeConversation {
   /** The messages of the model that go on. */
   get open(): readonly { readonly id: string; readonly sessionId: string }[] {
     return [...this.#messages.values()].flatMap(({ info }) =>
-      isOpen(info) ? [{ id: info.id, sessionId: info.sessionID }] : [],
+      info !== null && isOpen(info) ? [{ id: info.id, sessionId: info.sessionID }] : [],
     );
   }
 
@@ -127,6 +134,7 @@ export class OpencodeConversation {
   connected(stream: ConversationStream): void {
     this.#stream = stream;
     this.#told.clear();
+    this.#isListed = false;
     for (const { parts } of this.#messages.values()) for (const held of parts.values()) held.isExact = false;
   }
 
@@ -154,18 +162,23 @@ export class OpencodeConversation {
   listedMessages(messages: readonly Recorded[]): void {
     for (const { info, parts } of messages) {
       if (!this.#isOurs(info.sessionID)) continue;
-      const held = this.#hold(info);
+      const held = this.#know(info);
       for (const part of parts) this.#put(held, part, false);
+      held.isSettled ||= !isOpen(info);
       this.#report(held);
     }
   }
 
-  /** Sessions that are at work. */
+  /** Sessions that are at work. It ends the listing. */
   listedBusy(sessions: readonly string[]): void {
+    this.#isListed = true;
     for (const id of [this.#root, ...this.#tasks.keys()]) {
-      if (id === null || this.#told.has(id)) continue;
-      if (sessions.includes(id)) this.#busy.add(id);
-      else this.#busy.delete(id);
+      if (id === null) continue;
+      if (!this.#told.has(id)) {
+        if (sessions.includes(id)) this.#busy.add(id);
+        else this.#busy.delete(id);
+      }
+      this.#settleSession(id);
     }
     this.#turn();
   }
@@ -181,8 +194,9 @@ export class OpencodeConversation {
   end(ids: readonly string[]): void {
     for (const id of ids) {
       const held = this.#messages.get(id);
-      if (held === undefined || !isOpen(held.info)) continue;
+      if (held === undefined || held.info === null || !isOpen(held.info)) continue;
       held.info = { ...held.info, time: { ...held.info.time, completed: this.#stream.now() } };
+      held.isSettled = true;
       for (const one of held.parts.values()) one.part = interrupted(one.part, this.#stream.now());
       this.#report(held);
     }
@@ -202,44 +216,55 @@ export class OpencodeConversation {
 
   #info(info: MessageInfo | null): void {
     if (info === null || !this.#isOurs(info.sessionID)) return;
-    this.#report(this.#hold(info));
+    this.#report(this.#know(info));
     this.#turn();
   }
 
-  #hold(info: MessageInfo): Held {
-    const held = this.#messages.get(info.id);
-    if (held === undefined) {
-      const added: Held = { info, parts: new Map() };
-      this.#messages.set(info.id, added);
-      this.#forgetOldest();
-      return added;
-    }
-    if (isOpen(held.info) || !isOpen(info)) held.info = info;
+  #know(info: MessageInfo): Held {
+    const held = this.#hold(info.id);
+    if (held.info === null || isOpen(held.info) || !isOpen(info)) held.info = info;
+    this.#settleSession(info.sessionID);
     return held;
   }
 
-  #forgetOldest(): void {
-    for (const [id, { info }] of this.#messages) {
-      if (this.#messages.size <= MESSAGES_HELD) return;
-      if (!isOpen(info)) this.#messages.delete(id);
+  #hold(id: string): Held {
+    const held = this.#messages.get(id);
+    if (held !== undefined) return held;
+    const added: Held = { info: null, isSettled: false, parts: new Map() };
+    this.#messages.set(id, added);
+    for (const [oldest, { info }] of this.#messages) {
+      if (this.#messages.size <= MESSAGES_HELD) break;
+      if (oldest !== id && (info === null || !isOpen(info))) this.#messages.delete(oldest);
+    }
+    return added;
+  }
+
+  /** V3: the end of a message is certain if its session rests, or has a later message. */
+  #settleSession(sessionId: string): void {
+    if (!this.#isListed) return;
+    const all = [...this.#messages.values()].filter(({ info }) => info?.sessionID === sessionId);
+    for (const held of this.#busy.has(sessionId) ? all.slice(0, -1) : all) {
+      if (held.isSettled || held.info === null || isOpen(held.info)) continue;
+      held.isSettled = true;
+      this.#report(held);
     }
   }
 
   #part(part: Part | null): void {
-    const held = part === null ? undefined : this.#messages.get(part.messageID);
-    if (part === null || held === undefined) return;
+    if (part === null || !this.#isOurs(part.sessionID)) return;
+    const held = this.#hold(part.messageID);
     this.#put(held, part, true);
     this.#report(held);
   }
 
-  #put(held: Held, part: Part, isEvent: boolean): void {
-    const known = held.parts.get(part.id);
-    if (known === undefined) held.parts.set(part.id, { part, isExact: isEvent });
-    else if (!isOlder(part, known.part, isEvent && isOpen(held.info))) {
+  #put({ info, parts }: Held, part: Part, isEvent: boolean): void {
+    const known = parts.get(part.id);
+    if (known === undefined) parts.set(part.id, { part, isExact: isEvent });
+    else if (!isOlder(part, known.part, isEvent)) {
       known.part = part;
       known.isExact = isEvent;
     }
-    this.#task(held.info, part);
+    if (info !== null) this.#task(info, part);
   }
 
   /** Notes the subagent of a tool call. */
@@ -273,10 +298,12 @@ export class OpencodeConversation {
     else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: added });
   }
 
-  #report({ info, parts }: Held): void {
+  #report({ info, isSettled, parts }: Held): void {
+    if (info === null) return;
     const inOrder = [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const place = this.#placeOf(info);
-    for (const item of itemsOf({ info, parts: inOrder }, place)) this.#stream.observer.item(item);
+    for (const item of itemsOf({ info, parts: inOrder }, place))
+      if (isSettled || info.role === "user" || item.native_id !== info.id) this.#stream.observer.item(item);
   }
 
   #status(sessionId: string, status: Properties["status"]): void {
@@ -288,6 +315,7 @@ export class OpencodeConversation {
 
   #rested(sessionId: string): void {
     this.#busy.delete(sessionId);
+    this.#settleSession(sessionId);
     // A session that rests asks nothing.
     for (const [id, { asked }] of this.#asked)
       if (asked.sessionID === sessionId) this.#settle(id, "interrupted", "");
@@ -347,7 +375,7 @@ const isOpen = ({ role, time, error }: MessageInfo): boolean =>
 
 const RANKS = { pending: 0, running: 1, completed: 2, error: 2 } as const;
 
-/** V1. `isNews` says that the record is an event about an open message. */
+/** V1. `isNews` says that the record is an event. */
 const isOlder = (part: Part, known: Part, isNews: boolean): boolean => {
   if (part.state !== undefined && known.state !== undefined) {
     const [rank, knownRank] = [RANKS[part.state.status], RANKS[known.state.status]];
