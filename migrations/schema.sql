@@ -93,6 +93,73 @@ CREATE TABLE cluster_runners (
   CONSTRAINT cluster_runners_pkey PRIMARY KEY (machine_id)
 );
 
+CREATE TABLE conversation_attachments (
+  session_id uuid NOT NULL,
+  id uuid NOT NULL,
+  name text NOT NULL,
+  media_type text NOT NULL,
+  sha256 text NOT NULL,
+  content bytea NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT conversation_attachments_bounded CHECK ((octet_length(content) <= 10485760)),
+  CONSTRAINT conversation_attachments_conversation_fkey FOREIGN KEY (session_id) REFERENCES conversations(session_id) ON DELETE CASCADE,
+  CONSTRAINT conversation_attachments_pkey PRIMARY KEY (session_id, id)
+);
+
+CREATE TABLE conversation_items (
+  session_id uuid NOT NULL,
+  id uuid NOT NULL,
+  seq integer NOT NULL,
+  place integer NOT NULL,
+  native_id text,
+  sandbox_id uuid,
+  rev bigint NOT NULL,
+  kind text NOT NULL,
+  status text NOT NULL,
+  record jsonb NOT NULL,
+  bytes integer NOT NULL,
+  CONSTRAINT conversation_items_conversation_fkey FOREIGN KEY (session_id) REFERENCES conversations(session_id) ON DELETE CASCADE,
+  CONSTRAINT conversation_items_kind_known CHECK ((kind = ANY (ARRAY['message'::text, 'thought'::text, 'tool'::text, 'plan'::text, 'request'::text, 'note'::text]))),
+  CONSTRAINT conversation_items_native_key UNIQUE (session_id, native_id),
+  CONSTRAINT conversation_items_pkey PRIMARY KEY (session_id, id),
+  CONSTRAINT conversation_items_place_key UNIQUE (session_id, place),
+  CONSTRAINT conversation_items_seq_key UNIQUE (session_id, seq),
+  CONSTRAINT conversation_items_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'accepted'::text, 'cancelled'::text, 'pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'interrupted'::text, 'lost'::text])))
+);
+CREATE INDEX conversation_items_open_idx ON public.conversation_items USING btree (session_id, place) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text, 'pending'::text, 'running'::text]));
+
+CREATE TABLE conversation_outputs (
+  session_id uuid NOT NULL,
+  item_id uuid NOT NULL,
+  text text NOT NULL,
+  bytes integer NOT NULL,
+  CONSTRAINT conversation_outputs_bounded CHECK ((octet_length(text) <= 1048576)),
+  CONSTRAINT conversation_outputs_item_fkey FOREIGN KEY (session_id, item_id) REFERENCES conversation_items(session_id, id) ON DELETE CASCADE,
+  CONSTRAINT conversation_outputs_pkey PRIMARY KEY (session_id, item_id)
+);
+
+CREATE TABLE conversations (
+  session_id uuid NOT NULL,
+  state text NOT NULL DEFAULT 'idle'::text,
+  state_context jsonb NOT NULL DEFAULT '{}'::jsonb,
+  version integer NOT NULL DEFAULT 1,
+  seq integer NOT NULL DEFAULT 0,
+  sandbox_id uuid,
+  sandbox_rev bigint,
+  turn_state text NOT NULL DEFAULT 'idle'::text,
+  turn_since timestamp with time zone NOT NULL,
+  turn_waiting_for uuid,
+  turn_seq integer NOT NULL DEFAULT 0,
+  usage jsonb NOT NULL DEFAULT '{"cost_usd": 0, "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0}'::jsonb,
+  bytes bigint NOT NULL DEFAULT 0,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT conversations_pkey PRIMARY KEY (session_id),
+  CONSTRAINT conversations_sandbox_whole CHECK (((sandbox_id IS NULL) = (sandbox_rev IS NULL))),
+  CONSTRAINT conversations_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
+  CONSTRAINT conversations_state_known CHECK ((state = ANY (ARRAY['idle'::text, 'running'::text, 'requires_action'::text]))),
+  CONSTRAINT conversations_turn_state_known CHECK ((turn_state = ANY (ARRAY['idle'::text, 'running'::text, 'requires_action'::text])))
+);
+
 CREATE TABLE event_horizons (
   project_id uuid NOT NULL,
   tx xid8 NOT NULL,
@@ -188,7 +255,7 @@ CREATE TABLE outbox (
   actor_id uuid NOT NULL,
   command jsonb NOT NULL,
   created_at timestamp with time zone NOT NULL,
-  CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'change_request'::text]))),
+  CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'change_request'::text, 'conversation'::text]))),
   CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
 CREATE INDEX outbox_actor_idx ON public.outbox USING btree (actor_kind, actor_id, id);

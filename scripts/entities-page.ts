@@ -18,6 +18,10 @@ const ABOUT: Readonly<Record<string, string>> = {
   project_sessions: "A session: its state machine's snapshot and what the API shows of it.",
   session_sandboxes: "One boot of a session's sandbox: the sandbox machine's snapshot.",
   session_logs: "The newest log lines of a sandbox that ended.",
+  conversations: "What is said and done in a session: its turn, sums of usage, and the number of its last version.",
+  conversation_items: "A message, thought, tool call, plan, request or note of a conversation: its last version.",
+  conversation_outputs: "The whole output of a tool, where it is longer than its item shows.",
+  conversation_attachments: "A file that a person attached to a message.",
   clone_credentials: "A sandbox's git password, as a hash.",
   previews: "A preview link, then the cookie that it became, as a hash.",
   change_requests: "A change request, its pull request if it has one, and the commits of its merge.",
@@ -42,9 +46,10 @@ const NOUNS: Readonly<Record<string, string>> = {
   session: "project_sessions",
   sandbox: "session_sandboxes",
   node: "nodes",
+  item: "conversation_items",
 };
 /** Columns that end in `_id` and refer to no single table. */
-const FOREIGN_IDS = new Set(["actor_id", "delivery_id", "machine_id", "shard_id"]);
+const FOREIGN_IDS = new Set(["actor_id", "delivery_id", "machine_id", "native_id", "shard_id"]);
 
 interface Column {
   readonly name: string;

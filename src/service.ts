@@ -13,6 +13,7 @@ import { accountActors } from "./actors/account.ts";
 import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
+import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
 import { DUTIES } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
@@ -82,6 +83,7 @@ import type { Sandboxes } from "./store/ports/sandboxes.ts";
 import type { Sessions } from "./store/ports/sessions.ts";
 import type { Secrets } from "./store/ports/secrets.ts";
 import type { ChangeRequests } from "./store/ports/change-requests.ts";
+import type { Conversations } from "./store/ports/conversations.ts";
 import type { Counters } from "./store/ports/counters.ts";
 import type { Previews } from "./store/ports/previews.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
@@ -92,6 +94,7 @@ export type Ports =
   | Admissions
   | ChangeRequests
   | CloneCredentials
+  | Conversations
   | Counters
   | Events
   | Fires
@@ -208,6 +211,7 @@ export const actorLayers = <E>({
         Doubts.layer,
         RequestBranches.layer,
         bootPlacesLayer(config.bootsAtOnce),
+        conversationHubLayer,
         modelPolicy(config),
       ),
     ),

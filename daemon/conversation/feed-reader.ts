@@ -5,6 +5,7 @@ import type { NativeItem, TextDelta, TurnNow, ConversationReport } from "../../s
 interface Source {
   readonly versionsAfter: (rev: number) => Iterable<NativeItem>;
   readonly turnNow: TurnNow;
+  readonly turnRev: number;
   readonly detach: (reader: FeedReader) => void;
 }
 
@@ -41,7 +42,10 @@ export class FeedReader {
     }
     for (const delta of this.#deltas) lines += lineOf({ type: "delta", delta });
     this.#forgetDeltas();
-    if (this.#owesTurn) lines += lineOf({ type: "turn", turn: this.#source.turnNow, rev: this.#sent });
+    if (this.#owesTurn) {
+      this.#sent = Math.max(this.#sent, this.#source.turnRev);
+      lines += lineOf({ type: "turn", turn: this.#source.turnNow, rev: this.#sent });
+    }
     this.#owesTurn = false;
     return lines;
   }

@@ -2,7 +2,7 @@
  * The conversation as the daemon reports it (`GET /platform/conversation`): the present version of each item, for
  * readers that follow it.
  *
- *  F1 One counter, `rev`, numbers all versions of all items over the daemon's life. A version without a change gets no
+ *  F1 One counter, `rev`, numbers all versions of all items, and all changes of the turn, over the daemon's life. A version without a change gets no
  *     number.
  *  F2 A reader gets every item whose version is newer than its own last one, in the order of the numbers. If it is slow,
  *     it gets the newest version only. It may lose deltas, and never items.
@@ -59,6 +59,7 @@ export class ConversationFeed implements ConversationObserver {
   #bytes = 0;
   #rev = 0;
   #turn: TurnNow = { state: "idle", waiting_for: null };
+  #turnRev = 0;
   readonly #readers = new Set<FeedReader>();
   /** Items with growth that is not reported yet. */
   readonly #grown = new Set<string>();
@@ -75,6 +76,11 @@ export class ConversationFeed implements ConversationObserver {
 
   get turnNow(): TurnNow {
     return this.#turn;
+  }
+
+  /** The number of the turn's last change. */
+  get turnRev(): number {
+    return this.#turnRev;
   }
 
   get readers(): number {
@@ -112,6 +118,8 @@ export class ConversationFeed implements ConversationObserver {
   readonly turn = (now: TurnNow): void => {
     if (isDeepStrictEqual(now, this.#turn)) return;
     this.#turn = now;
+    this.#rev += 1;
+    this.#turnRev = this.#rev;
     for (const reader of this.#readers) reader.turned();
   };
 

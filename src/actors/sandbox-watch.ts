@@ -1,5 +1,6 @@
 /**
- * Watches a running sandbox until it ends. Meanwhile it learns when the agent takes its prompt and when each turn ends.
+ * Watches a running sandbox until it ends. Meanwhile it learns when the agent takes its prompt and when each turn ends,
+ * and keeps the conversation.
  */
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
@@ -7,6 +8,7 @@ import * as Schedule from "effect/Schedule";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
+import { conversationFollower } from "./conversation-follower.ts";
 import { bootstrapNoter, lost } from "./sandbox-boot.ts";
 import { turnFollower } from "./turns.ts";
 
@@ -19,6 +21,7 @@ export const sandboxWatcher = Effect.gen(function* () {
   const daemon = yield* DaemonClient;
   const noteBootstrap = yield* bootstrapNoter;
   const followTurns = yield* turnFollower;
+  const followConversation = yield* conversationFollower;
 
   return Effect.fnUntraced(function* ({
     id,
@@ -36,7 +39,8 @@ export const sandboxWatcher = Effect.gen(function* () {
     const followed = Effect.gen(function* () {
       // The schedule is endless, so the retry never fails.
       const { link, isSettled } = yield* Effect.orDie(Effect.retry(look, Schedule.spaced(WATCH_POLL)));
-      const turns = followTurns({ sandboxId: id, sessionId, link });
+      const place = { sandboxId: id, sessionId, link };
+      const turns = Effect.raceFirst(followTurns(place), followConversation(place));
       // The prompt's outcome is reported once, so the daemon need not be asked again.
       if (isSettled) return yield* turns;
       const listen = Effect.catch(Effect.delay(look, WATCH_POLL), () =>

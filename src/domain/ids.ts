@@ -11,6 +11,12 @@ const NIL_UUID = "00000000-0000-0000-0000-000000000000";
 const LAST_UUID_INSTANT = 2 ** 48 - 1;
 const UUID_BYTES = 16;
 
+/** 16 bytes in the text form of a UUID. */
+const hyphenated = (bytes: Buffer): string => {
+  const hex = bytes.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+};
+
 /**
  * A version 7 UUID (RFC 9562, 5.7): sorts by its instant.
  *
@@ -27,8 +33,7 @@ export const uuidV7 = (atMs: number, random: Uint8Array): string => {
   bytes.writeUIntBE(atMs, 0, 6);
   bytes.writeUInt8(0x70 | (bytes.readUInt8(6) & 0x0f), 6);
   bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
-  const hex = bytes.toString("hex");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+  return hyphenated(bytes);
 };
 
 /** The instant in a version 7 UUID, ms since the epoch; null for any other. */
@@ -79,3 +84,14 @@ export const tokenKind = (text: string): TokenKind | null => {
  * T04).
  */
 export const tokenHash = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex");
+
+/**
+ * A version 8 UUID (RFC 9562, 5.8) that follows from texts: the same texts give the same id. Two lists of texts give the
+ * same id with a chance of about 2^-122.
+ */
+export const derivedUuid = (...texts: readonly string[]): string => {
+  const bytes = createHash("sha256").update(JSON.stringify(texts), "utf8").digest().subarray(0, UUID_BYTES);
+  bytes.writeUInt8(0x80 | (bytes.readUInt8(6) & 0x0f), 6);
+  bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
+  return hyphenated(bytes);
+};

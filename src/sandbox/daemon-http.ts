@@ -5,12 +5,19 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import * as Stream from "effect/Stream";
+import { ConversationReport } from "../domain/conversation.ts";
 import { NumberedTurn } from "../domain/last-turn.ts";
 import { readLine } from "../domain/log-line.ts";
 import { Saved } from "../domain/saved.ts";
 import { storableText } from "../domain/text.ts";
 import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
-import { DaemonClient, DaemonHealth, DaemonUnreachable, EnvironmentChanged } from "./daemon.ts";
+import {
+  DaemonClient,
+  DaemonHealth,
+  DaemonUnreachable,
+  EnvironmentChanged,
+  NoConversation,
+} from "./daemon.ts";
 import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
 
 const HEALTH_TIMEOUT_MS = 1000;
@@ -99,14 +106,20 @@ const refused = ({ status, text }: Answer): DaemonUnreachable => {
   return new DaemonUnreachable({ message: `the daemon answered ${status}${word}` });
 };
 
-/** The daemon sends a comment every 15 s, so a stream that is silent for this long is dead. */
+/** The daemon sends something every 15 s, so a stream that is silent for this long is dead. */
 const SILENCE_MS = 60_000;
 
-/** Opens the log's stream. It closes with the scope. */
-const openLog = (link: DaemonLink, asked: { readonly context: string; readonly after: number }) =>
-  Effect.callback<IncomingMessage, DaemonUnreachable>((resume) => {
-    const over = linkRequest(link, { method: "GET", path: "/platform/logs", by: "service" });
-    const headers = { [USER_CONTEXT_HEADER]: asked.context, "last-event-id": String(asked.after) };
+interface OpenedStream {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The error of an answer without a stream. */
+  readonly refused: (status: number) => DaemonUnreachable | NoConversation;
+}
+
+/** Opens a stream of lines. It closes with the scope. */
+const openStream = (link: DaemonLink, { path, headers, refused: refusal }: OpenedStream) =>
+  Effect.callback<IncomingMessage, DaemonUnreachable | NoConversation>((resume) => {
+    const over = linkRequest(link, { method: "GET", path, by: "service" });
     const call = request({
       ...linkTarget(link),
       path: over.path,
@@ -121,9 +134,7 @@ const openLog = (link: DaemonLink, asked: { readonly context: string; readonly a
       answer.on("error", () => undefined);
       if (answer.statusCode === 200) return resume(Effect.succeed(answer));
       call.destroy();
-      resume(
-        Effect.fail(unreachable(new Error(`the log was refused with ${answer.statusCode ?? "nothing"}`))),
-      );
+      resume(Effect.fail(refusal(answer.statusCode ?? 0)));
     });
     call.end();
     return Effect.sync(() => call.destroy());
@@ -159,22 +170,52 @@ const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable
   });
 };
 
-const DATA = "data: ";
-
-const logs = (link: DaemonLink, asked: { readonly context: string; readonly after: number }) =>
+/** The stream's lines, no faster than they are read. */
+const linesOf = (link: DaemonLink, opened: OpenedStream) =>
   Stream.unwrap(
     Effect.map(
-      Effect.acquireRelease(openLog(link, asked), (answer) => Effect.sync(() => answer.destroy()), {
+      Effect.acquireRelease(openStream(link, opened), (answer) => Effect.sync(() => answer.destroy()), {
         interruptible: true,
       }),
       (answer) => Stream.fromEffectRepeat(taker(answer)),
     ),
-  ).pipe(
-    Stream.decodeText,
-    Stream.splitLines,
+  ).pipe(Stream.decodeText, Stream.splitLines);
+
+interface Following {
+  readonly context: string;
+  readonly after: number;
+}
+
+const DATA = "data: ";
+
+const logs = (link: DaemonLink, { context, after }: Following) =>
+  linesOf(link, {
+    path: "/platform/logs",
+    headers: { [USER_CONTEXT_HEADER]: context, "last-event-id": String(after) },
+    refused: (status) => unreachable(new Error(`the log was refused with ${status}`)),
+  }).pipe(
     Stream.filter((line) => line.startsWith(DATA)),
     Stream.map((line) => readLine(line.slice(DATA.length))),
     Stream.filter((line) => line !== null),
+    // Every daemon has a log.
+    Stream.catchTag("NoConversation", (error) => Stream.fail(unreachable(error))),
+  );
+
+const decodeReport = Schema.decodeUnknownOption(Schema.fromJsonString(ConversationReport));
+
+const conversation = (link: DaemonLink, { context, after }: Following) =>
+  linesOf(link, {
+    path: `/platform/conversation?after=${after}`,
+    headers: { [USER_CONTEXT_HEADER]: context },
+    refused: (status) =>
+      status === 409
+        ? new NoConversation()
+        : unreachable(new Error(`the conversation was refused with ${status}`)),
+  }).pipe(
+    // A blank line is a heartbeat. A line in another form does not come from our daemon.
+    Stream.map((line) => decodeReport(line)),
+    Stream.filter((decoded) => decoded._tag === "Some"),
+    Stream.map(({ value }) => value),
   );
 
 const Aborted = Schema.Struct({ aborted: Schema.Boolean });
@@ -237,4 +278,5 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
     ),
   turn,
   logs,
+  conversation,
 });

@@ -23,6 +23,7 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   save: () => Effect.succeed({ wip: null, skipped: [], error: null }),
   turn: () => Effect.never,
   logs: () => Stream.never,
+  conversation: () => Stream.never,
   env: (_link, _context, { revision, env }) =>
     Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
 });

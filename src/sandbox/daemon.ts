@@ -3,6 +3,7 @@ import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Stream from "effect/Stream";
+import type { ConversationReport } from "../domain/conversation.ts";
 import type { NumberedTurn } from "../domain/last-turn.ts";
 import type { LogLine } from "../domain/log-line.ts";
 import type { Saved } from "../domain/saved.ts";
@@ -35,6 +36,9 @@ export type DaemonHealth = typeof DaemonHealth.Type;
 export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("DaemonUnreachable", {
   message: Schema.String,
 }) {}
+
+/** The sandbox's agent runtime has no conversation that can be followed. */
+export class NoConversation extends Schema.TaggedError<NoConversation>()("NoConversation", {}) {}
 
 /** A change of the agent runtime's environment (`POST /platform/env`). Null removes a variable. */
 export interface EnvironmentChange {
@@ -93,6 +97,14 @@ export class DaemonClient extends Context.Service<
       link: DaemonLink,
       asked: { readonly context: string; readonly after: number },
     ) => Stream.Stream<LogLine, DaemonUnreachable>;
+    /**
+     * The conversation: each item whose version is above the number, the turn, and then each change, no faster than they
+     * are read. Ends with the daemon.
+     */
+    readonly conversation: (
+      link: DaemonLink,
+      asked: { readonly context: string; readonly after: number },
+    ) => Stream.Stream<ConversationReport, DaemonUnreachable | NoConversation>;
     /**
      * Changes the environment and waits until the restarted runtime answers, up to 3 min, since another change or a
      * refresh may come first. If a turn is in progress, fails and changes nothing. No failure contains a value.

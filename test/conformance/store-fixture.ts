@@ -13,6 +13,7 @@ import type { Projects } from "../../src/store/ports/projects.ts";
 import type { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import type { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Secrets } from "../../src/store/ports/secrets.ts";
+import type { Conversations } from "../../src/store/ports/conversations.ts";
 import type { Counters } from "../../src/store/ports/counters.ts";
 import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import type { Accounts } from "../../src/store/ports/accounts.ts";
@@ -26,6 +27,7 @@ export type Store =
   | Admissions
   | ChangeRequests
   | CloneCredentials
+  | Conversations
   | Counters
   | Events
   | Fires

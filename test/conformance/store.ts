@@ -8,6 +8,8 @@ import { checkAccounts } from "./store-accounts.ts";
 import { checkAdmission } from "./store-admission.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
+import { checkConversationReaders } from "./store-conversation-readers.ts";
+import { checkConversations } from "./store-conversations.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkGrants } from "./store-grants.ts";
 import { checkPreviews } from "./store-previews.ts";
@@ -41,6 +43,8 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkNodes(check);
     checkGivenSecrets(check);
     checkChangeRequests(check);
+    checkConversations(check);
+    checkConversationReaders(check);
     checkPages(check);
     checkEvents(check);
   });

@@ -22,7 +22,7 @@ export interface Model<S extends Snapshot<string, object>, Event extends Named, 
   /** Where a context can grow for ever: beyond this there is nothing new. */
   readonly stopWhen?: (snapshot: S) => boolean;
   /** Where the graph has too many simple paths to walk them all: only a shortest one to each transition is taken. */
-  readonly isDense?: true;
+  readonly isDense?: boolean;
   /** States that no path of these events is long enough for; their own tests reach them. */
   readonly beyond?: readonly string[];
   /** A fresh actor's memory, holding the machine's start. */

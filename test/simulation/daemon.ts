@@ -109,6 +109,7 @@ export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOpti
         }),
       turn: () => Effect.never,
       logs: () => Stream.never,
+      conversation: () => Stream.never,
       abort: () => Effect.succeed(false),
       // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>

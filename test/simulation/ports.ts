@@ -6,6 +6,7 @@ import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes, type SimulatedFault } from "../../src/sandbox/simulated.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Counters } from "../../src/store/ports/counters.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
@@ -88,6 +89,7 @@ export const STORE = [
   Admissions,
   ChangeRequests,
   CloneCredentials,
+  Conversations,
   Counters,
   Events,
   Fires,

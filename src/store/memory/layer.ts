@@ -6,6 +6,7 @@ import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
+import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
@@ -26,6 +27,7 @@ export const overTables = Layer.mergeAll(
   Admissions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
+  Conversations.layer,
   Counters.layer,
   Events.layer,
   Fires.layer,

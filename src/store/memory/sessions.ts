@@ -47,7 +47,10 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChang
     version: version + 1,
     provisionedAt: slotMove(change) === "reserve" ? now : row.provisionedAt,
   });
-  if (record.deletedAt !== null) tables.logs.delete(id);
+  if (record.deletedAt !== null) {
+    tables.logs.delete(id);
+    tables.conversations.delete(id);
+  }
   if (record.deletedAt !== null || !isLive(record.status)) tables.sayEnded(id);
   if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
   const pending = tables.sessionOutbox.append(id, change.commands);

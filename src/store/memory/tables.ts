@@ -14,6 +14,7 @@ import type { PlannedFire } from "../admission/plan.ts";
 import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
 import type { HearEnding } from "../ports/grants.ts";
+import type { Attachment, Conversation, Item } from "../ports/conversations.ts";
 import type { PendingCommand } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
@@ -75,6 +76,13 @@ export interface ChangeRequestRow {
   readonly record: ChangeRequest;
   readonly snapshot: ChangeRequestSnapshot;
   readonly version: number;
+}
+export interface ConversationRow {
+  readonly conversation: Conversation;
+  readonly items: Map<string, Item>;
+  /** By item. */
+  readonly outputs: Map<string, string>;
+  readonly attachments: Map<string, Attachment>;
 }
 export interface FireRow extends PlannedFire {
   readonly answersDelivery: boolean;
@@ -195,6 +203,9 @@ export class TableSet {
   readonly settings = new Map<string, string>();
   /** By session, then by sandbox. */
   readonly logs = new Map<string, Map<string, Buffer>>();
+  /** By session. */
+  readonly conversations = new Map<string, ConversationRow>();
+  readonly conversationsWaiting = new Waiting();
   readonly cloneCredentials = new Map<string, CloneCredential>();
   /** By the hash of the present secret: the link's, then the cookie's. */
   readonly previews = new Map<string, PreviewRow>();

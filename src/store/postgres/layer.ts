@@ -7,6 +7,7 @@ import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
+import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
 import * as Endings from "./connection/endings.ts";
 import * as EventLog from "./event-log.ts";
@@ -37,6 +38,7 @@ export const postgresStore = Layer.mergeAll(
   Admissions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
+  Conversations.layer,
   Counters.layer,
   Events.layer,
   Fires.layer,

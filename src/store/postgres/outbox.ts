@@ -4,7 +4,7 @@ import type { SqlClient } from "effect/sql/SqlClient";
 import type { PendingCommand } from "../ports/journal.ts";
 import { json } from "./connection/statement.ts";
 
-export type ActorKind = "session" | "sandbox" | "change_request";
+export type ActorKind = "session" | "sandbox" | "change_request" | "conversation";
 interface Actor {
   readonly kind: ActorKind;
   readonly id: string;

@@ -104,7 +104,10 @@ const makeMemory = Effect.gen(function* () {
       WHERE id = ${id} AND version = ${version}
       RETURNING account_id AS "accountId", project_id AS "projectId", version`;
     if (saved === undefined) return yield* new Fenced({ id });
-    if (columns.deletedAt !== undefined) yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
+    if (columns.deletedAt !== undefined) {
+      yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
+      yield* sql`DELETE FROM conversations WHERE session_id = ${id}`;
+    }
     if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
     const actor = { kind: "session", id } as const;
     if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);

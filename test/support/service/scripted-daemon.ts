@@ -129,6 +129,7 @@ export const scriptedDaemon = (): DaemonScript => {
       env: (_link, context, change) => env(context, change),
       turn: () => Effect.never,
       logs: (_, { after }) => log.stream(after),
+      conversation: () => Stream.never,
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
     }),

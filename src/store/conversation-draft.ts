@@ -1,0 +1,164 @@
+/**
+ * A write to a conversation, before it is stored: which versions it makes, and their numbers. Both adapters use it, so
+ * that they cannot differ. The caller holds the conversation's lock and has read every row that the write concerns.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { addUsage, NO_USAGE, type Usage } from "../domain/conversation.ts";
+import { cutText } from "../domain/text.ts";
+import {
+  CONVERSATION_KEPT_MAX,
+  CONVERSATION_ROOM,
+  ITEM_KEPT_MAX,
+  type ChangedConversation,
+  type Conversation,
+  type ConversationChange,
+  type Item,
+} from "./ports/conversations.ts";
+
+/** An item without its numbers, which the draft gives. */
+export type ItemVersion = Omit<Item, "seq" | "place">;
+
+/** The part of an item that has no column of its own. */
+export const recordOf = ({
+  id: _id,
+  seq: _seq,
+  place: _place,
+  kind: _kind,
+  status: _status,
+  nativeId: _nativeId,
+  sandboxId: _sandboxId,
+  rev: _rev,
+  ...record
+}: Item) => record;
+
+/** The size of an item's record, in bytes. */
+export const bytesOf = (item: Item): number => Buffer.byteLength(JSON.stringify(recordOf(item)));
+
+/** A record without content has at most this many bytes. Removing the content of a smaller one makes no room. */
+export const STRIPPED_MAX = 4096;
+const ERROR_KEPT = 500;
+
+/** An item without its content, and without a tool's input and output. */
+const stripped = <I extends ItemVersion>(item: I): I => ({
+  ...item,
+  content: [],
+  tool: item.tool === null ? null : { ...item.tool, input: null, output: "", truncated: true, changes: [] },
+  plan: [],
+  request: null,
+  error: item.error && {
+    code: cutText(item.error.code, ERROR_KEPT),
+    message: cutText(item.error.message, ERROR_KEPT),
+  },
+  pruned: true,
+});
+
+const NANO = 1_000_000_000;
+
+/** The sum after one item's usage has changed. Dollars are rounded, so that no error adds up. */
+const usageAfter = (sum: Usage, before: Usage | null, after: Usage | null): Usage => {
+  const { input_tokens, output_tokens, cached_tokens, cost_usd } = before ?? NO_USAGE;
+  const without = {
+    input_tokens: -input_tokens,
+    output_tokens: -output_tokens,
+    cached_tokens: -cached_tokens,
+    cost_usd: -cost_usd,
+  };
+  const next = addUsage(addUsage(sum, without), after ?? NO_USAGE);
+  return { ...next, cost_usd: Math.max(0, Math.round(next.cost_usd * NANO) / NANO) };
+};
+
+export class ConversationDraft {
+  readonly #before: Conversation;
+  readonly #items = new Map<string, Item>();
+  readonly #byNative = new Map<string, string>();
+  readonly #written = new Set<string>();
+  readonly #changes: ConversationChange[] = [];
+  #after: Conversation;
+
+  constructor(before: Conversation, items: readonly Item[] = []) {
+    this.#before = before;
+    this.#after = before;
+    this.know(items);
+  }
+
+  get id(): string {
+    return this.#before.id;
+  }
+
+  /** Adds rows that were read. A version that this draft has written counts for more. */
+  know(items: readonly Item[]): void {
+    for (const item of items) if (!this.#written.has(item.id)) this.#hold(item);
+  }
+
+  #hold(item: Item): void {
+    this.#items.set(item.id, item);
+    if (item.nativeId !== null) this.#byNative.set(item.nativeId, item.id);
+  }
+
+  get(id: string | null): Item | undefined {
+    return id === null ? undefined : this.#items.get(id);
+  }
+
+  ofNative(nativeId: string | null): Item | undefined {
+    return nativeId === null ? undefined : this.get(this.#byNative.get(nativeId) ?? null);
+  }
+
+  /** Writes a version. A new item takes the last place, as one does that `moves`. */
+  put(version: ItemVersion, moves = false): void {
+    const former = this.#items.get(version.id);
+    const seq = this.#after.seq + 1;
+    const place = former === undefined || moves ? seq : former.place;
+    const whole: Item = { ...version, seq, place };
+    const item = bytesOf(whole) > ITEM_KEPT_MAX ? stripped(whole) : whole;
+    this.#hold(item);
+    this.#written.add(item.id);
+    this.#changes.push({ type: "item", seq, item });
+    const usage = usageAfter(this.#after.usage, former?.usage ?? null, item.usage);
+    this.#after = { ...this.#after, seq, usage };
+    this.resize(bytesOf(item) - (former === undefined ? 0 : bytesOf(former)));
+  }
+
+  setTurn(turn: Conversation["turn"]): void {
+    this.#after = { ...this.#after, turn };
+  }
+
+  setSandbox(sandbox: Conversation["sandbox"]): void {
+    this.#after = { ...this.#after, sandbox };
+  }
+
+  /** Adds the size of an output or an attachment that is kept or removed. */
+  resize(bytes: number): void {
+    this.#after = { ...this.#after, bytes: this.#after.bytes + bytes };
+  }
+
+  /** How many bytes must go. 0 while the conversation is not full. */
+  get surplus(): number {
+    const { bytes } = this.#after;
+    return bytes > CONVERSATION_KEPT_MAX ? bytes - CONVERSATION_ROOM : 0;
+  }
+
+  /** Marks a known item whose kept output of this size was removed. */
+  pruneOutput(id: string, outputBytes: number): void {
+    this.resize(-outputBytes);
+    const item = this.#items.get(id);
+    if (item !== undefined) this.put({ ...item, pruned: true });
+  }
+
+  /** Removes the content of a known item. */
+  strip(id: string): void {
+    const item = this.#items.get(id);
+    if (item !== undefined) this.put(stripped(item));
+  }
+
+  /** The write as it is stored and told. A change of turn or usage is its last version. */
+  finish(): ChangedConversation & { readonly items: readonly Item[] } {
+    const { turn, usage } = this.#after;
+    if (!isDeepStrictEqual([turn, usage], [this.#before.turn, this.#before.usage])) {
+      const seq = this.#after.seq + 1;
+      this.#after = { ...this.#after, seq, turnSeq: seq };
+      this.#changes.push({ type: "state", seq, turn, usage });
+    }
+    const items = [...this.#written].flatMap((id) => this.#items.get(id) ?? []);
+    return { conversation: this.#after, changes: this.#changes, items };
+  }
+}

@@ -1,0 +1,215 @@
+/** Conversations in memory: see postgres/conversations.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { isClosed, OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
+import { storableText } from "../../domain/text.ts";
+import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../conversation-draft.ts";
+import {
+  closeItems,
+  concerned,
+  emptyConversation,
+  isNews,
+  noteReport,
+  putPrompt,
+} from "../conversation-notes.ts";
+import { changesOf, pageOfItems, placeOf } from "../conversation-pages.ts";
+import { cutBytes, storableReport } from "../conversation-reports.ts";
+import {
+  ATTACHMENT_KEPT_MAX,
+  Conversations,
+  CONVERSATION_KEPT_MAX,
+  type ChangedConversation,
+  type Conversation,
+  type ConversationPage,
+  type Item,
+} from "../ports/conversations.ts";
+import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
+
+type Service = (typeof Conversations)["Service"];
+
+const inOrder = (row: ConversationRow): readonly Item[] =>
+  [...row.items.values()].toSorted((a, b) => a.place - b.place);
+
+/** Stores a draft's versions and wakes readers. */
+const write = (tables: TableSet, row: ConversationRow, draft: ConversationDraft): ChangedConversation => {
+  const { items, ...changed } = draft.finish();
+  for (const item of items) row.items.set(item.id, item);
+  tables.conversations.set(draft.id, { ...row, conversation: changed.conversation });
+  if (changed.changes.length > 0) tables.conversationsWaiting.wake(draft.id);
+  return changed;
+};
+
+/** A list's first parts, until `surplus` bytes of them are found. */
+const oldest = <A>(parts: readonly A[], sizeOf: (part: A) => number, surplus: number): readonly A[] => {
+  let found = 0;
+  return parts.filter((part) => {
+    const isTaken = found < surplus;
+    found += sizeOf(part);
+    return isTaken;
+  });
+};
+
+const sizeOfOutput = (row: ConversationRow, id: string): number =>
+  Buffer.byteLength(row.outputs.get(id) ?? "");
+
+const pruneOutputs = (row: ConversationRow, draft: ConversationDraft): void => {
+  if (draft.surplus === 0) return;
+  const kept = inOrder(row).filter(({ id }) => row.outputs.has(id));
+  const pruned = oldest(kept, ({ id }) => sizeOfOutput(row, id), draft.surplus);
+  draft.know(pruned);
+  for (const { id } of pruned) {
+    draft.pruneOutput(id, sizeOfOutput(row, id));
+    row.outputs.delete(id);
+  }
+};
+
+const makeRoom = (row: ConversationRow, draft: ConversationDraft): void => {
+  pruneOutputs(row, draft);
+  if (draft.surplus === 0) return;
+  const large = inOrder(row).filter(
+    (item) =>
+      isClosed(item.status) &&
+      item.status !== "accepted" &&
+      item.status !== "cancelled" &&
+      bytesOf(item) > STRIPPED_MAX,
+  );
+  const aged = oldest(large, bytesOf, draft.surplus);
+  draft.know(aged);
+  for (const { id } of aged) draft.strip(id);
+};
+
+const open = (tables: TableSet, id: string, now: number): Conversation | null => {
+  const known = tables.conversations.get(id);
+  if (known !== undefined) return known.conversation;
+  const session = tables.sessions.get(id)?.record;
+  if (session === undefined || session.deletedAt !== null) return null;
+  const conversation = emptyConversation(id, now);
+  const draft = new ConversationDraft(conversation);
+  putPrompt(draft, {
+    ...session,
+    userName: tables.users.get(session.createdBy)?.name ?? "",
+    fireKind: tables.fires.get(session.fireId ?? "")?.kind ?? null,
+  });
+  const row = { conversation, items: new Map(), outputs: new Map(), attachments: new Map() };
+  return write(tables, row, draft).conversation;
+};
+
+const note = (
+  tables: TableSet,
+  id: string,
+  given: Parameters<Service["note"]>[1],
+): ChangedConversation | null => {
+  const report = storableReport(given);
+  const row = tables.conversations.get(id);
+  const session = tables.sessions.get(id)?.record;
+  const isCurrent = session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);
+  if (row === undefined || session === undefined || !isCurrent) return null;
+  const { conversation: before } = row;
+  if (!isNews(before, report)) return { conversation: before, changes: [] };
+  const { ids, nativeIds } = concerned(id, report);
+  const [named, native] = [new Set(ids), new Set(nativeIds)];
+  const items = [...row.items.values()].filter(
+    (item) => named.has(item.id) || (item.nativeId !== null && native.has(item.nativeId)),
+  );
+  const draft = new ConversationDraft(before, items);
+  noteReport(draft, before, { report, agentName: session.agentName });
+  makeRoom(row, draft);
+  return write(tables, row, draft);
+};
+
+const close = (tables: TableSet, id: string, end: Parameters<Service["close"]>[1]) => {
+  const row = tables.conversations.get(id);
+  if (row === undefined) return null;
+  const items = inOrder(row).filter(
+    ({ sandboxId, status }) => sandboxId === end.sandboxId && !isClosed(status),
+  );
+  const draft = new ConversationDraft(row.conversation, items);
+  closeItems(draft, row.conversation, { ...end, items });
+  return write(tables, row, draft);
+};
+
+const page = (
+  row: ConversationRow | undefined,
+  before: number | null,
+  limit: number,
+): ConversationPage | null => {
+  if (row === undefined) return null;
+  const all = inOrder(row);
+  const older = all.filter(({ place }) => before === null || place < before).toReversed();
+  return {
+    conversation: row.conversation,
+    ...pageOfItems(older.slice(0, limit + 1), limit),
+    queue: all.filter(({ status }) => status === "queued" || status === "sending"),
+    requests: all.filter(({ kind, status }) => kind === "request" && !isClosed(status)),
+  };
+};
+
+const keepOutput = (tables: TableSet, id: string, given: Parameters<Service["keepOutput"]>[1]): boolean => {
+  const row = tables.conversations.get(id);
+  const item = row?.items.get(given.itemId);
+  if (row === undefined || item?.sandboxId !== given.sandboxId || item.pruned) return false;
+  const text = cutBytes(storableText(given.text), OUTPUT_KEPT_MAX);
+  const draft = new ConversationDraft(row.conversation);
+  draft.resize(Buffer.byteLength(text) - sizeOfOutput(row, item.id));
+  row.outputs.set(item.id, text);
+  makeRoom(row, draft);
+  write(tables, row, draft);
+  return true;
+};
+
+const keepAttachment = (
+  tables: TableSet,
+  id: string,
+  { now: _now, ...attachment }: Parameters<Service["keepAttachment"]>[1],
+): "kept" | "full" | null => {
+  const row = tables.conversations.get(id);
+  if (row === undefined) return null;
+  if (row.attachments.has(attachment.id)) return "kept";
+  const { length } = attachment.content;
+  const outputs = [...row.outputs.keys()].reduce((sum, itemId) => sum + sizeOfOutput(row, itemId), 0);
+  if (row.conversation.bytes - outputs + length > CONVERSATION_KEPT_MAX) return "full";
+  if (length > ATTACHMENT_KEPT_MAX) throw new Error("an attachment is too large");
+  row.attachments.set(attachment.id, attachment);
+  const draft = new ConversationDraft(row.conversation);
+  draft.resize(length);
+  pruneOutputs(row, draft);
+  write(tables, row, draft);
+  return "kept";
+};
+
+export const layer = Layer.effect(
+  Conversations,
+  Effect.map(Tables, (tables) => {
+    const rowOf = (id: string) => tables.conversations.get(id);
+    return {
+      open: (id, now) => Effect.sync(() => open(tables, id, now)),
+      get: (id) => Effect.sync(() => rowOf(id)?.conversation ?? null),
+      states: (ids) =>
+        Effect.sync(
+          () =>
+            new Map(
+              ids.flatMap((id) => {
+                const found = rowOf(id)?.conversation;
+                return found === undefined ? [] : [[id, { turn: found.turn, usage: found.usage }]];
+              }),
+            ),
+        ),
+      note: (id, report) => Effect.sync(() => note(tables, id, report)),
+      close: (id, end) => Effect.sync(() => close(tables, id, end)),
+      page: (id, { before, limit }) => Effect.map(placeOf(before), (place) => page(rowOf(id), place, limit)),
+      changedAfter: (id, seq, limit) =>
+        Effect.sync(() => {
+          const row = rowOf(id);
+          if (row === undefined) return null;
+          const later = [...row.items.values()].filter((item) => item.seq > seq);
+          const items = later.toSorted((a, b) => a.seq - b.seq).slice(0, limit);
+          return changesOf(row.conversation, items, { seq, limit });
+        }),
+      changed: (id) => tables.conversationsWaiting.wait(id),
+      keepOutput: (id, output) => Effect.sync(() => keepOutput(tables, id, output)),
+      output: (id, itemId) => Effect.sync(() => rowOf(id)?.outputs.get(itemId) ?? null),
+      keepAttachment: (id, attachment) => Effect.sync(() => keepAttachment(tables, id, attachment)),
+      attachment: (id, attachmentId) => Effect.sync(() => rowOf(id)?.attachments.get(attachmentId) ?? null),
+    };
+  }),
+);

@@ -1,0 +1,162 @@
+/**
+ * The rows of a conversation. A writer calls `locked` first and `write` last, in one transaction: in between no other
+ * writer changes the conversation.
+ */
+import * as Effect from "effect/Effect";
+import type { SqlClient } from "effect/sql/SqlClient";
+import type { Fragment } from "effect/sql/Statement";
+import { bytesOf, recordOf, STRIPPED_MAX, type ConversationDraft } from "../conversation-draft.ts";
+import type { Conversation, Item } from "../ports/conversations.ts";
+import { at, json } from "./connection/statement.ts";
+
+export const CONVERSATION_COLUMNS = `
+  session_id AS id, seq, turn_seq AS "turnSeq", turn_state AS "turnState", turn_since AS "turnSince",
+  turn_waiting_for AS "turnWaitingFor", usage, sandbox_id AS "sandboxId", sandbox_rev::float8 AS "sandboxRev",
+  bytes::float8 AS bytes`;
+
+export type ConversationRow = Pick<Conversation, "id" | "seq" | "turnSeq" | "usage" | "bytes"> & {
+  readonly turnState: Conversation["turn"]["state"];
+  readonly turnSince: number;
+  readonly turnWaitingFor: string | null;
+  readonly sandboxId: string | null;
+  readonly sandboxRev: number | null;
+};
+
+/** Sandbox and number are both null or both set (migration 0029). */
+export const conversationOf = (row: ConversationRow): Conversation => ({
+  id: row.id,
+  seq: row.seq,
+  turnSeq: row.turnSeq,
+  turn: { state: row.turnState, since: row.turnSince, waitingFor: row.turnWaitingFor },
+  usage: row.usage,
+  sandbox:
+    row.sandboxId === null || row.sandboxRev === null ? null : { id: row.sandboxId, rev: row.sandboxRev },
+  bytes: row.bytes,
+});
+
+/** An item as one value. */
+const ITEM = `record || jsonb_build_object(
+  'id', id, 'seq', seq, 'place', place, 'kind', kind, 'status', status, 'nativeId', native_id, 'sandboxId', sandbox_id,
+  'rev', rev)`;
+
+const LAST_PLACE = 2_147_483_647;
+
+/** Items of a conversation, newest first, below a place. */
+export const newestItems = (
+  sql: SqlClient,
+  { id, before, limit }: { readonly id: string; readonly before: number | null; readonly limit: number },
+) => sql<{ readonly item: Item; readonly place: number }>`
+  SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
+  WHERE session_id = ${id} AND place < ${before ?? LAST_PLACE} ORDER BY place DESC LIMIT ${limit}`;
+
+/** Items whose last version is above a number, in order. */
+export const laterItems = (
+  sql: SqlClient,
+  { id, seq, limit }: { readonly id: string; readonly seq: number; readonly limit: number },
+) => sql<{ readonly item: Item; readonly place: number }>`
+  SELECT ${sql.literal(ITEM)} AS item, seq AS place FROM conversation_items
+  WHERE session_id = ${id} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`;
+
+/** Open items that meet a condition, oldest first. */
+export const openItems = (
+  sql: SqlClient,
+  { id, only }: { readonly id: string; readonly only: Fragment },
+) => sql<{ readonly item: Item; readonly place: number }>`
+  SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
+  WHERE session_id = ${id} AND status IN ('queued', 'sending', 'pending', 'running') AND ${only} ORDER BY place`;
+
+/** Items as one list, for a statement that reads them together with their conversation. */
+export const listed = (sql: SqlClient, items: Fragment, order: "ASC" | "DESC" = "ASC") => sql`(
+  SELECT coalesce(jsonb_agg(item ORDER BY place ${sql.literal(order)}), '[]') FROM (${items}) AS found
+)`;
+
+/** Items with these ids, or these native ones. */
+export const namedItems = (
+  sql: SqlClient,
+  id: string,
+  { ids, nativeIds }: { readonly ids: readonly string[]; readonly nativeIds: readonly string[] },
+) => sql<{ readonly item: Item; readonly place: number }>`
+  SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
+  WHERE session_id = ${id} AND (id = ANY(${[...ids]}::uuid[]) OR native_id = ANY(${[...nativeIds]}::text[]))`;
+
+/** Locks the conversation until the transaction ends. Null if there is none. */
+export const locked = (sql: SqlClient, id: string) =>
+  Effect.map(
+    sql<ConversationRow>`
+      SELECT ${sql.literal(CONVERSATION_COLUMNS)} FROM conversations WHERE session_id = ${id} FOR NO KEY UPDATE`,
+    ([row]) => (row === undefined ? null : conversationOf(row)),
+  );
+
+const fieldsOf = (item: Item) => ({
+  id: item.id,
+  seq: item.seq,
+  place: item.place,
+  native_id: item.nativeId,
+  sandbox_id: item.sandboxId,
+  rev: item.rev,
+  kind: item.kind,
+  status: item.status,
+  record: recordOf(item),
+  bytes: bytesOf(item),
+});
+
+/** Stores a draft's versions. */
+export const write = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
+  const { items, ...changed } = draft.finish();
+  const { id, seq, turnSeq, turn, usage, sandbox, bytes } = changed.conversation;
+  yield* sql`
+    WITH written AS (
+      INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, kind, status, record, bytes)
+      SELECT ${id}::uuid, r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.kind, r.status, r.record, r.bytes
+      FROM jsonb_to_recordset(${json(items.map(fieldsOf))}::jsonb) AS r(id uuid, seq integer, place integer,
+        native_id text, sandbox_id uuid, rev bigint, kind text, status text, record jsonb, bytes integer)
+      ON CONFLICT (session_id, id) DO UPDATE SET seq = excluded.seq, place = excluded.place,
+        native_id = excluded.native_id, sandbox_id = excluded.sandbox_id, rev = excluded.rev, kind = excluded.kind,
+        status = excluded.status, record = excluded.record, bytes = excluded.bytes
+    )
+    UPDATE conversations SET seq = ${seq}, turn_seq = ${turnSeq}, turn_state = ${turn.state},
+      turn_since = ${at(turn.since)}, turn_waiting_for = ${turn.waitingFor}, usage = ${json(usage)}, bytes = ${bytes},
+      sandbox_id = ${sandbox?.id ?? null}, sandbox_rev = ${sandbox?.rev ?? null}
+    WHERE session_id = ${id}`;
+  return changed;
+});
+
+/** Removes the oldest outputs while the conversation is too large. */
+export const pruneOutputs = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
+  if (draft.surplus === 0) return;
+  const pruned = yield* sql<{ readonly id: string; readonly bytes: number }>`
+    WITH aged AS (
+      SELECT output.item_id AS id, output.bytes, sum(output.bytes) OVER (ORDER BY item.place) AS upto
+      FROM conversation_outputs AS output
+      JOIN conversation_items AS item ON item.session_id = output.session_id AND item.id = output.item_id
+      WHERE output.session_id = ${draft.id}
+    )
+    DELETE FROM conversation_outputs AS output USING aged
+    WHERE output.session_id = ${draft.id} AND output.item_id = aged.id AND aged.upto - aged.bytes < ${draft.surplus}
+    RETURNING output.item_id AS id, output.bytes`;
+  const ids = pruned.map(({ id }) => id);
+  draft.know((yield* namedItems(sql, draft.id, { ids, nativeIds: [] })).map(({ item }) => item));
+  const place = (id: string) => draft.get(id)?.place ?? 0;
+  for (const { id, bytes } of pruned.toSorted((a, b) => place(a.id) - place(b.id)))
+    draft.pruneOutput(id, bytes);
+});
+
+/** Makes room in a conversation that is too large: first by its outputs, then by the content of its oldest items. */
+export const makeRoom = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
+  yield* pruneOutputs(sql, draft);
+  if (draft.surplus === 0) return;
+  const aged = yield* sql<{ readonly item: Item }>`
+    SELECT ${sql.literal(ITEM)} AS item FROM conversation_items
+    WHERE session_id = ${draft.id} AND place <= (
+      SELECT max(place) FROM (
+        SELECT place, bytes, sum(bytes) OVER (ORDER BY place) AS upto FROM conversation_items
+        WHERE session_id = ${draft.id} AND ${stripable(sql)}
+      ) AS large WHERE upto - bytes < ${draft.surplus}
+    ) AND ${stripable(sql)} ORDER BY place`;
+  draft.know(aged.map(({ item }) => item));
+  for (const { item } of aged) draft.strip(item.id);
+});
+
+/** Closed items whose content may be removed. Messages that people sent stay. */
+const stripable = (sql: SqlClient) =>
+  sql`status IN ('completed', 'failed', 'interrupted', 'lost') AND bytes > ${STRIPPED_MAX}`;

@@ -1,0 +1,407 @@
+/** Conformance: conversations, as sandboxes report them. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import { NO_USAGE } from "../../src/domain/conversation.ts";
+import { Conversations, type ChangedConversation, type Item } from "../../src/store/ports/conversations.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
+import { type Check } from "./store-fixture.ts";
+import {
+  admitOne,
+  admitSession,
+  due,
+  fired,
+  openSandbox,
+  tellSandbox,
+  tellSession,
+} from "../support/world/sessions.ts";
+import { converse, nativeItem, replaceSandbox, report, tokens } from "../support/world/conversations.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+
+const newest = { before: null, limit: 100 };
+const itemsOf = (changed: ChangedConversation | null): readonly Item[] =>
+  (changed?.changes ?? []).flatMap((change) => (change.type === "item" ? [change.item] : []));
+const textsOf = (items: readonly Item[]) =>
+  items.map(({ content: [part] }) => (part?.type === "text" ? part.text : null));
+
+const checkOpening = (check: Check): void => {
+  check(
+    "begins with the initial prompt, by the user who made the session, also if several callers open it",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { open, get, page, changedAfter } = yield* Conversations;
+      const id = yield* admitSession(world);
+      expect([yield* get(id), yield* page(id, newest), yield* changedAfter(id, 0, 9)]).toEqual([
+        null,
+        null,
+        null,
+      ]);
+      const opened = yield* Effect.all([open(id, NOON + 1), open(id, NOON + 1), open(id, NOON + 1)], {
+        concurrency: "unbounded",
+      });
+      expect(new Set(opened.map((conversation) => conversation?.seq))).toEqual(new Set([1]));
+      expect(yield* open(id, NOON + 9)).toEqual(opened[0]);
+      const snapshot = yield* page(id, newest);
+      expect(snapshot?.conversation).toMatchObject({
+        id,
+        seq: 1,
+        turn: { state: "idle", since: NOON + 1, waitingFor: null },
+        usage: NO_USAGE,
+        sandbox: null,
+      });
+      expect(snapshot?.items).toMatchObject([
+        {
+          id,
+          seq: 1,
+          kind: "message",
+          status: "queued",
+          role: "user",
+          createdAt: NOON,
+          nativeId: null,
+          turnId: id,
+        },
+      ]);
+      expect(textsOf(snapshot?.items ?? [])).toEqual(["Say hello."]);
+      expect(snapshot?.items[0]?.author).toMatchObject({
+        kind: "user",
+        userId: world.userId,
+        triggerSlug: null,
+      });
+      expect(snapshot?.queue).toEqual(snapshot?.items);
+    }),
+  );
+
+  check(
+    "begins with a trigger's prompt, by the trigger, and by the person who fired it",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(9);
+      const { open, page } = yield* Conversations;
+      const authors: unknown[] = [];
+      for (const request of [fired(world), due(world, NOON), fired(world, { kind: "manual" })]) {
+        yield* admitOne(world, request);
+        yield* open(request.session.id, NOON);
+        const [first] = (yield* page(request.session.id, newest))?.items ?? [];
+        expect(first?.author?.fireId).toBe(request.fire?.id);
+        authors.push([
+          first?.author?.kind,
+          first?.author?.name,
+          first?.author?.triggerSlug,
+          first?.author?.userId,
+        ]);
+      }
+      expect(authors).toEqual([
+        ["trigger", "on-push", "on-push", null],
+        ["trigger", "nightly", "nightly", null],
+        ["trigger", "on-push", "on-push", world.userId],
+      ]);
+    }),
+  );
+
+  check(
+    "is empty without a prompt, accepted where an older version has sent it, and null for no session",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(9);
+      const { open, page } = yield* Conversations;
+      const silent = yield* admitSession(world, { initialPrompt: null });
+      expect(yield* open(silent, NOON)).toMatchObject({ seq: 0, bytes: 0 });
+      const sent = yield* admitSession(world);
+      yield* (yield* Sessions).acceptBootstrap(sent, NOON + 3);
+      yield* open(sent, NOON);
+      expect((yield* page(sent, newest))?.items).toMatchObject([
+        { status: "accepted", completedAt: NOON + 3 },
+      ]);
+      expect(yield* open(randomUUID(), NOON)).toBe(null);
+      const deleted = yield* admitSession(world);
+      yield* open(deleted, NOON);
+      yield* tellSession(deleted, { type: "delete.requested" });
+      const { get } = yield* Conversations;
+      expect([yield* get(deleted), yield* open(deleted, NOON), yield* page(deleted, newest)]).toEqual([
+        null,
+        null,
+        null,
+      ]);
+    }),
+  );
+};
+
+const checkNotes = (check: Check): void => {
+  check(
+    "gets a sandbox's items in order, with ids of its own, and the turn's state",
+    Effect.gen(function* () {
+      const { note, page, states } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const items = [
+        nativeItem("t1", 3, { kind: "tool", turn_id: "m1", status: "running", completed_at: null }),
+        nativeItem("q1", 4, { kind: "request", turn_id: "m1", status: "pending", completed_at: null }),
+        nativeItem("m1", 2, { role: "user", message_id: sessionId, turn_id: "m1" }),
+        nativeItem("s1", 5, { role: "user", parent_id: "t1", turn_id: "m1" }),
+      ];
+      const turn = { state: "requires_action", waiting_for: "q1" } as const;
+      const noted = yield* note(sessionId, report(sandboxId, 6, { items, turn, now: NOON + 5 }));
+      const [message, tool, request, sub] = itemsOf(noted);
+      expect(noted?.changes.map(({ seq, type }) => [seq, type])).toEqual([
+        [2, "item"],
+        [3, "item"],
+        [4, "item"],
+        [5, "item"],
+        [6, "state"],
+      ]);
+      // The message stays as it was sent. It takes its place where the agent has accepted it.
+      expect(message).toMatchObject({
+        id: sessionId,
+        nativeId: "m1",
+        status: "accepted",
+        completedAt: NOON + 5,
+        place: 2,
+      });
+      expect(textsOf(message === undefined ? [] : [message])).toEqual(["Say hello."]);
+      expect(message?.author?.kind).toBe("user");
+      expect(tool).toMatchObject({ nativeId: "t1", turnId: sessionId, status: "running", rev: 3, sandboxId });
+      expect(tool?.author).toMatchObject({ kind: "agent", name: "default" });
+      expect(sub).toMatchObject({ parentId: tool?.id, author: { kind: "agent" } });
+      const state = {
+        turn: { state: "requires_action", since: NOON + 5, waitingFor: request?.id },
+        usage: NO_USAGE,
+      };
+      const snapshot = yield* page(sessionId, newest);
+      expect(snapshot).toMatchObject({
+        conversation: { ...state, seq: 6, turnSeq: 6, sandbox: { id: sandboxId, rev: 6 } },
+      });
+      expect(snapshot?.items).toEqual([sub, request, tool, message]);
+      expect([snapshot?.queue, snapshot?.requests]).toEqual([[], [request]]);
+      expect(yield* states([sessionId, randomUUID()])).toEqual(new Map([[sessionId, state]]));
+    }),
+  );
+
+  check(
+    "replaces an item by its later versions, keeps its id and place, and counts its tokens once",
+    Effect.gen(function* () {
+      const { note, get } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const growing = { status: "running", completed_at: null } as const;
+      const first = yield* note(
+        sessionId,
+        report(sandboxId, 2, {
+          items: [nativeItem("a", 1, { ...growing, usage: tokens(10, 0.1) }), nativeItem("b", 2)],
+        }),
+      );
+      const second = yield* note(
+        sessionId,
+        report(sandboxId, 4, {
+          items: [
+            nativeItem("a", 3, growing),
+            nativeItem("a", 4, { usage: tokens(15, 0.3) }),
+            nativeItem("c", 4, { usage: tokens(5, 0.2) }),
+          ],
+        }),
+      );
+      const [a1] = itemsOf(first);
+      const [a2, c] = itemsOf(second);
+      expect([a2?.id, a2?.place, a2?.status, a2?.rev]).toEqual([a1?.id, a1?.place, "completed", 4]);
+      expect(textsOf(itemsOf(second))).toEqual(["text of a at 4", "text of c at 4"]);
+      expect([a2?.seq, c?.seq, c?.place]).toEqual([5, 6, 6]);
+      expect((yield* get(sessionId))?.usage).toEqual(tokens(20, 0.5));
+    }),
+  );
+
+  check(
+    "does not change by a report that came before, nor by one of a former, ended or foreign sandbox",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { note, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(world);
+      const other = yield* converse(world);
+      const item = (rev: number) => ({ items: [nativeItem(`x${rev}`, rev)] });
+      yield* note(sessionId, report(sandboxId, 5, item(5)));
+      const before = yield* page(sessionId, newest);
+      const unchanged = { conversation: before?.conversation, changes: [] };
+      const idle = { state: "running", waiting_for: null } as const;
+      expect(yield* note(sessionId, report(sandboxId, 5, { ...item(9), turn: idle }))).toEqual(unchanged);
+      expect(yield* note(sessionId, report(sandboxId, 4, item(4)))).toEqual(unchanged);
+      expect(yield* note(sessionId, report(other.sandboxId, 9, item(9)))).toBe(null);
+      expect(yield* note(randomUUID(), report(sandboxId, 9, item(9)))).toBe(null);
+      const unopened = yield* admitSession(world);
+      const { id } = yield* openSandbox(unopened);
+      expect(yield* note(unopened, report(id, 1, item(1)))).toBe(null);
+      expect(yield* page(sessionId, newest)).toEqual(before);
+      // The sandbox ends. It is still the session's current one.
+      yield* tellSandbox(sandboxId, { type: "stop.requested" });
+      expect(yield* note(sessionId, report(sandboxId, 9, item(9)))).toBe(null);
+      const next = (yield* openSandbox(sessionId)).id;
+      expect(yield* note(sessionId, report(sandboxId, 10, item(10)))).toBe(null);
+      expect(yield* page(sessionId, newest)).toEqual(before);
+      // The numbers of another sandbox begin again.
+      const noted = yield* note(sessionId, report(next, 1, { items: [nativeItem("x1", 1)] }));
+      expect(noted?.conversation.sandbox).toEqual({ id: next, rev: 1 });
+      expect(itemsOf(noted)).toMatchObject([{ nativeId: "x1", sandboxId: next }]);
+    }),
+  );
+
+  check(
+    "keeps a closed item's status, and lets a new sandbox continue only what is open",
+    Effect.gen(function* () {
+      const { note, close, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const running = { status: "running", completed_at: null } as const;
+      const items = [nativeItem("done", 1), nativeItem("open", 2, running), nativeItem("cut", 3, running)];
+      yield* note(sessionId, report(sandboxId, 3, { items }));
+      const cut = yield* note(
+        sessionId,
+        report(sandboxId, 4, { items: [nativeItem("cut", 4, { status: "interrupted" })] }),
+      );
+      expect(itemsOf(cut)).toMatchObject([{ status: "interrupted" }]);
+      const late = yield* note(sessionId, report(sandboxId, 5, { items: [nativeItem("cut", 5)] }));
+      expect(itemsOf(late)).toMatchObject([{ status: "interrupted", rev: 5 }]);
+      expect(textsOf(itemsOf(late))).toEqual(["text of cut at 5"]);
+      const next = yield* replaceSandbox(sessionId, sandboxId);
+      const again = ["done", "open", "cut"].map((id, index) => nativeItem(id, index + 1));
+      const noted = yield* note(sessionId, report(next, 3, { items: again }));
+      expect(itemsOf(noted)).toMatchObject([
+        { nativeId: "open", status: "completed", sandboxId: next, rev: 2 },
+      ]);
+      // Whatever the former sandbox left open is the new one's now.
+      expect((yield* close(sessionId, { sandboxId, as: "lost", now: NOON }))?.changes).toEqual([]);
+      expect((yield* page(sessionId, newest))?.items).toHaveLength(4);
+    }),
+  );
+
+  check(
+    "closes the open items and the turn of a sandbox that ended, once",
+    Effect.gen(function* () {
+      const { note, close, get } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const items = [
+        nativeItem("done", 1),
+        nativeItem("tool", 2, { kind: "tool", status: "running", completed_at: null }),
+        nativeItem("ask", 3, { kind: "request", status: "pending", completed_at: null }),
+      ];
+      const turn = { state: "requires_action", waiting_for: "ask" } as const;
+      yield* note(sessionId, report(sandboxId, 3, { items, turn }));
+      yield* tellSandbox(sandboxId, { type: "stop.requested" });
+      const end = { sandboxId, as: "lost", now: NOON + 9 } as const;
+      const closed = yield* close(sessionId, end);
+      expect(itemsOf(closed)).toMatchObject([
+        { nativeId: "tool", status: "lost", completedAt: NOON + 9 },
+        { nativeId: "ask", status: "lost", completedAt: NOON + 9 },
+      ]);
+      expect((yield* get(sessionId))?.turn).toEqual({ state: "idle", since: NOON + 9, waitingFor: null });
+      expect(yield* close(sessionId, end)).toEqual({ conversation: closed?.conversation, changes: [] });
+      expect(yield* close(randomUUID(), end)).toBe(null);
+      // A message that waits is not the sandbox's.
+      const { page } = yield* Conversations;
+      expect((yield* page(sessionId, newest))?.queue).toMatchObject([{ id: sessionId, status: "queued" }]);
+    }),
+  );
+};
+
+const checkHostile = (check: Check): void => {
+  check(
+    "stores what a hostile sandbox reports, made harmless",
+    Effect.gen(function* () {
+      const { note, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const bad = "a\0b\ud800c";
+      const deep = Array.from({ length: 5_000 }).reduce<unknown>((inner) => [inner], "deep");
+      const input = { [bad]: [bad, -0, Number.MAX_VALUE, { deep }], ["__proto__"]: { own: bad } };
+      const tool = {
+        name: bad,
+        kind: "other",
+        title: bad,
+        input,
+        output: bad.repeat(40_000),
+        truncated: false,
+        changes: [],
+      } as const;
+      const items = [
+        nativeItem(bad, 1, {
+          message_id: "not an id",
+          turn_id: bad,
+          content: [{ type: "text", text: bad }],
+          model: bad,
+        }),
+        nativeItem("n".repeat(100_000), 2, {
+          created_at: 1e300,
+          completed_at: -1e300,
+          usage: tokens(-5, -1),
+        }),
+        nativeItem("tool", 3, { kind: "tool", tool, usage: tokens(Number.MAX_VALUE, 1) }),
+        nativeItem("large", 4, { content: [{ type: "text", text: "ü".repeat(2 ** 20) }] }),
+        nativeItem("self", 1e300, { turn_id: "self", parent_id: "self", error: { code: bad, message: bad } }),
+      ];
+      const turn = { state: "running", waiting_for: bad } as const;
+      const noted = yield* note(sessionId, report(sandboxId, 1e300, { items, turn }));
+      const [first, second, third, large, last] = itemsOf(noted);
+      expect(first).toMatchObject({
+        nativeId: "ab\ufffdc",
+        model: "ab\ufffdc",
+        content: [{ text: "ab\ufffdc" }],
+      });
+      expect(second).toMatchObject({ createdAt: 253_402_300_799_999, completedAt: 0, usage: tokens(0, 0) });
+      expect(second?.nativeId).toHaveLength(64);
+      expect(third?.tool).toMatchObject({ name: "ab\ufffdc", truncated: true, changes: [] });
+      expect(Buffer.byteLength(third?.tool?.output ?? "")).toBeGreaterThan(65_530);
+      expect(Buffer.byteLength(third?.tool?.output ?? "")).toBeLessThanOrEqual(65_536);
+      expect(JSON.stringify(third?.tool?.input)).toContain(
+        '"ab\ufffdc":["ab\ufffdc",0,1.7976931348623157e+308,',
+      );
+      expect(large).toMatchObject({ content: [], pruned: true });
+      expect(last?.rev).toBe(Number.MAX_SAFE_INTEGER);
+      expect(noted?.conversation.turn.waitingFor).toBe(first?.id);
+      const snapshot = yield* page(sessionId, newest);
+      expect(snapshot?.conversation).toEqual(noted?.conversation);
+      expect(snapshot?.items.slice(0, 5)).toEqual(itemsOf(noted).toReversed());
+    }),
+  );
+
+  check(
+    "does not let a sandbox take over a message that it did not get, or another one's id",
+    Effect.gen(function* () {
+      const { note, page } = yield* Conversations;
+      const world = yield* makeWorld(5);
+      const { sessionId, sandboxId } = yield* converse(world);
+      const forged = nativeItem("m1", 1, { message_id: sessionId, role: "agent", kind: "note" });
+      yield* note(sessionId, report(sandboxId, 1, { items: [forged] }));
+      // A second native message with the id of the first is an item of its own.
+      yield* note(
+        sessionId,
+        report(sandboxId, 3, {
+          items: [
+            { ...forged, rev: 2 },
+            { ...forged, native_id: "m2", rev: 3 },
+          ],
+        }),
+      );
+      const [other, message] = (yield* page(sessionId, newest))?.items ?? [];
+      expect(message).toMatchObject({
+        id: sessionId,
+        kind: "message",
+        role: "user",
+        author: { userId: world.userId },
+      });
+      expect(other).toMatchObject({ nativeId: "m2", kind: "note", author: { kind: "agent" } });
+    }),
+  );
+};
+
+const checkSignals = (check: Check): void => {
+  check(
+    "wakes readers that wait for its changes",
+    Effect.gen(function* () {
+      const { note, changed } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const waiting = yield* Effect.forkChild(changed(sessionId), { startImmediately: true });
+      yield* note(sessionId, report(sandboxId, 1, { items: [nativeItem("a", 1)] }));
+      yield* Fiber.join(waiting);
+    }),
+  );
+};
+
+export const checkConversations = (check: Check): void => {
+  describe("a conversation", () => {
+    checkOpening(check);
+    checkNotes(check);
+    checkHostile(check);
+    checkSignals(check);
+  });
+};
