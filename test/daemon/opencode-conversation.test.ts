@@ -246,6 +246,18 @@ describe("a stream that breaks off", () => {
     expect(textNow()).toContain("This is a long text that will");
   });
 
+  test("takes nothing back for a listing that is older than what is known", () => {
+    const { connect, conversation, items, takeAll } = start();
+    takeAll(EVENTS);
+    const before = items();
+    for (let count = 1; count < EVENTS.length; count += 7) {
+      connect();
+      conversation.listedMessages(listingAfter(EVENTS.slice(0, count)));
+      conversation.listedBusy([]);
+    }
+    expect(items()).toEqual(before);
+  });
+
   test("finds open requests in the listing, and ends those that are gone", () => {
     const { conversation, items, turns } = start();
     conversation.listedSessions([SESSION]);
