@@ -184,7 +184,7 @@ export class OpencodeConversation {
   listedBusy(sessions: readonly string[]): void {
     this.#busy.clear();
     for (const id of sessions) if (this.#isOurs(id)) this.#busy.add(id);
-    // Some of them are older than the listing. What they say in between is no news.
+    // Some of them are older than the listing, so no turn is reported until all were taken.
     for (const event of this.#waiting) this.#apply(event);
     this.#waiting = [];
     this.#isListed = true;

@@ -123,7 +123,7 @@ export class ConversationFeed implements ConversationObserver {
     for (const reader of this.#readers) reader.turned();
   };
 
-  /** The runtime has ended: nothing of it goes on. */
+  /** Ends every open item, because the runtime has ended. */
   runtimeEnded(): void {
     for (const { current, growing } of this.#items.values()) {
       if (isClosed(current.status)) continue;
