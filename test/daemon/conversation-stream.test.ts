@@ -75,7 +75,7 @@ describe("the conversation over HTTP", () => {
     await expect.poll(() => reader.text, POLL).toContain('"state":"running"');
     expect(idsIn(reader.text)).toEqual(["b", "c", "d"]);
     reader.follower.take(reader.text);
-    expect([reader.follower.rev, reader.follower.turn?.state]).toEqual([4, "running"]);
+    expect([reader.follower.rev, reader.follower.turn?.state]).toEqual([5, "running"]);
     reader.call.destroy();
     await expect.poll(() => feed.readers, POLL).toBe(0);
   });

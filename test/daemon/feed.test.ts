@@ -31,7 +31,7 @@ describe("versions", () => {
     const { follower, takeAll } = read(1);
     takeAll();
     expect([...follower.items.keys()]).toEqual(["b", "c"]);
-    expect([follower.rev, follower.turn]).toEqual([3, { state: "running", waiting_for: null }]);
+    expect([follower.rev, follower.turn]).toEqual([4, { state: "running", waiting_for: null }]);
     feed.turn({ state: "running", waiting_for: null });
     feed.turn({ state: "requires_action", waiting_for: "per_1" });
     expect(takeAll().turn).toEqual({ state: "requires_action", waiting_for: "per_1" });
