@@ -20,7 +20,8 @@ export const DEEP = "test/**/*.deep.test.ts";
 const TOGETHER = [
   "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts",
   "test/cli/grammar.test.ts",
-  "test/daemon/{checkout,config-dir,context,credential,http-client,log-ring,opencode-turns,proxy}.test.ts",
+  "test/daemon/{checkout,config-dir,context,conversation-stream,credential,feed,feed-readers,http-client,log-ring}.test.ts",
+  "test/daemon/{opencode-conversation,opencode-items,opencode-turns,proxy}.test.ts",
   "test/daemon/{redact,report,route,smuggling,visitor,websocket}.test.ts",
   "test/git/{answer-lost,backends,freshness,merged-branches,places,pushed,ref-policy,simulated,source}.test.ts",
   "test/real-faults/slope.test.ts",

@@ -2,20 +2,27 @@
  * Follows the conversation of one agent session of opencode and of its subagents' sessions, by its events and listings,
  * and reports its items.
  *
- *  V1 A listing tells the truth, an event only what came after it. But a listing may be older than the events that came
- *     while it was read, so no record goes back: not from ended to open, and no text to a shorter one.
+ *  V1 A listing tells the truth, and the events of the same stream go on from there: those that come while it is read
+ *     wait. Some of them are older than the listing, so no record goes back: not from ended to open, and no text to a
+ *     shorter one.
  *  V2 The text of an open part is known only if its beginning came as an event on the same stream: a listing has none.
  *     Else its pieces are passed over, and the whole text comes with its end.
- *  V3 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
+ *  V3 An event about a message may show the message's end before the parts come, because opencode writes an event out
+ *     after it was made. So an item for the end alone is reported when the message's session rests or goes on.
+ *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
  */
 import * as Schema from "effect/Schema";
 import type { ConversationObserver } from "./adapter.ts";
 import { itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
 import {
   Asked,
+  interrupted,
+  isOlder,
+  isOpen,
   readInfo,
   readPart,
   TEXT_MAX,
+  timeIn,
   type MessageInfo,
   type Part,
   type Recorded,
@@ -23,6 +30,8 @@ import {
 
 /** How many messages are held, apart from open ones. */
 const MESSAGES_HELD = 64;
+/** How many events wait for the listing. */
+const WAITING_MAX = 20_000;
 
 const optional = Schema.optionalKey;
 const Session = Schema.Struct({
@@ -60,6 +69,8 @@ interface HeldPart {
 
 interface Held {
   info: MessageInfo;
+  /** V3: its end is certain. */
+  isSettled: boolean;
   readonly parts: Map<string, HeldPart>;
 }
 
@@ -98,8 +109,10 @@ export class OpencodeConversation {
   readonly #messages = new Map<string, Held>();
   readonly #asked = new Map<string, Open>();
   readonly #busy = new Set<string>();
-  /** Sessions whose state this stream has reported. It is newer than the answer to a query. */
-  readonly #told = new Set<string>();
+  /** The listing of this stream's beginning was taken. */
+  #isListed = false;
+  /** Events that came before. */
+  #waiting: unknown[] = [];
 
   /** The agent session. Null before it exists. */
   get root(): string | null {
@@ -126,12 +139,18 @@ export class OpencodeConversation {
   /** A new stream begins. */
   connected(stream: ConversationStream): void {
     this.#stream = stream;
-    this.#told.clear();
+    this.#waiting = [];
+    this.#isListed = false;
     for (const { parts } of this.#messages.values()) for (const held of parts.values()) held.isExact = false;
   }
 
-  /** Takes an event of the stream. */
+  /** Takes an event of the stream. Until the listing is taken, events wait. */
   take(event: unknown): void {
+    if (this.#isListed || this.#waiting.length >= WAITING_MAX) this.#apply(event);
+    else this.#waiting.push(event);
+  }
+
+  #apply(event: unknown): void {
     const decoded = decodeEvent(event);
     if (decoded._tag === "None") return;
     const { type, properties } = decoded.value;
@@ -156,17 +175,22 @@ export class OpencodeConversation {
       if (!this.#isOurs(info.sessionID)) continue;
       const held = this.#hold(info);
       for (const part of parts) this.#put(held, part, false);
+      held.isSettled ||= !isOpen(info);
       this.#report(held);
     }
   }
 
-  /** Sessions that are at work. */
+  /** Sessions that are at work. It ends the listing. */
   listedBusy(sessions: readonly string[]): void {
-    for (const id of [this.#root, ...this.#tasks.keys()]) {
-      if (id === null || this.#told.has(id)) continue;
-      if (sessions.includes(id)) this.#busy.add(id);
-      else this.#busy.delete(id);
-    }
+    this.#busy.clear();
+    for (const id of sessions) if (this.#isOurs(id)) this.#busy.add(id);
+    // Some of them are older than the listing, so no turn is reported until all were taken.
+    for (const event of this.#waiting) this.#apply(event);
+    this.#waiting = [];
+    this.#isListed = true;
+    for (const id of [this.#root, ...this.#tasks.keys()])
+      if (id === null || this.#busy.has(id)) this.#settleSession(id);
+      else this.#rested(id);
     this.#turn();
   }
 
@@ -183,6 +207,7 @@ export class OpencodeConversation {
       const held = this.#messages.get(id);
       if (held === undefined || !isOpen(held.info)) continue;
       held.info = { ...held.info, time: { ...held.info.time, completed: this.#stream.now() } };
+      held.isSettled = true;
       for (const one of held.parts.values()) one.part = interrupted(one.part, this.#stream.now());
       this.#report(held);
     }
@@ -207,22 +232,34 @@ export class OpencodeConversation {
   }
 
   #hold(info: MessageInfo): Held {
-    const held = this.#messages.get(info.id);
-    if (held === undefined) {
-      const added: Held = { info, parts: new Map() };
-      this.#messages.set(info.id, added);
-      this.#forgetOldest();
-      return added;
-    }
+    const known = this.#messages.get(info.id);
+    const held = known ?? { info, isSettled: false, parts: new Map<string, HeldPart>() };
     if (isOpen(held.info) || !isOpen(info)) held.info = info;
+    if (known !== undefined) return held;
+    this.#messages.set(info.id, held);
+    const ended = this.#messages.size > MESSAGES_HELD && this.#inOrder().find((one) => !isOpen(one.info));
+    // One that is too old is not held at all.
+    if (ended) this.#messages.delete(ended.info.id);
+    this.#settleSession(info.sessionID);
     return held;
   }
 
-  #forgetOldest(): void {
-    for (const [id, { info }] of this.#messages) {
-      if (this.#messages.size <= MESSAGES_HELD) return;
-      if (!isOpen(info)) this.#messages.delete(id);
+  /** V3: the end of a message is certain if its session rests, or has a later message. */
+  #settleSession(sessionId: string | null): void {
+    if (!this.#isListed || sessionId === null) return;
+    const all = this.#inOrder().filter(({ info }) => info.sessionID === sessionId);
+    for (const held of this.#busy.has(sessionId) ? all.slice(0, -1) : all) {
+      if (held.isSettled || isOpen(held.info)) continue;
+      held.isSettled = true;
+      this.#report(held);
     }
+  }
+
+  /** The messages, oldest first. A listing may bring older ones after newer ones. */
+  #inOrder(): readonly Held[] {
+    return [...this.#messages.values()].toSorted((one, other) =>
+      timeIn(one.info.id) < timeIn(other.info.id) ? -1 : 1,
+    );
   }
 
   #part(part: Part | null): void {
@@ -232,14 +269,14 @@ export class OpencodeConversation {
     this.#report(held);
   }
 
-  #put(held: Held, part: Part, isEvent: boolean): void {
-    const known = held.parts.get(part.id);
-    if (known === undefined) held.parts.set(part.id, { part, isExact: isEvent });
-    else if (!isOlder(part, known.part, isEvent && isOpen(held.info))) {
+  #put({ info, parts }: Held, part: Part, isEvent: boolean): void {
+    const known = parts.get(part.id);
+    if (known === undefined) parts.set(part.id, { part, isExact: isEvent });
+    else if (!isOlder(part, known.part, isEvent)) {
       known.part = part;
       known.isExact = isEvent;
     }
-    this.#task(held.info, part);
+    this.#task(info, part);
   }
 
   /** Notes the subagent of a tool call. */
@@ -273,14 +310,14 @@ export class OpencodeConversation {
     else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: added });
   }
 
-  #report({ info, parts }: Held): void {
+  #report({ info, isSettled, parts }: Held): void {
     const inOrder = [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const place = this.#placeOf(info);
-    for (const item of itemsOf({ info, parts: inOrder }, place)) this.#stream.observer.item(item);
+    for (const item of itemsOf({ info, parts: inOrder }, place))
+      if (isSettled || info.role === "user" || item.native_id !== info.id) this.#stream.observer.item(item);
   }
 
   #status(sessionId: string, status: Properties["status"]): void {
-    this.#told.add(sessionId);
     if (status !== undefined && status.type !== "idle") this.#busy.add(sessionId);
     else this.#rested(sessionId);
     this.#turn();
@@ -288,6 +325,8 @@ export class OpencodeConversation {
 
   #rested(sessionId: string): void {
     this.#busy.delete(sessionId);
+    if (!this.#isListed) return;
+    this.#settleSession(sessionId);
     // A session that rests asks nothing.
     for (const [id, { asked }] of this.#asked)
       if (asked.sessionID === sessionId) this.#settle(id, "interrupted", "");
@@ -295,6 +334,7 @@ export class OpencodeConversation {
   }
 
   #turn(): void {
+    if (!this.#isListed) return;
     const isWorking = this.#root !== null && (this.#busy.has(this.#root) || this.open.length > 0);
     const [waitingFor = null] = this.#asked.keys();
     if (!isWorking) this.#stream.observer.turn({ state: "idle", waiting_for: null });
@@ -341,28 +381,3 @@ export class OpencodeConversation {
     this.#stream.observer.item(requestItem(asked, { ...place, turnId }, { askedMs, settled }));
   }
 }
-
-const isOpen = ({ role, time, error }: MessageInfo): boolean =>
-  role === "assistant" && time.completed === undefined && error === undefined;
-
-const RANKS = { pending: 0, running: 1, completed: 2, error: 2 } as const;
-
-/** V1. `isNews` says that the record is an event about an open message. */
-const isOlder = (part: Part, known: Part, isNews: boolean): boolean => {
-  if (part.state !== undefined && known.state !== undefined) {
-    const [rank, knownRank] = [RANKS[part.state.status], RANKS[known.state.status]];
-    return rank < knownRank || (rank === knownRank && rank < RANKS.completed && !isNews);
-  }
-  if (part.time?.end !== undefined) return false;
-  return known.time?.end !== undefined || (part.text ?? "").length < (known.text ?? "").length;
-};
-
-const interrupted = (part: Part, atMs: number): Part => {
-  const { state } = part;
-  if (state === undefined || state.status === "completed" || state.status === "error") return part;
-  const metadata = { ...state.metadata, interrupted: true };
-  return { ...part, state: { ...state, status: "error", metadata, time: { ...state.time, end: atMs } } };
-};
-
-/** The part of an id that rises with the time at which opencode made it. */
-const timeIn = (id: string): string => id.slice(id.indexOf("_") + 1, id.indexOf("_") + 13);

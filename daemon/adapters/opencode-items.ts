@@ -112,7 +112,8 @@ const modelItems = (info: MessageInfo, parts: readonly Part[], place: Place): re
   const end = endOf(info);
   const isTold = end === null || (items.length === 0 ? end.status === "completed" : carries(items, end));
   const isCounted = usage === null || items.length > 0;
-  const whole = isTold && isCounted ? items : [...items, ownItem(info, place)];
+  const isOpen = end === null || items.some(({ status }) => !isClosed(status));
+  const whole = isOpen || (isTold && isCounted) ? items : [...items, ownItem(info, place, end)];
   const last = whole.at(-1);
   return last === undefined ? [] : [...whole.slice(0, -1), { ...last, usage }];
 };
@@ -136,11 +137,11 @@ const carries = (items: readonly ItemDraft[], end: End): boolean => {
   );
 };
 
-const ownItem = (info: MessageInfo, place: Place): ItemDraft => ({
+const ownItem = (info: MessageInfo, place: Place, end: End): ItemDraft => ({
   ...frameOf(info, place),
   native_id: info.id,
   kind: "message",
-  ...(endOf(info) ?? { status: "running" }),
+  ...end,
   completed_at: info.time.completed ?? null,
 });
 

@@ -33,7 +33,7 @@ const Page = Schema.fromJsonString(
 export const readConversation = Effect.fnUntraced(function* (api: Reads, conversation: OpencodeConversation) {
   conversation.listedSessions(yield* api.get("/session?roots=true", Records));
   const { root } = conversation;
-  if (root === null) return;
+  if (root === null) return conversation.listedBusy([]);
   conversation.listedMessages(yield* messagesOf(api, root, MESSAGES_MAX));
   const read = new Set<string>();
   for (;;) {

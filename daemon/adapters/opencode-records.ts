@@ -153,3 +153,33 @@ export const Asked = Schema.Struct({
   tool: optional(Schema.Struct({ messageID: Schema.String, callID: Schema.String })),
 });
 export type Asked = typeof Asked.Type;
+
+/** Whether the model goes on with the message. */
+export const isOpen = ({ role, time, error }: MessageInfo): boolean =>
+  role === "assistant" && time.completed === undefined && error === undefined;
+
+const RANKS = { pending: 0, running: 1, completed: 2, error: 2 } as const;
+
+/**
+ * Whether a record of a part is from before the known one. `isNews` says that it is an event: of two records of a
+ * running tool, the event is newer than a listing.
+ */
+export const isOlder = (part: Part, known: Part, isNews: boolean): boolean => {
+  if (part.state !== undefined && known.state !== undefined) {
+    const [rank, knownRank] = [RANKS[part.state.status], RANKS[known.state.status]];
+    return rank < knownRank || (rank === knownRank && rank < RANKS.completed && !isNews);
+  }
+  if (part.time?.end !== undefined) return false;
+  return known.time?.end !== undefined || (part.text ?? "").length < (known.text ?? "").length;
+};
+
+/** The part, ended if it is a tool call that goes on. */
+export const interrupted = (part: Part, atMs: number): Part => {
+  const { state } = part;
+  if (state === undefined || state.status === "completed" || state.status === "error") return part;
+  const metadata = { ...state.metadata, interrupted: true };
+  return { ...part, state: { ...state, status: "error", metadata, time: { ...state.time, end: atMs } } };
+};
+
+/** The part of an id that rises with the time at which opencode made it. */
+export const timeIn = (id: string): string => id.slice(id.indexOf("_") + 1, id.indexOf("_") + 13);

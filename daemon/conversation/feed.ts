@@ -2,8 +2,8 @@
  * The conversation as the daemon reports it (`GET /platform/conversation`): the present version of each item, for
  * readers that follow it.
  *
- *  F1 One counter, `rev`, numbers all versions of all items, and all changes of the turn, over the daemon's life. A version without a change gets no
- *     number.
+ *  F1 One counter, `rev`, numbers all versions of all items, and all changes of the turn, over the daemon's life. A
+ *     version without a change gets no number.
  *  F2 A reader gets every item whose version is newer than its own last one, in the order of the numbers. If it is slow,
  *     it gets the newest version only. It may lose deltas, and never items.
  *  F3 A closed item keeps its status.
@@ -123,7 +123,7 @@ export class ConversationFeed implements ConversationObserver {
     for (const reader of this.#readers) reader.turned();
   };
 
-  /** The runtime has ended: nothing of it goes on. */
+  /** Ends every open item, because the runtime has ended. */
   runtimeEnded(): void {
     for (const { current, growing } of this.#items.values()) {
       if (isClosed(current.status)) continue;

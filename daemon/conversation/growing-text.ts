@@ -1,7 +1,7 @@
 /**
  * A text that grows, without the secrets in it, also if one comes in several pieces.
  *
- *  X1 What was given out stays: the text only grows.
+ *  X1 Text that was given out stays: later text is only added.
  *  X2 A beginning of a secret is held back until the next pieces show whether it is one.
  */
 import type { Redactor } from "../logs/redact.ts";

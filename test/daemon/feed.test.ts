@@ -1,85 +1,18 @@
 /** The daemon's report of the conversation: versions, growing text, slow readers, secrets, limits. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import {
-  ConversationFeed,
   FEED_BYTES_MAX,
   OUTPUTS_BYTES_MAX,
   REPORT_EVERY_LENGTH,
   REPORT_EVERY_MS,
 } from "../../daemon/conversation/feed.ts";
 import { Redactor } from "../../daemon/logs/redact.ts";
-import { OUTPUT_INLINE_MAX, type NativeItem } from "../../src/domain/conversation.ts";
-import { Follower } from "./support/follower.ts";
-
-/** A feed with the clock in the test's hand. */
-const start = (secrets: readonly string[] = []) => {
-  let nowMs = 0;
-  let timers: { atMs: number; run: () => void }[] = [];
-  const redactor = new Redactor(secrets);
-  const feed = new ConversationFeed({
-    redactor,
-    now: () => nowMs,
-    after: (ms, run) => {
-      const timer = { atMs: nowMs + ms, run };
-      timers.push(timer);
-      return () => void (timers = timers.filter((other) => other !== timer));
-    },
-  });
-  const pass = (ms: number): void => {
-    nowMs += ms;
-    const due = timers.filter(({ atMs }) => atMs <= nowMs);
-    timers = timers.filter(({ atMs }) => atMs > nowMs);
-    for (const { run } of due) run();
-  };
-  /** A reader that takes what there is when the test says so. */
-  const read = (after = 0) => {
-    const follower = new Follower();
-    follower.rev = after;
-    const reader = feed.attach(after, () => undefined);
-    const takeAll = (): Follower => {
-      for (let lines = reader.take(1000); lines !== ""; lines = reader.take(1000)) follower.take(lines);
-      return follower;
-    };
-    return { follower, reader, takeAll };
-  };
-  const versions = (): readonly NativeItem[] => [...feed.versionsAfter(0)];
-  return { feed, redactor, pass, read, versions };
-};
-
-const item = (id: string, change: Partial<ItemDraft> = {}): ItemDraft => ({
-  native_id: id,
-  kind: "message",
-  role: "agent",
-  status: "completed",
-  message_id: null,
-  turn_id: "turn",
-  parent_id: null,
-  content: [{ type: "text", text: `text of ${id}` }],
-  tool: null,
-  plan: [],
-  request: null,
-  model: "a/b",
-  usage: null,
-  error: null,
-  created_at: 1,
-  completed_at: 2,
-  ...change,
-});
-const growing = (id: string, text: string): ItemDraft =>
-  item(id, { status: "running", completed_at: null, content: [{ type: "text", text }] });
-const tool = (id: string, output: string, status: ItemDraft["status"] = "completed"): ItemDraft =>
-  item(id, {
-    kind: "tool",
-    status,
-    content: [],
-    tool: { name: "bash", kind: "execute", title: null, input: {}, output, truncated: false, changes: [] },
-  });
+import { OUTPUT_INLINE_MAX } from "../../src/domain/conversation.ts";
+import { growing, item, startFeed, tool } from "./support/feed.ts";
 
 describe("versions", () => {
   test("have rising numbers, and one without a change has none", () => {
-    const { feed, versions } = start();
+    const { feed, versions } = startFeed();
     feed.item(item("a"));
     feed.item(item("b"));
     feed.item(item("a"));
@@ -92,13 +25,13 @@ describe("versions", () => {
   });
 
   test("after a number are all that a reader gets, then the turn with that number", () => {
-    const { feed, read } = start();
+    const { feed, read } = startFeed();
     for (const id of ["a", "b", "c"]) feed.item(item(id));
     feed.turn({ state: "running", waiting_for: null });
     const { follower, takeAll } = read(1);
     takeAll();
     expect([...follower.items.keys()]).toEqual(["b", "c"]);
-    expect([follower.rev, follower.turn]).toEqual([3, { state: "running", waiting_for: null }]);
+    expect([follower.rev, follower.turn]).toEqual([4, { state: "running", waiting_for: null }]);
     feed.turn({ state: "running", waiting_for: null });
     feed.turn({ state: "requires_action", waiting_for: "per_1" });
     expect(takeAll().turn).toEqual({ state: "requires_action", waiting_for: "per_1" });
@@ -106,7 +39,7 @@ describe("versions", () => {
   });
 
   test("start anew for a reader whose number is from another daemon's life", () => {
-    const { feed, read } = start();
+    const { feed, read } = startFeed();
     feed.item(item("a"));
     const reader = feed.attach(500, () => undefined);
     expect(reader.take(1000)).toContain('"native_id":"a"');
@@ -114,14 +47,14 @@ describe("versions", () => {
   });
 
   test("of a closed item keep its status, and take the rest", () => {
-    const { feed, versions } = start();
+    const { feed, versions } = startFeed();
     feed.item(item("a", { status: "interrupted" }));
     feed.item(item("a", { status: "running", model: "c/d" }));
     expect(versions()).toMatchObject([{ status: "interrupted", completed_at: 2, model: "c/d" }]);
   });
 
   test("close when the runtime ends", () => {
-    const { feed, pass, versions } = start(["the-secret"]);
+    const { feed, pass, versions } = startFeed(["the-secret"]);
     feed.turn({ state: "requires_action", waiting_for: "r" });
     feed.item(item("done"));
     feed.item(item("r", { kind: "request", status: "pending", content: [], completed_at: null }));
@@ -140,7 +73,7 @@ describe("versions", () => {
 
 describe("growing text", () => {
   test("comes as deltas, and as an item every two seconds", () => {
-    const { feed, pass, read } = start();
+    const { feed, pass, read } = startFeed();
     feed.item(growing("a", "one"));
     const { follower, takeAll } = read();
     takeAll();
@@ -157,7 +90,7 @@ describe("growing text", () => {
   });
 
   test("comes as an item whenever it has grown by 16 KiB, and when it closes", () => {
-    const { feed, read } = start();
+    const { feed, read } = startFeed();
     feed.item(growing("a", "x"));
     feed.grown({ native_id: "a", offset: 1, text: "x".repeat(REPORT_EVERY_LENGTH - 1) });
     expect(feed.rev).toBe(1);
@@ -168,7 +101,7 @@ describe("growing text", () => {
   });
 
   test("that does not continue the known text is passed over", () => {
-    const { feed, pass, read } = start();
+    const { feed, pass, read } = startFeed();
     feed.item(growing("a", "one"));
     feed.grown({ native_id: "a", offset: 5, text: "lost before" });
     feed.grown({ native_id: "unknown", offset: 0, text: "x" });
@@ -178,7 +111,7 @@ describe("growing text", () => {
   });
 
   test("of a tool's output comes as an item every two seconds", () => {
-    const { feed, pass } = start();
+    const { feed, pass } = startFeed();
     feed.item(tool("a", "", "running"));
     for (let lines = 1; lines < 100; lines += 1) feed.item(tool("a", "line\n".repeat(lines), "running"));
     expect(feed.rev).toBe(1);
@@ -189,14 +122,14 @@ describe("growing text", () => {
   });
 
   test("is up to date for a new reader", () => {
-    const { feed, read } = start();
+    const { feed, read } = startFeed();
     feed.item(growing("a", "one"));
     feed.grown({ native_id: "a", offset: 3, text: " two" });
     expect(read().takeAll().textOf("a")).toBe("one two");
   });
 
   test("is dropped for a slow reader, who still gets every item", () => {
-    const { feed, read } = start();
+    const { feed, read } = startFeed();
     feed.item(growing("a", "x"));
     const slow = read();
     for (let length = 1; length < 200_000; length += 1000)
@@ -211,7 +144,7 @@ describe("growing text", () => {
 });
 
 test("the deltas that wait for a slow reader are limited", () => {
-  const { feed, read } = start();
+  const { feed, read } = startFeed();
   const ids = Array.from({ length: 10 }, (_, number) => `item ${number}`);
   for (const id of ids) feed.item(growing(id, "x"));
   const { follower, takeAll } = read();
@@ -229,7 +162,7 @@ describe("secrets", () => {
   test("are masked wherever a text is split, and nothing that was given out changes", () => {
     for (let first = 0; first <= TEXT.length; first += 1) {
       for (let second = first; second <= Math.min(first + 14, TEXT.length); second += 1) {
-        const { feed, read } = start([SECRET, "sk-abc"]);
+        const { feed, read } = startFeed([SECRET, "sk-abc"]);
         feed.item(growing("a", TEXT.slice(0, first)));
         const { follower, takeAll } = read();
         const seen = [takeAll().textOf("a")];
@@ -246,7 +179,7 @@ describe("secrets", () => {
   });
 
   test("hold back no more than what may be their beginning", () => {
-    const { feed, read } = start([SECRET]);
+    const { feed, read } = startFeed([SECRET]);
     feed.item(growing("a", "text sk-a"));
     const { takeAll } = read();
     expect(takeAll().textOf("a")).toBe("text ");
@@ -255,7 +188,7 @@ describe("secrets", () => {
   });
 
   test("are masked in every text of an item", () => {
-    const { feed, versions } = start([SECRET]);
+    const { feed, versions } = startFeed([SECRET]);
     const change = { path: SECRET, operation: "update", patch: `-${SECRET}` } as const;
     feed.item(
       item("a", {
@@ -295,7 +228,7 @@ describe("secrets", () => {
   });
 
   test("are masked as a number, and in the output of a tool that still writes it", () => {
-    const { feed, versions } = start(["1234567890", SECRET]);
+    const { feed, versions } = startFeed(["1234567890", SECRET]);
     feed.item(tool("a", `begin ${SECRET.slice(0, 8)}`, "running"));
     expect(versions()[0]?.tool?.output).toBe("begin [redacted]");
     const call = tool("b", "");
@@ -306,7 +239,7 @@ describe("secrets", () => {
 
 describe("limits", () => {
   test("an item holds the beginning of a long output, and the whole is kept aside", () => {
-    const { feed, versions } = start();
+    const { feed, versions } = startFeed();
     const output = "ä".repeat(OUTPUT_INLINE_MAX);
     feed.item(tool("a", output));
     const [kept] = versions();
@@ -318,7 +251,7 @@ describe("limits", () => {
   });
 
   test("the outputs kept aside are the newest", () => {
-    const { feed } = start();
+    const { feed } = startFeed();
     const output = "x".repeat(OUTPUTS_BYTES_MAX / 8);
     for (let count = 0; count < 12; count += 1) feed.item(tool(`t${count}`, `${count} ${output}`));
     expect(feed.output("t11")).toHaveLength(output.length + 3);
@@ -326,7 +259,7 @@ describe("limits", () => {
   });
 
   test("long arguments lose the ends of their texts, and long patches are left out", () => {
-    const { feed, versions } = start();
+    const { feed, versions } = startFeed();
     const call = tool("a", "");
     const long = "x".repeat(100_000);
     const changes = ["a", "b"].map((path) => ({
@@ -340,7 +273,7 @@ describe("limits", () => {
   });
 
   test("the feed stays within its limit: the oldest outputs go first, then the oldest closed items", () => {
-    const { feed, versions } = start();
+    const { feed, versions } = startFeed();
     const size = (): number => Buffer.byteLength(JSON.stringify(versions()));
     feed.item(growing("open", "text"));
     const output = "x".repeat(OUTPUT_INLINE_MAX);
@@ -361,54 +294,4 @@ describe("limits", () => {
     expect(ids).toContain("m199");
     expect(ids).not.toContain("t0");
   });
-});
-
-test("readers that are cut at any moment have what the feed has", () => {
-  const id = fc.constantFrom("a", "b", "c", "d");
-  const text = fc.string({ unit: fc.constantFrom("x", "sec", "secret", "ret", "😀"), maxLength: 4 });
-  const step = fc.oneof(
-    { weight: 5, arbitrary: fc.record({ do: fc.constant("grow" as const), id, text }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant("open" as const), id, text }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant("close" as const), id, text }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), id, text }) },
-    { weight: 3, arbitrary: fc.record({ do: fc.constant("read" as const), id, text }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant("cut" as const), id, text }) },
-  );
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const { feed, pass, read, versions } = start(["secret"]);
-      const raw = new Map<string, string>();
-      const follower = new Follower();
-      let reader = feed.attach(0, () => undefined);
-      const takeAll = (): void => {
-        for (let lines = reader.take(100); lines !== ""; lines = reader.take(100)) follower.take(lines);
-      };
-      for (const { do: action, id: name, text: piece } of steps) {
-        const before = raw.get(name) ?? "";
-        if (action === "read") follower.take(reader.take(1));
-        else if (action === "pass") pass(700);
-        else if (action === "cut") {
-          reader.close();
-          reader = feed.attach(follower.rev, () => undefined);
-        } else if (action === "grow") {
-          raw.set(name, before + piece);
-          feed.grown({ native_id: name, offset: before.length, text: piece });
-        } else
-          feed.item(
-            action === "open"
-              ? growing(name, before)
-              : item(name, { content: [{ type: "text", text: before }] }),
-          );
-      }
-      takeAll();
-      pass(REPORT_EVERY_MS);
-      takeAll();
-      expect([...follower.items.values()].toSorted((one, other) => one.rev - other.rev)).toEqual(versions());
-      expect(JSON.stringify(versions())).not.toContain("secret");
-      reader.close();
-      expect(feed.readers).toBe(0);
-      expect(read().takeAll().items.size).toBe(versions().length);
-    }),
-    { numRuns: 300 },
-  );
 });

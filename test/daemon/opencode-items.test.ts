@@ -113,10 +113,10 @@ describe("a tool call", () => {
     const [change] = tools("edit")[0]?.tool?.changes ?? [];
     expect(change).toMatchObject({ path: "README.md", operation: "update" });
     expect(change?.patch).toMatch(/^--- README\.md.*\n\+\+\+ README\.md.*\n@@ .*\n hello\n-world\n\+all\n/);
-    const changed = tools("apply_patch").map((item) =>
+    const patched = tools("apply_patch").map((item) =>
       item.tool?.changes.map(({ path, operation }) => [path, operation]),
     );
-    expect(changed).toEqual([
+    expect(patched).toEqual([
       [
         ["p.txt", "add"],
         ["README.md", "update"],
@@ -159,11 +159,6 @@ describe("a tool call", () => {
   });
 
   test("that runs has its output so far, without a first line that may have lost its beginning", () => {
-    const running = (output: string) =>
-      itemsOf(
-        changed(toolMessage("bash"), { status: "running", output: undefined, metadata: { output } }),
-        TOP,
-      )[0];
     expect(running("one\n")).toMatchObject({
       status: "running",
       completed_at: null,
@@ -234,8 +229,6 @@ describe("a message in mid-turn", () => {
 });
 
 describe("a request", () => {
-  const asked = (kind: "question" | "permission"): Asked =>
-    Schema.decodeUnknownSync(Asked)(openRequests(kind)[0]);
   const place = { parentId: null, turnId: "msg_1" };
 
   test("shows its questions with their options", () => {
@@ -294,4 +287,13 @@ function changed({ info, parts }: Recorded, state: object): Recorded {
   const read = readMessage({ info, parts: JSON.parse(JSON.stringify(all)) as unknown[] });
   if (read === null) throw new Error("not a message");
   return read;
+}
+
+function running(output: string): ItemDraft | undefined {
+  const state = { status: "running", output: undefined, metadata: { output } };
+  return itemsOf(changed(toolMessage("bash"), state), TOP)[0];
+}
+
+function asked(kind: "question" | "permission"): Asked {
+  return Schema.decodeUnknownSync(Asked)(openRequests(kind)[0]);
 }

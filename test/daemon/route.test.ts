@@ -90,6 +90,15 @@ describe("paths", () => {
     expect(codeOf("/platform/abort", "POST")).toBe("abort");
   });
 
+  test("routes the conversation by GET, with the number of a version [X07]", () => {
+    expect(routed("/platform/conversation")).toEqual({ kind: "conversation", after: 0 });
+    expect(routed("/platform/conversation?after=12")).toEqual({ kind: "conversation", after: 12 });
+    expect(routed("/platform/turn?after=12")).toEqual({ kind: "turn", after: 12 });
+    expect(codeOf("/platform/conversation?after=a")).toBe("400 bad_request");
+    expect(codeOf("/platform/conversation/")).toBe("404 not_found");
+    expect(codeOf("/platform/conversation", "DELETE")).toBe("405 method_not_allowed");
+  });
+
   test.each(["refresh", "env", "save"])("routes %s by POST on exactly its path [X07]", (name) => {
     expect(routed(`/platform/${name}`, "POST")).toEqual({ kind: "control", name });
     expect(routed(`/platform/${name}?x=1`, "POST")).toEqual({ kind: "control", name });

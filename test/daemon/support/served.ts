@@ -10,6 +10,7 @@ import {
 import { connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ConversationFeed } from "../../../daemon/conversation/feed.ts";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
 import { Redactor } from "../../../daemon/logs/redact.ts";
 import { Report } from "../../../daemon/report.ts";
@@ -44,7 +45,7 @@ export class Served {
   #server: DaemonServer | null = null;
 
   /** `runtime` is the agent runtime; it serves from the start unless the test says otherwise. */
-  static async start(runtime: RequestListener): Promise<Served> {
+  static async start(runtime: RequestListener, feed: ConversationFeed | null = null): Promise<Served> {
     const served = new Served();
     const server = new DaemonServer({
       token: TOKEN,
@@ -53,6 +54,7 @@ export class Served {
       blockedPorts: [8000, BLOCKED_PORT, 3128],
       report: served.report,
       ring: served.ring,
+      ...(feed !== null && { feed }),
       abort: () => Promise.resolve((served.aborts += 1) > 0),
       control: (name) => Promise.resolve({ done: { name } }),
     });
