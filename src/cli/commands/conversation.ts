@@ -141,10 +141,10 @@ export const watch = command({
     for (let waitMs = AGAIN_MS; ;) {
       const before = place;
       place = await onceMore(watched, before);
-      // After a reset the next connection begins at once.
-      if (place === null && before !== null) continue;
+      if (before === null && place !== null) continue;
       waitMs = place === before ? Math.min(waitMs * 2, AGAIN_MAX_MS) : AGAIN_MS;
-      note("The connection is closed. Connecting again.");
+      // After a reset the newest page is read again. That is no broken connection.
+      if (place !== null) note("The connection is closed. Connecting again.");
       await pause(waitMs);
     }
   },
