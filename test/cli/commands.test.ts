@@ -183,7 +183,7 @@ const world: World = {
 };
 const ROWS = rowsOf(world);
 
-/** Commands with a separate test: one needs a queue, the other has no end (process.test.ts). */
+/** Commands with a separate test: one needs a queue, the other has no end (watch.test.ts). */
 const APART = ["triggers cancel", "sessions watch"];
 
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "../client.ts";
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
-import { eventsOf, type SentEvent } from "../event-stream.ts";
+import { eventsOf, type SentEvent } from "./event-stream.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { visible, visibleJson, visibleLines } from "../terminal.ts";
 import { oneOf } from "../words.ts";

@@ -1,7 +1,7 @@
 /** `platform sessions`. */
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
-import { eventsOf } from "../event-stream.ts";
+import { eventsOf } from "./event-stream.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../terminal.ts";
 import { count, oneOf, sessionId } from "../words.ts";
