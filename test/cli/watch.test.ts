@@ -47,6 +47,12 @@ afterAll(() => {
   line.remove();
 });
 
+const sent = (id: number | null, event: string, data: unknown): string =>
+  `${id === null ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+
+const positions = () =>
+  asked.filter((request) => request.url?.includes("/events")).map(({ headers }) => headers["last-event-id"]);
+
 describe("the conversation of a session", () => {
   const usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
   const state = { state: "running", since: AT, waiting_for: null };
@@ -61,8 +67,6 @@ describe("the conversation of a session", () => {
     request: null,
     created_at: AT,
   });
-  const sent = (id: number | null, event: string, data: unknown): string =>
-    `${id === null ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
   const deleted = { error: "Session not found.", code: "not_found" };
   let streams: readonly string[] = [];
   /** Sends the streams one after the other. Then the session is deleted. */
@@ -88,11 +92,6 @@ describe("the conversation of a session", () => {
       else response.writeHead(200, { "content-type": "text/event-stream" }).end(stream);
     };
   };
-  const positions = () =>
-    asked
-      .filter((request) => request.url?.includes("/events"))
-      .map(({ headers }) => headers["last-event-id"]);
-
   it("is printed one event a line, and continues after the last event of a connection that ended", async () => {
     const [item, delta] = [itemOf(3, `said ${ESC}[1m`), { item_id: PID, offset: 4, text: "x" }];
     streams = [

@@ -53,7 +53,7 @@ const isItem =
   (event: SentEvent): boolean =>
     event.event === "item" && textOf(event) === text;
 
-/** What a reader has after these events: the last version of everything. */
+/** The last version of each item and of the state, as a reader of these events has them. */
 const held = (events: readonly SentEvent[]): Readonly<Record<string, unknown>> => {
   const all = new Map<string, unknown>();
   for (const event of events) {
@@ -199,27 +199,27 @@ describe("the events of a conversation", () => {
   });
 });
 
-describe("a whole conversation", () => {
-  /** A conversation longer than one read of the store, with an output of which the item has only the beginning. */
-  const long = async () => {
-    const sid = await begin();
-    const answers = Array.from({ length: 120 }, (_, index) => nativeItem(`m${index}`, index + 1));
-    const tool = nativeTool("t", 121, "begin");
-    say(sid, ...answers, { ...tool, tool: tool.tool && { ...tool.tool, truncated: true } });
-    const found = await eventually(async () => {
-      const page = fields(await service.request("GET", target(sid, "conversation?limit=1")));
-      const [newest] = page["items"] as readonly Fields[];
-      expect(newest).toMatchObject({ kind: "tool" });
-      return newest ?? {};
-    });
-    const [itemId, sandboxId] = [String(found["id"]), String(found["sandbox_id"])];
-    const text = "begin\n```\n````\nend";
-    await service.inside(
-      Effect.flatMap(Conversations, ({ keepOutput }) => keepOutput(sid, { itemId, sandboxId, text })),
-    );
-    return { sid, text };
-  };
+/** A conversation longer than one read of the store, with an output of which the item has only the beginning. */
+const long = async () => {
+  const sid = await begin();
+  const answers = Array.from({ length: 120 }, (_, index) => nativeItem(`m${index}`, index + 1));
+  const tool = nativeTool("t", 121, "begin");
+  say(sid, ...answers, { ...tool, tool: tool.tool && { ...tool.tool, truncated: true } });
+  const found = await eventually(async () => {
+    const page = fields(await service.request("GET", target(sid, "conversation?limit=1")));
+    const [newest] = page["items"] as readonly Fields[];
+    expect(newest).toMatchObject({ kind: "tool" });
+    return newest ?? {};
+  });
+  const [itemId, sandboxId] = [String(found["id"]), String(found["sandbox_id"])];
+  const text = "begin\n```\n````\nend";
+  await service.inside(
+    Effect.flatMap(Conversations, ({ keepOutput }) => keepOutput(sid, { itemId, sandboxId, text })),
+  );
+  return { sid, text };
+};
 
+describe("a whole conversation", () => {
   it("is one JSON document, oldest item first, with whole outputs", async () => {
     const { sid, text } = await long();
     const answer = expectStatus(await service.request("GET", target(sid, "conversation.json")), 200);

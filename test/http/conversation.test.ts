@@ -149,9 +149,9 @@ describe("a session's conversation", () => {
   });
 });
 
-describe("the output of a tool", () => {
-  const outputOf = (sid: string, id: string) => service.request("GET", target(sid, `items/${id}/output`));
+const outputOf = (sid: string, id: string) => service.request("GET", target(sid, `items/${id}/output`));
 
+describe("the output of a tool", () => {
   it("is the item's own while it is short, and the whole kept one otherwise", async () => {
     const sid = await runSession(service, pid);
     service.daemon.conversation.say(sid, { type: "item", item: nativeTool("t", 1, "begin ü") });

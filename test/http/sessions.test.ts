@@ -70,6 +70,8 @@ describe("creating a session", () => {
       stop_reason: null,
       saved: null,
       last_turn: null,
+      turn: { state: "idle", since: expect.any(String), waiting_for: null },
+      usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: session["created_at"],
       running_at: null,

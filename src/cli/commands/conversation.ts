@@ -101,7 +101,7 @@ const follow = async ({ client, params, print }: Watched, from: string): Promise
       place = event.id ?? place;
     }
   } catch {
-    // The connection broke off. What was read so far counts.
+    // The connection broke off. The next one continues after the last event.
   }
   return place;
 };
@@ -140,11 +140,13 @@ export const watch = command({
     let place: string | null = await printPast(watched);
     for (let waitMs = AGAIN_MS; ;) {
       const before = place;
+      // oxlint-disable-next-line no-await-in-loop -- one connection follows the other
       place = await onceMore(watched, before);
       if (before === null && place !== null) continue;
       waitMs = place === before ? Math.min(waitMs * 2, AGAIN_MAX_MS) : AGAIN_MS;
       // After a reset the newest page is read again. That is no broken connection.
       if (place !== null) note("The connection is closed. Connecting again.");
+      // oxlint-disable-next-line no-await-in-loop -- the next connection waits
       await pause(waitMs);
     }
   },

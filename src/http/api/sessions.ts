@@ -40,7 +40,7 @@ export const SessionWire = Schema.Struct({
   stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted"])),
   saved: Schema.NullOr(Saved),
   last_turn: nullable(LastTurn),
-  turn: TurnWire.annotate({ description: "What the agent does now, and since when." }),
+  turn: TurnWire.annotate({ description: "The state of the agent's turn." }),
   usage: UsageWire.annotate({ description: "Tokens and cost of the whole conversation." }),
   created_at: Instant,
   updated_at: Instant,

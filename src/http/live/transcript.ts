@@ -6,7 +6,12 @@
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
 import { OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
-import { Conversations, type Conversation, type Item } from "../../store/ports/conversations.ts";
+import {
+  Conversations,
+  type Conversation,
+  type ConversationPage,
+  type Item,
+} from "../../store/ports/conversations.ts";
 import type { Session } from "../../store/ports/sessions.ts";
 import { itemWire, turnWire } from "../handlers/conversation-wire.ts";
 import { instant } from "../handlers/wire.ts";
@@ -25,7 +30,7 @@ const cursorsOf = Effect.fnUntraced(function* (sessionId: string) {
   }
 });
 
-/** The item with the whole output that is kept of its tool. */
+/** The item with the whole stored output of its tool. */
 const whole = Effect.fnUntraced(function* (sessionId: string, item: Item) {
   if (item.tool === null || !item.tool.truncated) return item;
   const output = yield* (yield* Conversations).output(sessionId, item.id);
@@ -43,7 +48,7 @@ const newest = Effect.fnUntraced(function* (sessionId: string, down: string | nu
   const { page } = yield* Conversations;
   const items: Item[] = [];
   for (let before: string | null = null; ;) {
-    const found = yield* page(sessionId, { before, limit: PAGE });
+    const found: ConversationPage | null = yield* page(sessionId, { before, limit: PAGE });
     const later = (found?.items ?? []).filter(({ place }) => place >= Number(down ?? 0));
     items.push(...later);
     if (found === null || found.nextCursor === null || later.length < PAGE) return items;
