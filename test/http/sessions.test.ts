@@ -78,8 +78,7 @@ describe("creating a session", () => {
       stopped_at: null,
       warnings: [],
     });
-    const running = await reached(service, pid, String(session["id"]), "running");
-    expect(running["running_at"]).not.toBeNull();
+    expect((await reached(service, pid, String(session["id"]), "running"))["running_at"]).not.toBeNull();
     const sandbox = fields(await service.request("GET", sessions(`/${session["id"]}/sandbox`)));
     expect(sandbox).toMatchObject({
       session_id: session["id"],
