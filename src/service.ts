@@ -47,6 +47,7 @@ import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
+import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
 import { dashboardSessionsLayer } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
@@ -251,6 +252,7 @@ const handlers = Layer.mergeAll(
   webhookRefusalsHandlers,
   changeRequestsHandlers,
   sandboxHandlers,
+  conversationHandlers,
 );
 
 const routes = Layer.mergeAll(

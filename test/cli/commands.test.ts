@@ -183,8 +183,8 @@ const world: World = {
 };
 const ROWS = rowsOf(world);
 
-/** Commands with a separate test below, because they need a queue. */
-const APART = ["triggers cancel"];
+/** Commands with a separate test: one needs a queue, the other has no end (watch.test.ts). */
+const APART = ["triggers cancel", "sessions watch"];
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);

@@ -105,7 +105,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "sessions show": {
     args: async () => [await world.stoppedSession()],
     human: new RegExp(
-      `^session +${ID}\nstatus +stopped\nstop reason +requested\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
+      `^session +${ID}\nstatus +stopped\nstop reason +requested\nturn +idle since .*Z\nlast turn +failed at .*: Too many requests\\. \\(model_quota\\)\n[^]*\nprompt +Begin\n$`,
     ),
     json: ([sid = ""]) => `/sessions/${sid}`,
     refused: [[NOWHERE], 4, notFound("Session")],
@@ -133,6 +133,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     human: new RegExp(`^${ID} deleted\n$`),
     json: {},
     refused: [[NOWHERE], 4, notFound("Session")],
+  },
+  "sessions transcript": {
+    args: async () => [await world.stoppedSession()],
+    human: new RegExp(`^# Conversation\n\nSession ${ID}, .* UTC\n\n## admin, .* UTC\n\n> Begin\n$`),
+    json: { items: [{ content: [{ type: "text", text: "Begin" }] }] },
+    refused: [["--format", "html"], 2, /^--format must be one of md, json\.\n$/],
   },
   "sessions logs": {
     args: async () => [await world.stoppedSession()],

@@ -193,12 +193,14 @@ const checkKept = (check: Check): void => {
   check(
     "keeps whole outputs and attachments, and removes them with the session",
     Effect.gen(function* () {
-      const { note, get, keepOutput, output, keepAttachment, attachment } = yield* Conversations;
+      const { note, get, item, keepOutput, output, keepAttachment, attachment } = yield* Conversations;
       const world = yield* makeWorld(5);
       const { sessionId, sandboxId } = yield* converse(world);
       const noted = yield* note(sessionId, report(sandboxId, 1, { items: [nativeTool("t", 1, "begin")] }));
       const [change] = noted?.changes ?? [];
       const itemId = change?.type === "item" ? change.item.id : "";
+      expect(yield* item(sessionId, itemId)).toEqual(change?.type === "item" ? change.item : null);
+      expect([yield* item(sessionId, randomUUID()), yield* item(randomUUID(), itemId)]).toEqual([null, null]);
       const before = noted?.conversation.bytes ?? 0;
       expect(yield* keepOutput(sessionId, { itemId, sandboxId, text: "a\0b\ud800" })).toBe(true);
       expect(yield* output(sessionId, itemId)).toBe("ab\ufffd");

@@ -64,6 +64,8 @@ const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   stop_reason: null,
   saved: null,
   last_turn: null,
+  turn: { state: "idle", since: ago(now, 95), waiting_for: null },
+  usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },
   created_at: ago(now, 95),
   updated_at: ago(now, 93),
   running_at: ago(now, 93),

@@ -92,6 +92,27 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ port: 3000 }),
       answers: [201],
     },
+    "GET /v1/projects/:pid/sessions/:sid/conversation": {
+      target: inSession("/conversation"),
+      answers: [200],
+    },
+    // The item is a message, not a tool.
+    "GET /v1/projects/:pid/sessions/:sid/items/:id/output": {
+      target: inSession(`/items/${cast.sid}/output`),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/conversation/events": {
+      target: inSession("/conversation/events"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/conversation.json": {
+      target: inSession("/conversation.json"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/conversation.md": {
+      target: inSession("/conversation.md"),
+      answers: [200],
+    },
     "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
     // Nothing answers in a simulated sandbox.

@@ -70,14 +70,15 @@ describe("creating a session", () => {
       stop_reason: null,
       saved: null,
       last_turn: null,
+      turn: { state: "idle", since: expect.any(String), waiting_for: null },
+      usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: session["created_at"],
       running_at: null,
       stopped_at: null,
       warnings: [],
     });
-    const running = await reached(service, pid, String(session["id"]), "running");
-    expect(running["running_at"]).not.toBeNull();
+    expect((await reached(service, pid, String(session["id"]), "running"))["running_at"]).not.toBeNull();
     const sandbox = fields(await service.request("GET", sessions(`/${session["id"]}/sandbox`)));
     expect(sandbox).toMatchObject({
       session_id: session["id"],

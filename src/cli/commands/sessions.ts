@@ -1,13 +1,15 @@
 /** `platform sessions`. */
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
+import { eventsOf } from "./event-stream.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../terminal.ts";
 import { count, oneOf, sessionId } from "../words.ts";
+import { transcript, watch } from "./conversation.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
+import { sessionOf } from "./session-argument.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const STATUSES = [
   "queued",
@@ -18,13 +20,6 @@ const STATUSES = [
   "failed",
   "completed",
 ] as const;
-
-/** The named session, otherwise the one in whose sandbox this runs. */
-const sessionOf = (named: string | undefined, environment: Environment): string => {
-  const text = named ?? environment["PLATFORM_SESSION_ID"] ?? "";
-  if (text === "") throw usage("SESSION is missing, and PLATFORM_SESSION_ID is not set.");
-  return sessionId(text);
-};
 
 const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
 
@@ -41,6 +36,8 @@ const lastTurn = ({ last_turn: turn }: Session): string | null => {
   return `${turn.state} at ${time(turn.at)}${why}`;
 };
 
+const turn = ({ turn: { state: now, since } }: Session): string => `${now} since ${time(since)}`;
+
 const shown = (session: Session): string =>
   fields([
     ["session", session.id],
@@ -48,6 +45,7 @@ const shown = (session: Session): string =>
     ["status", session.status],
     ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
     ["stop reason", session.stop_reason],
+    ["turn", turn(session)],
     ["last turn", lastTurn(session)],
     ["saved", saved(session)],
     ["base", `${session.base_ref}${session.base_commit === null ? "" : ` at ${session.base_commit}`}`],
@@ -180,21 +178,6 @@ const remove = command({
   },
 });
 
-/** The data of each line event in a stream of server-sent events. */
-async function* lineEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of stream) {
-    rest += decoder.decode(chunk, { stream: true });
-    const frames = rest.split("\n\n");
-    rest = frames.pop() ?? "";
-    for (const frame of frames) {
-      const data = /^data: (.*)$/m.exec(frame)?.[1];
-      if (data !== undefined && /^event: line$/m.test(frame)) yield data;
-    }
-  }
-}
-
 interface LogLine {
   readonly at: string | null;
   readonly source: string;
@@ -216,7 +199,8 @@ const logs = command({
       return { json: JSON.stringify({ log }), text: visibleLines(log).replace(/\n$/, "") };
     }
     const stream = await api().stream(path, { accept: "text/event-stream" });
-    for await (const data of lineEvents(stream)) {
+    for await (const { event, data } of eventsOf(stream)) {
+      if (event !== "line") continue;
       if (json) write(`${visibleJson(data)}\n`);
       else {
         const { at, source, line } = JSON.parse(data) as LogLine;
@@ -253,4 +237,4 @@ const open = command({
   },
 });
 
-export const sessionCommands = [list, show, create, stop, restart, remove, logs, open];
+export const sessionCommands = [list, show, create, stop, restart, remove, transcript, watch, logs, open];

@@ -1,6 +1,7 @@
 /** The platform's HTTP API: definitions only, shared by server, clients and the OpenAPI document. */
 import { HttpApi, OpenApi } from "effect/http-api";
 import { ChangeRequestsGroup } from "./change-requests.ts";
+import { ConversationGroup } from "./conversation.ts";
 import { FiresGroup } from "./fires.ts";
 import { IdentityGroup } from "./identity.ts";
 import { completeDocument } from "./openapi.ts";
@@ -15,6 +16,7 @@ export class Api extends HttpApi.make("platform")
   .add(IdentityGroup)
   .add(ProjectsGroup)
   .add(SessionsGroup)
+  .add(ConversationGroup)
   .add(SecretsGroup)
   .add(TriggersGroup)
   .add(FiresGroup)

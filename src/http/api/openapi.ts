@@ -156,6 +156,48 @@ const logs: RawOperation = {
   },
 };
 
+/** The whole of a session's conversation. */
+const archive = (form: "json" | "markdown"): RawOperation => ({
+  tag: "live",
+  id: `live.conversation_${form}`,
+  summary: form === "json" ? "Read a whole conversation as JSON." : "Read a whole conversation as Markdown.",
+  responses: {
+    200:
+      form === "json"
+        ? json({ type: "object" }, "`{session_id, seq, state, usage, items}`. The oldest item is the first.")
+        : answerOf("text/markdown", "All items, oldest first, for people."),
+    ...reading,
+  },
+});
+
+const conversationEvents: RawOperation = {
+  tag: "live",
+  id: "live.conversation",
+  summary: "Stream a session's conversation.",
+  parameters: [
+    {
+      name: "after",
+      in: "query",
+      required: false,
+      description: "The `seq` after which the stream begins. Without it, the stream has only later versions.",
+      schema: { type: "integer", minimum: 0 },
+    },
+    headerParameter("Last-Event-ID", "Resumes after this event. It wins over `after`."),
+  ],
+  responses: {
+    200: answerOf(
+      "text/event-stream",
+      "`item` has a version of an item, `state` has `{seq, state, usage}`. Their id is the version's `seq`. `delta` has " +
+        "no id: `{item_id, offset, text}` is text that was added to the item's last text part at this offset, in " +
+        "UTF-16 code units. A reader whose text has another length ignores it. After `reset` a reader reads the " +
+        "conversation again. An event has at most 96 KiB; a longer item is shortened and has `truncated: true`.",
+    ),
+    400: refusal("`after` is not a whole number."),
+    ...reading,
+    429: refusal("The token has too many open streams."),
+  },
+};
+
 const relayed = (id: string, summary: string): RawOperation => ({
   tag: "relay",
   id,
@@ -255,6 +297,9 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/projects/{pid}/events": { get: stream("live.project", "Stream a project's events.") },
   [`${SESSION}/events`]: { get: stream("live.session", "Stream a session's events.") },
   [`${SESSION}/logs`]: { get: logs },
+  [`${SESSION}/conversation/events`]: { get: conversationEvents },
+  [`${SESSION}/conversation.json`]: { get: archive("json") },
+  [`${SESSION}/conversation.md`]: { get: archive("markdown") },
   [`${SESSION}/refresh`]: {
     post: relayed("relay.refresh", "Fetch the session branch and restart the agent runtime in place."),
   },

@@ -4,6 +4,7 @@ import { LastTurn } from "../../domain/last-turn.ts";
 import { Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { Access, Authorized } from "./access.ts";
+import { TurnWire, UsageWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import {
   Instant,
@@ -39,6 +40,8 @@ export const SessionWire = Schema.Struct({
   stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted"])),
   saved: Schema.NullOr(Saved),
   last_turn: nullable(LastTurn),
+  turn: TurnWire.annotate({ description: "The state of the agent's turn." }),
+  usage: UsageWire.annotate({ description: "Tokens and cost of the whole conversation." }),
   created_at: Instant,
   updated_at: Instant,
   running_at: nullable(Instant),

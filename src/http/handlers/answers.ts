@@ -1,10 +1,12 @@
 /** Code that handlers share: missing rows become 404s, outages become 503s. */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { AdmissionBusy } from "../../services/admission.ts";
 import { ActorUnavailable } from "../../actors/actors.ts";
 import { ActorNotFound, MailboxFull } from "../../actors/host.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
+import { Conversations } from "../../store/ports/conversations.ts";
 import { Projects, type Project } from "../../store/ports/projects.ts";
 import { Sessions, type Session } from "../../store/ports/sessions.ts";
 import type { Principal } from "../../store/ports/identity.ts";
@@ -99,4 +101,12 @@ export const sessionFor = Effect.fnUntraced(function* (
     return yield* notFound("session");
   }
   return session;
+});
+
+/** The session's conversation. It is opened if no sandbox has reported yet: its first item is the initial prompt. */
+export const opened = Effect.fnUntraced(function* (sessionId: string) {
+  const conversations = yield* Conversations;
+  const now = yield* Clock.currentTimeMillis;
+  const found = (yield* conversations.get(sessionId)) ?? (yield* conversations.open(sessionId, now));
+  return found ?? (yield* notFound("session"));
 });

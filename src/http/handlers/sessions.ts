@@ -14,6 +14,7 @@ import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts"
 import { parseBaseRef } from "../../domain/git-ref.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { isLive } from "../../domain/session.ts";
+import { Conversations } from "../../store/ports/conversations.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import { Sessions, type NewSession, type Session } from "../../store/ports/sessions.ts";
@@ -26,6 +27,7 @@ import { answering, projectFor, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
 import { warningsOf } from "./warnings.ts";
+import { conversationStateWire } from "./conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
 
 export interface SessionWish {
@@ -108,9 +110,22 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
   return yield* started(session);
 });
 
+/** Sessions with the turn and the usage of their conversations. */
+const shown = Effect.fnUntraced(function* (sessions: readonly Session[]) {
+  const states = yield* (yield* Conversations).states(sessions.map(({ id }) => id));
+  return sessions.map((session) => ({
+    ...sessionWire(session),
+    ...conversationStateWire(session, states.get(session.id)),
+  }));
+});
+
+const shownOne = Effect.fnUntraced(function* (found: Session | null) {
+  const [session] = found === null ? [] : yield* shown([found]);
+  return session ?? (yield* notFound("session"));
+});
+
 const reread = Effect.fnUntraced(function* (id: string) {
-  const session = yield* (yield* Sessions).get(id);
-  return session === null ? yield* notFound("session") : sessionWire(session);
+  return yield* shownOne(yield* (yield* Sessions).get(id));
 });
 
 /** The session that begins to boot, with its warnings. */
@@ -196,8 +211,7 @@ export const update = Effect.fnUntraced(function* (
 ) {
   const session = yield* sessionFor(yield* Caller, params);
   const now = yield* Clock.currentTimeMillis;
-  const updated = yield* (yield* Sessions).rename(session.id, { ...change, now });
-  return updated === null ? yield* notFound("session") : sessionWire(updated);
+  return yield* shownOne(yield* (yield* Sessions).rename(session.id, { ...change, now }));
 });
 
 export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
@@ -209,14 +223,14 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
           const project = yield* projectFor(yield* Caller, params.pid);
           const request = { ...pageOf(query), status: query.status ?? null };
           const page = yield* (yield* Sessions).list(project.id, request);
-          return { sessions: page.items.map(sessionWire), next_cursor: page.nextCursor };
+          return { sessions: yield* shown(page.items), next_cursor: page.nextCursor };
         }),
       ),
     )
     .handle("get", ({ params }) =>
       answering(
         Effect.gen(function* () {
-          return sessionWire(yield* sessionFor(yield* Caller, params));
+          return yield* shownOne(yield* sessionFor(yield* Caller, params));
         }),
       ),
     )

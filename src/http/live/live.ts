@@ -1,16 +1,21 @@
-/** Raw routes of live data: events of a project or a session, and a session's logs (api.md 3). */
+/** Raw routes of live data: events of a project or a session, a session's logs, and its conversation (api.md 3). */
+import * as Data from "effect/Data";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Stream from "effect/Stream";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { parseUuid } from "../../domain/ids.ts";
+import type { Conversations } from "../../store/ports/conversations.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { hasPower } from "../access.ts";
 import { badRequest, isApiError, TooMany, type ApiError } from "../api/errors.ts";
-import { answering, projectFor, sessionFor } from "../handlers/answers.ts";
+import { answering, opened, projectFor, sessionFor } from "../handlers/answers.ts";
 import { authenticator, forbidden } from "../authorize.ts";
+import { conversationStream, placeOf } from "./conversation.ts";
 import { eventResponse, eventStream } from "./events.ts";
 import { logStream, logText } from "./logs.ts";
+import { conversationJson, conversationMarkdown } from "./transcript.ts";
 import { heldBy, Openings } from "../openings.ts";
 import { apiErrorResponse } from "../respond.ts";
 
@@ -101,10 +106,46 @@ const logs = (counted: ReturnType<typeof streamCounter>) =>
     }),
   );
 
+/** The versions of a session's conversation from a number on, and text as it grows. */
+const conversation = (counted: ReturnType<typeof streamCounter>) =>
+  reading((caller, { pid, sid }) =>
+    Effect.gen(function* () {
+      const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      const after = new URL(request.url, "http://service").searchParams.get("after");
+      const place = yield* placeOf(request.headers["last-event-id"] ?? null, after);
+      yield* counted(caller.tokenId);
+      const end = yield* endOf(caller, pid);
+      return eventResponse(yield* conversationStream(session.id, place), end);
+    }),
+  );
+
+/** The whole conversation, in one of its two forms. If the token ends first, the answer breaks off. */
+const archive = (form: "json" | "md") =>
+  reading((caller, { pid, sid }) =>
+    Effect.gen(function* () {
+      const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
+      const conversations = yield* Effect.context<Conversations>();
+      const found = yield* opened(session.id);
+      const end = yield* endOf(caller, pid);
+      const text = form === "json" ? conversationJson(found) : conversationMarkdown(session);
+      const body = Stream.encodeText(Stream.provideContext(text, conversations)).pipe(
+        Stream.interruptWhen(Effect.andThen(end, Effect.fail(new TokenEnded()))),
+      );
+      return HttpServerResponse.stream(body, {
+        contentType: form === "json" ? "application/json" : "text/markdown; charset=utf-8",
+      });
+    }),
+  );
+
+class TokenEnded extends Data.TaggedError("TokenEnded") {}
+
 const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.catch(answering(handler), (error: unknown) =>
     isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
   );
+
+const SESSION = "/v1/projects/:pid/sessions/:sid";
 
 export const liveRoutes = Layer.unwrap(
   Effect.sync(() => {
@@ -113,8 +154,11 @@ export const liveRoutes = Layer.unwrap(
     const live = answered(events(counted));
     return HttpRouter.addAll([
       HttpRouter.route("GET", "/v1/projects/:pid/events", live),
-      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/events", live),
-      HttpRouter.route("GET", "/v1/projects/:pid/sessions/:sid/logs", answered(logs(counted))),
+      HttpRouter.route("GET", `${SESSION}/events`, live),
+      HttpRouter.route("GET", `${SESSION}/logs`, answered(logs(counted))),
+      HttpRouter.route("GET", `${SESSION}/conversation/events`, answered(conversation(counted))),
+      HttpRouter.route("GET", `${SESSION}/conversation.json`, answered(archive("json"))),
+      HttpRouter.route("GET", `${SESSION}/conversation.md`, answered(archive("md"))),
     ]);
   }),
 );

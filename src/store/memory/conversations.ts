@@ -207,6 +207,7 @@ export const layer = Layer.effect(
         }),
       changed: (id) => tables.conversationsWaiting.wait(id),
       keepOutput: (id, output) => Effect.sync(() => keepOutput(tables, id, output)),
+      item: (id, itemId) => Effect.sync(() => rowOf(id)?.items.get(itemId) ?? null),
       output: (id, itemId) => Effect.sync(() => rowOf(id)?.outputs.get(itemId) ?? null),
       keepAttachment: (id, attachment) => Effect.sync(() => keepAttachment(tables, id, attachment)),
       attachment: (id, attachmentId) => Effect.sync(() => rowOf(id)?.attachments.get(attachmentId) ?? null),

@@ -201,6 +201,8 @@ export class Conversations extends Context.Service<
       sessionId: string,
       output: { readonly itemId: string; readonly sandboxId: string; readonly text: string },
     ) => Stored<boolean>;
+    /** One item. Null if the conversation does not have it. */
+    readonly item: (sessionId: string, itemId: string) => Stored<Item | null>;
     /** Null if none is kept. A short output is in its item alone. */
     readonly output: (sessionId: string, itemId: string) => Stored<string | null>;
     /**

@@ -200,6 +200,11 @@ const makeKeeping = Effect.gen(function* () {
     yield* pruneOutputs(sql, draft);
     return yield* write(sql, draft);
   });
+  const item: Service["item"] = (id, itemId) =>
+    namedItems(sql, id, { ids: [itemId], nativeIds: [] }).pipe(
+      Effect.map(([row]) => row?.item ?? null),
+      stored("conversations.item"),
+    );
   const output: Service["output"] = (id, itemId) =>
     sql<{ readonly text: string }>`
       SELECT text FROM conversation_outputs WHERE session_id = ${id} AND item_id = ${itemId}`.pipe(
@@ -213,7 +218,7 @@ const makeKeeping = Effect.gen(function* () {
       Effect.map(([row]) => row ?? null),
       stored("conversations.attachment"),
     );
-  return { keepOutput, keepAttachment, output, attachment };
+  return { keepOutput, keepAttachment, item, output, attachment };
 });
 
 export const layer = Layer.effect(

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
+import type { ConversationReport } from "../../../src/domain/conversation.ts";
 import type { LogLine } from "../../../src/domain/log-line.ts";
 import {
   DaemonClient,
@@ -80,6 +81,47 @@ export class ScriptedLog {
   }
 }
 
+/** The conversation in each session's sandbox, as a stream of reports. */
+export class ScriptedConversation {
+  readonly #lines = new Map<string, ConversationReport[]>();
+  readonly #streams = new Map<string, Set<Queue.Queue<ConversationReport, DaemonUnreachable>>>();
+
+  /** How many readers follow the session's conversation now. */
+  followers(sessionId: string): number {
+    return this.#streams.get(sessionId)?.size ?? 0;
+  }
+
+  /** Reports these lines. A reader that comes later gets the items and turns of them, without the deltas. */
+  say(sessionId: string, ...lines: readonly ConversationReport[]): void {
+    this.#lines.set(sessionId, [...(this.#lines.get(sessionId) ?? []), ...lines]);
+    for (const stream of this.#streams.get(sessionId) ?? []) Queue.offerAllUnsafe(stream, lines);
+  }
+
+  stream(context: string, after: number): Stream.Stream<ConversationReport, DaemonUnreachable> {
+    const sessionId = sessionOf(context);
+    const isNews = (line: ConversationReport) =>
+      (line.type === "item" && line.item.rev > after) || (line.type === "turn" && line.rev > after);
+    const opened = Effect.acquireRelease(
+      Effect.map(Queue.unbounded<ConversationReport, DaemonUnreachable>(), (queue) => {
+        Queue.offerAllUnsafe(queue, (this.#lines.get(sessionId) ?? []).filter(isNews));
+        this.#streams.set(sessionId, (this.#streams.get(sessionId) ?? new Set()).add(queue));
+        return queue;
+      }),
+      (queue) => Effect.sync(() => this.#streams.get(sessionId)?.delete(queue)),
+    );
+    return Stream.unwrap(Effect.map(opened, Stream.fromQueue));
+  }
+}
+
+/** The session that a signed user context names. */
+const sessionOf = (context: string): string => {
+  const [payload = ""] = context.split(".");
+  const { session_id: id } = JSON.parse(Buffer.from(payload, "base64url").toString()) as {
+    session_id: string;
+  };
+  return id;
+};
+
 /** One `env` call to a daemon, accepted or not. */
 export interface AskedEnv extends EnvironmentChange {
   readonly context: string;
@@ -87,6 +129,7 @@ export interface AskedEnv extends EnvironmentChange {
 
 export interface DaemonScript {
   readonly log: ScriptedLog;
+  readonly conversation: ScriptedConversation;
   readonly layer: Layer.Layer<DaemonClient>;
   /** From now on, every daemon behaves this way. */
   readonly become: (mood: DaemonMood) => void;
@@ -119,6 +162,7 @@ export const scriptedDaemon = (): DaemonScript => {
       return Effect.fail(new DaemonUnreachable({ message: "the answer was lost" }));
     });
   const log = new ScriptedLog();
+  const conversation = new ScriptedConversation();
   return {
     layer: Layer.succeed(DaemonClient, {
       health: () =>
@@ -129,11 +173,12 @@ export const scriptedDaemon = (): DaemonScript => {
       env: (_link, context, change) => env(context, change),
       turn: () => Effect.never,
       logs: (_, { after }) => log.stream(after),
-      conversation: () => Stream.never,
+      conversation: (_, { context, after }) => conversation.stream(context, after),
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
     }),
     log,
+    conversation,
     become: (next) => {
       mood = next;
     },

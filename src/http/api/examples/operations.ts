@@ -26,6 +26,7 @@ import {
   fired,
   triggers,
   changeRequest,
+  conversation,
   merged,
   missingSecret,
   secret,
@@ -107,6 +108,14 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: { sessions: [running], next_cursor: null },
   },
   "sessions.get": { summary: "Show a session.", response: running },
+  "conversation.get": {
+    summary: "Show a session's conversation: the newest items first, in pages.",
+    response: conversation,
+  },
+  "conversation.output": {
+    summary: "Read the whole kept output of a tool.",
+    response: "1 test failed\n",
+  },
   "sessions.update": {
     summary: "Change a session's name or metadata.",
     request: { name: "Fix the checkout", metadata: { ticket: "SHOP-12" } },

@@ -55,6 +55,8 @@ export const upstreamProject = {
   repository: { kind: "git", url: "https://git.example.com/shop.git" },
 };
 
+const NO_USAGE = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
+
 export const session = {
   id: SESSION,
   project_id: PROJECT,
@@ -75,6 +77,8 @@ export const session = {
   stop_reason: null,
   saved: null,
   last_turn: null,
+  turn: { state: "idle", since: BEGAN, waiting_for: null },
+  usage: NO_USAGE,
   created_at: BEGAN,
   updated_at: BEGAN,
   running_at: null,
@@ -88,6 +92,68 @@ export const missingSecret = {
 };
 
 export const running = { ...session, status: "running", base_commit: BASE_COMMIT, running_at: LATER };
+
+/** The initial prompt of a session. */
+const promptItem = {
+  id: SESSION,
+  seq: 1,
+  rev: 0,
+  place: 1,
+  kind: "message",
+  role: "user",
+  author: { kind: "user", user_id: USER, name: "admin", trigger_slug: null, fire_id: null },
+  turn_id: null,
+  parent_id: null,
+  sandbox_id: null,
+  status: "accepted",
+  content: [{ type: "text", text: session.initial_prompt }],
+  tool: null,
+  plan: [],
+  request: null,
+  model: null,
+  usage: null,
+  error: null,
+  pruned: false,
+  truncated: false,
+  created_at: BEGAN,
+  completed_at: BEGAN,
+};
+
+const toolItem = {
+  ...promptItem,
+  id: "019a7c45-1d20-7e44-8b1c-3c4d5e6f7a09",
+  seq: 4,
+  rev: 3,
+  place: 2,
+  kind: "tool",
+  role: "agent",
+  author: { kind: "agent", user_id: null, name: "default", trigger_slug: null, fire_id: null },
+  turn_id: SESSION,
+  sandbox_id: SANDBOX,
+  status: "running",
+  content: [],
+  tool: {
+    name: "bash",
+    kind: "execute",
+    title: "Run the tests",
+    input: { command: "npm test" },
+    output: "1 test failed\n",
+    truncated: false,
+    changes: [],
+  },
+  created_at: LATER,
+  completed_at: null,
+};
+
+export const conversation = {
+  items: [toolItem, promptItem],
+  state: { state: "running", since: BEGAN, waiting_for: null },
+  queue: [],
+  requests: [],
+  usage: { input_tokens: 5200, output_tokens: 310, cached_tokens: 4096, cost_usd: 0.02 },
+  seq: 5,
+  next_cursor: null,
+};
 
 export const fire = {
   id: FIRE,

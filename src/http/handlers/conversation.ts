@@ -1,0 +1,47 @@
+/** Handlers of api/conversation.ts. */
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { Conversations } from "../../store/ports/conversations.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { badRequest, notFound } from "../api/errors.ts";
+import { PAGE_DEFAULT } from "../api/schemas.ts";
+import { answering, opened, sessionFor } from "./answers.ts";
+import { conversationWire } from "./conversation-wire.ts";
+
+const page = Effect.fnUntraced(function* (
+  sessionId: string,
+  { before = null, limit = PAGE_DEFAULT }: { readonly before?: string | null; readonly limit?: number },
+) {
+  yield* opened(sessionId);
+  const found = yield* (yield* Conversations)
+    .page(sessionId, { before, limit })
+    .pipe(Effect.catchTag("BadCursor", () => badRequest("before", "must be the cursor of an earlier page")));
+  return found === null ? yield* notFound("session") : conversationWire(found);
+});
+
+/** The whole kept output of a tool. A short one is in its item alone. */
+const output = Effect.fnUntraced(function* (sessionId: string, itemId: string) {
+  const conversations = yield* Conversations;
+  const item = yield* conversations.item(sessionId, itemId);
+  if (item?.tool === undefined || item.tool === null) return yield* notFound("output");
+  return (yield* conversations.output(sessionId, itemId)) ?? item.tool.output;
+});
+
+export const conversationHandlers = HttpApiBuilder.group(Api, "conversation", (handlers) =>
+  handlers
+    .handle("get", ({ params, query }) =>
+      answering(
+        Effect.gen(function* () {
+          return yield* page((yield* sessionFor(yield* Caller, params)).id, query);
+        }),
+      ),
+    )
+    .handle("output", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          return yield* output((yield* sessionFor(yield* Caller, params)).id, params.id);
+        }),
+      ),
+    ),
+);

@@ -1,0 +1,143 @@
+/** `platform sessions watch` against a service whose streams end, reset, or are gone. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { CommandLine } from "../support/service/command-line.ts";
+
+const TOKEN = `platform_pat_${"a".repeat(43)}`;
+const PID = "0190f3b2-0000-7000-8000-000000000001";
+const AT = "2026-11-20T12:00:00.000Z";
+const ESC = "\u001b";
+
+let line: CommandLine;
+let server: Server;
+/** The requests that the server received, in order. */
+const asked: IncomingMessage[] = [];
+let answer: RequestListener;
+
+const saying =
+  (document: unknown, status = 200): RequestListener =>
+  (_, response) =>
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(document));
+
+const run = (args: readonly string[]) =>
+  line.run(args, {
+    env: {
+      PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+      PLATFORM_CLI_TOKEN: TOKEN,
+      PLATFORM_PROJECT_ID: PID,
+    },
+  });
+
+beforeAll(async () => {
+  line = await CommandLine.make();
+  server = createServer((request, response) => {
+    asked.push(request);
+    answer(request, response);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+beforeEach(() => {
+  asked.length = 0;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+  line.remove();
+});
+
+const sent = (id: number | null, event: string, data: unknown): string =>
+  `${id === null ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+
+const positions = () =>
+  asked.filter((request) => request.url?.includes("/events")).map(({ headers }) => headers["last-event-id"]);
+
+describe("the conversation of a session", () => {
+  const usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
+  const state = { state: "running", since: AT, waiting_for: null };
+  const itemOf = (seq: number, said: string, status = "completed") => ({
+    seq,
+    kind: "message",
+    status,
+    author: { name: "ada" },
+    role: "agent",
+    content: [{ type: "text", text: said }],
+    tool: null,
+    request: null,
+    created_at: AT,
+  });
+  const deleted = { error: "Session not found.", code: "not_found" };
+  let streams: readonly string[] = [];
+  /** Sends the streams one after the other. Then the session is deleted. */
+  const serve = (): void => {
+    let opened = 0;
+    answer = (request, response) => {
+      if (!request.url?.includes("/events")) {
+        const page = {
+          items: [itemOf(1, "Begin")],
+          state,
+          queue: [],
+          requests: [],
+          usage,
+          seq: 2,
+          next_cursor: null,
+        };
+        saying(page)(request, response);
+        return;
+      }
+      const stream = streams[opened];
+      opened += 1;
+      if (stream === undefined) saying(deleted, 404)(request, response);
+      else response.writeHead(200, { "content-type": "text/event-stream" }).end(stream);
+    };
+  };
+  it("is printed one event a line, and continues after the last event of a connection that ended", async () => {
+    const [item, delta] = [itemOf(3, `said ${ESC}[1m`), { item_id: PID, offset: 4, text: "x" }];
+    streams = [
+      `${sent(2, "open", {})}: keep\n\n${sent(3, "item", item)}${sent(null, "delta", delta)}`,
+      sent(3, "open", {}),
+      `${sent(3, "open", {})}${sent(4, "item", itemOf(4, "more"))}`,
+    ];
+    serve();
+    const ended = await run(["sessions", "watch", PID, "--json"]);
+    expect([ended.code, JSON.parse(ended.stderr)]).toEqual([4, deleted]);
+    expect(ended.stdout).not.toContain(ESC);
+    expect(
+      ended.stdout
+        .trim()
+        .split("\n")
+        .map((text) => JSON.parse(text) as unknown),
+    ).toEqual([
+      { event: "item", id: "1", data: itemOf(1, "Begin") },
+      { event: "state", id: "2", data: { seq: 2, state, usage } },
+      { event: "item", id: "3", data: item },
+      { event: "delta", id: null, data: delta },
+      { event: "item", id: "4", data: itemOf(4, "more") },
+    ]);
+    expect(positions()).toEqual(["2", "3", "3", "4"]);
+  });
+
+  it("is read again from its newest page after a reset", async () => {
+    streams = [sent(9, "reset", {}), ""];
+    serve();
+    const ended = await run(["sessions", "watch", PID, "--json"]);
+    const lines = ended.stdout
+      .trim()
+      .split("\n")
+      .map((text) => (JSON.parse(text) as { event: string }).event);
+    expect(lines).toEqual(["item", "state", "reset", "item", "state"]);
+    expect(positions()).toEqual(["2", "2", "2"]);
+  });
+
+  it("is shown to people as finished items and states", async () => {
+    const texts = [itemOf(3, "working", "running"), itemOf(4, `done ${ESC}[1m\nsecond line`)];
+    streams = [texts.map((item) => sent(item.seq, "item", item)).join("")];
+    serve();
+    const ended = await run(["sessions", "watch", PID]);
+    expect(ended.stdout).toBe(
+      `${AT} ada message completed: Begin\n${AT} - state running\n${AT} ada message completed: done \\x1b[1m…\n`,
+    );
+    expect(ended.stderr).toBe("The connection is closed. Connecting again.\nSession not found.\n");
+  });
+});
