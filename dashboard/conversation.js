@@ -5,7 +5,7 @@
 import { isOpen, isWaiting, placeOf, shownItems } from "./conversation-model.js";
 import { followConversation } from "./conversation-stream.js";
 import { h, morph } from "./dom.js";
-import { counted, relative } from "./format.js";
+import { counted, duration, now } from "./format.js";
 import { itemView, usageText } from "./items.js";
 import { badge } from "./parts.js";
 
@@ -109,6 +109,7 @@ export const showConversation = (path, changed) => {
       if (place === null) return;
       const isNew = shown.root.parentNode !== place;
       if (isNew) place.replaceChildren(shown.root);
+      morph(shown.head, headView(reading));
       if (!isNew && shown.agent === agent) return;
       shown.agent = agent;
       for (const row of shown.rows.values()) row.item = null;
@@ -186,7 +187,12 @@ const headView = ({ conversation, heard, problem }) => {
         "p",
         { class: "turn-state" },
         badge(turn.state.replace("_", " ")),
-        h("span", {}, TURN_WORDS[turn.state], turn.since !== null && `, since ${relative(turn.since)}`),
+        h(
+          "span",
+          {},
+          TURN_WORDS[turn.state],
+          turn.since !== null && ` for ${duration(now() - Date.parse(turn.since))}`,
+        ),
         h("span", { class: "quiet" }, usageText(usage)),
       ),
   ];

@@ -17,6 +17,15 @@ const PATCH_LINES = 1000;
 const INPUT_MAX = 32_000;
 /** Statuses that need no word. */
 const USUAL = new Set(["accepted", "completed"]);
+/** What became of a request. */
+const REQUEST_WORDS = /** @type {Record<string, string>} */ ({
+  pending: "waiting",
+  running: "waiting",
+  completed: "answered",
+  failed: "declined",
+  interrupted: "expired",
+  lost: "expired",
+});
 const TOOL_WORDS = /** @type {Record<string, string>} */ ({
   read: "Read",
   edit: "Edit",
@@ -203,7 +212,6 @@ const planView = (item) => [
 const requestView = (item) => {
   const { request } = item;
   if (request === null) return [];
-  const waits = isOpen(item);
   return [
     h(
       "p",
@@ -212,7 +220,7 @@ const requestView = (item) => {
       " ",
       clockView(item.created_at),
       " ",
-      badge(waits ? "waiting" : item.status),
+      badge(REQUEST_WORDS[item.status] ?? item.status),
     ),
     request.title !== "" && h("p", { class: "text" }, request.title),
     request.patterns.length > 0 &&
