@@ -90,6 +90,8 @@ export const showConversation = (path, changed) => {
     drawing = undefined;
     const before = performance.now();
     drawConversation(shown, reading);
+    // An older page may have arrived while the reader waits at the upper end.
+    scrolled(shown, reading);
     rest = Math.max(DRAW_MS, REST * (performance.now() - before));
     const tells = `${reading.heard} ${reading.conversation.turn.state}`;
     if (told !== tells) changed();

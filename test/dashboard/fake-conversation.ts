@@ -9,6 +9,8 @@ export interface FakeConversation {
   turn: Json;
   usage: Json;
   seq: number;
+  /** Refuses to be read, in these words. */
+  readonly broken?: string;
   /** The versions that a reader can resume from. */
   readonly history: { readonly seq: number; readonly event: string; readonly data: Json }[];
 }
@@ -68,8 +70,11 @@ export const makeConversations = (world: { conversation: FakeConversation }) => 
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://fake");
       if (!pathname.endsWith("/events")) {
         reads += 1;
-        response.writeHead(200, { "content-type": "application/json" });
-        response.end(JSON.stringify(pageOf(world.conversation, searchParams)));
+        const { broken } = world.conversation;
+        const answer =
+          broken === undefined ? pageOf(world.conversation, searchParams) : { error: broken, code: "broken" };
+        response.writeHead(broken === undefined ? 200 : 503, { "content-type": "application/json" });
+        response.end(JSON.stringify(answer));
         return;
       }
       const after = Number(request.headers["last-event-id"] ?? searchParams.get("after"));
