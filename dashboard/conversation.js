@@ -87,6 +87,7 @@ export const showConversation = (path, changed) => {
   let rest = DRAW_MS;
   let told = "";
   const draw = () => {
+    clearTimeout(drawing);
     drawing = undefined;
     const before = performance.now();
     drawConversation(shown, reading);
@@ -111,11 +112,12 @@ export const showConversation = (path, changed) => {
       if (place === null) return;
       const isNew = shown.root.parentNode !== place;
       if (isNew) place.replaceChildren(shown.root);
-      morph(shown.head, headView(reading));
-      if (!isNew && shown.agent === agent) return;
-      shown.agent = agent;
-      for (const row of shown.rows.values()) row.item = null;
-      draw();
+      if (shown.agent !== agent) for (const row of shown.rows.values()) row.item = null;
+      // The page and the conversation show the same state.
+      if (isNew || shown.agent !== agent || drawing !== undefined) {
+        shown.agent = agent;
+        draw();
+      } else morph(shown.head, headView(reading));
     },
     end: () => {
       clearTimeout(drawing);

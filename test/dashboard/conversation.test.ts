@@ -222,19 +222,15 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake } = await openWith(conversationOf([growing("one two"), link]));
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     await page.getByRole("link", { name: "the guide" }).focus();
-    await page.locator("[data-item=g] .markdown p").evaluate((paragraph) => {
-      getSelection()?.setBaseAndExtent(
-        paragraph.firstChild ?? paragraph,
-        0,
-        paragraph.firstChild ?? paragraph,
-        3,
-      );
-    });
+    await page.evaluate(`{
+      const text = document.querySelector("[data-item=g] .markdown p").firstChild;
+      getSelection().setBaseAndExtent(text, 0, text, 3);
+    }`);
     fake.say("delta", { item_id: "g", offset: 7, text: " three" });
     fake.say("item", sampleItem("later", text("a later one")));
     await page.getByText("a later one").waitFor();
     await page.getByText("one two three").waitFor();
-    expect(await page.evaluate(() => String(getSelection()))).toBe("one");
+    expect(await page.evaluate("String(getSelection())")).toBe("one");
     expect(await page.locator(":focus").innerText()).toBe("the guide");
   });
 
