@@ -150,7 +150,7 @@ const listen = (shown, reading) => {
     if (!(event.target instanceof HTMLDetailsElement) || !id || event.target.open === opened.has(id)) return;
     if (event.target.open) opened.add(id);
     else opened.delete(id);
-    // What the reader opened stays where it is.
+    // The opened details stay where they are.
     stopFollowing(shown);
     drawConversation(shown, reading);
     scrolled(shown, reading);

@@ -107,7 +107,7 @@ const linkView = ({ href, target, image, children }, inLink) => {
   const shown = inlineView(children, true);
   const label = image && shown.length === 0 ? ["image"] : shown;
   if (inLink) return label;
-  // What is no address of the web stays readable beside its label.
+  // Any other target stays readable beside its label.
   if (href === null) return target === "" ? label : [...label, " (", h("code", {}, target), ")"];
   const text = textOf(children);
   const misleads = /^\s*(?:https?:|www\.)/i.test(text) && text !== target;

@@ -44,7 +44,7 @@ const receive = (conversation: Conversation, sent: Sent): void => {
   else applyState(conversation, stateOf(sent.seq, sent.cost), sent.seq);
 };
 
-/** What the service has after these. */
+/** The service's page after these. */
 const pageAt = (history: readonly Sent[], before = Infinity, limit = 4) => {
   const items = new Map<string, Item>();
   let [seq, state] = [0, stateOf(0, 0)];
@@ -156,7 +156,7 @@ describe("a conversation as the page reads it", () => {
             const sent = history[at];
             if (sent !== undefined) receive(conversation, sent);
           }
-          // The stream broke. What was sent meanwhile without a number is lost, the rest comes again from the last number on.
+          // The stream breaks. It resumes after the last number. Deltas in between are lost.
           at = Math.min(at + 3, history.length);
           const missed = history.slice(0, at).filter((sent) => numberOf(sent) > conversation.seq);
           for (const sent of missed) receive(conversation, sent);

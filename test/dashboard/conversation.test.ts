@@ -7,11 +7,11 @@ import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
 
-// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
-const world = (conversation?: FakeConversation) => ({
-  ...makeWorld(Date.now()),
-  ...(conversation && { conversation }),
-});
+const world = (conversation?: FakeConversation) => {
+  // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+  const made = makeWorld(Date.now());
+  return conversation === undefined ? made : { ...made, conversation };
+};
 
 const growing = (said: string) =>
   sampleItem("g", { place: 1, status: "running", completed_at: null, ...text(said) });
