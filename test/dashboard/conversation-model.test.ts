@@ -167,7 +167,7 @@ describe("a conversation as the page reads it", () => {
     );
   });
 
-  it("is the same if versions arrive twice, and older pages in between", () => {
+  it("is the same if versions arrive twice and late, and older pages in between", () => {
     fc.assert(
       fc.property(steps, fc.nat({ max: 40 }), fc.nat({ max: 40 }), (plan, from, older) => {
         const history = historyOf(plan);
@@ -175,6 +175,10 @@ describe("a conversation as the page reads it", () => {
         applySnapshot(conversation, pageAt(history.slice(0, from)));
         for (const [index, sent] of history.entries()) {
           receive(conversation, sent);
+          if (index === older) {
+            for (const late of history.slice(0, index))
+              if (late.type !== "delta") receive(conversation, late);
+          }
           if (index === older && conversation.older !== null)
             applyOlder(conversation, pageAt(history, Number(conversation.older)));
         }

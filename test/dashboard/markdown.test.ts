@@ -219,9 +219,16 @@ describe("Markdown", () => {
     expect(all(tokens).length).toBeLessThan(50_000);
   });
 
-  it("bounds the depth of lists, of quotes and of both", () => {
+  it("bounds the depth of lists, quotes, emphasis and brackets", () => {
     const lists = Array.from({ length: 400 }, (_, depth) => `${"  ".repeat(depth)}- x`).join("\n");
-    for (const text of [lists, "> ".repeat(5000), "> - ".repeat(5000), "- > ".repeat(5000)]) {
+    for (const text of [
+      lists,
+      "> ".repeat(5000),
+      "> - ".repeat(5000),
+      "- > ".repeat(5000),
+      `${"*a ".repeat(500)}${"a* ".repeat(500)}`,
+      `${"[".repeat(500)}a${"](https://x.y)".repeat(500)}`,
+    ]) {
       expect(depthOf(parse(text))).toBeLessThan(40);
     }
   });
