@@ -9,6 +9,7 @@ import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/san
 import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { storableText } from "../domain/text.ts";
+import { Conversations } from "../store/ports/conversations.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { SessionLogs } from "../store/ports/session-logs.ts";
@@ -58,10 +59,19 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
   const sessions = yield* Sessions;
+  const conversations = yield* Conversations;
   const projectOf = Effect.flatMap(record, ({ sessionId }) =>
     Effect.map(sessions.get(sessionId), (session) => session?.projectId ?? sessionId),
   );
   const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
+
+  /** Nothing of the sandbox goes on in the conversation. */
+  const closeConversation = (as: "interrupted" | "lost") =>
+    Effect.gen(function* () {
+      const { sessionId } = yield* record;
+      const now = yield* Clock.currentTimeMillis;
+      yield* conversations.close(sessionId, { sandboxId: id, as, now });
+    });
 
   const report = (
     event: (sandboxId: string) => Parameters<typeof actors.session>[1],
@@ -98,10 +108,17 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     },
     reportLost: {
       perform: (command) =>
-        report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
+        Effect.andThen(
+          closeConversation("lost"),
+          report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
+        ),
     },
     reportEnded: {
-      perform: ({ saved }) => report((sandboxId) => ({ type: "sandbox.ended", sandboxId, saved })),
+      perform: ({ saved }) =>
+        Effect.andThen(
+          closeConversation("interrupted"),
+          report((sandboxId) => ({ type: "sandbox.ended", sandboxId, saved })),
+        ),
     },
   } satisfies Handlers<SandboxEvent, SandboxCommand>;
 });

@@ -16,6 +16,7 @@ import { bootPlacesLayer } from "../../../src/services/boot-places.ts";
 import { recover } from "../../../src/duties/recovery.ts";
 import { sandboxActors } from "../../../src/actors/sandbox.ts";
 import { sessionActors } from "../../../src/actors/session.ts";
+import type { ConversationReport } from "../../../src/domain/conversation.ts";
 import type { NumberedTurn } from "../../../src/domain/last-turn.ts";
 import type { Saved } from "../../../src/domain/saved.ts";
 import { GitBackend } from "../../../src/git/port.ts";
@@ -59,6 +60,8 @@ export interface DaemonScript {
   saved: Effect.Effect<Saved, DaemonUnreachable>;
   /** The answer about its last turn. Absent: no turn ends. */
   turn?: Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
+  /** Its report of the conversation after a number. Absent: it says nothing. */
+  conversation?: (after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
   /** Accepts a change of the environment. */
   env: (change: EnvironmentChange) => Effect.Effect<void>;
 }
@@ -81,7 +84,7 @@ const scriptedDaemon = (script: DaemonScript) =>
       ),
     turn: () => Effect.suspend(() => script.turn ?? Effect.never),
     logs: () => Stream.never,
-    conversation: () => Stream.never,
+    conversation: (_link, { after }) => Stream.suspend(() => script.conversation?.(after) ?? Stream.never),
     abort: () => Effect.succeed(false),
     save: () => Effect.suspend(() => script.saved),
     env: (_link, _context, change) =>

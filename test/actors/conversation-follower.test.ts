@@ -1,0 +1,137 @@
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Stream from "effect/Stream";
+import { describe, expect } from "vitest";
+import type { ConversationReport, NativeItem } from "../../src/domain/conversation.ts";
+import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
+import { ConversationHub, type ItemDelta } from "../../src/services/conversation-hub.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
+import { openActorsWorld, until } from "../support/world/actors.ts";
+import { nativeItem } from "../support/world/conversations.ts";
+
+const item = (one: NativeItem): ConversationReport => ({ type: "item", item: one });
+const turn = (state: "idle" | "running", rev: number): ConversationReport => ({
+  type: "turn",
+  turn: { state, waiting_for: null },
+  rev,
+});
+const delta = (native_id: string, offset: number, text: string): ConversationReport => ({
+  type: "delta",
+  delta: { native_id, offset, text },
+});
+const growing = (rev: number, text: string) =>
+  nativeItem("answer", rev, { status: "running", completed_at: null, content: [{ type: "text", text }] });
+const broken = Stream.fail(new DaemonUnreachable({ message: "the daemon closed the connection" }));
+
+/** A running session whose daemon reports these lines, one portion for each time that it is asked. */
+const following = (...portions: readonly Stream.Stream<ConversationReport, DaemonUnreachable>[]) =>
+  Effect.gen(function* () {
+    const world = yield* openActorsWorld();
+    const asked: number[] = [];
+    world.script.conversation = (after) => {
+      asked.push(after);
+      return portions[asked.length - 1] ?? Stream.never;
+    };
+    const hub = yield* ConversationHub.pipe(world.inPorts);
+    const conversations = yield* Conversations.pipe(world.inPorts);
+    const life = yield* world.begin;
+    const id = yield* world.admit;
+    const deltas: ItemDelta[] = [];
+    const reading = Stream.runForEach(hub.deltas(id), (one) => Effect.sync(() => deltas.push(one)));
+    yield* Effect.forkScoped(reading, { startImmediately: true });
+    yield* life.actors.wake("session", id);
+    yield* world.untilSession(id, "running");
+    const page = Effect.map(
+      conversations.page(id, { before: null, limit: 50 }),
+      (found) => found?.items.toReversed() ?? [],
+    );
+    return { ...world, ...life, id, asked, deltas, page, conversations };
+  });
+
+const texts = (items: readonly { readonly content: readonly { readonly type: string }[] }[]) =>
+  items.map(({ content }) => content.map((part) => ("text" in part ? part.text : "")).join(""));
+
+describe("a running sandbox's conversation", () => {
+  it.effect("is kept, with the state of the turn", () =>
+    Effect.gen(function* () {
+      const { page, conversations, id } = yield* following(
+        Stream.fromIterable([item(nativeItem("one", 1)), item(growing(2, "Hel")), turn("running", 3)]).pipe(
+          Stream.concat(Stream.never),
+        ),
+      );
+      yield* until(Effect.map(page, (items) => items.some(({ nativeId }) => nativeId === "answer")));
+      expect(texts(yield* page).slice(-2)).toEqual(["text of one at 1", "Hel"]);
+      expect((yield* conversations.get(id))?.turn.state).toBe("running");
+    }),
+  );
+
+  it.effect("is asked for again from the last written version after the daemon's connection broke", () =>
+    Effect.gen(function* () {
+      const { page, asked } = yield* following(
+        Stream.concat(Stream.fromIterable([item(growing(1, "Hel")), turn("running", 2)]), broken),
+        broken,
+        Stream.concat(
+          Stream.fromIterable([
+            item(nativeItem("answer", 3, { content: [{ type: "text", text: "Hello" }] })),
+            turn("idle", 4),
+          ]),
+          Stream.never,
+        ),
+      );
+      yield* until(Effect.map(page, (items) => texts(items).includes("Hello")));
+      expect(asked).toEqual([0, 2, 2]);
+    }),
+  );
+
+  it.effect("passes growing text on to its readers, and nothing of an item that is closed", () =>
+    Effect.gen(function* () {
+      const { page, deltas } = yield* following(
+        Stream.make(item(growing(1, "Hel"))).pipe(
+          Stream.concat(Stream.make(delta("answer", 3, "lo"))),
+          Stream.concat(
+            Stream.make(item(nativeItem("answer", 2, { content: [{ type: "text", text: "Hello" }] }))),
+          ),
+          Stream.concat(Stream.make(delta("answer", 5, " again"))),
+          Stream.concat(Stream.never),
+        ),
+      );
+      yield* until(Effect.map(page, (items) => texts(items).includes("Hello")));
+      const [answer] = (yield* page).filter(({ nativeId }) => nativeId === "answer");
+      expect(deltas).toEqual([{ itemId: answer?.id, offset: 3, text: "lo" }]);
+    }),
+  );
+
+  it.effect("closes what a stopped sandbox left open", () =>
+    Effect.gen(function* () {
+      const { page, actors, id, untilSession } = yield* following(
+        Stream.concat(Stream.fromIterable([item(growing(1, "Hel")), turn("running", 2)]), Stream.never),
+      );
+      yield* until(Effect.map(page, (items) => texts(items).includes("Hel")));
+      const stopped = yield* Effect.forkChild(actors.session(id, { type: "stop.requested" }));
+      yield* untilSession(id, "stopped");
+      yield* Fiber.join(stopped);
+      const left = (yield* page).find(({ nativeId }) => nativeId === "answer");
+      expect(left?.status).toBe("interrupted");
+    }),
+  );
+
+  it.effect("begins with the first report again in a session's next sandbox", () =>
+    Effect.gen(function* () {
+      const { asked, page, actors, id, untilSession } = yield* following(
+        Stream.concat(Stream.fromIterable([item(nativeItem("one", 7)), turn("idle", 8)]), Stream.never),
+        Stream.concat(Stream.fromIterable([item(nativeItem("two", 1)), turn("idle", 2)]), Stream.never),
+      );
+      yield* until(Effect.map(page, (items) => texts(items).includes("text of one at 7")));
+      const stopped = yield* Effect.forkChild(actors.session(id, { type: "stop.requested" }));
+      yield* untilSession(id, "stopped");
+      yield* Fiber.join(stopped);
+      const again = { type: "restart.requested", sandboxId: "0192d3a4-0000-7000-8000-0000000000bb" } as const;
+      const restarted = yield* Effect.forkChild(actors.session(id, again));
+      yield* untilSession(id, "running");
+      yield* Fiber.join(restarted);
+      yield* until(Effect.map(page, (items) => texts(items).includes("text of two at 1")));
+      expect(asked).toEqual([0, 0]);
+    }),
+  );
+});
