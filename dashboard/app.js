@@ -51,6 +51,8 @@ const NOWHERE = {
  * @property {URLSearchParams} query what the list is narrowed to
  */
 
+/** @typedef {{end: () => void, drawn?: (main: HTMLElement, data: any) => void}} Live drawn: after each drawing */
+
 /**
  * @typedef {object} Visit one stay at one address
  * @property {any} page
@@ -58,7 +60,7 @@ const NOWHERE = {
  * @property {Extent} extent
  * @property {any} data null until the first answer
  * @property {ApiError | null} error of the last reading
- * @property {{end: () => void} | null} live what the page follows beside the project's events
+ * @property {Live | null} live what the page follows beside the project's events
  */
 
 /** @param {string} hash @returns {Visit} */
@@ -104,7 +106,7 @@ const draw = () => {
     morph(region("main"), signInView(refusal));
     return;
   }
-  document.title = data === null ? "Platform" : `${visible(page.title(data))} · Platform`;
+  document.title = data === null ? "Platform" : `${visible(page.title(data, visit.live))} · Platform`;
   keepingPlace(() =>
     morph(region("main"), [
       error !== null && problem(error, data !== null),
@@ -113,6 +115,7 @@ const draw = () => {
         : page.view(data, me, visit.live)),
     ]),
   );
+  if (data !== null) visit.live?.drawn?.(region("main"), data);
 };
 
 /**

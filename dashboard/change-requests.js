@@ -1,5 +1,6 @@
 /** Change requests: a project's list, and a single one with its diff and its actions. */
 import { getJson, getText } from "./api.js";
+import { diffLines } from "./diff.js";
 import { h } from "./dom.js";
 import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
@@ -175,11 +176,7 @@ const diffView = (diff) => {
         "details",
         { class: "file", open: true, "data-key": file[0] ?? "" },
         h("summary", {}, code(fileName(file))),
-        h(
-          "pre",
-          { class: "diff", tabindex: 0 },
-          body(file).map((line) => h("span", { class: kindOf(line) }, `${line}\n`)),
-        ),
+        diffLines(body(file)),
       ),
     ),
     lines.length > DIFF_LINES &&
@@ -202,11 +199,4 @@ const body = (file) => (firstHunk(file) === file.length ? file.slice(1) : file.s
 const firstHunk = (file) => {
   const at = file.findIndex((line) => line.startsWith("@@"));
   return at < 0 ? file.length : at;
-};
-
-/** @param {string} line */
-const kindOf = (line) => {
-  if (line.startsWith("+")) return "added";
-  if (line.startsWith("-")) return "removed";
-  return line.startsWith("@@") ? "hunk" : "same";
 };

@@ -42,9 +42,26 @@ export const h = (tag, attributes, ...children) => {
   return element;
 };
 
+/** Where links in texts of other authors may lead. */
+const OUTSIDE = /^(https?:\/\/|mailto:)/;
+
+/**
+ * A link in a text of another author. It opens in a new tab, and tells the other site nothing about this one.
+ *
+ * @param {string} href
+ * @param {...(Child | Child[])} children
+ */
+export const outside = (href, ...children) => {
+  if (!OUTSIDE.test(href)) throw new Error("texts link to the web and to mail only");
+  const link = h("a", { target: "_blank", rel: "noopener noreferrer", title: href }, ...children);
+  link.setAttribute("href", href);
+  return link;
+};
+
 /**
  * Makes the children of `parent` look like `next` and keeps existing nodes, so that focus, typed text, selections and
- * opened details survive live updates. Elements with the same `data-key` are the same element.
+ * opened details survive live updates. Elements with the same `data-key` are the same element. The children of an element
+ * with `data-own` stay as they are: other code keeps them.
  *
  * @param {Element} parent
  * @param {Child[]} next
@@ -91,7 +108,10 @@ const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 /** @param {Node} shown @param {Node} wanted */
 const update = (shown, wanted) => {
   if (!(shown instanceof Element) || !(wanted instanceof Element)) {
-    if (shown.nodeValue !== wanted.nodeValue) shown.nodeValue = wanted.nodeValue;
+    const [before, after] = [shown.nodeValue ?? "", wanted.nodeValue ?? ""];
+    // A selection in a text survives as long as the text only grows.
+    if (shown instanceof Text && after.startsWith(before)) shown.appendData(after.slice(before.length));
+    else shown.nodeValue = after;
     return;
   }
   const wasSelected = shown.hasAttribute("selected");
@@ -105,7 +125,7 @@ const update = (shown, wanted) => {
   if (shown instanceof HTMLOptionElement && shown.hasAttribute("selected") !== wasSelected) {
     shown.selected = !wasSelected;
   }
-  morph(shown, [...wanted.childNodes]);
+  if (!shown.hasAttribute("data-own")) morph(shown, [...wanted.childNodes]);
 };
 
 /**

@@ -5,12 +5,21 @@ export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const NUMBER = new Intl.NumberFormat(undefined);
+
 /** @returns {number} ms since the epoch */
 // eslint-disable-next-line no-restricted-properties -- the page's one clock
 export const now = () => Date.now();
 
 /** @param {string} at @returns {string} date and time in the reader's zone */
 export const moment = (at) => MOMENT.format(new Date(at));
+
+/** @param {string} at @returns {string} the time of the day in the reader's zone */
+export const clock = (at) => CLOCK.format(new Date(at));
+
+/** @param {number} count @returns {string} "12,345" */
+export const grouped = (count) => NUMBER.format(count);
 
 /** @param {number} ms @returns {string} at most two units */
 export const duration = (ms) => {

@@ -1,5 +1,6 @@
-/** One session: its boot and life, its failure, its prompt, its log, and its change requests. */
+/** One session: its conversation, its boot and life, its failure, its log, and its change requests. */
 import { getJson, getJsonOrNull } from "./api.js";
+import { conversationPlace, showConversation } from "./conversation.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { followLog, logView } from "./log.js";
@@ -16,6 +17,12 @@ import { isLive, projectPath, sessionName } from "./project.js";
  * @property {Session} session
  * @property {Sandbox | null} sandbox
  * @property {ChangeRequest[]} changes
+ */
+
+/**
+ * @typedef {object} Following
+ * @property {import("./log.js").Log} log
+ * @property {import("./conversation-stream.js").Reading} conversation
  */
 
 export const session = {
@@ -40,14 +47,30 @@ export const session = {
   },
 
   /** @param {string[]} params @param {() => void} changed */
-  follow: ([projectId = "", id = ""], changed) =>
-    followLog(`${projectPath(projectId)}/sessions/${encodeURIComponent(id)}`, changed),
+  follow: ([projectId = "", id = ""], changed) => {
+    const path = `${projectPath(projectId)}/sessions/${encodeURIComponent(id)}`;
+    const log = followLog(path, changed);
+    const conversation = showConversation(path, changed);
+    return {
+      log,
+      conversation: conversation.reading,
+      /** @param {HTMLElement} main @param {SessionPage} data */
+      drawn: (main, data) => conversation.show(main, data.session.agent_name),
+      end: () => {
+        log.end();
+        conversation.end();
+      },
+    };
+  },
 
-  /** @param {SessionPage} data */
-  title: (data) => `${sessionName(data.session)} · ${data.session.status}`,
+  /** @param {SessionPage} data @param {Following | null} live */
+  title: (data, live) =>
+    `${live?.conversation.conversation.turn.state === "requires_action" ? "The agent asks · " : ""}${sessionName(
+      data.session,
+    )} · ${data.session.status}`,
 
-  /** @param {SessionPage} data @param {unknown} _me @param {import("./log.js").Log | null} log */
-  view: ({ project, session: found, sandbox, changes }, _me, log) => [
+  /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
+  view: ({ project, session: found, sandbox, changes }, _me, live) => [
     trail([
       ["Projects", "#/"],
       [project.name, projectLink(project.id)],
@@ -72,6 +95,7 @@ export const session = {
         h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
         h("p", { class: "text" }, prose(found.last_turn.error.message)),
       ),
+    h("section", { "data-key": "conversation-section" }, h("h2", {}, "Conversation"), conversationPlace()),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
@@ -85,14 +109,16 @@ export const session = {
         h("h2", {}, "Change requests"),
         changeRows(project.id, changes),
       ),
+    // It is the conversation's first message.
     found.initial_prompt !== null &&
+      live?.conversation.heard !== true &&
       h(
         "section",
         { "data-key": "prompt" },
         h("h2", {}, "Prompt"),
         h("pre", { class: "text", tabindex: 0 }, found.initial_prompt),
       ),
-    h("section", { "data-key": "logs" }, h("h2", {}, "Logs"), logView(log)),
+    h("section", { "data-key": "logs" }, h("h2", {}, "Logs"), logView(live?.log ?? null)),
   ],
 };
 

@@ -188,3 +188,97 @@ export interface ChangeRequestDetail extends ChangeRequest {
   files_changed_total: number;
   commits: { sha: string; subject: string; author_name: string; committed_at: string }[];
 }
+
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  /** US dollars. */
+  cost_usd: number;
+}
+
+export interface Turn {
+  state: "idle" | "running" | "requires_action";
+  since: string | null;
+  /** The id of the request that the agent waits for. */
+  waiting_for: string | null;
+}
+
+export interface Author {
+  kind: "user" | "trigger" | "service" | "agent";
+  name: string;
+  trigger_slug?: string | null;
+  fire_id?: string | null;
+}
+
+export type ContentPart =
+  | { type: "text"; text: string }
+  | { type: "file"; name: string; media_type: string; attachment_id: string | null };
+
+export interface ToolCall {
+  name: string;
+  kind: string;
+  title: string | null;
+  input: unknown;
+  output: string;
+  truncated: boolean;
+  changes: { path: string; operation: string; patch: string | null }[];
+}
+
+export interface Question {
+  title: string;
+  text: string;
+  options: { label: string; description: string | null }[];
+  multiple: boolean;
+}
+
+/** One item of a session's conversation. A later version has a higher `seq` and replaces the earlier one. */
+export interface Item {
+  id: string;
+  seq: number;
+  /** Items are shown in this order. */
+  place: number;
+  kind: "message" | "thought" | "tool" | "plan" | "request" | "note";
+  role: "user" | "agent" | null;
+  author: Author | null;
+  /** The tool call that started the subagent. */
+  parent_id: string | null;
+  status: string;
+  content: ContentPart[];
+  tool: ToolCall | null;
+  plan: { text: string; status: "pending" | "running" | "completed" | "cancelled" }[];
+  request: {
+    kind: "permission" | "question";
+    title: string;
+    patterns: string[];
+    questions: Question[];
+  } | null;
+  model: string | null;
+  usage: Usage | null;
+  error: { code: string; message: string } | null;
+  /** Whether content or output was removed to make room. */
+  pruned?: boolean;
+  created_at: string;
+  completed_at: string | null;
+}
+
+export interface ConversationPage {
+  /** Newest first. */
+  items: Item[];
+  state: Turn;
+  /** Messages that wait or are being sent. */
+  queue: Item[];
+  /** Requests that wait for an answer. */
+  requests: Item[];
+  usage: Usage;
+  /** The snapshot has every version up to this number. */
+  seq: number;
+  next_cursor: string | null;
+}
+
+/** Text that was added to an item's last text part. `offset`: the text's length before. */
+export interface TextDelta {
+  item_id: string;
+  offset: number;
+  text: string;
+}

@@ -3,6 +3,7 @@ import * as fs from "node:fs";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 import * as path from "node:path";
+import { type FakeConversation, makeConversations } from "./fake-conversation.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
 const TYPES: Readonly<Record<string, string>> = {
@@ -30,6 +31,8 @@ export interface World {
   sandbox: Json | null;
   /** What every session's log says. */
   logs: Json[];
+  /** Every session's conversation. */
+  conversation: FakeConversation;
   listing: Json;
   secrets: string[];
   /** Those that are too short to be masked in logs. */
@@ -66,6 +69,10 @@ export interface FakeService {
   readonly log: (line: Json | null) => void;
   /** How many follow a log. */
   readonly logReaders: () => number;
+  /** Adds a version to the conversation, or sends what is not kept. */
+  readonly say: (event: string, data: Json) => void;
+  /** How often each page of the conversation was read, and how many follow it. */
+  readonly conversations: { readonly reads: () => number; readonly readers: () => number };
   /** Ends the streams, as a restart of the service does. */
   readonly cutStreams: () => void;
   readonly close: () => void;
@@ -78,6 +85,7 @@ export const startFakeService = async (
   const writes: string[] = [];
   const streams = new Set<http.ServerResponse>();
   const logs = new Set<http.ServerResponse>();
+  const conversations = makeConversations(world);
   const server = http.createServer((request, response) => {
     void serve(request, response);
   });
@@ -104,6 +112,7 @@ export const startFakeService = async (
     } else if (world.broken !== null && !/\/(?:events|logs)$/.test(pathname)) {
       return refuse(response, world.broken.status, "broken", world.broken.error);
     }
+    if (pathname.includes("/conversation")) return conversations.answer(request, response);
     if (pathname.endsWith("/events"))
       return openStream(response, streams, "id: 0\nevent: open\ndata: {}\n\n");
     if (pathname.endsWith("/logs")) {
@@ -136,7 +145,10 @@ export const startFakeService = async (
       for (const stream of logs) stream.write(frame);
     },
     logReaders: () => logs.size,
+    say: conversations.say,
+    conversations,
     cutStreams: () => {
+      conversations.cut();
       for (const stream of [...streams, ...logs]) stream.destroy();
     },
     close: () => {

@@ -21,6 +21,9 @@ const KEPT = new Set([
   "scheduled_for",
   "upcoming",
   "at",
+  "role",
+  "state",
+  "since",
 ]);
 
 /** Puts the canary into every string a stranger may have written. */
@@ -42,6 +45,7 @@ const PAGES = [
   ["#/", ".cards"],
   [`#/projects/${PROJECT_ID}`, ".rows"],
   [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`, ".timeline"],
+  [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`, ".items > .item"],
   [`#/projects/${PROJECT_ID}/triggers`, ".card"],
   [`#/projects/${PROJECT_ID}/fires`, ".rows"],
   [`#/projects/${PROJECT_ID}/webhook-refusals`, ".rows"],

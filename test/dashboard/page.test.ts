@@ -153,7 +153,7 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(text).toContain("06:52:05.045 listening port=8000");
       expect(text).toContain("06:52:08.980 runtime: opencode server listening");
       expect(text).toContain("a line of no form");
-      expect(await page.title()).toBe("on-push · running · Platform");
+      await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
       const link = page.getByRole("link", { name: /^run …/ });
       expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
     });

@@ -1,4 +1,5 @@
 /** A project in the midst of its life, for the page to show. */
+import { sampleConversation } from "./sample-conversation.ts";
 import type { World } from "./fake-service.ts";
 
 export const PROJECT_ID = "01995f10-77aa-7c31-9f21-3d0c64b2a910";
@@ -194,6 +195,7 @@ export const makeWorld = (now: number): World => ({
     logLine("2026-11-20T06:52:08.980Z", "runtime", "opencode server listening"),
     logLine(null, "sandbox", "a line of no form"),
   ],
+  conversation: sampleConversation(now),
   listing: {
     triggers: [
       trigger(now, {}),

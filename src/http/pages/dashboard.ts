@@ -31,7 +31,7 @@ const SECURITY_HEADERS = {
   "cache-control": "no-cache",
 };
 
-/** The page's files, read once: there are about a dozen, of a few kilobytes each, and none is added later. */
+/** The page's files, read once: there are a few dozen, of a few kilobytes each, and none is added later. */
 const pageRoutes = (directory: string) =>
   readdirSync(directory)
     .filter((name) => path.extname(name) in TYPES)

@@ -1,0 +1,117 @@
+/** Reads a session's conversation: its newest page, what changes after it, and older pages when the reader asks. */
+import { ApiError, getJson } from "./api.js";
+import {
+  applyDelta,
+  applyItem,
+  applyOlder,
+  applyRemoved,
+  applySnapshot,
+  applyState,
+  emptyConversation,
+} from "./conversation-model.js";
+
+const PAGE = 100;
+/** The browser reconnects by itself and resumes. After a refusal, a new stream is opened this much later. */
+const REOPEN_MS = 5000;
+
+/**
+ * @typedef {object} Reading
+ * @property {import("./conversation-model.js").Conversation} conversation
+ * @property {boolean} heard whether the newest page was read
+ * @property {string | null} problem why the last reading failed
+ * @property {boolean} reading whether an older page is being read
+ * @property {() => void} readOlder
+ * @property {() => void} end
+ */
+
+/**
+ * Follows a conversation.
+ *
+ * @param {string} path of the session in the API
+ * @param {() => void} changed
+ * @returns {Reading}
+ */
+export const followConversation = (path, changed) => {
+  /** @type {EventSource | null} */
+  let source = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let again;
+  let ended = false;
+  const conversation = emptyConversation();
+  const later = () => {
+    clearTimeout(again);
+    // eslint-disable-next-line no-restricted-globals -- the browser's timer
+    if (!ended) again = setTimeout(reading.heard ? open : start, REOPEN_MS);
+  };
+  const start = async () => {
+    source?.close();
+    try {
+      const page = await getJson(`${path}/conversation?limit=${PAGE}`);
+      if (ended) return;
+      applySnapshot(conversation, page);
+      reading.heard = true;
+      reading.problem = null;
+      open();
+    } catch (error) {
+      reading.problem = problemOf(error);
+      later();
+    }
+    changed();
+  };
+  const open = () => {
+    const events = new EventSource(`${path}/conversation/events?after=${conversation.seq}`);
+    source = events;
+    /** @param {string} name @param {(data: any, seq: number) => void} apply */
+    const on = (name, apply) =>
+      events.addEventListener(name, ({ data, lastEventId }) => {
+        apply(JSON.parse(data), Number(lastEventId));
+        changed();
+      });
+    on("item", (item) => applyItem(conversation, item));
+    on("removed", ({ id }, seq) => applyRemoved(conversation, id, seq));
+    on("state", (state, seq) => applyState(conversation, state, seq));
+    on("delta", (delta) => applyDelta(conversation, delta));
+    events.addEventListener("reset", () => void start());
+    events.addEventListener("error", () => {
+      if (events.readyState === EventSource.CLOSED && source === events) later();
+    });
+  };
+  /** @type {Reading} */
+  const reading = {
+    conversation,
+    heard: false,
+    problem: null,
+    reading: false,
+    readOlder: () => void readOlder(reading, path, changed),
+    end: () => {
+      ended = true;
+      clearTimeout(again);
+      source?.close();
+    },
+  };
+  void start();
+  return reading;
+};
+
+/** @param {Reading} reading @param {string} path @param {() => void} changed */
+const readOlder = async (reading, path, changed) => {
+  const { conversation } = reading;
+  const cursor = conversation.older;
+  if (cursor === null || reading.reading) return;
+  reading.reading = true;
+  changed();
+  try {
+    const query = new URLSearchParams({ before: cursor, limit: String(PAGE) });
+    const page = await getJson(`${path}/conversation?${query}`);
+    // A reset meanwhile began again with another page.
+    if (conversation.older === cursor) applyOlder(conversation, page);
+    reading.problem = null;
+  } catch (error) {
+    reading.problem = problemOf(error);
+  }
+  reading.reading = false;
+  changed();
+};
+
+/** @param {unknown} error */
+const problemOf = (error) => (error instanceof ApiError ? error.message : String(error));

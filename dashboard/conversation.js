@@ -1,0 +1,342 @@
+/**
+ * A session's conversation on its page. It draws itself, because text that grows changes several times a second. At most
+ * `WINDOW` items are in the document; scrolling moves this window, and reads older pages at its beginning.
+ */
+import { isOpen, isWaiting, placeOf, shownItems } from "./conversation-model.js";
+import { followConversation } from "./conversation-stream.js";
+import { h, morph } from "./dom.js";
+import { counted, duration, now } from "./format.js";
+import { itemView, usageText } from "./items.js";
+import { badge } from "./parts.js";
+
+/** @typedef {import("./wire.d.ts").Item} Item */
+/** @typedef {{element: HTMLElement, item: Item | null, isOpened: boolean}} Row */
+
+/**
+ * @typedef {object} Shown the elements, and what of the conversation is in them
+ * @property {HTMLElement} root
+ * @property {HTMLElement} head
+ * @property {HTMLElement} log
+ * @property {HTMLElement} edge above the oldest item
+ * @property {HTMLElement} list
+ * @property {HTMLElement} jump
+ * @property {HTMLElement} waiting
+ * @property {Map<string, Row>} rows by the item's id
+ * @property {Set<string>} opened ids of items whose details the reader opened
+ * @property {boolean} follows whether new items scroll into view
+ * @property {number} from the first item's place, while it does not follow
+ * @property {number} start index of the first item
+ * @property {number} total how many items there are
+ * @property {string} agent
+ */
+
+const WINDOW = 120;
+const STEP = 60;
+/** This near to an end, in pixels, counts as at it; the window moves a bit before. */
+const AT_END = 32;
+const NEAR_END = 240;
+const DRAW_MS = 100;
+/** A slow drawing leaves the page this many times as long to itself. */
+const REST = 4;
+const TURN_WORDS = {
+  idle: "The agent is idle",
+  running: "The agent works",
+  requires_action: "The agent waits for an answer",
+};
+
+/** The place of the conversation in the session's page. */
+export const conversationPlace = () => h("div", { "data-own": "conversation", "data-key": "conversation" });
+
+/** @returns {Shown} */
+const makeShown = () => {
+  const head = h("div", { class: "turn" });
+  const edge = h("div", { class: "edge" });
+  const list = h("ol", { class: "items" });
+  const log = h("div", { class: "talk", role: "log", tabindex: 0, "aria-label": "Conversation" }, edge, list);
+  const jump = h("p", { class: "jump" });
+  const waiting = h("div", { class: "waiting-items" });
+  const root = h("div", { class: "conversation" }, head, log, jump, waiting);
+  return {
+    root,
+    head,
+    log,
+    edge,
+    list,
+    jump,
+    waiting,
+    rows: new Map(),
+    opened: new Set(),
+    follows: true,
+    from: 0,
+    start: 0,
+    total: 0,
+    agent: "Agent",
+  };
+};
+
+/**
+ * Follows a session's conversation and shows it.
+ *
+ * @param {string} path of the session in the API
+ * @param {() => void} changed called when the page around it has to change
+ */
+export const showConversation = (path, changed) => {
+  const shown = makeShown();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let drawing;
+  let rest = DRAW_MS;
+  let told = "";
+  const draw = () => {
+    clearTimeout(drawing);
+    drawing = undefined;
+    const before = performance.now();
+    drawConversation(shown, reading);
+    // An older page may have arrived while the reader waits at the upper end.
+    scrolled(shown, reading);
+    rest = Math.max(DRAW_MS, REST * (performance.now() - before));
+    const tells = `${reading.heard} ${reading.conversation.turn.state}`;
+    if (told !== tells) changed();
+    told = tells;
+  };
+  const drawSoon = () => {
+    // eslint-disable-next-line no-restricted-globals -- the browser's timer
+    drawing ??= setTimeout(draw, rest);
+  };
+  const reading = followConversation(path, drawSoon);
+  listen(shown, reading);
+  return {
+    reading,
+    /** Puts it into the page. @param {HTMLElement} main @param {string} agent */
+    show: (main, agent) => {
+      const place = main.querySelector("[data-own=conversation]");
+      if (place === null) return;
+      const isNew = shown.root.parentNode !== place;
+      if (isNew) place.replaceChildren(shown.root);
+      if (shown.agent !== agent) for (const row of shown.rows.values()) row.item = null;
+      // The page and the conversation show the same state.
+      if (isNew || shown.agent !== agent || drawing !== undefined) {
+        shown.agent = agent;
+        draw();
+      } else morph(shown.head, headView(reading));
+    },
+    end: () => {
+      clearTimeout(drawing);
+      reading.end();
+    },
+  };
+};
+
+/** @typedef {import("./conversation-stream.js").Reading} Reading */
+
+/** @param {Shown} shown @param {Reading} reading */
+const listen = (shown, reading) => {
+  const { root, log, opened } = shown;
+  log.addEventListener("scroll", () => scrolled(shown, reading));
+  log.addEventListener("keydown", (event) => {
+    if (event.key === "End" && event.target === log) toEnd(shown, reading);
+  });
+  root.addEventListener("click", (event) => {
+    const pressed = event.target instanceof Element ? event.target.closest("button[data-move]") : null;
+    if (pressed?.getAttribute("data-move") === "end") {
+      toEnd(shown, reading);
+      log.focus({ preventScroll: true });
+    }
+    if (pressed?.getAttribute("data-move") === "older") earlier(shown, reading);
+  });
+  // This event does not bubble.
+  const toggled = (/** @type {Event} */ event) => {
+    const id =
+      event.target instanceof Element ? event.target.closest("[data-item]")?.getAttribute("data-item") : null;
+    if (!(event.target instanceof HTMLDetailsElement) || !id || event.target.open === opened.has(id)) return;
+    if (event.target.open) opened.add(id);
+    else opened.delete(id);
+    // The opened details stay where they are.
+    stopFollowing(shown);
+    drawConversation(shown, reading);
+    scrolled(shown, reading);
+  };
+  root.addEventListener("toggle", toggled, true);
+};
+
+/** @param {Shown} shown @param {Reading} reading */
+const drawConversation = (shown, reading) => {
+  const { head, edge, jump, waiting, log } = shown;
+  const { conversation } = reading;
+  const all = shownItems(conversation);
+  shown.total = all.length;
+  shown.start = shown.follows ? Math.max(0, all.length - WINDOW) : placeOf(all, shown.from);
+  const anchor = shown.follows ? null : anchorOf(shown);
+  morph(head, headView(reading));
+  morph(edge, edgeView(shown, reading));
+  drawRows(shown, all.slice(shown.start, shown.start + WINDOW));
+  const below = all.length - shown.start - WINDOW;
+  morph(jump, [
+    !shown.follows &&
+      h("button", { type: "button", "data-move": "end" }, below > 0 ? `Newest (${below} more)` : "Newest"),
+  ]);
+  morph(waiting, waitingView(conversation.order.filter(isWaiting), shown.agent));
+  // Only what is added at the end is news.
+  log.setAttribute("aria-live", shown.follows ? "polite" : "off");
+  if (shown.follows) log.scrollTop = log.scrollHeight;
+  else keepAt(shown, anchor);
+};
+
+/** @param {Reading} reading */
+const headView = ({ conversation, heard, problem }) => {
+  const { turn, usage } = conversation;
+  return [
+    problem !== null && h("p", { class: "refusal" }, `The conversation could not be read. ${problem}`),
+    heard &&
+      h(
+        "p",
+        { class: "turn-state" },
+        badge(turn.state.replace("_", " ")),
+        h(
+          "span",
+          {},
+          TURN_WORDS[turn.state],
+          turn.since !== null && ` for ${duration(now() - Date.parse(turn.since))}`,
+        ),
+        h("span", { class: "quiet" }, usageText(usage)),
+      ),
+  ];
+};
+
+/** @param {Shown} shown @param {Reading} reading */
+const edgeView = ({ start, total }, { conversation, heard, reading }) => {
+  if (!heard || reading) return [h("p", { class: "quiet" }, "Loading…")];
+  if (start > 0 || conversation.older !== null)
+    return [h("button", { type: "button", "data-move": "older" }, "Show older items")];
+  return [
+    h("p", { class: "quiet" }, total === 0 ? "Nothing was said yet." : "The conversation begins here."),
+  ];
+};
+
+/** @param {Item[]} items @param {string} agent */
+const waitingView = (items, agent) => {
+  const requests = items.filter(({ kind }) => kind === "request");
+  const messages = items.filter(({ kind }) => kind !== "request");
+  /** @param {Item} item @param {string} kind */
+  const row = (item, kind) =>
+    h(
+      "div",
+      { class: "item", "data-kind": kind, "data-key": item.id },
+      itemView(item, { agent, isOpened: false }),
+    );
+  return [
+    ...requests.map((item) => row(item, "request")),
+    messages.length > 0 &&
+      h("h3", { "data-key": "queue" }, `${counted(messages.length, "message")} waiting for the agent`),
+    ...messages.map((item) => row(item, "message")),
+  ];
+};
+
+/** @param {Shown} shown @param {Item[]} items */
+const drawRows = ({ rows, list, opened, agent, log }, items) => {
+  const kept = new Set(items.map(({ id }) => id));
+  for (const [id, { element }] of rows) {
+    if (kept.has(id)) continue;
+    if (element.contains(document.activeElement)) log.focus({ preventScroll: true });
+    element.remove();
+    rows.delete(id);
+  }
+  let cursor = list.firstElementChild;
+  for (const item of items) {
+    /** @type {Row} */
+    const row = rows.get(item.id) ?? {
+      element: h("li", { class: "item", "data-item": item.id }),
+      item: null,
+      isOpened: false,
+    };
+    rows.set(item.id, row);
+    const isOpened = opened.has(item.id);
+    if (row.item !== item || row.isOpened !== isOpened) drawRow(row, item, { agent, isOpened });
+    if (row.element === cursor) cursor = cursor.nextElementSibling;
+    else list.insertBefore(row.element, cursor);
+  }
+};
+
+/** @param {Row} row @param {Item} item @param {import("./items.js").Context} context */
+const drawRow = (row, item, context) => {
+  const { element } = row;
+  const shownAs = { kind: item.kind, role: item.role ?? "", status: item.status };
+  Object.assign(element.dataset, shownAs);
+  element.toggleAttribute("data-nested", item.parent_id !== null);
+  // A finished item is announced whole, and not each of its words.
+  element.setAttribute("aria-busy", String(isOpen(item)));
+  morph(element, itemView(item, context));
+  row.item = item;
+  row.isOpened = context.isOpened;
+};
+
+/** The first visible item, and where it is. @param {Shown} shown @returns {{element: HTMLElement, top: number} | null} */
+const anchorOf = ({ log, rows }) => {
+  const edge = log.getBoundingClientRect().top;
+  /** @type {{element: HTMLElement, top: number} | null} */
+  let first = null;
+  for (const { element } of rows.values()) {
+    const { top, bottom } = element.getBoundingClientRect();
+    if (bottom > edge && (first === null || top < first.top)) first = { element, top };
+  }
+  return first;
+};
+
+/** @param {Shown} shown @param {{element: HTMLElement, top: number} | null} anchor */
+const keepAt = ({ log }, anchor) => {
+  if (anchor === null || !anchor.element.isConnected) return;
+  const moved = anchor.element.getBoundingClientRect().top - anchor.top;
+  if (moved !== 0) log.scrollTop += moved;
+};
+
+/** @param {Shown} shown */
+const stopFollowing = (shown) => {
+  if (!shown.follows) return;
+  shown.follows = false;
+  shown.from = [...shown.rows.values()].reduce(
+    (least, { item }) => Math.min(least, item?.place ?? least),
+    Infinity,
+  );
+};
+
+/** @param {Shown} shown @param {Reading} reading */
+const scrolled = (shown, reading) => {
+  const { log } = shown;
+  // A page that is not laid out does not scroll.
+  if (log.clientHeight === 0) return;
+  const below = log.scrollHeight - log.scrollTop - log.clientHeight;
+  const isComplete = shown.start + WINDOW >= shown.total;
+  const follows = isComplete && below <= AT_END;
+  if (follows !== shown.follows) {
+    if (follows) shown.follows = true;
+    else stopFollowing(shown);
+    drawConversation(shown, reading);
+  }
+  if (!shown.follows && log.scrollTop < NEAR_END) earlier(shown, reading);
+  else if (!isComplete && below < NEAR_END) later(shown, reading);
+};
+
+/** @param {Shown} shown @param {Reading} reading */
+const earlier = (shown, reading) => {
+  stopFollowing(shown);
+  if (shown.start === 0) {
+    reading.readOlder();
+    return;
+  }
+  move(shown, reading, Math.max(0, shown.start - STEP));
+};
+
+/** @param {Shown} shown @param {Reading} reading */
+const later = (shown, reading) =>
+  move(shown, reading, Math.min(shown.start + STEP, Math.max(0, shown.total - WINDOW)));
+
+/** @param {Shown} shown @param {Reading} reading @param {number} start index of the window's first item */
+const move = (shown, reading, start) => {
+  shown.from = shownItems(reading.conversation)[start]?.place ?? shown.from;
+  drawConversation(shown, reading);
+};
+
+/** @param {Shown} shown @param {Reading} reading */
+const toEnd = (shown, reading) => {
+  shown.follows = true;
+  drawConversation(shown, reading);
+};

@@ -1,0 +1,253 @@
+/** One item of a conversation as elements. */
+import { isOpen, textOf } from "./conversation-model.js";
+import { diffLines } from "./diff.js";
+import { h } from "./dom.js";
+import { clock, duration, grouped, moment } from "./format.js";
+import { markdown } from "./markdown-view.js";
+import { badge, code, tag } from "./parts.js";
+
+/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./wire.d.ts").Item} Item */
+/** @typedef {import("./wire.d.ts").ToolCall} ToolCall */
+
+/** @typedef {{agent: string, isOpened: boolean}} Context isOpened: whether the reader opened the item's details */
+
+/** The page stays fast with this many lines of a diff. */
+const PATCH_LINES = 1000;
+const INPUT_MAX = 32_000;
+/** Statuses that need no word. */
+const USUAL = new Set(["accepted", "completed"]);
+/** What became of a request. */
+const REQUEST_WORDS = /** @type {Record<string, string>} */ ({
+  pending: "waiting",
+  running: "waiting",
+  completed: "answered",
+  failed: "declined",
+  interrupted: "expired",
+  lost: "expired",
+});
+const TOOL_WORDS = /** @type {Record<string, string>} */ ({
+  read: "Read",
+  edit: "Edit",
+  delete: "Delete",
+  move: "Move",
+  search: "Search",
+  execute: "Run",
+  think: "Think",
+  fetch: "Fetch",
+});
+
+/** @param {Item} item @param {Context} context @returns {Child[]} */
+export const itemView = (item, context) => {
+  switch (item.kind) {
+    case "message":
+      return messageView(item, context);
+    case "thought":
+      return thoughtView(item, context);
+    case "tool":
+      return item.tool === null ? [] : toolView(item, item.tool, context);
+    case "plan":
+      return planView(item);
+    case "request":
+      return requestView(item);
+    default:
+      return [h("p", { class: "note" }, textOf(item)), ...errorView(item)];
+  }
+};
+
+/** @param {import("./wire.d.ts").Usage} usage */
+export const usageText = ({ input_tokens, output_tokens, cached_tokens, cost_usd }) =>
+  [
+    `${grouped(input_tokens)} tokens in`,
+    `${grouped(output_tokens)} out`,
+    cached_tokens > 0 && `${grouped(cached_tokens)} cached`,
+    cost_usd > 0 && `$${cost_usd.toFixed(cost_usd < 1 ? 4 : 2)}`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+
+/** @param {Item} item @param {Context} context */
+const messageView = (item, { agent }) => [
+  h(
+    "p",
+    { class: "said-by" },
+    h("strong", {}, item.role === "agent" ? agent : (item.author?.name ?? "Unknown author")),
+    item.author?.kind === "trigger" && [" ", tag("trigger")],
+    item.author?.kind === "service" && [" ", tag("service")],
+    " ",
+    clockView(item.created_at),
+    !USUAL.has(item.status) && [" ", badge(item.status)],
+  ),
+  markdown(textOf(item)),
+  filesView(item),
+  ...errorView(item),
+  item.role === "agent" &&
+    (item.model !== null || item.usage !== null) &&
+    h("p", { class: "spent" }, [item.model, item.usage && usageText(item.usage)].filter(Boolean).join(" · ")),
+];
+
+/** @param {string} at */
+const clockView = (at) => h("time", { datetime: at, title: moment(at) }, clock(at));
+
+/** @param {Item} item */
+const filesView = ({ content }) => {
+  const files = content.flatMap((part) => (part.type === "file" ? [part] : []));
+  return (
+    files.length > 0 &&
+    h(
+      "ul",
+      { class: "files", "aria-label": "Files" },
+      files.map(({ name, media_type: type }) =>
+        h("li", {}, code(name), " ", h("span", { class: "quiet" }, type)),
+      ),
+    )
+  );
+};
+
+/** @param {Item} item */
+const errorView = ({ error, pruned }) => [
+  error !== null && h("p", { class: "refusal text" }, `${error.code}: ${error.message}`),
+  pruned === true && h("p", { class: "quiet" }, "Parts of this item were removed to make room."),
+];
+
+/** @param {Item} item */
+const spanOf = ({ created_at: from, completed_at: to }) =>
+  to === null ? "" : duration(Date.parse(to) - Date.parse(from));
+
+/** Details whose content is made only while they are open. @param {Child[]} summary @param {boolean} isOpened @param {() => Child[]} content */
+const folded = (summary, isOpened, content) =>
+  h(
+    "details",
+    { open: isOpened },
+    h("summary", {}, ...summary),
+    h("div", { class: "folded" }, isOpened ? content() : []),
+  );
+
+/** @param {Item} item @param {Context} context */
+const thoughtView = (item, { isOpened }) => [
+  folded(
+    [isOpen(item) ? "Thinking…" : "Thought", " ", h("span", { class: "quiet" }, spanOf(item))],
+    isOpened,
+    () => [markdown(textOf(item))],
+  ),
+  ...errorView(item),
+];
+
+/** @param {Item} item @param {ToolCall} tool @param {Context} context */
+const toolView = (item, tool, { isOpened }) => [
+  folded(
+    [
+      tag(TOOL_WORDS[tool.kind] ?? tool.name),
+      " ",
+      h("span", { class: "tool-title" }, tool.title ?? tool.name),
+      " ",
+      item.status !== "completed" && badge(item.status),
+      " ",
+      h("span", { class: "quiet" }, spanOf(item)),
+    ],
+    isOpened,
+    () => toolDetails(tool),
+  ),
+  ...errorView(item),
+];
+
+/** @param {ToolCall} tool @returns {Child[]} */
+const toolDetails = (tool) => [
+  h("h4", {}, "Input ", h("span", { class: "quiet" }, tool.name)),
+  h("pre", { class: "text", tabindex: 0, "aria-label": "Input" }, inputText(tool.input)),
+  ...tool.changes.map(changeView),
+  tool.output !== "" && h("h4", {}, "Output"),
+  tool.output !== "" && h("pre", { class: "text", tabindex: 0, "aria-label": "Output" }, tool.output),
+  tool.truncated && h("p", { class: "quiet" }, "This is only the beginning of the output."),
+];
+
+/** A single text, such as a command, needs no JSON around it. @param {unknown} input */
+const inputText = (input) => {
+  const values = typeof input === "object" && input !== null ? Object.values(input) : [input];
+  const text =
+    values.length === 1 && typeof values[0] === "string" ? values[0] : (JSON.stringify(input, null, 2) ?? "");
+  return text.length > INPUT_MAX ? `${text.slice(0, INPUT_MAX)}…` : text;
+};
+
+/** @param {ToolCall["changes"][number]} change @returns {HTMLElement} */
+const changeView = ({ path, operation, patch }) => {
+  const lines = patch?.replace(/\n$/, "").split("\n") ?? [];
+  return h(
+    "div",
+    { class: "file" },
+    h("h4", {}, code(path), " ", h("span", { class: "quiet" }, operation)),
+    lines.length > 0 && diffLines(lines.slice(0, PATCH_LINES)),
+    lines.length > PATCH_LINES &&
+      h("p", { class: "quiet" }, `${lines.length - PATCH_LINES} more lines are not shown.`),
+  );
+};
+
+const MARKS = { completed: "☑", running: "▸", pending: "☐", cancelled: "☒" };
+const MARK_WORDS = {
+  completed: "Done: ",
+  running: "In progress: ",
+  pending: "To do: ",
+  cancelled: "Cancelled: ",
+};
+
+/** @param {Item} item */
+const planView = (item) => [
+  h("h4", {}, "Plan"),
+  h(
+    "ol",
+    { class: "plan" },
+    item.plan.map(({ text, status }) =>
+      h(
+        "li",
+        { "data-status": status },
+        h("span", { class: "tick", "aria-hidden": "true" }, MARKS[status] ?? "☐"),
+        h("span", { class: "unseen" }, MARK_WORDS[status] ?? ""),
+        h("span", {}, text),
+      ),
+    ),
+  ),
+];
+
+/** @param {Item} item @returns {Child[]} */
+const requestView = (item) => {
+  const { request } = item;
+  if (request === null) return [];
+  return [
+    h(
+      "p",
+      { class: "said-by" },
+      h("strong", {}, request.kind === "permission" ? "The agent asks for permission" : "The agent asks"),
+      " ",
+      clockView(item.created_at),
+      " ",
+      badge(REQUEST_WORDS[item.status] ?? item.status),
+    ),
+    request.title !== "" && h("p", { class: "text" }, request.title),
+    request.patterns.length > 0 &&
+      h(
+        "ul",
+        { class: "plain" },
+        request.patterns.map((pattern) => h("li", {}, code(pattern))),
+      ),
+    ...request.questions.map(questionView),
+    textOf(item) !== "" && markdown(textOf(item)),
+    ...errorView(item),
+  ];
+};
+
+/** @param {import("./wire.d.ts").Question} question @returns {HTMLElement} */
+const questionView = ({ title, text, options, multiple }) =>
+  h(
+    "div",
+    { class: "question" },
+    title !== "" && h("h4", {}, title),
+    h("p", { class: "text" }, text),
+    options.length > 0 && h("p", { class: "quiet" }, multiple ? "Any of these:" : "One of these:"),
+    h(
+      "ul",
+      { class: "options" },
+      options.map(({ label, description }) =>
+        h("li", {}, h("strong", {}, label), description && h("span", { class: "quiet" }, ` ${description}`)),
+      ),
+    ),
+  );

@@ -1,0 +1,297 @@
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import type { FakeConversation } from "./fake-conversation.ts";
+import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+
+const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+
+const world = (conversation?: FakeConversation) => {
+  // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+  const made = makeWorld(Date.now());
+  return conversation === undefined ? made : { ...made, conversation };
+};
+
+const growing = (said: string) =>
+  sampleItem("g", { place: 1, status: "running", completed_at: null, ...text(said) });
+
+/** So many messages, oldest first: "message 0." and so on. */
+const messages = (count: number) =>
+  conversationOf(Array.from({ length: count }, (_, n) => sampleItem(`m${n}`, text(`message ${n}.`))));
+
+const distanceToEnd = (page: Page) =>
+  page.locator(".talk").evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+
+/** Where an item's element is within the log, in pixels from its upper edge. */
+const placeIn = (page: Page, id: string) =>
+  page
+    .locator(`[data-item=${id}]`)
+    .evaluate(
+      (item) => item.getBoundingClientRect().top - (item.closest(".talk")?.getBoundingClientRect().top ?? 0),
+    );
+
+const scrollTo = (page: Page, top: number) =>
+  page.locator(".talk").evaluate((log, to) => {
+    log.scrollTop = to;
+  }, top);
+
+const title = hasChromium ? "a conversation" : "a conversation (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  const openWith = async (conversation?: FakeConversation) => {
+    const opened = await start(world(conversation));
+    await opened.visit(SESSION);
+    await opened.page.locator(".items > .item").last().waitFor();
+    return opened;
+  };
+
+  it("shows each kind of item, and who said it", async () => {
+    const { page } = await openWith();
+    const log = page.getByRole("log", { name: "Conversation" });
+    const shown = await log.innerText();
+    expect(shown.match(/^(?:on-push trigger|Mona|release-notes) \d\d:\d\d/gm)).toEqual([
+      "on-push trigger 06:52",
+      "release-notes 06:52",
+      "Mona 06:52",
+      "release-notes 06:52",
+    ]);
+    expect(await log.locator("summary").allInnerTexts()).toEqual([
+      "Thought 2.4 s",
+      "Run git log --oneline 2.4 s",
+      "Edit notes/6113728.md 2.4 s",
+      "Run npm test failed 2.4 s",
+    ]);
+    expect(shown).toContain("exit_127: The command ended with code 127.");
+    expect(await log.locator(".plan li").allInnerTexts()).toEqual([
+      "☑\nDone:\nRead the push",
+      "▸\nIn progress:\nWrite the note",
+      "☐\nTo do:\nOpen a change request",
+      "☒\nCancelled:\nTag a release",
+    ]);
+    expect(shown).toContain("The agent asks for permission 06:52 answered");
+    expect(shown).toContain("The sandbox was restarted.");
+    expect(shown).toContain("openai/gpt-5 · 4,210 tokens in · 318 out · 3,900 cached · $0.0123");
+    expect(await log.locator("[aria-busy=true]").count()).toBe(2);
+  });
+
+  it("shows what waits below the conversation: the agent's question, and messages", async () => {
+    const { page, fake } = await openWith();
+    const waiting = page.locator(".waiting-items");
+    await waiting.getByText("Which title shall the change request have?").waitFor();
+    expect(await waiting.locator(".item").allInnerTexts()).toEqual([
+      expect.stringContaining("Add notes"),
+      expect.stringContaining("Then tag a release."),
+    ]);
+    await page.getByText("1 message waiting for the agent").waitFor();
+    await page.getByText(/The agent waits for an answer for \d+ s/).waitFor();
+    await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
+    const asked = fake.world.conversation.items.find(({ id }) => id === "i-question");
+    fake.say("item", { ...asked, status: "completed", completed_at: "2026-11-20T06:53:00.000Z" });
+    fake.say("state", {
+      turn: { state: "running", since: "2026-11-20T06:53:00.000Z", waiting_for: null },
+      usage: { input_tokens: 12_345, output_tokens: 6, cached_tokens: 0, cost_usd: 1.5 },
+    });
+    await page.getByRole("log").getByText("The agent asks 06:52 answered").waitFor();
+    await page.getByText("12,345 tokens in · 6 out · $1.50").waitFor();
+    expect(await waiting.locator(".item").count()).toBe(1);
+    await expect.poll(() => page.title()).toBe("on-push · running · Platform");
+  });
+
+  it("opens thoughts, inputs, outputs and diffs by keyboard, and keeps them open", async () => {
+    const { page, fake } = await openWith();
+    expect(await page.locator(".folded :is(pre, p)").count()).toBe(0);
+    await page.locator("[data-item=i-thought] summary").focus();
+    for (const id of ["i-thought", "i-log", "i-edit"]) {
+      expect(await page.locator("[data-item]:has(:focus)").getAttribute("data-item")).toBe(id);
+      await page.keyboard.press("Enter");
+      await page.locator(`[data-item=${id}] .folded > *`).first().waitFor();
+      // Past what is in the details and can be scrolled.
+      const rest = await page.locator(`[data-item=${id}] .folded [tabindex]`).count();
+      for (let tab = 0; tab <= rest; tab += 1) await page.keyboard.press("Tab");
+    }
+    expect(await page.locator("[data-item=i-log] pre").allInnerTexts()).toEqual([
+      "git log --oneline",
+      "6113728 Initial commit\n",
+    ]);
+    expect(await page.locator("[data-item=i-edit] .diff .added").count()).toBe(3);
+    const log = fake.world.conversation.items.find(({ id }) => id === "i-log");
+    fake.say("item", { ...log, tool: { ...Object(log?.["tool"]), output: "another output" } });
+    await page.locator("[data-item=i-log] pre").getByText("another output").waitFor();
+    await page.locator("[data-item=i-log] summary").press("Enter");
+    await page.locator("[data-item=i-log] pre").first().waitFor({ state: "detached" });
+  });
+
+  it("shows text as it grows, and no delta that does not continue it", async () => {
+    const { page, fake } = await openWith(conversationOf([growing("one")]));
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    fake.say("delta", { item_id: "g", offset: 3, text: " two" });
+    await page.getByText("one two", { exact: true }).waitFor();
+    fake.say("delta", { item_id: "g", offset: 3, text: " wrong" });
+    fake.say("delta", { item_id: "g", offset: 7, text: " *three*" });
+    await page.locator("[data-item=g] em", { hasText: "three" }).waitFor();
+    expect(await page.locator("[data-item=g] .markdown").innerText()).toBe("one two three");
+    fake.say("item", { ...growing("one two *three* four"), status: "completed" });
+    await page.getByText("four").waitFor();
+    expect(await page.locator("[data-item=g]").getAttribute("aria-busy")).toBe("false");
+  });
+
+  it("resumes after a cut where it was, and begins again after a reset", async () => {
+    const { page, fake } = await openWith(messages(3));
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    fake.say("item", sampleItem("live", text("a live one")));
+    await page.getByText("a live one").waitFor();
+    fake.cutStreams();
+    fake.say("item", sampleItem("missed", text("said meanwhile")));
+    await page.getByText("said meanwhile").waitFor();
+    expect(await page.locator(".items > .item .markdown").allInnerTexts()).toEqual([
+      "message 0.",
+      "message 1.",
+      "message 2.",
+      "a live one",
+      "said meanwhile",
+    ]);
+    expect(fake.conversations.reads()).toBe(1);
+    fake.world.conversation = { ...messages(2), seq: 90 };
+    fake.say("reset", {});
+    await page.getByText("said meanwhile").waitFor({ state: "detached" });
+    expect(await page.locator(".items > .item").count()).toBe(2);
+  });
+
+  it("follows new items from the end only", async () => {
+    const { page, fake } = await openWith(messages(60));
+    await expect.poll(() => distanceToEnd(page)).toBe(0);
+    fake.say("item", sampleItem("next", text("next one")));
+    await page.getByText("next one").waitFor();
+    await expect.poll(() => distanceToEnd(page)).toBe(0);
+    await scrollTo(page, 900);
+    await page.getByRole("button", { name: "Newest" }).waitFor();
+    const before = await placeIn(page, "m20");
+    fake.say("item", sampleItem("unseen", text("unseen one")));
+    fake.say("item", sampleItem("m2", { place: 3, ...text("message 2 with\n\nmany\n\nmore\n\nlines") }));
+    await page.getByText("unseen one").waitFor();
+    expect(await placeIn(page, "m20")).toBeCloseTo(before, 0);
+    await page.getByRole("button", { name: "Newest" }).click();
+    await expect.poll(() => distanceToEnd(page)).toBe(0);
+    await page.getByRole("button", { name: "Newest" }).waitFor({ state: "detached" });
+    expect(await page.locator(":focus").getAttribute("role")).toBe("log");
+  });
+
+  it("reads older pages while the reader scrolls up, and keeps the place", async () => {
+    const { page, fake } = await openWith(messages(450));
+    expect(await page.getByText("message 349.").count()).toBe(0);
+    const before = await page.locator("[data-item=m350]").evaluate((first) => {
+      const log = first.closest(".talk");
+      return (
+        first.getBoundingClientRect().top - (log?.getBoundingClientRect().top ?? 0) + (log?.scrollTop ?? 0)
+      );
+    });
+    await scrollTo(page, 1);
+    await page.getByText("message 290.").waitFor();
+    // It was the first before.
+    expect(await placeIn(page, "m350")).toBeCloseTo(before - 1, 0);
+    await page.getByRole("log").focus();
+    const goUp = async () => {
+      await page.keyboard.press("Home");
+      return page.getByText("The conversation begins here.").count();
+    };
+    await expect.poll(goUp).toBe(1);
+    await page.getByText("message 0.", { exact: true }).waitFor();
+    expect(fake.conversations.reads()).toBe(5);
+    expect(await page.locator(".items > .item").count()).toBeLessThanOrEqual(120);
+    await page.keyboard.press("End");
+    await page.getByText("message 449.").waitFor();
+    await expect.poll(() => distanceToEnd(page)).toBe(0);
+  });
+
+  it("keeps a bounded number of elements with 10,000 items, and shows the newest", async () => {
+    const { page, fake } = await openWith(messages(1));
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    for (let n = 1; n <= 10_000; n += 1) fake.say("item", sampleItem(`n${n}`, text(`item ${n}.`)));
+    await page.getByText("item 10000.").waitFor();
+    expect(await page.locator(".items > .item").count()).toBe(120);
+    await scrollTo(page, 0);
+    await page.getByText("item 9821.").waitFor();
+    expect(await page.locator(".items > .item").count()).toBe(120);
+    await page.getByRole("button", { name: "Newest (60 more)" }).waitFor();
+  });
+
+  it("keeps focus and selection while items change", async () => {
+    const link = sampleItem("link", text("see [the guide](https://example.com/)"));
+    const { page, fake } = await openWith(conversationOf([growing("one two"), link]));
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    await page.getByRole("link", { name: "the guide" }).focus();
+    await page.evaluate(`{
+      const text = document.querySelector("[data-item=g] .markdown p").firstChild;
+      getSelection().setBaseAndExtent(text, 0, text, 3);
+    }`);
+    fake.say("delta", { item_id: "g", offset: 7, text: " three" });
+    fake.say("item", sampleItem("later", text("a later one")));
+    await page.getByText("a later one").waitFor();
+    await page.getByText("one two three").waitFor();
+    expect(await page.evaluate("String(getSelection())")).toBe("one");
+    expect(await page.locator(":focus").innerText()).toBe("the guide");
+  });
+
+  it("keeps the conversation in place while the rest of the page changes", async () => {
+    const { page, fake } = await openWith(messages(60));
+    await scrollTo(page, 700);
+    await page.getByRole("button", { name: "Newest" }).waitFor();
+    const [first, ...others] = fake.world.sessions;
+    fake.world.sessions = [{ ...first, status: "stopped" }, ...others];
+    fake.emit("session.status");
+    await page.locator(".head .badge", { hasText: "stopped" }).waitFor();
+    expect(await page.locator(".talk").evaluate((log) => log.scrollTop)).toBe(700);
+  });
+
+  it("says why it cannot be read, and shows the prompt meanwhile", async () => {
+    const { page, fake, visit } = await start(world());
+    fake.world.conversation = { ...messages(1), broken: "The database does not answer." };
+    await visit(SESSION);
+    await page.getByText("The conversation could not be read. The database does not answer.").waitFor();
+    await page.getByRole("heading", { name: "Prompt" }).waitFor();
+  });
+
+  it("stops to follow when the reader leaves the page", async () => {
+    const { page, fake, visit } = await openWith(messages(1));
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    await visit(`#/projects/${PROJECT_ID}`);
+    await page.getByRole("link", { name: "Tidy the docs" }).waitFor();
+    await expect.poll(() => fake.conversations.readers()).toBe(0);
+  });
+
+  it("runs nothing and loads nothing that a text names [T08]", async () => {
+    const hostile = [
+      `<img src="https://evil.example/a.png" onerror="pwned=1"><script>pwned=1</script><iframe src="https://evil.example">`,
+      "![pixel](https://evil.example/pixel.png) [run](javascript:pwned=1) <javascript:pwned=1>",
+      "[https://good.example](https://evil.example/)",
+      "```\n<style>@import 'https://evil.example'</style>",
+    ].join("\n\n");
+    const { page, fake } = await openWith(conversationOf([sampleItem("h", text(hostile)), growing("here")]));
+    const elsewhere: string[] = [];
+    page.on("request", (request) => {
+      if (!request.url().startsWith(fake.url)) elsewhere.push(request.url());
+    });
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    fake.say("delta", { item_id: "g", offset: 4, text: ` and there ${hostile}` });
+    await page.getByText("and there").waitFor();
+    const links = page.locator(".items a");
+    expect(
+      await links.evaluateAll((all) => all.map((a) => [a.getAttribute("href"), a.getAttribute("rel")])),
+    ).toEqual(
+      Array.from({ length: 2 }).flatMap(() => [
+        ["https://evil.example/a.png", "noopener noreferrer"],
+        ["https://evil.example/", "noopener noreferrer"],
+        ["https://evil.example/pixel.png", "noopener noreferrer"],
+        ["https://evil.example/", "noopener noreferrer"],
+      ]),
+    );
+    expect(await page.locator("[data-item=h]").innerText()).toContain(
+      "https://good.example (https://evil.example/)",
+    );
+    expect(await page.locator(".talk :is(img, script, iframe, style, [onerror])").count()).toBe(0);
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    expect(elsewhere).toEqual([]);
+  });
+});
