@@ -205,12 +205,12 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(
         addressBook,
-        Doubts.layer,
         RequestBranches.layer,
         bootPlacesLayer(config.bootsAtOnce),
         modelPolicy(config),
       ),
     ),
+    Layer.provideMerge(Doubts.layer),
     Layer.provideMerge(ports),
   );
 };
