@@ -109,7 +109,7 @@ describe("the service, if the database's answer is lost", () => {
         yield* Effect.forkChild(session(id, { type: "stop.requested" }));
         yield* advance(SOON_S);
         assert.deepStrictEqual(yield* statusesIn(made.projectId), ["stopped"]);
-        // What the stop left to recovery is done.
+        // Recovery has nothing left to do after the stop.
         yield* advance(SETTLED_S);
         lost.saves = true;
         const sandboxId = yield* Effect.sync(() => randomUUID());

@@ -28,9 +28,7 @@ const YEARS = { from: 2020, to: 2040 };
  * @param stepDays how often a clock is looked at; a change that is reversed within fewer days is not seen.
  */
 export const allChanges = (stepDays: number, years = YEARS): readonly OffsetChange[] => [
-  ...[...zoneNames]
-    .filter(isZoneName)
-    .flatMap((zone) => offsetChanges(zone, { ...years, stepDays })),
+  ...[...zoneNames].filter(isZoneName).flatMap((zone) => offsetChanges(zone, { ...years, stepDays })),
   ...DAY_LONG.flatMap(({ zone, ...span }) => offsetChanges(zone, { ...span, stepDays })),
 ];
 
