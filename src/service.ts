@@ -209,13 +209,13 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(
         addressBook,
-        Doubts.layer,
         RequestBranches.layer,
         bootPlacesLayer(config.bootsAtOnce),
         conversationHubLayer,
         modelPolicy(config),
       ),
     ),
+    Layer.provideMerge(Doubts.layer),
     Layer.provideMerge(ports),
   );
 };

@@ -44,6 +44,7 @@ import {
   type ActorKinds,
   type TellError,
 } from "./actors.ts";
+import { Doubt } from "../duties/recovery.ts";
 import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
 
 const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);
@@ -55,7 +56,8 @@ const TellRpc = Rpc.make("Tell", {
   error: Failure,
 });
 /**
- * Loads the actor so that it works off its outbox. Answers at once, so any number of wakes leaves nothing behind. True
+ * Loads the actor so that it works off its outbox. A loaded actor reads its outbox again if a save's answer was lost.
+ * Answers at once, so any number of wakes leaves nothing behind. True
  * if the actor was not loaded before.
  */
 const WakeRpc = Rpc.make("Wake", { success: Schema.Boolean, error: Failure });
@@ -138,7 +140,8 @@ export const actorLayer = <Kind extends ActorKind, R>(
         }).pipe(crashed),
       Wake: () =>
         Effect.gen(function* () {
-          const { busy } = yield* actor;
+          const { busy, refresh } = yield* actor;
+          yield* refresh;
           if (yield* busy) yield* hold;
           const wasAsleep = !awake;
           awake = true;
@@ -207,6 +210,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
   Actors,
   Effect.gen(function* () {
     const scope = yield* Effect.scope;
+    const doubt = yield* Doubt;
     const clients = {
       session: yield* entities.session.client,
       sandbox: yield* entities.sandbox.client,
@@ -224,6 +228,8 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
           .Tell({ event })
           .pipe(
             Effect.map((told) => told as Told<ActorKinds[Kind]["snapshot"]>),
+            // The event may have been saved, and its commands wait.
+            Effect.tapErrorTag("StoreError", () => Effect.sync(doubt)),
             Effect.mapError((error) => asTellError(id, error)),
           );
     /** The request goes on even if its caller stops waiting. */

@@ -88,6 +88,11 @@ export interface Actor<S, Event> {
   readonly snapshot: Effect.Effect<S>;
   /** Whether a command is under way. */
   readonly busy: Effect.Effect<boolean>;
+  /**
+   * If the outcome of a save is unknown, reads the memory again and performs the commands that it finds there. Without
+   * this, they would wait for the next event.
+   */
+  readonly refresh: Effect.Effect<void, StoreError>;
   /** Completes when no command is under way. It keeps an actor in memory, and tests wait on it as a receipt. */
   readonly settled: Effect.Effect<void>;
 }
@@ -119,6 +124,7 @@ export const startActor = Effect.fnUntraced(function* <
   return {
     tell: (event) => host.tell(event),
     snapshot: Effect.sync(() => host.snapshot),
+    refresh: host.refresh,
     busy: Effect.map(FiberMap.size(fibers), (count) => count > 0),
     settled: Effect.orDie(FiberMap.awaitEmpty(fibers)),
   };
@@ -181,6 +187,11 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
         Effect.sync(() => (this.#waiting -= 1)),
       );
     });
+  }
+
+  get refresh(): Effect.Effect<void, StoreError> {
+    const reload = Effect.suspend(() => (this.#stale ? this.#reload : Effect.void));
+    return this.#turn.withPermit(Effect.uninterruptible(reload));
   }
 
   /**

@@ -5,7 +5,8 @@
  *
  *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 this alone
  *     brings a session that was provisioning to running or failed, and finishes an interrupted merge.
- *  L2 A live session for which no actor has work left is ended, with a reason (threats.md I7).
+ *  L2 A live session for which no actor has work left is ended, with a reason (threats.md I7). A live sandbox that its
+ *     session does not hold is stopped, after its work is saved (I9).
  *  L3 An account's counters match the rows that they count (I1, I12). A difference is corrected under the account's
  *     lock and logged.
  *  L4 If a fire waits while a slot is free, it is started (I13).
@@ -57,8 +58,12 @@ const mendCounters = Effect.gen(function* () {
 const UNOWNED = failure("internal_error", "no part of the service works on it");
 
 /** L2: the session ends by its sandbox, if that still has to be torn down. A late event changes nothing. */
-const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox }: OwnerlessSession) {
+const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox, isHeld }: OwnerlessSession) {
   const actors = yield* Actors;
+  if (!isHeld && sandboxId !== null) {
+    yield* Effect.logError("a sandbox that its session does not hold is ended", { session: id, sandboxId });
+    return yield* Effect.ignore(actors.sandbox(sandboxId, { type: "stop.requested" }));
+  }
   yield* Effect.logError("a session without a running service is ended", { session: id });
   const ending =
     sandboxId === null

@@ -125,6 +125,26 @@ describe("actors as cluster entities", () => {
     }),
   );
 
+  it.effect("perform, when they are woken, a command whose save was committed and not answered", () =>
+    Effect.gen(function* () {
+      let isLost = true;
+      const lost = new StoreError({ operation: "save", cause: new Error("the connection broke") });
+      const { memory } = freshMemory({
+        save: (save) =>
+          Effect.flatMap(save, (saved) => {
+            if (!isLost) return Effect.succeed(saved);
+            isLost = false;
+            return Effect.fail(lost);
+          }),
+      });
+      const actors = yield* actorsOf(cluster(Effect.succeed(QUIET), memory));
+      expect(yield* answered(Effect.flip(actors.account("a", SIGNAL)))).toBeInstanceOf(StoreError);
+      expect((yield* memory.load("a"))?.pending).toHaveLength(1);
+      yield* actors.wake("account", "a");
+      yield* until(Effect.map(memory.load("a"), (loaded) => loaded?.pending.length === 0));
+    }),
+  );
+
   const refusals = [
     ["a missing actor", { load: () => Effect.succeed(null) }, ActorNotFound],
     [

@@ -1,4 +1,5 @@
 /** An answer of the database's that was lost, in the service as it is wired: what it may have committed is looked at at once. */
+import { randomUUID } from "node:crypto";
 import { assert, describe, it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -10,13 +11,16 @@ import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import { admitOne, fired, wish } from "../support/world/sessions.ts";
+import { admitOne, admitSession, fired, wish } from "../support/world/sessions.ts";
 import { makeWorldWithRepository, NOON } from "../support/world/world.ts";
 import { inLife, twins } from "../support/world/service.ts";
 import { advance } from "../support/world/clock.ts";
 
 /** Less than the interval of recovery's looks, more than a doubt waits for others. */
 const SOON_S = 2;
+
+/** Longer than the interval of recovery's looks. */
+const SETTLED_S = 8;
 
 const losing = <A, E>(answer: Effect.Effect<A, E>, isLost: () => boolean) =>
   Effect.filterOrFail(
@@ -28,13 +32,23 @@ const losing = <A, E>(answer: Effect.Effect<A, E>, isLost: () => boolean) =>
 /** A store that does what it is asked, and whose answers are lost from when on a test says so. */
 const forgetful = Effect.gen(function* () {
   const memory = yield* Layer.build(Layer.fresh(twins));
-  const lost = { admissions: false, drains: false };
+  const lost = { admissions: false, drains: false, saves: false };
   const admissions = Context.get(memory, Admissions);
-  const store = Context.add(memory, Admissions, {
-    ...admissions,
-    admit: (account, requests) => losing(admissions.admit(account, requests), () => lost.admissions),
-    drain: (account, request) => losing(admissions.drain(account, request), () => lost.drains),
-  });
+  const sessions = Context.get(memory, Sessions);
+  const store = Context.add(memory, Sessions, {
+    ...sessions,
+    memory: {
+      ...sessions.memory,
+      save: (change) =>
+        losing(sessions.memory.save(change), () => lost.saves && change.event.type === "restart.requested"),
+    },
+  }).pipe(
+    Context.add(Admissions, {
+      ...admissions,
+      admit: (account, requests) => losing(admissions.admit(account, requests), () => lost.admissions),
+      drain: (account, request) => losing(admissions.drain(account, request), () => lost.drains),
+    }),
+  );
   return { lost, memory: Layer.succeedContext(store) };
 });
 
@@ -77,6 +91,31 @@ describe("the service, if the database's answer is lost", () => {
         yield* Effect.forkChild((yield* Actors).account(made.accountId, { type: "cap.changed" }));
         yield* advance(SOON_S);
         assert.deepStrictEqual(yield* statusesIn(made.projectId), ["running", "running"]);
+      });
+      yield* inLife(memory, test);
+    }),
+  );
+
+  it.effect("begins at once a restart that was saved after all", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(NOON);
+      const { lost, memory } = yield* forgetful;
+      const test = Effect.gen(function* () {
+        const made = yield* world;
+        const id = yield* admitSession(made);
+        const { session, wake } = yield* Actors;
+        yield* wake("session", id);
+        yield* advance(SOON_S);
+        yield* Effect.forkChild(session(id, { type: "stop.requested" }));
+        yield* advance(SOON_S);
+        assert.deepStrictEqual(yield* statusesIn(made.projectId), ["stopped"]);
+        // Recovery has nothing left to do after the stop.
+        yield* advance(SETTLED_S);
+        lost.saves = true;
+        const sandboxId = yield* Effect.sync(() => randomUUID());
+        yield* Effect.forkChild(Effect.ignore(session(id, { type: "restart.requested", sandboxId })));
+        yield* advance(SOON_S);
+        assert.deepStrictEqual(yield* statusesIn(made.projectId), ["running"]);
       });
       yield* inLife(memory, test);
     }),

@@ -336,18 +336,28 @@ export const checkSessions = (check: Check): void => {
         const id = yield* admitSession(world);
         expect(yield* ownerless).toEqual([]);
         yield* forget("session", id);
-        expect(yield* ownerless).toEqual([{ id, sandboxId: null, sandbox: null }]);
+        expect(yield* ownerless).toEqual([{ id, sandboxId: null, sandbox: null, isHeld: true }]);
         const sandbox = yield* openSandbox(id);
         yield* tellSession(id, branched(sandbox.id));
         yield* forget("session", id);
         expect(yield* ownerless).toEqual([]);
         yield* forget("sandbox", sandbox.id);
-        expect(yield* ownerless).toEqual([{ id, sandboxId: sandbox.id, sandbox: "provisioning" }]);
+        expect(yield* ownerless).toEqual([
+          { id, sandboxId: sandbox.id, sandbox: "provisioning", isHeld: true },
+        ]);
         yield* tellSandbox(sandbox.id, { type: "daemon.ready" });
         yield* tellSession(id, { type: "sandbox.live", sandboxId: sandbox.id });
         expect(yield* ownerless).toEqual([]);
         yield* forget("sandbox", sandbox.id);
-        expect(yield* ownerless).toEqual([{ id, sandboxId: sandbox.id, sandbox: "active" }]);
+        const left = { id, sandboxId: sandbox.id, sandbox: "active" };
+        expect(yield* ownerless).toEqual([{ ...left, isHeld: true }]);
+        // The session has ended, and no command of it ends its sandbox.
+        yield* tellSession(id, { type: "sandbox.lost", sandboxId: sandbox.id, failure });
+        expect(yield* ownerless).toEqual([]);
+        yield* forget("session", id);
+        expect(yield* ownerless).toEqual([{ ...left, isHeld: false }]);
+        yield* tellSandbox(sandbox.id, { type: "sandbox.lost", failure });
+        expect(yield* ownerless).toEqual([]);
         yield* tellSession(id, { type: "sandbox.lost", sandboxId: sandbox.id, failure });
         expect(yield* ownerless).toEqual([]);
       }),

@@ -7,6 +7,7 @@ import { GitBackend } from "../../src/git/port.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import type { QueueRow, TableSet } from "../../src/store/memory/tables.ts";
 import type { Call } from "./boundary.ts";
+import { isLiveSandbox, ownerlessFaults } from "./owners.ts";
 import { fenceOf } from "./fences.ts";
 import { CRON_SLUGS } from "./manifests.ts";
 import { mint, tokensOf } from "./tokens.ts";
@@ -141,14 +142,6 @@ export const deletedFaults = (tables: TableSet): readonly string[] =>
       : [],
   );
 
-/** I7: every live session has an owner with commands left, except those whose commands a fault removed. */
-export const ownerlessFaults = (tables: TableSet, forgotten: ReadonlySet<string>): readonly string[] =>
-  [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
-    if (!isLive(status) || forgotten.has(id)) return [];
-    const left = tables.sessionOutbox.of(id).length + tables.sandboxOutbox.of(sandboxId ?? "").length;
-    return left > 0 ? [] : [`I7 session ${id} is ${status} and has no commands left`];
-  });
-
 /** `running` is written on the word of the session's own sandbox. */
 export const runningFaults = (tables: TableSet): readonly string[] =>
   [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
@@ -282,7 +275,7 @@ export class CommitWatch {
       ...ownerlessFaults(tables, this.#world.forgotten),
     );
     for (const [id, status] of sandboxes) {
-      const hasEnded = status !== "provisioning" && status !== "active";
+      const hasEnded = !isLiveSandbox(status);
       if (hasEnded && !this.#ended.has(id)) this.#ended.set(id, this.#world.time.elapsed);
     }
     for (const [id, status] of sessions) {

@@ -5,7 +5,7 @@ import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../ports/journal.ts";
-import { Sessions, type Session } from "../ports/sessions.ts";
+import { Sessions, type OwnerlessSession, type Session } from "../ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
 import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 
@@ -144,14 +144,29 @@ export const layer = Layer.effect(
         ),
       ),
     unsettled: Effect.sync(() => [...tables.sessionOutbox.actors()]),
-    ownerless: Effect.sync(() =>
-      [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) =>
-        isLive(status) &&
-        tables.sessionOutbox.of(id).length === 0 &&
-        tables.sandboxOutbox.of(sandboxId ?? "").length === 0
-          ? [{ id, sandboxId, sandbox: tables.sandboxes.get(sandboxId ?? "")?.record.status ?? null }]
-          : [],
-      ),
-    ),
+    ownerless: Effect.sync(() => [...workless(tables), ...unheldSandboxes(tables)]),
   })),
 );
+
+/** Live sessions without any work left. */
+const workless = (tables: TableSet): readonly OwnerlessSession[] =>
+  [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
+    const isWorkLeft =
+      tables.sessionOutbox.of(id).length > 0 || tables.sandboxOutbox.of(sandboxId ?? "").length > 0;
+    const sandbox = tables.sandboxes.get(sandboxId ?? "")?.record.status ?? null;
+    return isLive(status) && !isWorkLeft ? [{ id, sandboxId, sandbox, isHeld: true }] : [];
+  });
+
+/** Live sandboxes that their session, without any work left, does not hold. */
+const unheldSandboxes = (tables: TableSet): readonly OwnerlessSession[] =>
+  [...tables.sandboxes.values()].flatMap(({ record, snapshot }) => {
+    const { id: sandboxId, sessionId: id, status: sandbox } = record;
+    const session = tables.sessions.get(id)?.record;
+    const isHeld = session !== undefined && isLive(session.status) && session.sandboxId === sandboxId;
+    const isWorkLeft = tables.sessionOutbox.of(id).length > 0;
+    const isEnding = snapshot.context.ending !== null;
+    const isOver = isEnding || (sandbox !== "provisioning" && sandbox !== "active");
+    return session === undefined || isHeld || isWorkLeft || isOver
+      ? []
+      : [{ id, sandboxId, sandbox, isHeld: false }];
+  });

@@ -75,11 +75,14 @@ export type NewSession = Pick<
   | "bootDeadlineAt"
 >;
 
-/** A live session that no actor will end. `sandbox` is the state of its sandbox's record, null if it has none. */
+/** A live session that no actor will end, or a live sandbox that its session does not hold. */
 export interface OwnerlessSession {
   readonly id: string;
   readonly sandboxId: string | null;
+  /** The state of the sandbox's record. Null without a record. */
   readonly sandbox: SandboxStatus | null;
+  /** Whether it is the session's current sandbox, and the session is live. */
+  readonly isHeld: boolean;
 }
 
 export class Sessions extends Context.Service<
@@ -120,7 +123,11 @@ export class Sessions extends Context.Service<
      * Ids of sessions with pending commands, which are woken at start. A settled session waits for its next message.
      */
     readonly unsettled: Stored<readonly string[]>;
-    /** Live sessions without any work left, neither for them nor for their sandbox. No actor would ever end them. */
+    /**
+     * Live sessions without any work left, neither for them nor for their sandbox. Live sandboxes that their session does
+     * not hold, although no work is left that ends them. No actor would ever end them. Only changes by hand, or a backup that was
+     * restored in part, leave them behind.
+     */
     readonly ownerless: Stored<readonly OwnerlessSession[]>;
   }
 >()("platform/store/Sessions") {}

@@ -151,6 +151,27 @@ const makeNoteTurn = Effect.gen(function* () {
   });
 });
 
+/** Live sessions without any work left, and live sandboxes that their session without any work left does not hold. */
+const ownerlessIn = (sql: SqlClient.SqlClient) =>
+  sql<OwnerlessSession>`
+    SELECT session.id, session.state_context ->> 'sandboxId' AS "sandboxId", sandbox.status AS sandbox,
+      true AS "isHeld"
+    FROM project_sessions AS session
+    LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = (session.state_context ->> 'sandboxId')::uuid
+    WHERE session.status IN ('provisioning', 'running')
+      AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)
+      AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = sandbox.id)
+    UNION ALL
+    SELECT session.id, sandbox.id::text, sandbox.status, false
+    FROM session_sandboxes AS sandbox
+    JOIN project_sessions AS session ON session.id = sandbox.session_id
+    WHERE sandbox.status IN ('provisioning', 'active') AND sandbox.state_context ->> 'ending' IS NULL
+      AND (
+        session.status NOT IN ('provisioning', 'running')
+        OR session.state_context ->> 'sandboxId' IS DISTINCT FROM sandbox.id::text
+      )
+      AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)`;
+
 export const layer = Layer.effect(
   Sessions,
   Effect.gen(function* () {
@@ -211,15 +232,7 @@ export const layer = Layer.effect(
         Effect.map((rows) => rows.map(({ id }) => id)),
         stored("sessions.unsettled"),
       ),
-      ownerless: sql<OwnerlessSession>`
-        SELECT session.id, session.state_context ->> 'sandboxId' AS "sandboxId", sandbox.status AS sandbox
-        FROM project_sessions AS session
-        LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = (session.state_context ->> 'sandboxId')::uuid
-        WHERE session.status IN ('provisioning', 'running')
-          AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'session' AND actor_id = session.id)
-          AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = sandbox.id)`.pipe(
-        stored("sessions.ownerless"),
-      ),
+      ownerless: ownerlessIn(sql).pipe(stored("sessions.ownerless")),
     };
   }),
 );
