@@ -57,8 +57,7 @@ const TellRpc = Rpc.make("Tell", {
 });
 /**
  * Loads the actor so that it works off its outbox. A loaded actor reads its outbox again if a save's answer was lost.
- * Answers at once, so any number of wakes leaves nothing behind. True
- * if the actor was not loaded before.
+ * Answers at once, so any number of wakes leaves nothing behind. True if the actor was not loaded before.
  */
 const WakeRpc = Rpc.make("Wake", { success: Schema.Boolean, error: Failure });
 /** Answers when no command is under way. The entity itself sends one at a time, which holds the entity in memory. */

@@ -61,7 +61,10 @@ const UNOWNED = failure("internal_error", "no part of the service works on it");
 const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox, isHeld }: OwnerlessSession) {
   const actors = yield* Actors;
   if (!isHeld && sandboxId !== null) {
-    yield* Effect.logError("a sandbox that its session does not hold is ended", { session: id, sandboxId });
+    yield* Effect.logError("a sandbox that its session does not hold is ended", {
+      session: id,
+      sandbox: sandboxId,
+    });
     return yield* Effect.ignore(actors.sandbox(sandboxId, { type: "stop.requested" }));
   }
   yield* Effect.logError("a session without a running service is ended", { session: id });

@@ -313,6 +313,13 @@ export const PLANTS: readonly Plant[] = [
     seed: 11,
   },
   {
+    name: "instants-taken-for-one",
+    file: "src/store/admission/plan.ts",
+    find: "JSON.stringify([fire.projectId, fire.triggerSlug, fire.scheduledFor])",
+    put: "JSON.stringify([fire.projectId, fire.triggerSlug])",
+    seed: 1,
+  },
+  {
     name: "directory-keeps-the-old",
     file: "src/services/directory.ts",
     find: "former.project.version > project.version",

@@ -10,6 +10,7 @@ import type { Call } from "./boundary.ts";
 import { isLiveSandbox, ownerlessFaults } from "./owners.ts";
 import { fenceOf } from "./fences.ts";
 import { CRON_SLUGS } from "./manifests.ts";
+import { skippedInTime, type Skipped } from "./skips.ts";
 import { mint, tokensOf } from "./tokens.ts";
 import type { World } from "./world.ts";
 
@@ -249,11 +250,19 @@ export class CommitWatch {
   /** Between two steps there is nothing that was not looked at. */
   look(): void {}
 
-  #look({ port, operation, about }: Call): void {
+  #look({ port, operation, about, given, process }: Call): void {
     if (port === "provider" && operation === "create") this.#lookAtCreate(about);
     if (operation === "changedSince") this.#lookAtCalm();
     if (!port.startsWith("store.") || !WRITES.has(operation)) return;
     const { tables } = this.#world;
+    if (operation === "skip" && this.#world.isCalm)
+      this.violations.push(
+        ...skippedInTime(tables, {
+          skipped: given[0] as Skipped,
+          now: process.clock.currentTimeMillisUnsafe(),
+          isNew: (id) => !this.#fires.has(id),
+        }),
+      );
     const sessions = new Map<string, SessionStatus>();
     for (const [id, { record }] of tables.sessions) sessions.set(id, record.status);
     const sandboxes = new Map<string, SandboxStatus>();

@@ -125,8 +125,8 @@ export class Sessions extends Context.Service<
     readonly unsettled: Stored<readonly string[]>;
     /**
      * Live sessions without any work left, neither for them nor for their sandbox. Live sandboxes that their session does
-     * not hold, although no work is left that ends them. No actor would ever end them. Only changes by hand, or a backup that was
-     * restored in part, leave them behind.
+     * not hold, although no work is left that ends them. No actor would ever end them. Only changes by hand, or a backup
+     * that was restored in part, leave them behind.
      */
     readonly ownerless: Stored<readonly OwnerlessSession[]>;
   }
