@@ -65,7 +65,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   );
   const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
 
-  /** Nothing of the sandbox goes on in the conversation. */
+  /** Closes what the sandbox left open in the conversation. */
   const closeConversation = (as: "interrupted" | "lost") =>
     Effect.gen(function* () {
       const { sessionId } = yield* record;

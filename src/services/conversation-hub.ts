@@ -1,5 +1,5 @@
 /**
- * Passes text that grows on to the readers of a conversation on this node. Nothing of it is kept: a reader that misses
+ * Passes text that grows on to the readers of a conversation on this node. It keeps no text: a reader that misses
  * some gets the whole item with its next version.
  */
 import * as Context from "effect/Context";

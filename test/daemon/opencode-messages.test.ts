@@ -1,4 +1,4 @@
-/** Messages of people to the real opencode: each is there once and answered once, however often it is handed over. */
+/** Messages of people to the real opencode: it keeps and answers each of them once, even if it gets one several times. */
 import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
