@@ -109,6 +109,8 @@ export class OpencodeConversation {
   readonly #messages = new Map<string, Held>();
   readonly #asked = new Map<string, Open>();
   readonly #busy = new Set<string>();
+  /** Our ids of the messages that the daemon gave to the runtime, by the runtime's ids. */
+  readonly #handedOver = new Map<string, string>();
   /** The listing of this stream's beginning was taken. */
   #isListed = false;
   /** Events that came before. */
@@ -134,6 +136,11 @@ export class OpencodeConversation {
   /** Ids of the requests that wait for an answer. */
   get asked(): readonly string[] {
     return [...this.#asked.keys()];
+  }
+
+  /** The runtime gets a message that has this id in the service. */
+  handedOver(nativeId: string, messageId: string): void {
+    this.#handedOver.set(nativeId, messageId);
   }
 
   /** A new stream begins. */
@@ -314,7 +321,8 @@ export class OpencodeConversation {
     const inOrder = [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const place = this.#placeOf(info);
     for (const item of itemsOf({ info, parts: inOrder }, place))
-      if (isSettled || info.role === "user" || item.native_id !== info.id) this.#stream.observer.item(item);
+      if (isSettled || info.role === "user" || item.native_id !== info.id)
+        this.#stream.observer.item({ ...item, message_id: this.#handedOver.get(item.native_id) ?? null });
   }
 
   #status(sessionId: string, status: Properties["status"]): void {

@@ -45,8 +45,10 @@ const RANDOM_LENGTH = 14;
 const COUNTS_A_MS = 0x1000n;
 const TIME_BITS = 48;
 
+type Dated = Pick<OutgoingMessage, "id" | "sentAt">;
+
 /** An id in opencode's own form, the same for the same message (S1). `count`: its place within the message. */
-const nativeId = (prefix: "msg" | "prt", { id, sentAt }: OutgoingMessage, count: number): string => {
+const nativeId = (prefix: "msg" | "prt", { id, sentAt }: Dated, count: number): string => {
   const time = BigInt.asUintN(TIME_BITS, BigInt(sentAt) * COUNTS_A_MS + BigInt(count));
   const digest = createHash("sha256").update(`${prefix}/${id}/${count}`).digest();
   const letters = [...digest.subarray(0, RANDOM_LENGTH)].map((byte) => BASE62[byte % BASE62.length] ?? "0");
@@ -54,7 +56,7 @@ const nativeId = (prefix: "msg" | "prt", { id, sentAt }: OutgoingMessage, count:
 };
 
 /** The id of the message in opencode. */
-export const nativeMessageId = (message: OutgoingMessage): string => nativeId("msg", message, 0);
+export const nativeMessageId = (message: Dated): string => nativeId("msg", message, 0);
 
 const Listed = Schema.Array(
   Schema.Struct({

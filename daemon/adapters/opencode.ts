@@ -22,6 +22,7 @@ import {
 import { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, RuntimeError, turnError } from "./opencode-errors.ts";
 import { readConversation, readRequests, settleConversation } from "./opencode-listing.ts";
+import { nativeMessageId } from "./opencode-messages.ts";
 import { decodeEvent, OpencodeTurns, type AgentRequest, type RuntimeEvent } from "./opencode-turns.ts";
 
 const AgentSession = Schema.Struct({ id: Schema.String, title: Schema.String });
@@ -95,7 +96,7 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
       OPENCODE_DISABLE_MODELS_FETCH: "1",
     }),
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
-    deliverPrompt: (prompt) => deliver(api, followed, prompt),
+    deliverPrompt: (prompt) => deliver({ api, followed, conversation }, prompt),
     tell: Effect.fnUntraced(function* (sessionId, text) {
       const session = yield* untouchedSession(api, sessionId);
       if (session === null) return;
@@ -143,11 +144,20 @@ class OpencodeApi {
   }
 }
 
+interface Delivery {
+  readonly api: OpencodeApi;
+  readonly followed: Latch.Latch;
+  readonly conversation: OpencodeConversation;
+}
+
 /**
  * Sends the prompt once, to the agent session whose title is the session's id. If that session already has a message,
  * it got the prompt in a former life of the daemon (api.md 7).
  */
-const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.Latch, prompt: InitialPrompt) {
+const deliver = Effect.fnUntraced(function* (
+  { api, followed, conversation }: Delivery,
+  prompt: InitialPrompt,
+) {
   const agents = yield* api.get("/agent", Agents);
   const agent = agents.find(({ name }) => name === prompt.agentName)?.name;
   if (agent === undefined && prompt.agentName !== DEFAULT_AGENT) {
@@ -157,7 +167,10 @@ const deliver = Effect.fnUntraced(function* (api: OpencodeApi, followed: Latch.L
   if (session === null) return "accepted" as const;
   // A turn may fail within a millisecond, so listening for its events starts first.
   yield* Effect.timeoutOption(followed.await, FOLLOWED_WITHIN);
+  const messageID = nativeMessageId({ id: prompt.sessionId, sentAt: yield* Clock.currentTimeMillis });
+  conversation.handedOver(messageID, prompt.sessionId);
   yield* api.post(`/session/${session.id}/prompt_async`, {
+    messageID,
     parts: [{ type: "text", text: prompt.text }],
     ...(agent === undefined ? {} : { agent }),
     ...(prompt.model === null ? {} : { model: splitModel(prompt.model) }),

@@ -8,10 +8,6 @@
  */
 import * as Schema from "effect/Schema";
 
-/** Longest text of a message of a person, in bytes of UTF-8. */
-export const MESSAGE_TEXT_MAX = 128 * 1024;
-/** How many messages may wait in a session's queue. */
-export const QUEUE_MAX = 20;
 /** How much of a tool's output an item holds, in bytes. The rest is kept apart. */
 export const OUTPUT_INLINE_MAX = 64 * 1024;
 /** How much of a tool's output is kept in all, in bytes. */

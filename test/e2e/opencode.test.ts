@@ -13,6 +13,8 @@ interface Event {
   readonly properties: Json;
 }
 
+const PROMPT = "run: echo asked at first";
+
 let installation: Installation;
 let life: Life;
 let session: LiveSession;
@@ -43,7 +45,7 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
   beforeAll(async () => {
     installation = await Installation.open();
     life = await installation.start();
-    session = await LiveSession.start(life, installation);
+    session = await LiveSession.start(life, installation, { initial_prompt: PROMPT });
   }, TEST_MS);
   afterAll(async () => {
     try {
@@ -53,6 +55,30 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
       await installation?.close();
     }
   }, TEST_MS);
+
+  it("shows the prompt, the tool and the answer once each in the conversation", async () => {
+    const page = () => session.call("GET", "conversation");
+    await expect.poll(async () => (await page())["state"], POLL).toMatchObject({ state: "idle" });
+    await expect.poll(async () => JSON.stringify(await page()), POLL).toContain("Done.");
+    const { items, queue } = (await page()) as unknown as { items: readonly Json[]; queue: readonly Json[] };
+    expect(queue).toEqual([]);
+    expect(items.toReversed().filter(({ kind }) => kind !== "thought")).toMatchObject([
+      {
+        id: session.path.split("/").at(-1),
+        kind: "message",
+        role: "user",
+        author: { kind: "user", name: "admin" },
+        status: "accepted",
+        content: [{ type: "text", text: PROMPT }],
+      },
+      {
+        kind: "tool",
+        status: "completed",
+        tool: { kind: "execute", output: expect.stringContaining("asked at first") as string },
+      },
+      { kind: "message", role: "agent", status: "completed" },
+    ]);
+  });
 
   it("streams the events of a session and its prompt while they happen, and stays open", async () => {
     const events = await openEvents();

@@ -15,6 +15,7 @@ import {
   outcomeFaults,
 } from "./books.ts";
 import { BOOT_TIMEOUT_MS } from "./config.ts";
+import { conversationFaults } from "./conversations.ts";
 import type { Ledger } from "./ledger.ts";
 import { unendedMerges } from "./merges.ts";
 import { plantOrphan } from "./restoring.ts";
@@ -199,6 +200,7 @@ export const checkAtRest = (world: World, ledger: Ledger, time: (ms: number) => 
     ...deliveryFaults(tables, ledger),
     ...answerFaults(tables, ledger),
     ...outcomeFaults(tables),
+    ...conversationFaults(world),
     ...tokenFaults(world),
     ...branchFaults(world, ledger),
     ...counterFaults(world),

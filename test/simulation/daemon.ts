@@ -5,6 +5,7 @@ import * as Stream from "effect/Stream";
 import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import type { Random } from "./random.ts";
+import { simulatedTalks, type Talks } from "./talks.ts";
 import type { SimulatedTime } from "./time.ts";
 
 type Fate = "healthy" | "never_ready" | "unreachable" | "runtime_failed";
@@ -20,6 +21,7 @@ interface Daemon {
 
 export interface SimulatedDaemons {
   readonly layer: Layer.Layer<DaemonClient>;
+  readonly talks: Talks;
   /** From now on every new daemon is a healthy one. */
   readonly heal: () => void;
   /** Whether the agent of this sandbox is in a turn that goes on for a while, and has not lasted too long. */
@@ -41,12 +43,14 @@ export interface DaemonOptions {
   readonly time: SimulatedTime;
   /** What its clock says, ms since the epoch. */
   readonly wallOf: (sandboxId: string) => number;
-  readonly random: Random;
+  readonly randomOf: (label: string) => Random;
   /** A turn that lasts longer counts as none. */
   readonly maxTurnMs: number;
 }
 
-export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOptions): SimulatedDaemons => {
+export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
+  const { time, wallOf, randomOf, maxTurnMs } = options;
+  const random = randomOf("daemons");
   const daemons = new Map<string, Daemon>();
   let isHealed = false;
   const daemonOf = (id: string): Daemon => {
@@ -62,6 +66,7 @@ export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOpti
     daemons.set(id, daemon);
     return daemon;
   };
+  const talks = simulatedTalks({ time, randomOf, beginsAt: (id) => daemonOf(id).readyAt });
   const worksUntil = (id: string): number => {
     const daemon = daemons.get(id);
     return daemon === undefined ? 0 : daemon.readyAt + daemon.worksMs;
@@ -89,6 +94,7 @@ export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOpti
     };
   };
   return {
+    talks,
     isAtWork: (id) => {
       const daemon = daemons.get(id);
       if (daemon === undefined || daemon.fate !== "healthy" || time.elapsed < daemon.readyAt + GRACE_MS)
@@ -98,6 +104,7 @@ export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOpti
     },
     heal: () => {
       isHealed = true;
+      talks.heal();
     },
     layer: Layer.succeed(DaemonClient, {
       health: (link) =>
@@ -109,7 +116,7 @@ export const simulatedDaemons = ({ time, wallOf, random, maxTurnMs }: DaemonOpti
         }),
       turn: () => Effect.never,
       logs: () => Stream.never,
-      conversation: () => Stream.never,
+      conversation: (link, { after }) => talks.follow(idOf(link), after),
       abort: () => Effect.succeed(false),
       // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>

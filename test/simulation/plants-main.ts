@@ -26,9 +26,13 @@ export interface PlantResult {
 const [mode = "known", from = "1", runs = "2000", ...names] = process.argv.slice(2);
 const steps = SHORT_STEPS;
 
-const FILES = ["plants.ts", "plants-of-invariants.ts", "plants-of-placement.ts", "plants-of-requests.ts"].map(
-  (name) => new URL(name, import.meta.url),
-);
+const FILES = [
+  "plants.ts",
+  "plants-of-conversations.ts",
+  "plants-of-invariants.ts",
+  "plants-of-placement.ts",
+  "plants-of-requests.ts",
+].map((name) => new URL(name, import.meta.url));
 
 /** The seed in the list of bugs becomes this one. */
 const writeDown = ({ name }: Plant, seed: number): void => {

@@ -7,21 +7,21 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/admissions.ts",
     find: "Math.max(former, fire.firedAt)",
     put: "fire.firedAt",
-    seed: 5,
+    seed: 17,
   },
   {
     name: "tokens-outlive-their-session",
     file: "src/store/memory/identity.ts",
     find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
     put: "return tables.isSandboxLive(row.sandboxId);",
-    seed: 125,
+    seed: 21,
   },
   {
     name: "git-passwords-outlive-their-session",
     file: "src/store/memory/clone-credentials.ts",
     find: "tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ?",
     put: "tables.isSandboxLive(sandboxId) ?",
-    seed: 167,
+    seed: 21,
   },
   {
     name: "tokens-live-for-ever",
@@ -42,7 +42,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/secrets.ts",
     find: "const names = Object.keys(change.env);",
     put: "const names = Object.entries(change.env);",
-    seed: 5,
+    seed: 12,
   },
   {
     name: "work-merged-at-stop",
@@ -105,7 +105,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sandboxes.ts",
     find: 'if (session?.status !== "provisioning" || session.sandboxId !== id) return;',
     put: "if (session === undefined) return;",
-    seed: 31,
+    seed: 171,
   },
   {
     name: "counters-not-mended",
@@ -133,7 +133,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 50,
+    seed: 10,
   },
   {
     name: "filtered-delivery-retried",

@@ -1,3 +1,4 @@
+import { PLANTS_OF_CONVERSATIONS } from "./plants-of-conversations.ts";
 import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
 import { PLANTS_OF_PLACEMENT } from "./plants-of-placement.ts";
 import { PLANTS_OF_REQUESTS } from "./plants-of-requests.ts";
@@ -24,6 +25,7 @@ export const PLANTS: readonly Plant[] = [
   ...PLANTS_OF_INVARIANTS,
   ...PLANTS_OF_PLACEMENT,
   ...PLANTS_OF_REQUESTS,
+  ...PLANTS_OF_CONVERSATIONS,
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",

@@ -7,6 +7,7 @@ import { GitBackend } from "../../src/git/port.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import type { QueueRow, TableSet } from "../../src/store/memory/tables.ts";
 import type { Call } from "./boundary.ts";
+import { ConversationWatch } from "./conversations.ts";
 import { isLiveSandbox, ownerlessFaults } from "./owners.ts";
 import { fenceOf } from "./fences.ts";
 import { CRON_SLUGS } from "./manifests.ts";
@@ -221,6 +222,7 @@ export const misplacedTimers = ({ nodes, places, tables }: World): readonly stri
 export class CommitWatch {
   readonly violations: string[] = [];
   readonly #world: World;
+  readonly #conversations = new ConversationWatch();
   #sessions: ReadonlyMap<string, SessionStatus> = new Map();
   #sandboxes: ReadonlyMap<string, SandboxStatus> = new Map();
   #live: ReadonlyMap<string, number> = new Map();
@@ -250,7 +252,9 @@ export class CommitWatch {
   /** Between two steps there is nothing that was not looked at. */
   look(): void {}
 
-  #look({ port, operation, about, given, process }: Call): void {
+  #look(call: Call): void {
+    const { port, operation, about, given, process } = call;
+    this.violations.push(...this.#conversations.look(call, this.#world.tables));
     if (port === "provider" && operation === "create") this.#lookAtCreate(about);
     if (operation === "changedSince") this.#lookAtCalm();
     if (!port.startsWith("store.") || !WRITES.has(operation)) return;

@@ -153,7 +153,7 @@ export class World {
     this.daemons = simulatedDaemons({
       time: this.time,
       wallOf: (sandboxId) => this.wallOf(sandboxId),
-      random: this.#random("daemons"),
+      randomOf: this.#random,
       maxTurnMs: CONFIG.maxTurnMs,
     });
     const twins = Effect.runSync(Effect.scoped(Layer.build(twinsOf(this.daemons))));

@@ -49,9 +49,9 @@ export class LiveSession {
   }
 
   /** Creates a project from the installation's sample and a session in it, and waits until the session runs. */
-  static async start(life: Life, { sample }: Installation): Promise<LiveSession> {
+  static async start(life: Life, { sample }: Installation, body: Json = {}): Promise<LiveSession> {
     const projectId = await life.project(sample);
-    const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, {});
+    const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, body);
     const session = await life.session(projectId, String(id), ["running", "failed"]);
     expect(session["status"], JSON.stringify(session["failure"])).toBe("running");
     return new LiveSession(life, `/v1/projects/${projectId}/sessions/${String(id)}`);

@@ -1,0 +1,33 @@
+/** Planted bugs (plants.ts) in what is kept of conversations. */
+import type { Plant } from "./plants.ts";
+
+export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
+  {
+    name: "ended-sandboxes-write",
+    file: "src/store/memory/conversations.ts",
+    find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
+    put: "true;",
+    seed: 52,
+  },
+  {
+    name: "items-left-open",
+    file: "src/actors/sandbox.ts",
+    find: "      yield* conversations.close(sessionId, { sandboxId: id, as, now });\n",
+    put: "",
+    seed: 1,
+  },
+  {
+    name: "reports-passed-over",
+    file: "src/actors/conversation-follower.ts",
+    find: "this.after = rev;",
+    put: "this.after = rev + 1;",
+    seed: 5,
+  },
+  {
+    name: "closed-items-reopened",
+    file: "src/store/conversation-notes.ts",
+    find: "status: isEnded ? row.status : item.status,",
+    put: "status: item.status,",
+    seed: 1,
+  },
+];
