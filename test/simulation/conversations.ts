@@ -1,11 +1,11 @@
-/** What must hold of conversations (store/ports/conversations.ts N1 to N3). */
+/** The invariants of conversations (store/ports/conversations.ts N1 to N3). */
 import { isClosed, type ItemStatus } from "../../src/domain/conversation.ts";
 import type { ConversationRow, TableSet } from "../../src/store/memory/tables.ts";
 import type { Call } from "./boundary.ts";
 import { isLiveSandbox } from "./owners.ts";
 import type { World } from "./world.ts";
 
-/** What an agent has said is kept within this time of calm: the longest pause between two tries, and some more. */
+/** Within this time of calm, ms, the service keeps an item: longer than the longest pause between two tries. */
 const KEPT_WITHIN_MS = 60_000;
 const WRITES = new Set(["open", "note", "close"]);
 
@@ -50,7 +50,7 @@ export class ConversationWatch {
   }
 }
 
-/** At rest: what a live sandbox's agent has said is kept, and an ended sandbox left nothing open. */
+/** At rest, the items of live sandboxes are kept, and the items of ended sandboxes are closed. */
 export const conversationFaults = ({ tables, daemons: { talks }, time }: World): readonly string[] =>
   [...tables.conversations].flatMap(([sessionId, { items }]) => {
     const session = tables.sessions.get(sessionId)?.record;
@@ -62,9 +62,7 @@ export const conversationFaults = ({ tables, daemons: { talks }, time }: World):
       const sandbox = tables.sandboxes.get(of ?? "")?.record;
       return sandbox !== undefined && !isLiveSandbox(sandbox.status) && !isClosed(status);
     });
-    const lacking = lost.map(
-      ({ native_id: id }) => `N1 conversation ${sessionId} lacks what was said, ${id}`,
-    );
+    const lacking = lost.map(({ native_id: id }) => `N1 conversation ${sessionId} lacks the item ${id}`);
     const left = open.map(
       ({ id }) => `N3 the item ${id} of conversation ${sessionId} is open after its sandbox`,
     );

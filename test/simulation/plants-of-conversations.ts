@@ -1,4 +1,4 @@
-/** Planted bugs (plants.ts) in what is kept of conversations. */
+/** Planted bugs (plants.ts) in the storage of conversations. */
 import type { Plant } from "./plants.ts";
 
 export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [

@@ -1,6 +1,6 @@
 /**
- * What the agents in simulated sandboxes say, and when: each as the seed has it. A sandbox goes on talking after its record
- * has ended, as one does that a late node still reaches.
+ * The conversations of simulated agents. The seed decides what each agent says, and when. An agent goes on talking after its
+ * sandbox's record has ended: a late node may still reach the old sandbox.
  */
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
@@ -21,11 +21,11 @@ interface Said {
 }
 
 export interface Talks {
-  /** The conversation of one sandbox, from above a number on. It breaks off now and then. */
+  /** The reports of one sandbox above a number. The stream breaks off now and then. */
   readonly follow: (sandboxId: string, after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
   /** The newest version of each item that was said by a moment, ms of `elapsed`. */
   readonly saidBy: (sandboxId: string, at: number) => readonly NativeItem[];
-  /** From now on nothing breaks off. */
+  /** From now on no stream breaks off. */
   readonly heal: () => void;
 }
 
@@ -44,7 +44,7 @@ const FINISHED = 0.7;
 /** The share of finished items that are said to run once more. */
 const REOPENED = 0.1;
 const BREAKS = 0.1;
-/** The share of reads that repeat what was said before, as one after a break may. */
+/** The share of reads that repeat earlier versions, as the first read after a break may. */
 const REPEATS = 0.1;
 
 const versionOf = (nativeId: string, rev: number, isFinished: boolean): NativeItem => ({
@@ -67,7 +67,7 @@ const versionOf = (nativeId: string, rev: number, isFinished: boolean): NativeIt
   completed_at: isFinished ? rev : null,
 });
 
-/** All that one agent says, in order. */
+/** Everything that one agent says, in order. */
 const talkOf = (sandboxId: string, beginsAt: number, random: Random): readonly Said[] => {
   const talk: Said[] = [];
   let at = beginsAt;
