@@ -1,6 +1,7 @@
 /** The invariants of conversations (store/ports/conversations.ts N1 to N3). */
 import { isClosed, type ItemStatus } from "../../src/domain/conversation.ts";
 import type { ConversationRow, TableSet } from "../../src/store/memory/tables.ts";
+import type { NotedReport } from "../../src/store/ports/conversations.ts";
 import type { Call } from "./boundary.ts";
 import { isLiveSandbox } from "./owners.ts";
 import type { World } from "./world.ts";
@@ -36,17 +37,30 @@ const moveFaults = (id: string, former: Former | undefined, now: ConversationRow
   ];
 };
 
+/** Whether the sandbox is its session's current one and has not ended. */
+const isCurrent = ({ sessions, sandboxes }: TableSet, sessionId: string, sandboxId: string): boolean => {
+  const status = sandboxes.get(sandboxId)?.record.status;
+  return (
+    sessions.get(sessionId)?.record.sandboxId === sandboxId && status !== undefined && isLiveSandbox(status)
+  );
+};
+
 /** Looks at a conversation after every write to it. */
 export class ConversationWatch {
   readonly #former = new Map<string, Former>();
 
-  look({ port, operation, about }: Call, { conversations }: TableSet): readonly string[] {
+  look({ port, operation, about, given }: Call, tables: TableSet): readonly string[] {
     if (port !== "store.Conversations" || !WRITES.has(operation)) return [];
-    const row = conversations.get(about);
+    const row = tables.conversations.get(about);
     if (row === undefined) return [];
-    const faults = moveFaults(about, this.#former.get(about), row);
+    const former = this.#former.get(about);
+    const faults = moveFaults(about, former, row);
     this.#former.set(about, formerOf(row));
-    return faults;
+    if (operation !== "note" || former?.seq === row.conversation.seq) return faults;
+    const { sandboxId } = given[1] as NotedReport;
+    return isCurrent(tables, about, sandboxId)
+      ? faults
+      : faults.concat(`N2 the sandbox ${sandboxId} wrote to conversation ${about} after its end`);
   }
 }
 

@@ -7,7 +7,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/store/memory/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 52,
+    seed: 232,
   },
   {
     name: "items-left-open",
@@ -28,6 +28,6 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/store/conversation-notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 1,
+    seed: 6,
   },
 ];

@@ -53,14 +53,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/host.ts",
     find: "      this.#stale = true;",
     put: "      this.#stale = false;",
-    seed: 3,
+    seed: 10,
   },
   {
     name: "superseded-work-goes-on",
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],',
     put: "",
-    seed: 6,
+    seed: 4,
   },
   {
     name: "destroy-forgotten",
@@ -74,7 +74,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 10,
+    seed: 116,
   },
   {
     name: "teardown-forgotten-at-stop",
@@ -95,14 +95,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 125,
+    seed: 21,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 4,
+    seed: 89,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -144,7 +144,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 131,
+    seed: 29,
   },
   {
     name: "drain-does-not-wake",
