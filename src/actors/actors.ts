@@ -11,7 +11,7 @@ import type { ChangeRequestEvent, ChangeRequestSnapshot } from "../machines/chan
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
-import type { CapReached, StoreError } from "../store/ports/journal.ts";
+import type { CapReached, StoreError, Unsettled } from "../store/ports/journal.ts";
 import type { ActorNotFound, MailboxFull, Told } from "./host.ts";
 
 /** The actor's runner is unreachable. The event may or may not have been handled. Callers answer 503. */
@@ -43,10 +43,10 @@ export class Actors extends Context.Service<
     /** Loads the actor so that it works off its outbox. Returns at once. Recovery makes up for a lost wake. */
     readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
     /**
-     * As `wake`, but waits until the actor is loaded. True if it was not loaded before. A failure is logged and gives
-     * false.
+     * As `wake`, but waits until the actor is loaded. An actor that does not know the newest command reads its memory
+     * again. True if it was not loaded before. A failure is logged and gives false.
      */
-    readonly load: (kind: ActorKind, id: string) => Effect.Effect<boolean>;
+    readonly load: (kind: ActorKind, unsettled: Unsettled) => Effect.Effect<boolean>;
   }
 >()("platform/actors/Actors") {}
 

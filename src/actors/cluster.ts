@@ -59,7 +59,12 @@ const TellRpc = Rpc.make("Tell", {
  * Loads the actor so that it works off its outbox. A loaded actor reads its outbox again if a save's answer was lost.
  * Answers at once, so any number of wakes leaves nothing behind. True if the actor was not loaded before.
  */
-const WakeRpc = Rpc.make("Wake", { success: Schema.Boolean, error: Failure });
+const WakeRpc = Rpc.make("Wake", {
+  /** The actor's newest pending command, if the caller knows it. */
+  payload: { newest: Schema.NullOr(Schema.String) },
+  success: Schema.Boolean,
+  error: Failure,
+});
 /** Answers when no command is under way. The entity itself sends one at a time, which holds the entity in memory. */
 const SettleRpc = Rpc.make("Settle", { error: Failure });
 
@@ -106,7 +111,9 @@ export const actorLayer = <Kind extends ActorKind, R>(
     const beginAgain = Effect.suspend(() => {
       if (!sharding.hasShardId(shardId)) return Effect.void;
       const client = clientOf(entityId);
-      return Effect.asVoid(options.again === null ? client.Wake() : client.Tell({ event: options.again }));
+      return Effect.asVoid(
+        options.again === null ? client.Wake({ newest: null }) : client.Tell({ event: options.again }),
+      );
     });
     const startAnew = finishingWork(start(entityId), Effect.forkIn(Effect.ignore(beginAgain), outliving));
     const actor = yield* startedOnce(Scope.provide(startAnew, scope));
@@ -137,10 +144,10 @@ export const actorLayer = <Kind extends ActorKind, R>(
           if (yield* busy) yield* hold;
           return told;
         }).pipe(crashed),
-      Wake: () =>
+      Wake: ({ payload }) =>
         Effect.gen(function* () {
           const { busy, refresh } = yield* actor;
-          yield* refresh;
+          yield* refresh(payload.newest);
           if (yield* busy) yield* hold;
           const wasAsleep = !awake;
           awake = true;
@@ -232,10 +239,10 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
             Effect.mapError((error) => asTellError(id, error)),
           );
     /** The request goes on even if its caller stops waiting. */
-    const asking = (kind: ActorKind, id: string) =>
+    const asking = (kind: ActorKind, id: string, newest: string | null) =>
       Effect.forkIn(
         clients[kind](id)
-          .Wake()
+          .Wake({ newest })
           .pipe(
             Effect.tapError((error) => Effect.logWarning("an actor could not be woken", { kind, id, error })),
             Effect.orElseSucceed(() => false),
@@ -248,8 +255,8 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       account: teller("account"),
       trigger: teller("trigger"),
       changeRequest: teller("changeRequest"),
-      wake: (kind, id) => Effect.asVoid(asking(kind, id)),
-      load: (kind, id) => Effect.flatMap(asking(kind, id), Fiber.join),
+      wake: (kind, id) => Effect.asVoid(asking(kind, id, null)),
+      load: (kind, { id, newest }) => Effect.flatMap(asking(kind, id, newest), Fiber.join),
     });
   }),
 );

@@ -89,10 +89,12 @@ export interface Actor<S, Event> {
   /** Whether a command is under way. */
   readonly busy: Effect.Effect<boolean>;
   /**
-   * If the outcome of a save is unknown, reads the memory again and performs the commands that it finds there. Without
-   * this, they would wait for the next event.
+   * If the outcome of a save is unknown, or if `newest` is not under way, reads the memory again and performs the
+   * commands that it finds there. Without this, they would wait for the next event.
+   *
+   * @param newest the id of a pending command that another writer may have saved. Null: none is known.
    */
-  readonly refresh: Effect.Effect<void, StoreError>;
+  readonly refresh: (newest: string | null) => Effect.Effect<void, StoreError>;
   /** Completes when no command is under way. It keeps an actor in memory, and tests wait on it as a receipt. */
   readonly settled: Effect.Effect<void>;
 }
@@ -124,7 +126,7 @@ export const startActor = Effect.fnUntraced(function* <
   return {
     tell: (event) => host.tell(event),
     snapshot: Effect.sync(() => host.snapshot),
-    refresh: host.refresh,
+    refresh: (newest) => host.refresh(newest),
     busy: Effect.map(FiberMap.size(fibers), (count) => count > 0),
     settled: Effect.orDie(FiberMap.awaitEmpty(fibers)),
   };
@@ -189,8 +191,11 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     });
   }
 
-  get refresh(): Effect.Effect<void, StoreError> {
-    const reload = Effect.suspend(() => (this.#stale ? this.#reload : Effect.void));
+  refresh(newest: string | null): Effect.Effect<void, StoreError> {
+    const reload = Effect.suspend(() => {
+      const isKnown = newest === null || this.#underWay.has(newest);
+      return this.#stale || !isKnown ? this.#reload : Effect.void;
+    });
     return this.#turn.withPermit(Effect.uninterruptible(reload));
   }
 

@@ -4,7 +4,8 @@
  * idempotent, and any number of nodes may run it.
  *
  *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 this alone
- *     brings a session that was provisioning to running or failed, and finishes an interrupted merge.
+ *     brings a session that was provisioning to running or failed, and finishes an interrupted merge. An actor in memory
+ *     that does not know its newest command reads its memory again: another node had it for a while.
  *  L2 A live session for which no actor has work left is ended, with a reason (threats.md I7). A live sandbox that its
  *     session does not hold is stopped, after its work is saved (I9).
  *  L3 An account's counters match the rows that they count (I1, I12). A difference is corrected under the account's
@@ -23,6 +24,7 @@ import { Counters } from "../store/ports/counters.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
+import type { Unsettled } from "../store/ports/journal.ts";
 import { Sessions, type OwnerlessSession } from "../store/ports/sessions.ts";
 import { Actors, type ActorKind } from "../actors/actors.ts";
 import { runDuty } from "./duty.ts";
@@ -92,13 +94,13 @@ const LOADED_WITHIN = "1 second";
  * comes after the answers to all earlier queries, so a slow machine loads its sessions slowly and serves requests in
  * between.
  */
-const load = Effect.fnUntraced(function* (kind: ActorKind, ids: readonly string[]) {
+const load = Effect.fnUntraced(function* (kind: ActorKind, unsettled: readonly Unsettled[]) {
   const actors = yield* Actors;
   const { ping } = yield* StoreHealth;
   yield* Effect.forEach(
-    ids,
-    (id) =>
-      Effect.timeoutOption(actors.load(kind, id), LOADED_WITHIN).pipe(
+    unsettled,
+    (one) =>
+      Effect.timeoutOption(actors.load(kind, one), LOADED_WITHIN).pipe(
         Effect.flatMap((isNew) => (Option.getOrElse(isNew, () => true) ? ping : Effect.void)),
       ),
     { concurrency: LOADED_AT_ONCE, discard: true },

@@ -145,6 +145,29 @@ describe("actors as cluster entities", () => {
     }),
   );
 
+  it.effect("perform, when recovery loads them, the commands that another node saved in the meantime", () =>
+    Effect.gen(function* () {
+      const { memory } = freshMemory();
+      let drains = 0;
+      const drain = Effect.as(
+        Effect.sync(() => (drains += 1)),
+        QUIET,
+      );
+      const actors = yield* actorsOf(cluster(drain, memory));
+      yield* actors.load("account", { id: "a", newest: "0" });
+      const before = account.start({}).snapshot;
+      const { snapshot: after, commands } = account.step(before, SIGNAL);
+      const change = { id: "a", version: 0, event: SIGNAL, before, after, commands, completes: null, now: 0 };
+      const { pending } = yield* memory.save(change);
+      yield* actors.wake("account", "a");
+      yield* TestClock.adjust(1);
+      expect(drains).toBe(0);
+      yield* actors.load("account", { id: "a", newest: pending.at(-1)?.id ?? "" });
+      yield* until(Effect.map(memory.load("a"), (loaded) => loaded?.pending.length === 0));
+      expect(drains).toBe(1);
+    }),
+  );
+
   const refusals = [
     ["a missing actor", { load: () => Effect.succeed(null) }, ActorNotFound],
     [

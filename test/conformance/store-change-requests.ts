@@ -267,7 +267,9 @@ export const checkChangeRequests = (check: Check): void => {
         // Another request's commands are not its own to complete.
         yield* memory.complete(other.id, ids);
         expect((yield* memory.load(id))?.pending).toEqual(pending);
-        const isUnsettled = Effect.map(unsettled, (all) => [id, other.id].map((one) => all.includes(one)));
+        const isUnsettled = Effect.map(unsettled, (all) =>
+          [id, other.id].map((one) => all.some((actor) => actor.id === one)),
+        );
         expect(yield* isUnsettled).toEqual([true, true]);
         yield* memory.complete(id, [...ids, "not-an-id"]);
         expect((yield* memory.load(id))?.pending).toEqual([]);

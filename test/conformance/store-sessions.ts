@@ -278,7 +278,7 @@ export const checkSessions = (check: Check): void => {
           settled,
           left.map(({ id }) => id),
         );
-        expect((yield* unsettled).toSorted()).toEqual([live, ending].toSorted());
+        expect((yield* unsettled).map(({ id }) => id).toSorted()).toEqual([live, ending].toSorted());
       }),
     );
 

@@ -130,14 +130,17 @@ const wait = <A>(list: Deferred.Deferred<A>[]) =>
 
 /** Recovery over so many sessions with something left to do, whose loading is answered one by one. */
 const busyScene = Effect.fnUntraced(function* (count: number, isNew: boolean) {
-  const ids = Array.from({ length: count }, (_, index) => `session-${index}`);
+  const busy = Array.from({ length: count }, (_, index) => ({
+    id: `session-${index}`,
+    newest: String(index),
+  }));
   const loading: Deferred.Deferred<boolean>[] = [];
   const pings: Deferred.Deferred<void>[] = [];
   const ready = yield* Deferred.make<void>();
   const ports = Layer.mergeAll(
     Layer.effect(
       Sessions,
-      Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.succeed(ids) })),
+      Effect.map(Sessions, (sessions) => ({ ...sessions, unsettled: Effect.succeed(busy) })),
     ),
     Layer.mock(Actors, { load: () => wait(loading) }),
     Layer.succeed(StoreHealth)({ ping: wait(pings) }),

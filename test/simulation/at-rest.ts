@@ -20,7 +20,7 @@ import type { Ledger } from "./ledger.ts";
 import { unendedMerges } from "./merges.ts";
 import { plantOrphan } from "./restoring.ts";
 import { tokensOf } from "./tokens.ts";
-import { isLive } from "./watch.ts";
+import { isLive, liveByAccount } from "./watch.ts";
 import { PROJECTS } from "./settled.ts";
 import type { World } from "./world.ts";
 
@@ -116,9 +116,16 @@ const branchFaults = (world: World, ledger: Ledger): readonly string[] => {
   return [...moved, ...mangled];
 };
 
-/** I1: each counter is correct by now, whatever distorted it. */
-const counterFaults = ({ distorted }: World): readonly string[] =>
-  [...distorted].map(([id, by]) => `I1 the counter of ${id} is wrong by ${by}`);
+/** I1: at rest each counter is correct, also one that was distorted. */
+const counterFaults = ({ tables }: World): readonly string[] => {
+  const live = liveByAccount(tables);
+  return [...tables.accounts].flatMap(([id, { activeSessions }]) => {
+    const count = live.get(id) ?? 0;
+    return count === activeSessions
+      ? []
+      : [`I1 ${id} counts ${activeSessions} and has ${count} live sessions`];
+  });
+};
 
 const totalOf = (counts: ReadonlyMap<string, number>, prefix: string): number =>
   [...counts].reduce((sum, [name, count]) => (name.startsWith(prefix) ? sum + count : sum), 0);

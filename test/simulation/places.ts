@@ -14,6 +14,7 @@ import * as Schedule from "effect/Schedule";
 import { Actors, ActorUnavailable, Placement, type ActorKind } from "../../src/actors/actors.ts";
 import { actorsLayer } from "../../src/actors/cluster.ts";
 import type { AddressBook } from "../../src/service.ts";
+import type { Unsettled } from "../../src/store/ports/journal.ts";
 import type { Random } from "./random.ts";
 import type { Process, SimulatedTime } from "./time.ts";
 import type { Node } from "./world.ts";
@@ -170,10 +171,10 @@ export class Places {
               const woken = this.#send({ node, process, id, kind: null }, (actors) => actors.wake(kind, id));
               return Effect.asVoid(Effect.forkDetach(Effect.ignore(woken)));
             },
-            load: (kind: ActorKind, id: string) =>
-              this.#send({ node, process, id, kind: null }, (actors) => actors.load(kind, id)).pipe(
-                Effect.orElseSucceed(() => false),
-              ),
+            load: (kind: ActorKind, unsettled: Unsettled) =>
+              this.#send({ node, process, id: unsettled.id, kind: null }, (actors) =>
+                actors.load(kind, unsettled),
+              ).pipe(Effect.orElseSucceed(() => false)),
           } satisfies Record<keyof Actors["Service"], unknown> as unknown as Actors["Service"]),
         );
       }),

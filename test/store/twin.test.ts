@@ -277,7 +277,7 @@ const readAll = Effect.gen(function* () {
       lastFired: projects.lastFired(id),
     }),
   );
-  const unsettled = (yield* sessions.unsettled).toSorted();
+  const unsettled = (yield* sessions.unsettled).map(({ id }) => id).toSorted();
   const listed = ofProjects.flatMap((project) => project.fires.items);
   const details = yield* Effect.forEach(listed, ({ id }) =>
     Effect.all([fires.prompt(id), Effect.map(fires.request(id), (kept) => [...(kept?.body ?? [])])]),

@@ -120,7 +120,7 @@ export const layer = Layer.effect(
       ofProject(projectId).find((request) => request.number === number) ?? null;
     return {
       memory: memoryOf(tables),
-      unsettled: Effect.sync(() => [...tables.changeRequestOutbox.actors()]),
+      unsettled: Effect.sync(() => tables.changeRequestOutbox.unsettled()),
       byId: (id) => Effect.sync(() => tables.changeRequests.get(id)?.record ?? null),
       open: (request) => open(tables, request),
       get: (projectId, number) => Effect.sync(() => find(projectId, number)),

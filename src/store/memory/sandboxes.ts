@@ -155,7 +155,7 @@ export const layer = Layer.effect(
         return true;
       }),
     outdated: (nodeId) => Effect.sync(() => outdated(tables, nodeId)),
-    unsettled: Effect.sync(() => [...tables.sandboxOutbox.actors()]),
+    unsettled: Effect.sync(() => tables.sandboxOutbox.unsettled()),
     unheld: (ids) =>
       Effect.sync(() =>
         ids.filter((id) => {

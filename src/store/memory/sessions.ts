@@ -143,7 +143,7 @@ export const layer = Layer.effect(
             : [],
         ),
       ),
-    unsettled: Effect.sync(() => [...tables.sessionOutbox.actors()]),
+    unsettled: Effect.sync(() => tables.sessionOutbox.unsettled()),
     ownerless: Effect.sync(() => [...workless(tables), ...unheldSandboxes(tables)]),
   })),
 );

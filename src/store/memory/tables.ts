@@ -15,7 +15,7 @@ import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
 import type { HearEnding } from "../ports/grants.ts";
 import type { Attachment, Conversation, Item } from "../ports/conversations.ts";
-import type { PendingCommand } from "../ports/journal.ts";
+import type { PendingCommand, Unsettled } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
 import type { StoredEvent } from "../ports/events.ts";
@@ -144,6 +144,13 @@ export class Outbox<Command> {
     const left = this.of(actorId).filter(({ id }) => !ids.includes(id));
     if (left.length > 0) this.#byActor.set(actorId, left);
     else this.#byActor.delete(actorId);
+  }
+
+  unsettled(): readonly Unsettled[] {
+    return [...this.#byActor].flatMap(([id, commands]) => {
+      const newest = commands.at(-1)?.id;
+      return newest === undefined ? [] : [{ id, newest }];
+    });
   }
 
   actors(): Iterable<string> {

@@ -5,7 +5,7 @@ import type {
   ChangeRequestEvent,
   ChangeRequestSnapshot,
 } from "../../machines/change-request.ts";
-import type { Memory, Stored } from "./journal.ts";
+import type { Memory, Stored, Unsettled } from "./journal.ts";
 import type { BadCursor, Taken } from "./errors.ts";
 import type { Page, PageRequest } from "./page.ts";
 import type { MergeSides } from "../../domain/merge.ts";
@@ -60,8 +60,8 @@ export class ChangeRequests extends Context.Service<
      * transaction. A step that changes only the state wakes readers that wait for the project's next event.
      */
     readonly memory: Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
-    /** Ids of requests whose actors have pending commands. Recovery loads these actors. */
-    readonly unsettled: Stored<readonly string[]>;
+    /** Requests whose actors have pending commands. Recovery loads these actors. */
+    readonly unsettled: Stored<readonly Unsettled[]>;
     /**
      * Opens a request with its actor's first snapshot and commands. Numbers count from 1 in each project. `Taken` if the
      * head branch has an open request.

@@ -42,6 +42,13 @@ export interface PendingCommand<Command> {
   readonly command: Command;
 }
 
+/** An actor with pending commands. */
+export interface Unsettled {
+  readonly id: string;
+  /** The id of its newest pending command. */
+  readonly newest: string;
+}
+
 export interface Loaded<Snapshot, Command> {
   readonly snapshot: Snapshot;
   readonly version: number;

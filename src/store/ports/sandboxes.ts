@@ -1,7 +1,7 @@
 /** Sandboxes: their records, their actors' memory, and the secrets that each received. */
 import * as Context from "effect/Context";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
-import type { Memory, Stored } from "./journal.ts";
+import type { Memory, Stored, Unsettled } from "./journal.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type { SandboxStatus } from "../../domain/session.ts";
 
@@ -65,7 +65,7 @@ export class Sandboxes extends Context.Service<
       id: string,
       boot: { readonly now: number; readonly deadlineAt: number },
     ) => Stored<boolean>;
-    readonly unsettled: Stored<readonly string[]>;
+    readonly unsettled: Stored<readonly Unsettled[]>;
     /** The ids among these that no record holds: the record does not exist, or has ended with no pending command. */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
     /**

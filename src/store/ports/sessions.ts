@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import type { BadCursor } from "./errors.ts";
-import type { Memory, Stored } from "./journal.ts";
+import type { Memory, Stored, Unsettled } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
@@ -120,9 +120,9 @@ export class Sessions extends Context.Service<
       nodeId: string,
     ) => Stored<readonly { readonly id: string; readonly sandboxId: string; readonly runningAt: number }[]>;
     /**
-     * Ids of sessions with pending commands, which are woken at start. A settled session waits for its next message.
+     * Sessions with pending commands, which are woken at start. A settled session waits for its next message.
      */
-    readonly unsettled: Stored<readonly string[]>;
+    readonly unsettled: Stored<readonly Unsettled[]>;
     /**
      * Live sessions without any work left, neither for them nor for their sandbox. Live sandboxes that their session does
      * not hold, although no work is left that ends them. No actor would ever end them. Only changes by hand, or a backup

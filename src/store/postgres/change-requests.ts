@@ -22,7 +22,7 @@ import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
-import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
+import { appendFor, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 
 const COLUMNS = `
   id, project_id AS "projectId", number, session_id AS "sessionId", head_ref AS "headRef", base_ref AS "baseRef",
@@ -166,9 +166,7 @@ const makeReads = Effect.gen(function* () {
       Effect.map(first),
       stored("changeRequests.byId"),
     );
-  const unsettled: Service["unsettled"] = sql<{ readonly id: string }>`
-    SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'change_request'`.pipe(
-    Effect.map((rows) => rows.map(({ id }) => id)),
+  const unsettled: Service["unsettled"] = unsettledActors(sql, "change_request").pipe(
     stored("changeRequests.unsettled"),
   );
   return { get, byId, unsettled };

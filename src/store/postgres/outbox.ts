@@ -1,7 +1,7 @@
 /** Stored commands that are not known to be done (journal.ts D2). Used inside their owner's transaction. */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
-import type { PendingCommand } from "../ports/journal.ts";
+import type { PendingCommand, Unsettled } from "../ports/journal.ts";
 import { json } from "./connection/statement.ts";
 
 export type ActorKind = "session" | "sandbox" | "change_request" | "conversation";
@@ -53,6 +53,10 @@ export const pendingColumn = (sql: SqlClient, actor: Actor) => sql`(
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', outbox.id::text, 'command', command) ORDER BY outbox.id), '[]')
   FROM outbox WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id}::uuid
 ) AS pending`;
+
+/** Actors of a kind with pending commands. */
+export const unsettledActors = (sql: SqlClient, kind: ActorKind) => sql<Unsettled>`
+  SELECT actor_id AS id, max(id)::text AS newest FROM outbox WHERE actor_kind = ${kind} GROUP BY actor_id`;
 
 const BIGINT = /^\d{1,18}$/;
 

@@ -12,7 +12,7 @@ import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
+import { appendFor, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
@@ -195,11 +195,7 @@ export const layer = Layer.effect(
           JOIN projects AS project ON project.id = session.project_id
           WHERE sandbox.status = 'active' AND sandbox.node_id = ${nodeId}
             AND sandbox.secrets_revision <> project.secrets_revision`.pipe(stored("sandboxes.outdated")),
-      unsettled: sql<{ readonly id: string }>`
-        SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'sandbox'`.pipe(
-        Effect.map((rows) => rows.map(({ id }) => id)),
-        stored("sandboxes.unsettled"),
-      ),
+      unsettled: unsettledActors(sql, "sandbox").pipe(stored("sandboxes.unsettled")),
       unheld: (ids) =>
         sql<{ readonly id: string }>`
           SELECT id FROM unnest(${ids}::uuid[]) AS listed (id)

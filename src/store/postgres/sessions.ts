@@ -17,7 +17,7 @@ import { Sessions, type NotedTurn, type OwnerlessSession, type Session } from ".
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import { appendFor, pendingColumn, removeCommands } from "./outbox.ts";
+import { appendFor, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
 
@@ -227,11 +227,7 @@ export const layer = Layer.effect(
           WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(
           stored("sessions.runningOn"),
         ),
-      unsettled: sql<{ readonly id: string }>`
-        SELECT DISTINCT actor_id AS id FROM outbox WHERE actor_kind = 'session'`.pipe(
-        Effect.map((rows) => rows.map(({ id }) => id)),
-        stored("sessions.unsettled"),
-      ),
+      unsettled: unsettledActors(sql, "session").pipe(stored("sessions.unsettled")),
       ownerless: ownerlessIn(sql).pipe(stored("sessions.ownerless")),
     };
   }),
