@@ -84,10 +84,10 @@ export const applyItem = (conversation, item) => {
 
 /**
  * @param {Conversation} conversation
- * @param {{turn: Turn, usage: Usage}} state
+ * @param {{state: Turn, usage: Usage}} changed the service's event `state`
  * @param {number} seq
  */
-export const applyState = (conversation, { turn, usage }, seq) => {
+export const applyState = (conversation, { state: turn, usage }, seq) => {
   if (seq < conversation.turnSeq) return;
   Object.assign(conversation, { turn, usage, turnSeq: seq, seq: Math.max(conversation.seq, seq) });
 };

@@ -30,7 +30,7 @@ const item = (id: string, seq: number, rest: Readonly<Record<string, unknown>>):
 const said = (text: string) => ({ content: [{ type: "text", text }] });
 
 const stateOf = (seq: number, cost: number) => ({
-  turn:
+  state:
     seq === 0
       ? { state: "idle" as const, since: null, waiting_for: null }
       : { state: "running" as const, since: null, waiting_for: `r${seq}` },
@@ -59,7 +59,7 @@ const pageAt = (history: readonly Sent[], before = Infinity, limit = 4) => {
   const page = found.slice(0, limit);
   return {
     items: page,
-    state: state.turn,
+    state: state.state,
     usage: state.usage,
     queue: all.filter(({ status }) => status === "queued").toReversed(),
     requests: [],

@@ -90,11 +90,12 @@ describe.skipIf(!hasChromium)(title, () => {
     const asked = fake.world.conversation.items.find(({ id }) => id === "i-question");
     fake.say("item", { ...asked, status: "completed", completed_at: "2026-11-20T06:53:00.000Z" });
     fake.say("state", {
-      turn: { state: "running", since: "2026-11-20T06:53:00.000Z", waiting_for: null },
+      state: { state: "running", since: "2026-11-20T06:53:00.000Z", waiting_for: null },
       usage: { input_tokens: 12_345, output_tokens: 6, cached_tokens: 0, cost_usd: 1.5 },
     });
     await page.getByRole("log").getByText("The agent asks 06:52 answered").waitFor();
     await page.getByText("12,345 tokens in · 6 out · $1.50").waitFor();
+    await page.getByText(/The agent works for /).waitFor();
     expect(await waiting.locator(".item").count()).toBe(1);
     await expect.poll(() => page.title()).toBe("on-push · running · Platform");
   });

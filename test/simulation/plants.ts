@@ -53,7 +53,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/host.ts",
     find: "      this.#stale = true;",
     put: "      this.#stale = false;",
-    seed: 10,
+    seed: 27,
   },
   {
     name: "superseded-work-goes-on",
