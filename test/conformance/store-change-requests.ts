@@ -267,9 +267,8 @@ export const checkChangeRequests = (check: Check): void => {
         // Another request's commands are not its own to complete.
         yield* memory.complete(other.id, ids);
         expect((yield* memory.load(id))?.pending).toEqual(pending);
-        const isUnsettled = Effect.map(unsettled, (all) =>
-          [id, other.id].map((one) => all.some((actor) => actor.id === one)),
-        );
+        const left = Effect.map(unsettled, (all) => new Set(all.map((actor) => actor.id)));
+        const isUnsettled = Effect.map(left, (all) => [id, other.id].map((one) => all.has(one)));
         expect(yield* isUnsettled).toEqual([true, true]);
         yield* memory.complete(id, [...ids, "not-an-id"]);
         expect((yield* memory.load(id))?.pending).toEqual([]);
