@@ -1,4 +1,4 @@
-/** The invariants of conversations (store/ports/conversations.ts N1 to N3). */
+/** The invariants of conversations (src/store/ports/conversations.ts N1 to N3). */
 import { isClosed, type ItemStatus } from "../../src/domain/conversation.ts";
 import type { ConversationRow, TableSet } from "../../src/store/memory/tables.ts";
 import type { NotedReport } from "../../src/store/ports/conversations.ts";
@@ -20,7 +20,7 @@ const formerOf = ({ conversation, items }: ConversationRow): Former => ({
   statuses: new Map([...items.values()].map(({ id, status }) => [id, status])),
 });
 
-/** N1, N3: from what a conversation was to what it is. */
+/** The faults between a former state of a conversation and the present one. */
 const moveFaults = (id: string, former: Former | undefined, now: ConversationRow): readonly string[] => {
   const { seq, turnSeq } = now.conversation;
   const items = [...now.items.values()];
