@@ -204,7 +204,6 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     expect([...follower.items.values()].some(({ parent_id: parent }) => parent !== null)).toBe(true);
     expect(JSON.stringify([...follower.items.values()])).toContain("[redacted]");
     expect(readers.reduce((sum, { cuts }) => sum + cuts, 0)).toBeGreaterThan(readers.length);
-    expect(readers.some((reader) => reader.follower.seen.delta > 0)).toBe(true);
   });
 
   test("shows why a turn failed", async () => {
