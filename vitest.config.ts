@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
@@ -12,6 +13,27 @@ export const LIMITS = {
 } as const;
 
 export const DEEP = "test/**/*.deep.test.ts";
+/** Files of which `npm test` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
+export const WHOLE_IN_DEEP = [
+  "test/daemon/opencode.test.ts",
+  "test/daemon/turns.test.ts",
+  "test/e2e/copies.test.ts",
+  "test/e2e/fault-points.test.ts",
+  "test/e2e/master-key.test.ts",
+  "test/e2e/newcomer.test.ts",
+  "test/e2e/orphaned-sandboxes.test.ts",
+  "test/e2e/two-services.test.ts",
+  "test/e2e/upstream-fault-points.test.ts",
+  "test/http/merging-restart.test.ts",
+  "test/http/sessions-restart.test.ts",
+  "test/http/sessions.test.ts",
+  "test/http/webhook-payloads.test.ts",
+  "test/http/webhook-secret.test.ts",
+  "test/sandbox/local.test.ts",
+  "test/simulation/plants.test.ts",
+  "test/store/conversation-twin.test.ts",
+  "test/store/twin.test.ts",
+];
 /**
  * Files that leave nothing behind in their process share workers. A worker for each costs half a second of CPU time, which is more
  * than most of these files take. Files that start many programs are not here: a shared worker grows, and each fork of a large process
@@ -22,13 +44,19 @@ const TOGETHER = [
   "test/cli/grammar.test.ts",
   "test/daemon/{checkout,config-dir,context,conversation-stream,credential,feed,feed-readers,http-client,log-ring}.test.ts",
   "test/daemon/{opencode-conversation,opencode-items,opencode-turns,proxy}.test.ts",
-  "test/daemon/{redact,report,route,smuggling,visitor,websocket}.test.ts",
+  "test/daemon/{redact,report,route,smuggling,turn-book,visitor,websocket}.test.ts",
   "test/git/{answer-lost,backends,freshness,merged-branches,places,pushed,ref-policy,simulated,source}.test.ts",
   "test/real-faults/slope.test.ts",
   "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,run-directory,seccomp,simulated}.test.ts",
   "test/support/vitest/reporter.test.ts",
   "test/support/webhooks/webhook-ledger.test.ts",
 ];
+
+/** The service answers this path of the page with the package's file for browsers. */
+const PAGE_LIBRARY = {
+  find: /^\.\/markdown-it\.js$/,
+  replacement: fileURLToPath(import.meta.resolve("markdown-it/browser")),
+};
 
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
@@ -40,7 +68,10 @@ export default defineConfig({
     reporters: ["default", new ClosingLine()],
     projects: [
       { test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP], isolate: false } },
-      { test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [...TOGETHER, DEEP] } },
+      {
+        resolve: { alias: [PAGE_LIBRARY] },
+        test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [...TOGETHER, DEEP] },
+      },
     ],
   },
 });

@@ -1,14 +1,18 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
-import { DEEP, LIMITS } from "./vitest.config.ts";
+import { DEEP, LIMITS, WHOLE_IN_DEEP } from "./vitest.config.ts";
 
-/** `npm run test:deep`: the tests that take longer than a person waits, one file at a time. */
+/**
+ * `npm run test:deep`: the tests that take longer than a person waits, one file at a time. Among them are all cases of the files of
+ * which `npm test` runs a sample.
+ */
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
     ...LIMITS,
     globalSetup: ["test/support/postgres/offer.ts"],
-    include: [DEEP],
+    include: [DEEP, ...WHOLE_IN_DEEP],
+    provide: { ring: "deep" },
     testTimeout: 1_800_000,
     maxWorkers: 1,
     reporters: ["default", new ClosingLine()],

@@ -18,6 +18,23 @@ export interface Refused {
   readonly body: ErrorBody;
 }
 
+export const refusal = (status: number, code: string, error: string): Refused => ({
+  status,
+  body: { error, code },
+});
+
+export const ENDING = refusal(503, "ending", "The sandbox is stopping.");
+export const NOT_SUPPORTED = refusal(
+  409,
+  "not_supported",
+  "This agent runtime has no conversation that the platform can follow or steer.",
+);
+export const NOT_READY = refusal(
+  503,
+  "runtime_not_ready",
+  "The agent runtime is not ready yet. Try again in a second.",
+);
+
 const sentenceOf = (path: string, message: string): string => {
   const text = message.replace(/\.$/, "");
   if (text === "unknown field") return `Unknown field \`${path}\`.`;
@@ -84,10 +101,7 @@ export const answerUnauthenticated = (response: ServerResponse, reason: UserCont
 
 export const answerNotReady = (response: ServerResponse): void => {
   response.setHeader("retry-after", "1");
-  answerError(response, 503, {
-    error: "The agent runtime is not ready yet. Try again in a second.",
-    code: "runtime_not_ready",
-  });
+  answerError(response, NOT_READY.status, NOT_READY.body);
 };
 
 /** Answers for requests that could not be passed on completely. */

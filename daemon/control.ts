@@ -14,7 +14,7 @@ import * as Semaphore from "effect/Semaphore";
 import { cutFront, storableText } from "../src/domain/text.ts";
 import type { RuntimeAdapter } from "./adapters/adapter.ts";
 import { readEnvChange, type AgentEnv } from "./agent-env.ts";
-import { invalid, type Refused } from "./answer.ts";
+import { ENDING, invalid, refusal, type Refused } from "./answer.ts";
 import type { ConfigDir } from "./config-dir.ts";
 import type { HttpFailure } from "./http-client.ts";
 import type { Log } from "./logs/log.ts";
@@ -25,6 +25,7 @@ import type { ControlName } from "./route.ts";
 import { isBusyNow, type Renewed, type Runtime } from "./runtime.ts";
 import { save } from "./saving/save.ts";
 import type { Settings } from "./settings.ts";
+import type { Steering } from "./steering.ts";
 
 /** 200 with the result, or a refusal. */
 export type ControlAnswer = { readonly done: object } | Refused;
@@ -46,6 +47,7 @@ export interface ControlOptions {
   readonly redactor: Redactor;
   readonly log: Log;
   readonly agentEnv: AgentEnv;
+  readonly steering: Pick<Steering, "isTurnOpen">;
   readonly controlled: Deferred.Deferred<Controlled>;
   /** Writes a new clone credential for git. */
   readonly renewCredential: Effect.Effect<unknown, HttpFailure>;
@@ -70,12 +72,6 @@ export const makeControl = Effect.fnUntraced(function* (
     );
 });
 
-const refusal = (status: number, code: string, error: string): Refused => ({
-  status,
-  body: { error, code },
-});
-
-const ENDING = refusal(503, "ending", "The sandbox is stopping.");
 const IN_PROGRESS = refusal(409, "refresh_in_progress", "A fetch of the session branch is already running.");
 const TURN_IN_PROGRESS = refusal(409, "turn_in_progress", "The agent is working. Nothing was changed.");
 const NO_CHECKOUT = refusal(503, "runtime_not_ready", "The repository could not be checked out.");
@@ -145,12 +141,13 @@ class Control {
   }
 
   #env(body: unknown): Effect.Effect<ControlAnswer> {
-    const { adapter, report, agentEnv, controlled, log } = this.#options;
+    const { adapter, report, agentEnv, steering, controlled, log } = this.#options;
     const read = readEnvChange(body);
     if ("status" in read) return Effect.succeed(read);
     const change = Effect.gen({ self: this }, function* () {
       // Checked as late as possible: a turn may begin after the caller has looked.
-      if (read.afterTurn && (yield* isBusyNow({ adapter, report }))) return TURN_IN_PROGRESS;
+      if (read.afterTurn && (steering.isTurnOpen || (yield* isBusyNow({ adapter, report }))))
+        return TURN_IN_PROGRESS;
       const taken = agentEnv.change(read);
       if ("status" in taken) return taken;
       const { changed, revision } = taken;

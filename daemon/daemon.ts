@@ -16,7 +16,13 @@ import type * as Scope from "effect/Scope";
 import { FORWARDER_PORT } from "../src/domain/launch.ts";
 import { missingSecrets, missingSecretsMessage } from "../src/domain/required-secrets.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
-import { TURN_LIMITS, type InitialPrompt, type RuntimeAdapter, type TurnLimits } from "./adapters/adapter.ts";
+import {
+  TURN_LIMITS,
+  type AgentSession,
+  type InitialPrompt,
+  type RuntimeAdapter,
+  type TurnLimits,
+} from "./adapters/adapter.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
@@ -37,6 +43,7 @@ import { Report } from "./report.ts";
 import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
+import { makeSteering, Steering } from "./steering.ts";
 
 /** The longest text of git that is reported. */
 const MAX_GIT_MESSAGE_LENGTH = 2000;
@@ -56,6 +63,7 @@ interface Parts {
   readonly adapter: RuntimeAdapter;
   readonly report: Report;
   readonly feed: ConversationFeed;
+  readonly steering: Steering;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly ring: LogRing;
@@ -98,11 +106,13 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
   const controlled = Deferred.makeUnsafe<Controlled>();
   // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
   const feed = new ConversationFeed({ redactor, now: () => Date.now(), after });
+  const steering = new Steering({ adapter, report, feed, log, session: agentSession(settings) });
   const parts: Parts = {
     settings,
     adapter,
     report,
     feed,
+    steering,
     redactor,
     log,
     ring,
@@ -121,7 +131,7 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
 /** Listens on the port and the socket until the scope closes. */
 const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { settings, adapter, report, feed, redactor, log, ring } = parts;
+    const { settings, adapter, report, feed, steering, redactor, log, ring } = parts;
     const { layout, servicePort } = settings;
     const server = new DaemonServer({
       token: settings.token,
@@ -130,7 +140,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       blockedPorts: [servicePort, layout.runtimePort, FORWARDER_PORT],
       report,
       ring,
-      ...(adapter.hasConversation && { feed }),
+      ...(adapter.steering !== null && { feed, steering: yield* makeSteering(steering) }),
       abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
       control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });
@@ -178,6 +188,8 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     logMissingSecrets(parts, checkout);
     yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
   }
+  // Before any message can come: the prompt is the first turn.
+  if (promptFor(settings, checkout) !== null) parts.steering.promptPending();
   report.setRepo({ ready: true, commit: checkout?.commit ?? null });
   yield* Deferred.succeed(checkedOut, undefined);
   yield* bootstrap(parts, checkout);
@@ -256,21 +268,30 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
   return checkout;
 });
 
+/** The prompt that the runtime has to get. Null without a prompt, or if a former daemon has delivered it. */
+const promptFor = ({ initialPrompt }: Settings, checkout: Checkout | null): string | null =>
+  checkout?.credential.bootstrap === "done" ? null : initialPrompt;
+
+const agentSession = ({ sessionId, agentName, agentModel: model }: Settings): AgentSession => ({
+  sessionId,
+  agentName,
+  model,
+});
+
 /** Waits until the runtime serves, then ensures that it has the initial prompt (api.md 7: exactly once). */
 const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout | null) {
-  const { settings, report, log } = parts;
-  const before = checkout?.credential.bootstrap === "done";
-  if (before && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
+  const { settings, report, steering, log } = parts;
+  const prompt = promptFor(settings, checkout);
+  if (prompt === null && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
   yield* report.whenServed;
   log("ready");
   const left = savedWork(settings);
-  if (before || settings.initialPrompt === null) return left === null ? undefined : yield* tell(parts, left);
-  yield* handOver(parts, {
-    sessionId: settings.sessionId,
-    text: left === null ? settings.initialPrompt : `${settings.initialPrompt}\n\n${left}`,
-    agentName: settings.agentName,
-    model: settings.agentModel,
-  });
+  const session = agentSession(settings);
+  if (prompt !== null) {
+    const text = left === null ? prompt : `${prompt}\n\n${left}`;
+    yield* handOver(parts, { ...session, text });
+  } else if (left !== null) yield* tell(parts, { ...session, text: left });
+  steering.prepared();
 });
 
 /**
@@ -285,9 +306,9 @@ const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
       "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
       "git show -s FETCH_HEAD explains how to restore them.";
 
-const tell = ({ adapter, settings, log }: Parts, text: string) =>
+const tell = ({ adapter, log }: Parts, message: InitialPrompt) =>
   adapter
-    .tell(settings.sessionId, text)
+    .tell(message)
     .pipe(
       Effect.retry(Schedule.spaced(PROMPT_AGAIN)),
       Effect.orDie,
@@ -297,7 +318,10 @@ const tell = ({ adapter, settings, log }: Parts, text: string) =>
 /** The time in the health report's format. */
 const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms).toISOString());
 
-const handOver = Effect.fnUntraced(function* ({ adapter, report, log }: Parts, prompt: InitialPrompt) {
+const handOver = Effect.fnUntraced(function* (
+  { adapter, report, steering, log }: Parts,
+  prompt: InitialPrompt,
+) {
   const attempt = Effect.tapError(adapter.deliverPrompt(prompt), ({ message }) =>
     Effect.sync(() =>
       report.setError("bootstrap", `the agent runtime has not accepted the initial prompt yet: ${message}`),
@@ -310,10 +334,12 @@ const handOver = Effect.fnUntraced(function* ({ adapter, report, log }: Parts, p
     report.setError("bootstrap", null);
     report.bootstrap = { state: "done", at };
     report.reached("prompt_accepted");
+    yield* steering.promptAccepted;
     log("initial prompt accepted");
   } else {
     report.setError("bootstrap", outcome.refused);
     report.bootstrap = { state: "failed", at };
+    steering.promptRefused();
     log("initial prompt refused", { reason: outcome.refused });
   }
 });

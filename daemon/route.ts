@@ -15,12 +15,16 @@ export type Route =
   /** `after`: the number of the last known version of an item. */
   | { readonly kind: "conversation"; readonly after: number }
   | { readonly kind: "control"; readonly name: ControlName }
+  | { readonly kind: "steering"; readonly name: SteeringName }
   | { readonly kind: "runtime"; readonly path: string }
   | { readonly kind: "port"; readonly port: number; readonly path: string }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** Control paths that take a JSON body (api.md 7). */
 export type ControlName = "refresh" | "env" | "save";
+
+/** Paths by which people steer the agent. All but `models` take a JSON body. */
+export type SteeringName = "messages" | "interrupt" | "answer" | "models";
 
 export interface Refusal {
   readonly status: 400 | 403 | 404 | 405;
@@ -38,6 +42,11 @@ const CONTROLS: ReadonlyMap<string, ControlName> = new Map([
   ["/platform/refresh", "refresh"],
   ["/platform/env", "env"],
   ["/platform/save", "save"],
+]);
+const STEERING: ReadonlyMap<string, SteeringName> = new Map([
+  ["/platform/messages", "messages"],
+  ["/platform/interrupt", "interrupt"],
+  ["/platform/answer", "answer"],
 ]);
 const PORT = /^[1-9][0-9]{0,4}$/;
 const MAX_PORT = 65_535;
@@ -79,9 +88,16 @@ const controlRoute = (method: string, path: string, url: string): Route => {
     if (method === "GET") return routeAfter("conversation", "a version", url.slice(path.length));
     return refused(405, "method_not_allowed", "Use GET to read the conversation.");
   }
-  const name = CONTROLS.get(path);
-  if (name === undefined) return refused(404, "not_found", "Control path not found.");
-  if (method === "POST") return { kind: "control", name };
+  if (path === "/platform/models") {
+    if (method === "GET") return { kind: "steering", name: "models" };
+    return refused(405, "method_not_allowed", "Use GET to read the models.");
+  }
+  const control = CONTROLS.get(path);
+  const steering = STEERING.get(path);
+  if (control === undefined && steering === undefined)
+    return refused(404, "not_found", "Control path not found.");
+  if (method === "POST" && control !== undefined) return { kind: "control", name: control };
+  if (method === "POST" && steering !== undefined) return { kind: "steering", name: steering };
   return refused(405, "method_not_allowed", "Use POST for this control path.");
 };
 

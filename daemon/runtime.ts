@@ -22,13 +22,13 @@ import {
 } from "../src/machines/agent-runtime.ts";
 import type { RuntimeAdapter, TurnEnd, TurnObserver } from "./adapters/adapter.ts";
 import type { Allowance } from "./allowance.ts";
-import type { ConversationFeed } from "./conversation/feed.ts";
 import type { Log } from "./logs/log.ts";
 import { RuntimeOutput } from "./logs/output.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
 import type { Redactor } from "./logs/redact.ts";
 import type { Report } from "./report.ts";
 import type { Settings } from "./settings.ts";
+import type { Steering } from "./steering.ts";
 
 export interface RuntimeOptions {
   /** The process to start. Called for every start, because the config directory may have changed. */
@@ -37,7 +37,7 @@ export interface RuntimeOptions {
   readonly settings: Pick<Settings, "sessionId">;
   readonly report: Report;
   /** Gets the runtime's conversation. */
-  readonly feed: ConversationFeed;
+  readonly steering: Pick<Steering, "observer" | "runtimeEnded">;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
@@ -210,7 +210,7 @@ class Interpreter {
 
   /** One process from its start to its end. Afterwards its whole group is gone. */
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
-    const { launch, report, feed, redactor, log, allowance } = this.#options;
+    const { launch, report, steering, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
       const tail: string[] = [];
       const keep = (line: string): void => {
@@ -229,7 +229,7 @@ class Interpreter {
         (group) => group.end,
       );
       output.flush();
-      feed.runtimeEnded();
+      steering.runtimeEnded();
       const at = yield* Clock.currentTimeMillis;
       const ended = Result.isSuccess(exit) ? exit.success : { code: null, signal: null };
       const last = { ...ended, at: new Date(at).toISOString(), output: tail };
@@ -247,7 +247,7 @@ class Interpreter {
 
   /** Probes until the runtime answers, then follows its turns and its conversation while it lives. */
   #watch(run: number): Effect.Effect<never> {
-    const { adapter, settings, report, feed, log } = this.#options;
+    const { adapter, settings, report, steering, log } = this.#options;
     const turns: TurnObserver = {
       turn: (active) => {
         if (active !== (report.turn.active ?? false)) log("turn", { active });
@@ -269,7 +269,7 @@ class Interpreter {
       Effect.andThen(this.#options.whenCheckedOut),
       Effect.andThen(
         Effect.retry(
-          adapter.follow(settings.sessionId, { turns, conversation: feed }),
+          adapter.follow(settings.sessionId, { turns, conversation: steering.observer }),
           Schedule.spaced(FOLLOW_AGAIN),
         ),
       ),

@@ -25,15 +25,18 @@ import {
   answerNotReady,
   answerRefusal,
   answerUnauthenticated,
+  NOT_READY,
+  NOT_SUPPORTED,
 } from "./answer.ts";
 import { readJson } from "./body.ts";
-import type { ControlSurface } from "./control.ts";
+import type { ControlAnswer, ControlSurface } from "./control.ts";
 import { answerConversation } from "./conversation/conversation-stream.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
 import type { LogRing } from "./logs/log-ring.ts";
 import { LogStreams } from "./logs/log-stream.ts";
 import type { Report } from "./report.ts";
-import { decideRoute, type ControlName, type Route } from "./route.ts";
+import { decideRoute, type Route } from "./route.ts";
+import type { SteeringSurface } from "./steering.ts";
 import { visitorOf } from "./visitor.ts";
 
 export interface ServerOptions {
@@ -50,6 +53,8 @@ export interface ServerOptions {
   readonly abort: () => Promise<boolean>;
   /** Refresh, env and save. */
   readonly control: ControlSurface;
+  /** Messages, interrupts, answers and models. Absent: the runtime has no conversation. */
+  readonly steering?: SteeringSurface;
 }
 
 /** Headers must arrive within this time (api.md 1). */
@@ -127,7 +132,8 @@ export class DaemonServer {
     if (route.kind === "logs") return this.#logs.answer(request, response);
     if (route.kind === "turn") return this.#turn(route.after, response);
     if (route.kind === "conversation") return this.#conversation(route.after, response);
-    if (route.kind === "control") return void this.#control(route.name, request, response);
+    if (route.kind === "control" || route.kind === "steering")
+      return void this.#control(route, request, response);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.pass(request, response, to), response);
@@ -190,10 +196,18 @@ export class DaemonServer {
     }
   }
 
-  async #control(name: ControlName, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #control(
+    route: Extract<Route, { kind: "control" | "steering" }>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { control, steering = () => Promise.resolve(NOT_SUPPORTED) } = this.#options;
     const read = await readJson(request, response);
-    const answer = "value" in read ? await this.#options.control(name, read.value) : read;
+    const call = (body: unknown): Promise<ControlAnswer> =>
+      route.kind === "control" ? control(route.name, body) : steering(route.name, body);
+    const answer = "value" in read ? await call(read.value) : read;
     if ("done" in answer) answerJson(response, 200, answer.done);
+    else if (answer === NOT_READY) answerNotReady(response);
     else answerError(response, answer.status, answer.body);
   }
 
@@ -215,10 +229,7 @@ export class DaemonServer {
   #conversation(after: number, response: ServerResponse): void {
     const { feed } = this.#options;
     if (feed !== undefined) return answerConversation(feed, after, response);
-    answerError(response, 409, {
-      error: "This agent runtime has no conversation that the platform can follow.",
-      code: "not_supported",
-    });
+    answerError(response, NOT_SUPPORTED.status, NOT_SUPPORTED.body);
   }
 
   #abort(response: ServerResponse): void {

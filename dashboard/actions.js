@@ -3,6 +3,7 @@ import { getJson, post, put, remove, signOut } from "./api.js";
 import { ask, askFor } from "./dialog.js";
 import { fireLink } from "./fires.js";
 import { moment } from "./format.js";
+import { forgetKept } from "./kept.js";
 import { projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
@@ -151,6 +152,7 @@ export const ACTIONS = {
 
   "sign-out": async (_input, page) => {
     await signOut();
+    forgetKept();
     page.signedOut();
   },
 

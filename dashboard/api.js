@@ -5,11 +5,12 @@ const TIMEOUT_MS = 30_000;
 
 /** A refusal by the service, in its own words (api.md 1 "Errors"). */
 export class ApiError extends Error {
-  /** @param {number} status 0: no answer at all @param {string} code @param {string} message */
-  constructor(status, code, message) {
-    super(message);
+  /** @param {number} status 0: no answer at all @param {{code: string, error: string, details?: any}} refusal */
+  constructor(status, { code, error, details }) {
+    super(error);
     this.status = status;
     this.code = code;
+    this.details = details;
   }
 }
 
@@ -34,16 +35,15 @@ const call = async (method, path, body) => {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
   } catch {
-    throw new ApiError(0, "unreachable", "The service does not respond.");
+    throw new ApiError(0, { code: "unreachable", error: "The service does not respond." });
   }
   const text = await answer.text();
   if (answer.ok) return text;
-  const refusal = parse(text);
-  throw new ApiError(
-    answer.status,
-    refusal?.code ?? "unknown",
-    refusal?.error ?? `The service responded with status ${answer.status}.`,
-  );
+  throw new ApiError(answer.status, {
+    code: "unknown",
+    error: `The service responded with status ${answer.status}.`,
+    ...parse(text),
+  });
 };
 
 /** @param {string} text @returns {any} null if it is not JSON */

@@ -51,7 +51,7 @@ const NOWHERE = {
  * @property {URLSearchParams} query what the list is narrowed to
  */
 
-/** @typedef {{end: () => void, drawn?: (main: HTMLElement, data: any) => void}} Live drawn: after each drawing */
+/** @typedef {{end: () => void, drawn?: (main: HTMLElement, data: any, me: any) => void}} Live drawn: after each drawing */
 
 /**
  * @typedef {object} Visit one stay at one address
@@ -115,7 +115,7 @@ const draw = () => {
         : page.view(data, me, visit.live)),
     ]),
   );
-  if (data !== null) visit.live?.drawn?.(region("main"), data);
+  if (data !== null) visit.live?.drawn?.(region("main"), data, me);
 };
 
 /**
@@ -163,7 +163,9 @@ const refresh = async () => {
     me = account;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) leave();
-    else reading.error = error instanceof ApiError ? error : new ApiError(0, "unknown", String(error));
+    else
+      reading.error =
+        error instanceof ApiError ? error : new ApiError(0, { code: "unknown", error: String(error) });
   }
   loading = false;
   draw();

@@ -5,6 +5,8 @@
  *  M2 A delta that does not begin where the text ends changes nothing. The next version of the item has the whole text.
  *  M3 `order` is a gapless end of the conversation from `floor` on, in the order of `place`. An older item comes with its
  *     page. Messages that wait and open requests are kept wherever they are.
+ *  M4 Only the snapshot and the stream move `seq`. An item that another answer brings is known earlier, and what the
+ *     stream sends before it is still missing.
  */
 
 /** @typedef {import("./wire.d.ts").Item} Item */
@@ -19,8 +21,9 @@
  * @property {Item[]} order by place. A changed item is a new object in both.
  * @property {Turn} turn
  * @property {Usage} usage
+ * @property {boolean} held whether the queue waits until somebody resumes it
  * @property {number} seq everything up to this number was read
- * @property {number} turnSeq the number of the last version of turn and usage
+ * @property {number} turnSeq the number of the last version of turn, usage and held
  * @property {string | null} older cursor of the page before; null: this is the beginning
  * @property {number} floor the place where the oldest page begins
  */
@@ -32,13 +35,62 @@ const OPEN = new Set(["queued", "sending", "pending", "running"]);
 /** Whether the item may still change. @param {Item} item */
 export const isOpen = ({ status }) => OPEN.has(status);
 
-/** Whether the item is shown below the conversation, where it waits, and not in it. @param {Item} item */
-export const isWaiting = (item) =>
-  item.status === "queued" || item.status === "sending" || (item.kind === "request" && isOpen(item));
+/** Whether the item is a message that the agent does not have yet. @param {Item} item */
+export const isWaiting = ({ status }) => status === "queued" || status === "sending";
+
+/** Whether the agent waits for an answer to it. @param {Item} item */
+const isAsking = (item) => item.kind === "request" && isOpen(item);
 
 /** The items to show in the conversation. @param {Conversation} conversation */
-export const shownItems = ({ order, floor }) =>
-  order.slice(placeOf(order, floor)).filter((item) => !isWaiting(item));
+export const shownItems = ({ order, floor }) => {
+  const start = placeOf(order, floor);
+  // An old request is shown before the pages between are read, because the agent waits for it.
+  return [
+    ...order.slice(0, start).filter(isAsking),
+    ...order.slice(start).filter((item) => !isWaiting(item)),
+  ];
+};
+
+/** @param {Conversation} conversation @returns {Item[]} the requests that wait for an answer, oldest first */
+export const openRequests = ({ order }) => order.filter(isAsking);
+
+/**
+ * The messages that the agent does not have yet.
+ *
+ * @param {Conversation} conversation
+ * @param {boolean} isLive whether the session has a sandbox, or gets one
+ * @returns {{next: Item[], queue: Item[]}} next: those that it gets now, because it rests; queue: those that wait
+ */
+export const waitingMessages = ({ order, turn, held }, isLive) => {
+  const waiting = order.filter(isWaiting);
+  const rests = isLive && turn.state === "idle" && !held;
+  const next = waiting.filter((item, index) => item.status === "sending" || (rests && index === 0));
+  return { next, queue: waiting.filter((item) => !next.includes(item)) };
+};
+
+/**
+ * Tokens and cost of the newest turn.
+ *
+ * @param {Conversation} conversation
+ * @returns {Usage | null} null without a turn, and if its beginning was not read
+ */
+export const turnUsage = ({ order, older, floor }) => {
+  const read = order.slice(placeOf(order, floor));
+  const id = read.findLast((item) => typeof item.turn_id === "string")?.turn_id;
+  if (id === undefined) return null;
+  const first = read.findIndex((item) => item.turn_id === id);
+  if (first === 0 && older !== null) return null;
+  const spent = read.slice(first).flatMap((item) => (item.turn_id === id && item.usage ? [item.usage] : []));
+  return spent.length === 0 ? null : spent.reduce(sum);
+};
+
+/** @param {Usage} a @param {Usage} b @returns {Usage} */
+const sum = (a, b) => ({
+  input_tokens: a.input_tokens + b.input_tokens,
+  output_tokens: a.output_tokens + b.output_tokens,
+  cached_tokens: a.cached_tokens + b.cached_tokens,
+  cost_usd: a.cost_usd + b.cost_usd,
+});
 
 /** @param {Item} item @returns {string} the text of its parts */
 export const textOf = ({ content }) =>
@@ -50,6 +102,7 @@ export const emptyConversation = () => ({
   order: [],
   turn: { state: "idle", since: null, waiting_for: null },
   usage: NO_USAGE,
+  held: false,
   seq: 0,
   turnSeq: 0,
   older: null,
@@ -61,6 +114,7 @@ export const applySnapshot = (conversation, page) => {
   Object.assign(conversation, emptyConversation(), {
     turn: page.state,
     usage: page.usage,
+    held: page.queue_held,
     seq: page.seq,
     turnSeq: page.seq,
   });
@@ -82,14 +136,17 @@ export const applyItem = (conversation, item) => {
   put(conversation, item);
 };
 
+/** An item that another answer than the stream brings (M4). @param {Conversation} conversation @param {Item} item */
+export const applyEarly = (conversation, item) => put(conversation, item);
+
 /**
  * @param {Conversation} conversation
- * @param {{state: Turn, usage: Usage}} changed the service's event `state`
+ * @param {{state: Turn, usage: Usage, queue_held: boolean}} changed the service's event `state`
  * @param {number} seq
  */
-export const applyState = (conversation, { state: turn, usage }, seq) => {
+export const applyState = (conversation, { state: turn, usage, queue_held: held }, seq) => {
   if (seq < conversation.turnSeq) return;
-  Object.assign(conversation, { turn, usage, turnSeq: seq, seq: Math.max(conversation.seq, seq) });
+  Object.assign(conversation, { turn, usage, held, turnSeq: seq, seq: Math.max(conversation.seq, seq) });
 };
 
 /** @param {Conversation} conversation @param {TextDelta} delta */
@@ -104,13 +161,6 @@ export const applyDelta = (conversation, { item_id: id, offset, text }) => {
   const longer = { type: "text", text: known + text };
   const content = index < 0 ? [...item.content, longer] : item.content.with(index, longer);
   replace(conversation, item, { ...item, content });
-};
-
-/** @param {Conversation} conversation @param {string} id @param {number} seq */
-export const applyRemoved = (conversation, id, seq) => {
-  conversation.seq = Math.max(conversation.seq, seq);
-  const item = conversation.items.get(id);
-  if (item !== undefined) drop(conversation, item);
 };
 
 /** @param {Conversation} conversation @param {Item} item */
@@ -134,7 +184,7 @@ export const placeOf = (order, place) => {
 const put = (conversation, item) => {
   const known = conversation.items.get(item.id);
   if (known !== undefined && known.seq >= item.seq) return;
-  if (item.place < conversation.floor && !isWaiting(item)) {
+  if (item.place < conversation.floor && !isWaiting(item) && !isAsking(item)) {
     if (known !== undefined) drop(conversation, known);
     return;
   }

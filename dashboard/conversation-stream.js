@@ -4,7 +4,6 @@ import {
   applyDelta,
   applyItem,
   applyOlder,
-  applyRemoved,
   applySnapshot,
   applyState,
   emptyConversation,
@@ -68,7 +67,6 @@ export const followConversation = (path, changed) => {
         changed();
       });
     on("item", (item) => applyItem(conversation, item));
-    on("removed", ({ id }, seq) => applyRemoved(conversation, id, seq));
     on("state", (state, seq) => applyState(conversation, state, seq));
     on("delta", (delta) => applyDelta(conversation, delta));
     events.addEventListener("reset", () => void start());

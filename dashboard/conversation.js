@@ -2,15 +2,18 @@
  * A session's conversation on its page. It draws itself, because text that grows changes several times a second. At most
  * `WINDOW` items are in the document; scrolling moves this window, and reads older pages at its beginning.
  */
-import { isOpen, isWaiting, placeOf, shownItems } from "./conversation-model.js";
+import { isOpen, openRequests, placeOf, shownItems } from "./conversation-model.js";
 import { followConversation } from "./conversation-stream.js";
+import { makeFoot } from "./conversation-foot.js";
 import { h, morph } from "./dom.js";
-import { counted, duration, now } from "./format.js";
-import { itemView, usageText } from "./items.js";
-import { badge } from "./parts.js";
+import { itemView } from "./items.js";
+import { listenToAnswers } from "./answers.js";
 
 /** @typedef {import("./wire.d.ts").Item} Item */
-/** @typedef {{element: HTMLElement, item: Item | null, isOpened: boolean}} Row */
+/** @typedef {import("./conversation-stream.js").Reading} Reading */
+/** @typedef {import("./conversation-foot.js").Foot} Foot */
+/** @typedef {import("./steering.js").Asked} Asked */
+/** @typedef {{element: HTMLElement, item: Item | null, isOpened: boolean, asked: Asked | null}} Row */
 
 /**
  * @typedef {object} Shown the elements, and what of the conversation is in them
@@ -20,13 +23,15 @@ import { badge } from "./parts.js";
  * @property {HTMLElement} edge above the oldest item
  * @property {HTMLElement} list
  * @property {HTMLElement} jump
- * @property {HTMLElement} waiting
+ * @property {Foot} foot
  * @property {Map<string, Row>} rows by the item's id
  * @property {Set<string>} opened ids of items whose details the reader opened
+ * @property {Map<string, import("./requests.js").Draft>} drafts what the reader chose and typed, by the request's id
  * @property {boolean} follows whether new items scroll into view
  * @property {number} from the first item's place, while it does not follow
  * @property {number} start index of the first item
  * @property {number} total how many items there are
+ * @property {number} height of the log when it was scrolled
  * @property {string} agent
  */
 
@@ -38,24 +43,34 @@ const NEAR_END = 240;
 const DRAW_MS = 100;
 /** A slow drawing leaves the page this many times as long to itself. */
 const REST = 4;
-const TURN_WORDS = {
-  idle: "The agent is idle",
-  running: "The agent works",
-  requires_action: "The agent waits for an answer",
-};
+/** This much of a request, in pixels, is enough to see that there is one. */
+const SEEN = 72;
+/** Above a request that the reader goes to, in pixels. */
+const MARGIN = 12;
 
 /** The place of the conversation in the session's page. */
 export const conversationPlace = () => h("div", { "data-own": "conversation", "data-key": "conversation" });
 
-/** @returns {Shown} */
-const makeShown = () => {
+/** @param {Foot} foot @returns {Shown} */
+const makeShown = (foot) => {
   const head = h("div", { class: "turn" });
   const edge = h("div", { class: "edge" });
   const list = h("ol", { class: "items" });
-  const log = h("div", { class: "talk", role: "log", tabindex: 0, "aria-label": "Conversation" }, edge, list);
+  const log = h(
+    "div",
+    { class: "talk", role: "log", tabindex: 0, "aria-label": "Conversation" },
+    edge,
+    list,
+    foot.next,
+  );
   const jump = h("p", { class: "jump" });
-  const waiting = h("div", { class: "waiting-items" });
-  const root = h("div", { class: "conversation" }, head, log, jump, waiting);
+  const root = h(
+    "div",
+    { class: "conversation" },
+    head,
+    h("div", { class: "talk-frame" }, log, jump),
+    foot.element,
+  );
   return {
     root,
     head,
@@ -63,13 +78,15 @@ const makeShown = () => {
     edge,
     list,
     jump,
-    waiting,
+    foot,
     rows: new Map(),
     opened: new Set(),
+    drafts: new Map(),
     follows: true,
     from: 0,
     start: 0,
     total: 0,
+    height: 0,
     agent: "Agent",
   };
 };
@@ -81,7 +98,6 @@ const makeShown = () => {
  * @param {() => void} changed called when the page around it has to change
  */
 export const showConversation = (path, changed) => {
-  const shown = makeShown();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let drawing;
   let rest = DRAW_MS;
@@ -94,7 +110,8 @@ export const showConversation = (path, changed) => {
     // An older page may have arrived while the reader waits at the upper end.
     scrolled(shown, reading);
     rest = Math.max(DRAW_MS, REST * (performance.now() - before));
-    const tells = `${reading.heard} ${reading.conversation.turn.state}`;
+    const { conversation } = reading;
+    const tells = `${reading.heard} ${conversation.turn.state} ${openRequests(conversation).length}`;
     if (told !== tells) changed();
     told = tells;
   };
@@ -103,30 +120,41 @@ export const showConversation = (path, changed) => {
     drawing ??= setTimeout(draw, rest);
   };
   const reading = followConversation(path, drawSoon);
+  // The reader sees the effect of what they did at once.
+  const foot = makeFoot(path, reading, { changed: draw, sent: () => toEnd(shown, reading) });
+  const shown = makeShown(foot);
   listen(shown, reading);
+  // The log gets smaller while a reader types.
+  const sizes = new ResizeObserver(() => {
+    stayAtEnd(shown);
+  });
+  sizes.observe(shown.log);
   return {
     reading,
-    /** Puts it into the page. @param {HTMLElement} main @param {string} agent */
-    show: (main, agent) => {
+    /** Puts it into the page. @param {HTMLElement} main @param {import("./conversation-foot.js").Around} around */
+    show: (main, around) => {
       const place = main.querySelector("[data-own=conversation]");
       if (place === null) return;
+      const agent = around.session.agent_name;
       const isNew = shown.root.parentNode !== place;
       if (isNew) place.replaceChildren(shown.root);
       if (shown.agent !== agent) for (const row of shown.rows.values()) row.item = null;
+      foot.around(around);
       // The page and the conversation show the same state.
       if (isNew || shown.agent !== agent || drawing !== undefined) {
         shown.agent = agent;
         draw();
-      } else morph(shown.head, headView(reading));
+      }
+      if (isNew) foot.composer.fit();
     },
     end: () => {
       clearTimeout(drawing);
+      sizes.disconnect();
+      foot.end();
       reading.end();
     },
   };
 };
-
-/** @typedef {import("./conversation-stream.js").Reading} Reading */
 
 /** @param {Shown} shown @param {Reading} reading */
 const listen = (shown, reading) => {
@@ -137,11 +165,13 @@ const listen = (shown, reading) => {
   });
   root.addEventListener("click", (event) => {
     const pressed = event.target instanceof Element ? event.target.closest("button[data-move]") : null;
-    if (pressed?.getAttribute("data-move") === "end") {
+    const move = pressed?.getAttribute("data-move");
+    if (move === "end") {
       toEnd(shown, reading);
       log.focus({ preventScroll: true });
     }
-    if (pressed?.getAttribute("data-move") === "older") earlier(shown, reading);
+    if (move === "older") earlier(shown, reading);
+    if (move === "request") showRequest(shown, reading, pressed?.getAttribute("data-id") ?? "");
   });
   // This event does not bubble.
   const toggled = (/** @type {Event} */ event) => {
@@ -156,17 +186,24 @@ const listen = (shown, reading) => {
     scrolled(shown, reading);
   };
   root.addEventListener("toggle", toggled, true);
+  listenToAnswers(log, {
+    conversation: reading.conversation,
+    drafts: shown.drafts,
+    steering: shown.foot.steering,
+  });
 };
 
 /** @param {Shown} shown @param {Reading} reading */
 const drawConversation = (shown, reading) => {
-  const { head, edge, jump, waiting, log } = shown;
-  const { conversation } = reading;
-  const all = shownItems(conversation);
+  const { head, edge, jump, log, foot } = shown;
+  const all = shownItems(reading.conversation);
   shown.total = all.length;
   shown.start = shown.follows ? Math.max(0, all.length - WINDOW) : placeOf(all, shown.from);
   const anchor = shown.follows ? null : anchorOf(shown);
-  morph(head, headView(reading));
+  morph(head, [
+    reading.problem !== null &&
+      h("p", { class: "refusal" }, `The conversation could not be read. ${reading.problem}`),
+  ]);
   morph(edge, edgeView(shown, reading));
   drawRows(shown, all.slice(shown.start, shown.start + WINDOW));
   const below = all.length - shown.start - WINDOW;
@@ -174,32 +211,12 @@ const drawConversation = (shown, reading) => {
     !shown.follows &&
       h("button", { type: "button", "data-move": "end" }, below > 0 ? `Newest (${below} more)` : "Newest"),
   ]);
-  morph(waiting, waitingView(conversation.order.filter(isWaiting), shown.agent));
+  foot.next.hidden = below > 0;
+  foot.draw();
   // Only what is added at the end is news.
   log.setAttribute("aria-live", shown.follows ? "polite" : "off");
-  if (shown.follows) log.scrollTop = log.scrollHeight;
-  else keepAt(shown, anchor);
-};
-
-/** @param {Reading} reading */
-const headView = ({ conversation, heard, problem }) => {
-  const { turn, usage } = conversation;
-  return [
-    problem !== null && h("p", { class: "refusal" }, `The conversation could not be read. ${problem}`),
-    heard &&
-      h(
-        "p",
-        { class: "turn-state" },
-        badge(turn.state.replace("_", " ")),
-        h(
-          "span",
-          {},
-          TURN_WORDS[turn.state],
-          turn.since !== null && ` for ${duration(now() - Date.parse(turn.since))}`,
-        ),
-        h("span", { class: "quiet" }, usageText(usage)),
-      ),
-  ];
+  if (!shown.follows) keepAt(shown, anchor);
+  stayAtEnd(shown);
 };
 
 /** @param {Shown} shown @param {Reading} reading */
@@ -212,27 +229,8 @@ const edgeView = ({ start, total }, { conversation, heard, reading }) => {
   ];
 };
 
-/** @param {Item[]} items @param {string} agent */
-const waitingView = (items, agent) => {
-  const requests = items.filter(({ kind }) => kind === "request");
-  const messages = items.filter(({ kind }) => kind !== "request");
-  /** @param {Item} item @param {string} kind */
-  const row = (item, kind) =>
-    h(
-      "div",
-      { class: "item", "data-kind": kind, "data-key": item.id },
-      itemView(item, { agent, isOpened: false }),
-    );
-  return [
-    ...requests.map((item) => row(item, "request")),
-    messages.length > 0 &&
-      h("h3", { "data-key": "queue" }, `${counted(messages.length, "message")} waiting for the agent`),
-    ...messages.map((item) => row(item, "message")),
-  ];
-};
-
 /** @param {Shown} shown @param {Item[]} items */
-const drawRows = ({ rows, list, opened, agent, log }, items) => {
+const drawRows = ({ rows, list, opened, agent, log, drafts, foot }, items) => {
   const kept = new Set(items.map(({ id }) => id));
   for (const [id, { element }] of rows) {
     if (kept.has(id)) continue;
@@ -247,10 +245,17 @@ const drawRows = ({ rows, list, opened, agent, log }, items) => {
       element: h("li", { class: "item", "data-item": item.id }),
       item: null,
       isOpened: false,
+      asked: null,
     };
     rows.set(item.id, row);
     const isOpened = opened.has(item.id);
-    if (row.item !== item || row.isOpened !== isOpened) drawRow(row, item, { agent, isOpened });
+    const asked = foot.steering.askedOf(item.id);
+    if (row.item !== item || row.isOpened !== isOpened || row.asked !== asked) {
+      const wasInside = row.element.contains(document.activeElement);
+      drawRow(row, item, { agent, isOpened, asked, draft: drafts.get(item.id) ?? {} });
+      // An answered request has no form any more.
+      if (wasInside && !row.element.contains(document.activeElement)) log.focus({ preventScroll: true });
+    }
     if (row.element === cursor) cursor = cursor.nextElementSibling;
     else list.insertBefore(row.element, cursor);
   }
@@ -267,6 +272,7 @@ const drawRow = (row, item, context) => {
   morph(element, itemView(item, context));
   row.item = item;
   row.isOpened = context.isOpened;
+  row.asked = context.asked;
 };
 
 /** The first visible item, and where it is. @param {Shown} shown @returns {{element: HTMLElement, top: number} | null} */
@@ -289,6 +295,12 @@ const keepAt = ({ log }, anchor) => {
 };
 
 /** @param {Shown} shown */
+const stayAtEnd = (shown) => {
+  shown.height = shown.log.clientHeight;
+  if (shown.follows) shown.log.scrollTop = shown.log.scrollHeight;
+};
+
+/** @param {Shown} shown */
 const stopFollowing = (shown) => {
   if (!shown.follows) return;
   shown.follows = false;
@@ -303,6 +315,8 @@ const scrolled = (shown, reading) => {
   const { log } = shown;
   // A page that is not laid out does not scroll.
   if (log.clientHeight === 0) return;
+  // The page changed the log's height. The reader did not scroll.
+  if (log.clientHeight !== shown.height) stayAtEnd(shown);
   const below = log.scrollHeight - log.scrollTop - log.clientHeight;
   const isComplete = shown.start + WINDOW >= shown.total;
   const follows = isComplete && below <= AT_END;
@@ -311,6 +325,7 @@ const scrolled = (shown, reading) => {
     else stopFollowing(shown);
     drawConversation(shown, reading);
   }
+  shown.foot.tellHidden(openRequests(reading.conversation).filter(({ id }) => !isSeen(shown, id)));
   if (!shown.follows && log.scrollTop < NEAR_END) earlier(shown, reading);
   else if (!isComplete && below < NEAR_END) later(shown, reading);
 };
@@ -339,4 +354,31 @@ const move = (shown, reading, start) => {
 const toEnd = (shown, reading) => {
   shown.follows = true;
   drawConversation(shown, reading);
+};
+
+/** Whether the reader sees the item. @param {Shown} shown @param {string} id */
+const isSeen = ({ log, rows }, id) => {
+  const element = rows.get(id)?.element;
+  if (element === undefined) return false;
+  const [view, card] = [log.getBoundingClientRect(), element.getBoundingClientRect()];
+  const visible = Math.min(view.bottom, card.bottom) - Math.max(view.top, card.top);
+  return visible >= Math.min(SEEN, card.height);
+};
+
+/** Scrolls to a request, and begins its answer. @param {Shown} shown @param {Reading} reading @param {string} id */
+const showRequest = (shown, reading, id) => {
+  const { log, rows } = shown;
+  const all = shownItems(reading.conversation);
+  const index = all.findIndex((item) => item.id === id);
+  if (index === -1) return;
+  stopFollowing(shown);
+  if (!rows.has(id)) move(shown, reading, Math.max(0, index - STEP));
+  const element = rows.get(id)?.element;
+  if (element === undefined) return;
+  const before = element.getBoundingClientRect().top - log.getBoundingClientRect().top;
+  log.scrollTop += before - MARGIN;
+  drawConversation(shown, reading);
+  const first = element.querySelector("button, input, textarea");
+  if (first instanceof HTMLElement) first.focus({ preventScroll: true });
+  scrolled(shown, reading);
 };

@@ -34,6 +34,13 @@ export const duration = (ms) => {
   return `${Math.floor(hours / 24)} days`;
 };
 
+/** @param {number} ms @returns {string} how long something lasts so far, in whole seconds up to an hour */
+export const elapsed = (ms) => {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  return seconds < 3600 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : duration(ms);
+};
+
 /** @param {string} at @returns {string} "3 min ago", "in 2 h" */
 export const relative = (at) => {
   const distance = Date.parse(at) - now();

@@ -2,30 +2,28 @@
 import { isOpen, textOf } from "./conversation-model.js";
 import { diffLines } from "./diff.js";
 import { h } from "./dom.js";
-import { clock, duration, grouped, moment } from "./format.js";
+import { duration, grouped } from "./format.js";
 import { markdown } from "./markdown-view.js";
-import { badge, code, tag } from "./parts.js";
+import { badge, clockTime, code, tag } from "./parts.js";
+import { requestView } from "./requests.js";
 
 /** @typedef {import("./dom.js").Child} Child */
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./wire.d.ts").ToolCall} ToolCall */
 
-/** @typedef {{agent: string, isOpened: boolean}} Context isOpened: whether the reader opened the item's details */
+/**
+ * @typedef {object} Context
+ * @property {string} agent
+ * @property {boolean} isOpened whether the reader opened the item's details
+ * @property {import("./steering.js").Asked} asked
+ * @property {import("./requests.js").Draft} draft
+ */
 
 /** The page stays fast with this many lines of a diff. */
 const PATCH_LINES = 1000;
 const INPUT_MAX = 32_000;
 /** Statuses that need no word. */
 const USUAL = new Set(["accepted", "completed"]);
-/** What became of a request. */
-const REQUEST_WORDS = /** @type {Record<string, string>} */ ({
-  pending: "waiting",
-  running: "waiting",
-  completed: "answered",
-  failed: "declined",
-  interrupted: "expired",
-  lost: "expired",
-});
 const TOOL_WORDS = /** @type {Record<string, string>} */ ({
   read: "Read",
   edit: "Edit",
@@ -49,7 +47,7 @@ export const itemView = (item, context) => {
     case "plan":
       return planView(item);
     case "request":
-      return requestView(item);
+      return [...requestView(item, context), ...errorView(item)];
     default:
       return [h("p", { class: "note" }, textOf(item)), ...errorView(item)];
   }
@@ -75,7 +73,7 @@ const messageView = (item, { agent }) => [
     item.author?.kind === "trigger" && [" ", tag("trigger")],
     item.author?.kind === "service" && [" ", tag("service")],
     " ",
-    clockView(item.created_at),
+    clockTime(item.created_at),
     !USUAL.has(item.status) && [" ", badge(item.status)],
   ),
   markdown(textOf(item)),
@@ -85,9 +83,6 @@ const messageView = (item, { agent }) => [
     (item.model !== null || item.usage !== null) &&
     h("p", { class: "spent" }, [item.model, item.usage && usageText(item.usage)].filter(Boolean).join(" · ")),
 ];
-
-/** @param {string} at */
-const clockView = (at) => h("time", { datetime: at, title: moment(at) }, clock(at));
 
 /** @param {Item} item */
 const filesView = ({ content }) => {
@@ -207,47 +202,3 @@ const planView = (item) => [
     ),
   ),
 ];
-
-/** @param {Item} item @returns {Child[]} */
-const requestView = (item) => {
-  const { request } = item;
-  if (request === null) return [];
-  return [
-    h(
-      "p",
-      { class: "said-by" },
-      h("strong", {}, request.kind === "permission" ? "The agent asks for permission" : "The agent asks"),
-      " ",
-      clockView(item.created_at),
-      " ",
-      badge(REQUEST_WORDS[item.status] ?? item.status),
-    ),
-    request.title !== "" && h("p", { class: "text" }, request.title),
-    request.patterns.length > 0 &&
-      h(
-        "ul",
-        { class: "plain" },
-        request.patterns.map((pattern) => h("li", {}, code(pattern))),
-      ),
-    ...request.questions.map(questionView),
-    textOf(item) !== "" && markdown(textOf(item)),
-    ...errorView(item),
-  ];
-};
-
-/** @param {import("./wire.d.ts").Question} question @returns {HTMLElement} */
-const questionView = ({ title, text, options, multiple }) =>
-  h(
-    "div",
-    { class: "question" },
-    title !== "" && h("h4", {}, title),
-    h("p", { class: "text" }, text),
-    options.length > 0 && h("p", { class: "quiet" }, multiple ? "Any of these:" : "One of these:"),
-    h(
-      "ul",
-      { class: "options" },
-      options.map(({ label, description }) =>
-        h("li", {}, h("strong", {}, label), description && h("span", { class: "quiet" }, ` ${description}`)),
-      ),
-    ),
-  );

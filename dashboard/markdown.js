@@ -1,13 +1,23 @@
 /**
- * Markdown as tokens: paragraphs, headings, lists, code, quotes and tables. HTML is text. The time is linear in the text's
- * length, and nothing in a text is an error: a fence without an end reaches to the end of the text.
+ * Markdown as a tree. markdown-it reads it (CommonMark, with tables and strikethrough), and this file turns its tokens into
+ * what markdown-view.js shows. HTML is text, and nothing in a text is an error.
+ *
+ * A text beyond one of the limits below is shown as it is: no text may keep the page busy for long, and the library leaves
+ * out what is nested too deeply (docs/decisions/0041-markdown-it.md has the figures).
  */
-import { inline } from "./markdown-inline.js";
+import MarkdownIt from "./markdown-it.js";
 
-/** @typedef {import("./markdown-inline.js").Inline} Inline */
-/** @typedef {import("./markdown-inline.js").Budget} Budget */
+/** @typedef {import("./markdown-it.d.ts").Token} Token */
 /** @typedef {"left" | "right" | "center" | null} Align */
 /** @typedef {{task: boolean | null, blocks: Block[]}} Entry `task`: whether it is done; null: no task */
+
+/**
+ * @typedef {{type: "text", text: string}
+ *   | {type: "code", text: string}
+ *   | {type: "strong" | "em" | "del", children: Inline[]}
+ *   | {type: "link", href: string | null, target: string, image: boolean, children: Inline[]}} Inline
+ * `href` is null if the page does not link to the target
+ */
 
 /**
  * @typedef {{type: "paragraph", children: Inline[]}
@@ -20,229 +30,195 @@ import { inline } from "./markdown-inline.js";
  *   | {type: "plain", text: string}} Block
  */
 
-/** @typedef {{lines: string[], at: number, depth: number, budget: Budget}} Place */
+/** @typedef {{token: Token, inside: Node[]}} Node a token, and what is between it and its closing token */
 
-/** Longer text is shown as it is. */
-export const MARKDOWN_MAX = 200_000;
-/** Deeper lists and quotes are shown as text. */
-const DEPTH = 8;
-/** The page stays fast with this many tokens in a text. The rest of the text is plain. */
-const TOKENS_MAX = 20_000;
-const COLUMNS_MAX = 40;
+/** The longest text that is read as Markdown, in UTF-16 units. */
+export const MARKDOWN_MAX = 60_000;
+/** A short text can have many tokens: an empty row of a table is as many cells as the table has columns. */
+const TOKENS_MAX = 10_000;
+/** How deep the library reads. A quote is one level, a list is two. */
+const NESTING_MAX = 32;
+/** Emphasis within so many others is left out, and its text is shown. The library has no limit for it. */
+const INLINE_DEPTH = 16;
+/** The longest address of a link. */
+const TARGET_MAX = 2048;
+const LANGUAGE_MAX = 40;
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/;
-const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
-const QUOTE = /^ {0,3}> ?/;
-const ENTRY = /^( {0,3})([-*+]|\d{1,9}[.)])(?: {1,4}(?! )| |$)/;
 const TASK = /^\[([ xX])\](?: |$)/;
+const PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
+/** @type {Record<string, "strong" | "em" | "del">} */
+const EMPHASIS = { strong_open: "strong", em_open: "em", s_open: "del" };
+
+const makeReader = () => {
+  const reader = new MarkdownIt({ html: false, linkify: true, maxNesting: NESTING_MAX });
+  // A bare address of mail is text.
+  reader.linkify.add("mailto:", null);
+  // Targets stay as they are written. `address` decides where a link may lead.
+  reader.validateLink = () => true;
+  reader.normalizeLink = (url) => url;
+  reader.normalizeLinkText = (url) => url;
+  return reader;
+};
+const reader = makeReader();
 
 /** @param {string} text @returns {Block[]} */
 export const parse = (text) => {
   if (text.length > MARKDOWN_MAX) return [{ type: "plain", text }];
-  const lines = text
-    .replace(/\r\n/g, "\n")
-    .split("\n")
-    .map((line) => line.replace(/^[ \t]+/, (blank) => blank.replaceAll("\t", "    ")));
-  return blocks({ lines, at: 0, depth: 0, budget: { left: TOKENS_MAX } });
+  const tokens = reader.parse(text, {});
+  const isTooDeep = tokens.some(({ nesting, level }) => nesting > 0 && level >= NESTING_MAX - 1);
+  if (isTooDeep || countOf(tokens) > TOKENS_MAX) return [{ type: "plain", text }];
+  return treeOf(tokens, NESTING_MAX).map(blockOf);
 };
 
-/** @param {Place} place */
-const lineAt = ({ lines, at }) => lines[at] ?? "";
+/** @param {string} text @returns {string | null} the address, if the page may link to it */
+const address = (text) => {
+  if (text.length > TARGET_MAX) return null;
+  try {
+    const url = new URL(text);
+    // Names before the host serve only to hide the host.
+    return PROTOCOLS.has(url.protocol) && url.username === "" && url.password === "" ? url.href : null;
+  } catch {
+    return null;
+  }
+};
 
-/** @param {string} line */
-const isBlank = (line) => line.trim() === "";
+/** @param {Token[]} tokens @returns {number} */
+const countOf = (tokens) =>
+  tokens.reduce((count, { children }) => count + 1 + (children === null ? 0 : countOf(children)), 0);
 
-/** @param {Place} place @returns {Block[]} */
-const blocks = (place) => {
-  /** @type {Block[]} */
+/**
+ * @param {Token[]} tokens
+ * @param {number} depth deeper elements are left out, and their content takes their place
+ * @returns {Node[]}
+ */
+const treeOf = (tokens, depth) => {
+  /** @type {Node[]} */
+  const root = [];
+  const open = [root];
+  for (const token of tokens) {
+    if (token.nesting < 0) {
+      open.pop();
+      continue;
+    }
+    const siblings = open.at(-1) ?? root;
+    const node = { token, inside: [] };
+    const isKept = token.nesting === 0 || open.length <= depth;
+    if (isKept) siblings.push(node);
+    if (token.nesting > 0) open.push(isKept ? node.inside : siblings);
+  }
+  return root;
+};
+
+/** @param {Node} node @returns {Block} */
+const blockOf = ({ token, inside }) => {
+  switch (token.type) {
+    case "heading_open":
+      return { type: "heading", level: Number(token.tag.slice(1)), children: textIn(inside) };
+    case "fence":
+    case "code_block":
+      return {
+        type: "code",
+        language: token.info.trim().split(/\s/, 1)[0]?.slice(0, LANGUAGE_MAX) ?? "",
+        text: token.content.replace(/\n$/, ""),
+      };
+    case "blockquote_open":
+      return { type: "quote", blocks: inside.map(blockOf) };
+    case "bullet_list_open":
+    case "ordered_list_open":
+      return {
+        type: "list",
+        ordered: token.type === "ordered_list_open",
+        start: Number(token.attrGet("start") ?? 1),
+        entries: inside.map(entryOf),
+      };
+    case "table_open":
+      return tableOf(inside);
+    case "hr":
+      return { type: "rule" };
+    default:
+      return { type: "paragraph", children: textIn(inside) };
+  }
+};
+
+/** @param {Node} item @returns {Entry} */
+const entryOf = ({ inside }) => {
+  const blocks = inside.map(blockOf);
+  const [first] = blocks;
+  const start = first?.type === "paragraph" ? first.children[0] : undefined;
+  const task = start?.type === "text" ? TASK.exec(start.text) : null;
+  if (start?.type !== "text" || task === null) return { task: null, blocks };
+  start.text = start.text.slice(task[0].length);
+  return { task: task[1] !== " ", blocks };
+};
+
+/** @param {Node[]} sections @returns {Block} */
+const tableOf = (sections) => {
+  const [head, ...rows] = sections.flatMap(({ inside }) => inside);
+  return {
+    type: "table",
+    align: head?.inside.map(({ token }) => alignOf(token)) ?? [],
+    head: head?.inside.map(({ inside }) => textIn(inside)) ?? [],
+    rows: rows.map((row) => row.inside.map(({ inside }) => textIn(inside))),
+  };
+};
+
+/** @param {Token} cell @returns {Align} */
+const alignOf = (cell) => {
+  const style = cell.attrGet("style");
+  if (style === "text-align:left") return "left";
+  if (style === "text-align:right") return "right";
+  return style === "text-align:center" ? "center" : null;
+};
+
+/** @param {Node[]} nodes the one token that has the text of a block */
+const textIn = ([node]) => inlinesOf(treeOf(node?.token.children ?? [], INLINE_DEPTH));
+
+/** @param {Node[]} nodes @returns {Inline[]} */
+const inlinesOf = (nodes) => {
+  /** @type {Inline[]} */
   const found = [];
-  while (place.at < place.lines.length) {
-    if (isBlank(lineAt(place))) place.at += 1;
-    else if (place.budget.left <= 0) {
-      found.push({ type: "plain", text: place.lines.slice(place.at).join("\n") });
-      return found;
-    } else found.push(block(place));
+  for (const node of nodes) {
+    const next = inlineOf(node);
+    const last = found.at(-1);
+    if (next.type === "text" && last?.type === "text") last.text += next.text;
+    else if (next.type !== "text" || next.text !== "") found.push(next);
   }
   return found;
 };
 
-/** @param {Place} place @returns {Block} */
-const block = (place) => {
-  const line = lineAt(place);
-  place.budget.left -= 1;
-  const fence = fenceOf(line);
-  if (fence !== null) return codeBlock(place, fence);
-  const heading = HEADING.exec(line);
-  if (heading !== null) {
-    place.at += 1;
-    const text = line.slice(heading[0].length).trim().replace(/ #+$/, "");
-    return { type: "heading", level: heading[1]?.length ?? 1, children: inline(text, place.budget) };
-  }
-  if (RULE.test(line)) {
-    place.at += 1;
-    return { type: "rule" };
-  }
-  if (place.depth < DEPTH && QUOTE.test(line)) return quote(place);
-  if (place.depth < DEPTH && ENTRY.test(line)) return list(place);
-  return table(place) ?? paragraph(place);
-};
-
-/** @param {string} line @returns {{mark: string, language: string} | null} */
-const fenceOf = (line) => {
-  const found = FENCE.exec(line);
-  if (found === null) return null;
-  const mark = found[1] ?? "";
-  const rest = line.slice(found[0].length).trim();
-  if (mark.startsWith("`") && rest.includes("`")) return null;
-  return { mark, language: rest.split(/\s/, 1)[0]?.slice(0, 40) ?? "" };
-};
-
-/** @param {Place} place @param {{mark: string, language: string}} fence @returns {Block} */
-const codeBlock = (place, { mark, language }) => {
-  const indent = lineAt(place).search(/[^ ]/);
-  /** @type {string[]} */
-  const text = [];
-  place.at += 1;
-  for (; place.at < place.lines.length; place.at += 1) {
-    const end = fenceOf(lineAt(place));
-    if (end?.language === "" && end.mark.startsWith(mark)) {
-      place.at += 1;
-      break;
+/** @param {Node} node @returns {Inline} */
+const inlineOf = ({ token, inside }) => {
+  switch (token.type) {
+    case "softbreak":
+    case "hardbreak":
+      return { type: "text", text: "\n" };
+    case "code_inline":
+      return { type: "code", text: token.content };
+    case "link_open":
+      return linkOf(token, inlinesOf(inside));
+    case "image": {
+      const target = String(token.attrGet("src"));
+      // A description is text: emphasis in it is left out.
+      const children = inlinesOf(treeOf(token.children ?? [], 0));
+      return { type: "link", href: address(target), target, image: true, children };
     }
-    text.push(unindented(lineAt(place), indent));
-  }
-  return { type: "code", language, text: text.join("\n") };
-};
-
-/** @param {string} line @param {number} most */
-const unindented = (line, most) => line.slice(Math.min(most, indentOf(line)));
-
-/** @param {string} line */
-const indentOf = (line) => {
-  const first = line.search(/[^ ]/);
-  return first < 0 ? line.length : first;
-};
-
-/** @param {Place} place @param {string[]} lines @returns {Block[]} */
-const inner = ({ depth, budget }, lines) => blocks({ lines, at: 0, depth: depth + 1, budget });
-
-/** @param {Place} place @returns {Block} */
-const quote = (place) => {
-  /** @type {string[]} */
-  const lines = [];
-  for (; place.at < place.lines.length; place.at += 1) {
-    const line = lineAt(place);
-    if (!QUOTE.test(line) && (isBlank(line) || startsBlock(line))) break;
-    lines.push(line.replace(QUOTE, ""));
-  }
-  return { type: "quote", blocks: inner(place, lines) };
-};
-
-/** Whether the line ends a paragraph before it. @param {string} line */
-const startsBlock = (line) =>
-  fenceOf(line) !== null || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ENTRY.test(line);
-
-/** @param {string} line */
-const isOrdered = (line) => /^ *\d/.test(line);
-
-/** @param {Place} place @returns {Block} */
-const list = (place) => {
-  const first = lineAt(place);
-  const ordered = isOrdered(first);
-  /** @type {Entry[]} */
-  const entries = [];
-  while (ENTRY.test(lineAt(place)) && isOrdered(lineAt(place)) === ordered && !RULE.test(lineAt(place))) {
-    const [head = "", ...rest] = entryLines(place);
-    const task = TASK.exec(head);
-    const lines = [task === null ? head : head.slice(task[0].length), ...rest];
-    place.budget.left -= 1;
-    entries.push({
-      task: task === null ? null : task[1] !== " ",
-      blocks: inner(place, lines),
-    });
-    let next = place.at;
-    while (next < place.lines.length && isBlank(place.lines[next] ?? "")) next += 1;
-    // Blank lines may separate entries. Without a further entry, they end the list.
-    if (next < place.lines.length && ENTRY.test(place.lines[next] ?? "")) place.at = next;
-  }
-  return { type: "list", ordered, start: Number.parseInt(first.trim(), 10) || 1, entries };
-};
-
-/** The lines of one entry without its mark and indent. @param {Place} place */
-const entryLines = (place) => {
-  const found = ENTRY.exec(lineAt(place));
-  const [mark = "", base = ""] = found ?? [];
-  const lines = [lineAt(place).slice(mark.length)];
-  place.at += 1;
-  let blanks = 0;
-  for (let at = place.at; at < place.lines.length; at += 1) {
-    const line = place.lines[at] ?? "";
-    if (isBlank(line)) {
-      blanks += 1;
-      continue;
-    }
-    const belongs = indentOf(line) >= base.length + 2 || (blanks === 0 && !startsBlock(line));
-    if (!belongs) break;
-    for (; blanks > 0; blanks -= 1) lines.push("");
-    lines.push(unindented(line, mark.length));
-    place.at = at + 1;
-  }
-  return lines;
-};
-
-/** @param {string} line @returns {string[]} */
-const cells = (line) => {
-  /** @type {string[]} */
-  const found = [];
-  const text = line.trim().replace(/^\|/, "");
-  let from = 0;
-  for (let at = 0; at < text.length && found.length < COLUMNS_MAX; at += 1) {
-    if (text[at] === "\\") at += 1;
-    else if (text[at] === "|") {
-      found.push(text.slice(from, at));
-      from = at + 1;
+    default: {
+      const type = EMPHASIS[token.type];
+      return type === undefined
+        ? { type: "text", text: token.content }
+        : { type, children: inlinesOf(inside) };
     }
   }
-  if (from < text.length) found.push(text.slice(from));
-  return found.map((cell) => cell.trim().replaceAll("\\|", "|"));
 };
 
-/** @param {string} line @returns {Align[] | null} */
-const alignment = (line) => {
-  if (!line.includes("-") || !line.includes("|")) return null;
-  const found = cells(line);
-  if (!found.every((cell) => /^:?-+:?$/.test(cell))) return null;
-  return found.map((cell) => {
-    if (cell.endsWith(":")) return cell.startsWith(":") ? "center" : "right";
-    return cell.startsWith(":") ? "left" : null;
-  });
-};
-
-/** @param {Place} place @returns {Block | null} */
-const table = (place) => {
-  if (!lineAt(place).includes("|")) return null;
-  const align = alignment(place.lines[place.at + 1] ?? "");
-  if (align === null) return null;
-  const head = cells(lineAt(place)).map((cell) => inline(cell, place.budget));
-  /** @type {Inline[][][]} */
-  const rows = [];
-  place.at += 2;
-  for (; place.at < place.lines.length && place.budget.left > 0; place.at += 1) {
-    if (isBlank(lineAt(place)) || startsBlock(lineAt(place))) break;
-    place.budget.left -= 1;
-    rows.push(cells(lineAt(place)).map((cell) => inline(cell, place.budget)));
+/** @param {Token} token @param {Inline[]} children @returns {Inline} */
+const linkOf = (token, children) => {
+  const target = String(token.attrGet("href"));
+  const href = address(target);
+  const [label] = children;
+  // An address without a label is text if the page does not link to it.
+  if (href === null && token.info === "auto" && label?.type === "text") {
+    return { type: "text", text: token.markup === "autolink" ? `<${label.text}>` : label.text };
   }
-  return { type: "table", align, head, rows };
-};
-
-/** @param {Place} place @returns {Block} */
-const paragraph = (place) => {
-  const lines = [lineAt(place).trim()];
-  for (place.at += 1; place.at < place.lines.length; place.at += 1) {
-    const line = lineAt(place);
-    if (isBlank(line) || startsBlock(line)) break;
-    lines.push(line.trim());
-  }
-  return { type: "paragraph", children: inline(lines.join("\n"), place.budget) };
+  return { type: "link", href, target, image: false, children };
 };

@@ -16,6 +16,7 @@ import {
   time,
   trail,
 } from "./parts.js";
+import { TURN_WORDS } from "./turn.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -118,9 +119,17 @@ const row = (session) =>
         session.last_turn?.state === "failed" &&
         h("span", { class: "reason" }, prose(`Last turn failed: ${session.last_turn.error?.message ?? ""}`)),
     ),
-    badge(session.status),
+    h(
+      "span",
+      { class: "states" },
+      session.status === "running" && turnTag(session.turn.state),
+      badge(session.status),
+    ),
     h("span", { class: "row-side" }, time(session.created_at), length(session)),
   );
+
+/** Whether the agent or the reader has to act. @param {import("./wire.d.ts").Turn["state"]} state */
+const turnTag = (state) => h("span", { class: "turn-word", "data-turn": state }, TURN_WORDS[state]);
 
 /** How long it ran, or has been running. @param {Session} session */
 const length = (session) => {

@@ -1,6 +1,7 @@
 /** One session: its conversation, its boot and life, its failure, its log, and its change requests. */
 import { getJson, getJsonOrNull } from "./api.js";
 import { conversationPlace, showConversation } from "./conversation.js";
+import { openRequests } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { followLog, logView } from "./log.js";
@@ -54,8 +55,9 @@ export const session = {
     return {
       log,
       conversation: conversation.reading,
-      /** @param {HTMLElement} main @param {SessionPage} data */
-      drawn: (main, data) => conversation.show(main, data.session.agent_name),
+      /** @param {HTMLElement} main @param {SessionPage} data @param {import("./wire.d.ts").Me | null} me */
+      drawn: (main, data, me) =>
+        conversation.show(main, { session: data.session, me: me?.user.name ?? "You" }),
       end: () => {
         log.end();
         conversation.end();
@@ -65,37 +67,11 @@ export const session = {
 
   /** @param {SessionPage} data @param {Following | null} live */
   title: (data, live) =>
-    `${live?.conversation.conversation.turn.state === "requires_action" ? "The agent asks · " : ""}${sessionName(
-      data.session,
-    )} · ${data.session.status}`,
+    `${isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
 
   /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
   view: ({ project, session: found, sandbox, changes }, _me, live) => [
-    trail([
-      ["Projects", "#/"],
-      [project.name, projectLink(project.id)],
-      [sessionName(found), null],
-    ]),
-    h(
-      "header",
-      { class: "head", "data-key": "head" },
-      h("h1", {}, sessionName(found), " ", badge(found.status)),
-      h("p", { class: "quiet" }, idTail(found.id), " · started ", time(found.created_at)),
-      h("p", { class: "actions" }, actions(found, changes)),
-    ),
-    found.failure &&
-      callout(
-        "bad",
-        h("strong", {}, found.failure.code),
-        h("p", { class: "text" }, prose(found.failure.message)),
-      ),
-    found.last_turn?.error &&
-      callout(
-        found.last_turn.state === "failed" ? "bad" : "warn",
-        h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
-        h("p", { class: "text" }, prose(found.last_turn.error.message)),
-      ),
-    h("section", { "data-key": "conversation-section" }, h("h2", {}, "Conversation"), conversationPlace()),
+    h("div", { class: "screen", "data-key": "screen" }, ...screenView({ project, session: found, changes })),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
@@ -122,10 +98,57 @@ export const session = {
   ],
 };
 
+/** What a reader sees before scrolling. @param {Omit<SessionPage, "sandbox">} data @returns {import("./dom.js").Child[]} */
+const screenView = ({ project, session: found, changes }) => [
+  trail([
+    ["Projects", "#/"],
+    [project.name, projectLink(project.id)],
+    [sessionName(found), null],
+  ]),
+  h(
+    "header",
+    { class: "head", "data-key": "head" },
+    h(
+      "div",
+      {},
+      h("h1", {}, sessionName(found), " ", badge(found.status)),
+      h("p", { class: "quiet" }, idTail(found.id), " · started ", time(found.created_at)),
+    ),
+    h("p", { class: "actions" }, actions(found, changes)),
+  ),
+  found.failure &&
+    callout(
+      "bad",
+      h("strong", {}, found.failure.code),
+      h("p", { class: "text" }, prose(found.failure.message)),
+    ),
+  found.last_turn?.error &&
+    callout(
+      found.last_turn.state === "failed" ? "bad" : "warn",
+      h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
+      h("p", { class: "text" }, prose(found.last_turn.error.message)),
+    ),
+  h(
+    "section",
+    { class: "conversation-section", "data-key": "conversation-section" },
+    h("h2", { class: "unseen" }, "Conversation"),
+    conversationPlace(),
+  ),
+];
+
+/** Whether the agent waits for the reader. @param {Following | null} live */
+const isAsked = (live) => {
+  const conversation = live?.conversation.conversation;
+  return (
+    conversation !== undefined &&
+    (conversation.turn.state === "requires_action" || openRequests(conversation).length > 0)
+  );
+};
+
 /** @param {Session} found @param {ChangeRequest[]} changes */
 const actions = (found, changes) => [
   isLive(found.status) &&
-    button("stop-session", "Stop", { "data-project": found.project_id, "data-session": found.id }),
+    button("stop-session", "Stop session", { "data-project": found.project_id, "data-session": found.id }),
   found.status === "running" &&
     button("open-port", "Open a port", { "data-project": found.project_id, "data-session": found.id }),
   ["stopped", "failed"].includes(found.status) &&

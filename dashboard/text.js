@@ -1,10 +1,12 @@
 /** Makes text from other authors readable. */
 
 /**
- * Characters that affect the display instead of being visible: control characters, and marks that change the direction
- * of the text after them. Tabs and line ends are left out (threats.md P09).
+ * Characters that affect the display instead of being visible: control characters, marks that change the direction of the
+ * text after them, and marks on a letter that has 16 already, because a browser takes minutes to lay out thousands of them.
+ * Tabs and line ends are left out (threats.md P09).
  */
-const OBEYED = /\r(?!\n)|[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const OBEYED =
+  /\r(?!\n)|[^\P{Cc}\t\n\r]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\p{M}(?<=\p{M}{17})/gu;
 /** Deeper JSON is mostly indentation. */
 const DEPTH = 64;
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s"[\]{},:]+/gu;
@@ -14,9 +16,9 @@ export const visible = (text) => text.replace(OBEYED, sign);
 
 /** @param {string} character */
 const sign = (character) => {
-  const unit = character.charCodeAt(0);
-  if (unit < 0x20) return String.fromCharCode(0x2400 + unit);
-  return unit === 0x7f ? "\u2421" : `[U+${unit.toString(16).toUpperCase().padStart(4, "0")}]`;
+  const point = character.codePointAt(0) ?? 0;
+  if (point < 0x20) return String.fromCharCode(0x2400 + point);
+  return point === 0x7f ? "\u2421" : `[U+${point.toString(16).toUpperCase().padStart(4, "0")}]`;
 };
 
 /**

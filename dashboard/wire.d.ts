@@ -45,6 +45,7 @@ export interface Session {
   stop_reason: string | null;
   saved: Saved | null;
   last_turn: LastTurn | null;
+  turn: Turn;
   created_at: string;
   running_at: string | null;
   stopped_at: string | null;
@@ -232,6 +233,19 @@ export interface Question {
   multiple: boolean;
 }
 
+export interface Answer {
+  /** Null without an answer. */
+  by: Author | null;
+  at: string;
+  /** Of a permission. */
+  choice?: "once" | "always" | "reject";
+  message?: string;
+  /** Of questions: for each of them the chosen labels and the words of the reader. */
+  answers?: string[][];
+  /** Unattended: a trigger's session has no reader to ask. */
+  declined?: "unattended" | "expired";
+}
+
 /** One item of a session's conversation. A later version has a higher `seq` and replaces the earlier one. */
 export interface Item {
   id: string;
@@ -241,6 +255,7 @@ export interface Item {
   kind: "message" | "thought" | "tool" | "plan" | "request" | "note";
   role: "user" | "agent" | null;
   author: Author | null;
+  turn_id: string | null;
   /** The tool call that started the subagent. */
   parent_id: string | null;
   status: string;
@@ -253,6 +268,8 @@ export interface Item {
     patterns: string[];
     questions: Question[];
   } | null;
+  /** What became of a request. Null while it waits, and for all other items. */
+  answer?: Answer | null;
   model: string | null;
   usage: Usage | null;
   error: { code: string; message: string } | null;
@@ -270,6 +287,8 @@ export interface ConversationPage {
   queue: Item[];
   /** Requests that wait for an answer. */
   requests: Item[];
+  /** Whether the queue waits until somebody resumes it or sends a message. */
+  queue_held: boolean;
   usage: Usage;
   /** The snapshot has every version up to this number. */
   seq: number;
@@ -281,4 +300,11 @@ export interface TextDelta {
   item_id: string;
   offset: number;
   text: string;
+}
+
+/** What a message may choose. */
+export interface ModelListing {
+  models: { id: string; name: string }[];
+  agents: { name: string; description: string }[];
+  default_model: string | null;
 }

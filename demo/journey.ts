@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type AgentAct, watchAgent } from "./agent.ts";
 import type { Client, ServerEvent } from "./client.ts";
 import { epochMs, type Narrator } from "./narrator.ts";
+import { askSecondThing } from "./second-question.ts";
 import type { Delivery } from "./sample.ts";
 
 export interface Session {
@@ -61,7 +62,7 @@ const LOOK_MS = 100;
 /** How much of an agent's command or sentence fits a terminal's line beside the time. */
 const LINE_LENGTH = 90;
 
-/** Runs from the webhook to the change request. */
+/** Runs from the webhook to the change request and a second question. */
 export const travel = async (journey: Journey, delivery: Delivery): Promise<Outcome> => {
   const { client, narrator, projectId, step } = journey;
   const events = client.events(projectId);
@@ -85,6 +86,7 @@ export const travel = async (journey: Journey, delivery: Delivery): Promise<Outc
     awaitCommit(journey, session, sentAt),
   );
   const number = await step("opening the change request", () => openChangeRequest(journey, session));
+  await step("asking the agent a second thing", () => askSecondThing(client, narrator, path));
   const since = (at: number | null): number | null => (at === null ? null : Math.round(at - sentAt));
   const logged = bootSteps(await client.text("GET", `${path}/logs?follow=0`));
   return {

@@ -9,6 +9,7 @@ import { FIRE_MOVES, FIRE_STATUSES } from "../src/domain/fire.ts";
 import { accountMachine } from "../src/machines/account.ts";
 import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
 import { changeRequestMachine } from "../src/machines/change-request.ts";
+import { conversationMachine } from "../src/machines/conversation.ts";
 import { sandboxMachine } from "../src/machines/sandbox.ts";
 import { sessionMachine } from "../src/machines/session.ts";
 import { triggerMachine } from "../src/machines/trigger.ts";
@@ -18,6 +19,7 @@ const MACHINES: readonly AnyStateMachine[] = [
   sandboxMachine,
   triggerMachine,
   accountMachine,
+  conversationMachine,
   changeRequestMachine,
   agentRuntimeMachine,
 ];

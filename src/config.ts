@@ -66,6 +66,8 @@ export interface Config {
   readonly recoveryIntervalMs: number;
   readonly idleTimeoutMs: number;
   readonly maxTurnMs: number;
+  /** How long a request of an agent waits for its answer. */
+  readonly requestTtlMs: number;
   readonly saveTimeoutMs: number;
   readonly nodeGraceMs: number;
   readonly sandboxOrphanMs: number;
@@ -128,6 +130,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS"),
     idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS"),
     maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS"),
+    requestTtlMs: read.duration("PLATFORM_REQUEST_TTL_MS"),
     saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS"),
     nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS"),
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),

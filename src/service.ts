@@ -17,6 +17,7 @@ import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
 import { DUTIES } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
+import { conversationActors } from "./actors/conversation.ts";
 import { changeRequestActors } from "./actors/change-request.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
@@ -48,6 +49,7 @@ import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
+import { messagesHandlers } from "./http/handlers/messages.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
 import { dashboardSessionsLayer } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
@@ -180,6 +182,7 @@ export const actorLayers = <E>({
       gateway: gateway(config),
       saveTimeoutMs,
       bootTimeoutMs,
+      requestTtlMs: config.requestTtlMs,
     }),
     accountActors({ ...entity, bootTimeoutMs }),
   );
@@ -194,7 +197,13 @@ export const actorLayers = <E>({
     secretsLayer({ nodeId }),
   );
   return duties.pipe(
-    Layer.provideMerge(Layer.mergeAll(triggerActors({ ...entity, ...config }), changeRequestActors(entity))),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        triggerActors({ ...entity, ...config }),
+        changeRequestActors(entity),
+        conversationActors(entity),
+      ),
+    ),
     Layer.provideMerge(
       Layer.mergeAll(
         firingLayer(config),
@@ -253,6 +262,7 @@ const handlers = Layer.mergeAll(
   changeRequestsHandlers,
   sandboxHandlers,
   conversationHandlers,
+  messagesHandlers,
 );
 
 const routes = Layer.mergeAll(

@@ -210,6 +210,11 @@ export const SETTINGS = define({
     4 * HOUR,
     "An agent's turn that takes longer no longer counts as work, so the session can become idle.",
   ),
+  PLATFORM_REQUEST_TTL_MS: duration(
+    "Sessions",
+    30 * MINUTE,
+    "A question or permission of an agent that has no answer for this long is declined. The agent is told to decide by itself.",
+  ),
   PLATFORM_ACTOR_IDLE_MS: duration(
     "Sessions",
     MINUTE,

@@ -31,6 +31,7 @@ const DURATIONS = [
   ["PLATFORM_ACTOR_IDLE_MS", "actorIdleMs", 60_000],
   ["PLATFORM_RECOVERY_INTERVAL_MS", "recoveryIntervalMs", 5_000],
   ["PLATFORM_IDLE_TIMEOUT_MS", "idleTimeoutMs", 900_000],
+  ["PLATFORM_REQUEST_TTL_MS", "requestTtlMs", 1_800_000],
   ["PLATFORM_MAX_TURN_MS", "maxTurnMs", 14_400_000],
   ["PLATFORM_SAVE_TIMEOUT_MS", "saveTimeoutMs", 20_000],
   ["PLATFORM_NODE_GRACE_MS", "nodeGraceMs", 60_000],

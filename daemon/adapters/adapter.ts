@@ -3,18 +3,23 @@
  * about it.
  */
 import type * as Effect from "effect/Effect";
-import type { NativeItem, TextDelta, TurnNow } from "../../src/domain/conversation.ts";
+import type { ItemError, NativeItem, TextDelta, TurnNow } from "../../src/domain/conversation.ts";
 import type { LastTurn } from "../../src/domain/last-turn.ts";
+import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
 import type { HttpFailure } from "../http-client.ts";
 
-/** The session's first prompt, with the agent and model for it. */
-export interface InitialPrompt {
+/** The agent session, with the agent and model for its first message. */
+export interface AgentSession {
   /** The title of the agent session: the session's id. A later daemon finds the agent session by it. */
   readonly sessionId: string;
-  readonly text: string;
   readonly agentName: string;
   /** `provider/model`. Null: the runtime chooses. */
   readonly model: string | null;
+}
+
+/** The session's first prompt. */
+export interface InitialPrompt extends AgentSession {
+  readonly text: string;
 }
 
 /** The runtime will never accept the prompt, e.g. because it has no such agent. */
@@ -88,9 +93,40 @@ export interface Observers {
   readonly conversation: ConversationObserver;
 }
 
+/** What became of a message. */
+export type Handover =
+  /** The runtime works on it, or has answered it. */
+  | { readonly outcome: "accepted" }
+  /** The runtime works on something else and has not got it. */
+  | { readonly outcome: "busy" }
+  | { readonly outcome: "refused"; readonly error: ItemError };
+
+/** One look at the agent session. */
+export type Sight =
+  | { readonly isBusy: true }
+  /** `hasBegun`: the turn of the message in question shows a sign of its beginning. */
+  | { readonly isBusy: false; readonly hasBegun: boolean };
+
+/** Steers a runtime's conversation. */
+export interface AdapterSteering {
+  /** Hands a message to the agent session. May be repeated: the runtime has the message once (steering.ts, Y1). */
+  readonly hand: (session: AgentSession, message: OutgoingMessage) => Effect.Effect<Handover, HttpFailure>;
+  /**
+   * Looks whether the agent session rests. If it does, all that it has done was reported to the observer of `follow`.
+   *
+   * @param messageId the message or prompt whose turn is in question
+   */
+  readonly look: (sessionId: string, messageId: string | null) => Effect.Effect<Sight, HttpFailure>;
+  /** Ends the turn of the agent session. Nothing happens if it rests. */
+  readonly interrupt: (sessionId: string) => Effect.Effect<void, HttpFailure>;
+  /** Answers an open request of the agent. False if it is closed, or takes no such answer. */
+  readonly answer: (requestId: string, answer: RequestAnswer) => Effect.Effect<boolean, HttpFailure>;
+  readonly offers: (session: AgentSession) => Effect.Effect<RuntimeOffers, HttpFailure>;
+}
+
 export interface RuntimeAdapter {
-  /** Whether the runtime's conversation can be followed. */
-  readonly hasConversation: boolean;
+  /** Null: the runtime's conversation can be neither followed nor steered. */
+  readonly steering: AdapterSteering | null;
   /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
   readonly environment: (paths: RuntimePaths) => Readonly<Record<string, string>>;
   /**
@@ -109,9 +145,9 @@ export interface RuntimeAdapter {
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
    * Gives the agent a message without starting a turn, in the prompt's agent session, unless that session already has a
-   * message. Called again after a failure.
+   * message. Later messages get its agent and model. Called again after a failure.
    */
-  readonly tell: (sessionId: string, text: string) => Effect.Effect<void, HttpFailure>;
+  readonly tell: (message: InitialPrompt) => Effect.Effect<void, HttpFailure>;
   /**
    * Follows the runtime's turns, and the conversation of the agent session with that title, while the runtime runs.
    * Fails when it cannot follow any longer.

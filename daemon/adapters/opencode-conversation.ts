@@ -108,6 +108,8 @@ export class OpencodeConversation {
   readonly #tasks = new Map<string, Task[]>();
   readonly #messages = new Map<string, Held>();
   readonly #asked = new Map<string, Open>();
+  /** Requests that have ended. opencode goes on listing a permission whose turn was aborted. */
+  readonly over = new Set<string>();
   readonly #busy = new Set<string>();
   /** Our ids of the messages that the daemon gave to the runtime, by the runtime's ids. */
   readonly #handedOver = new Map<string, string>();
@@ -218,6 +220,12 @@ export class OpencodeConversation {
       for (const one of held.parts.values()) one.part = interrupted(one.part, this.#stream.now());
       this.#report(held);
     }
+    this.#turn();
+  }
+
+  /** The agent session was seen at rest, and its newest messages were listed. */
+  rests(): void {
+    if (this.#root !== null) this.#rested(this.#root);
     this.#turn();
   }
 
@@ -367,7 +375,7 @@ export class OpencodeConversation {
     const decoded = decodeAsked(record);
     if (decoded._tag === "None" || !this.#isOurs(decoded.value.sessionID)) return null;
     const asked = decoded.value;
-    if (!this.#asked.has(asked.id)) {
+    if (!this.#asked.has(asked.id) && !this.over.has(asked.id)) {
       const open = { asked, askedMs: this.#stream.now() };
       this.#asked.set(asked.id, open);
       this.#reportRequest(open, null);
@@ -379,6 +387,7 @@ export class OpencodeConversation {
     const open = this.#asked.get(id);
     if (open === undefined) return;
     this.#asked.delete(id);
+    this.over.add(id);
     this.#reportRequest(open, { status, answer, atMs: this.#stream.now() });
   }
 

@@ -78,6 +78,24 @@ export const settleConversation = Effect.fnUntraced(function* (
   conversation.end(open.map(({ id }) => id));
 });
 
+/**
+ * Reads the newest messages of the agent session, which was seen at rest, and ends what is open in it. If events come late
+ * or never, the conversation is whole after it. "busy": the session is at work again.
+ */
+export const readAtRest = Effect.fnUntraced(function* (
+  api: Reads,
+  conversation: OpencodeConversation,
+  session: { readonly id: string; readonly title: string },
+) {
+  const messages = yield* messagesOf(api, session.id, PAGE_MESSAGES);
+  if ((yield* api.busySessions).includes(session.id)) return "busy" as const;
+  conversation.listedSessions([session]);
+  conversation.listedMessages(messages);
+  yield* settleConversation(api, conversation);
+  conversation.rests();
+  return messages;
+});
+
 /** A session's newest messages, oldest first. */
 const messagesOf = Effect.fnUntraced(function* (api: Reads, sessionId: string, max: number) {
   const pages: (readonly Recorded[])[] = [];

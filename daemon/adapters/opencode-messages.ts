@@ -2,35 +2,32 @@
  * Hands messages of people to opencode.
  *
  *  S1 A message and its parts have ids that follow from our id and from the time at which it was sent first. So opencode
- *     has a message once, however often it was handed over. opencode orders messages by their ids.
+ *     has a message once, however often it was handed over.
  *  S2 A message is handed over only while the agent rests: opencode may never answer one that it gets during a turn.
  *  S3 A message is accepted once opencode works on it, or has begun an answer. Until then it is handed over again.
  */
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
+import type { ItemError } from "../../src/domain/conversation.ts";
 import type { HttpFailure } from "../http-client.ts";
+import type { Handover } from "./adapter.ts";
+import { splitModel } from "./opencode-api.ts";
 
-/** A message as the service hands it over. */
-export interface OutgoingMessage {
+/** A message for opencode, with everything that it does not choose by itself. */
+export interface Prompt {
   /** Our id. */
   readonly id: string;
-  /** When it was sent for the first time, ms since the epoch. */
-  readonly sentAt: number;
+  /** When it was sent first, ms since the epoch. */
+  readonly sentMs: number;
   readonly text: string;
-  readonly files: readonly { readonly name: string; readonly mediaType: string; readonly base64: string }[];
-  /** `provider/model`. Null: the session's. */
-  readonly model: string | null;
-  /** Null: the session's. */
+  /** Null: opencode's default. */
   readonly agent: string | null;
+  /** `provider/model`. Null: opencode's choice. */
+  readonly model: string | null;
 }
-
-export type Handover =
-  | { readonly outcome: "accepted" }
-  /** The agent is at work. */
-  | { readonly outcome: "busy" }
-  | { readonly outcome: "refused"; readonly error: { readonly code: string; readonly message: string } };
 
 /** The calls to opencode that are needed here. */
 export interface MessageCalls {
@@ -39,17 +36,25 @@ export interface MessageCalls {
   readonly busySessions: Effect.Effect<readonly string[], HttpFailure>;
 }
 
+export interface Handing {
+  readonly calls: MessageCalls;
+  /** opencode's id of the agent session. */
+  readonly session: string;
+  /** Why the session's newest turn could not begin. Null: no such thing is known. */
+  readonly fault: () => ItemError | null;
+}
+
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 14;
 /** opencode's ids begin with the time: ms times this, plus a count of the ids within the ms. */
 const COUNTS_A_MS = 0x1000n;
 const TIME_BITS = 48;
 
-type Dated = Pick<OutgoingMessage, "id" | "sentAt">;
+type Dated = Pick<Prompt, "id" | "sentMs">;
 
 /** An id in opencode's own form, the same for the same message (S1). `count`: its place within the message. */
-const nativeId = (prefix: "msg" | "prt", { id, sentAt }: Dated, count: number): string => {
-  const time = BigInt.asUintN(TIME_BITS, BigInt(sentAt) * COUNTS_A_MS + BigInt(count));
+const nativeId = (prefix: "msg" | "prt", { id, sentMs }: Dated, count: number): string => {
+  const time = BigInt.asUintN(TIME_BITS, BigInt(Math.trunc(sentMs)) * COUNTS_A_MS + BigInt(count));
   const digest = createHash("sha256").update(`${prefix}/${id}/${count}`).digest();
   const letters = [...digest.subarray(0, RANDOM_LENGTH)].map((byte) => BASE62[byte % BASE62.length] ?? "0");
   return `${prefix}_${time.toString(16).padStart(TIME_BITS / 4, "0")}${letters.join("")}`;
@@ -58,72 +63,101 @@ const nativeId = (prefix: "msg" | "prt", { id, sentAt }: Dated, count: number): 
 /** The id of the message in opencode. */
 export const nativeMessageId = (message: Dated): string => nativeId("msg", message, 0);
 
+/** The body of the call that hands the message over. */
+export const promptBody = ({ agent, model, ...message }: Prompt) => ({
+  messageID: nativeMessageId(message),
+  // Without an id, the part of a message that is handed over twice would double.
+  parts: [{ id: nativeId("prt", message, 1), type: "text", text: message.text }],
+  ...(agent !== null && { agent }),
+  ...(model !== null && { model: splitModel(model) }),
+});
+
 const Listed = Schema.Array(
   Schema.Struct({
     info: Schema.Struct({
       id: Schema.String,
       role: Schema.String,
       parentID: Schema.optionalKey(Schema.String),
+      // Of a person's message: what it asked for.
+      agent: Schema.optionalKey(Schema.String),
+      model: Schema.optionalKey(Schema.Struct({ providerID: Schema.String, modelID: Schema.String })),
     }),
   }),
 );
 
+/** How many of the session's newest messages are read. A step of a turn is a message. */
+const NEWEST = 20;
 /** How often opencode is asked whether it works on the message. It answers a prompt before it has stored it. */
-const LOOK_AGAIN = { schedule: Schedule.spaced("50 millis"), times: 60 };
+const LOOK_EVERY = Schedule.spaced("50 millis");
+/**
+ * After this time the message is handed over again: opencode never begins one that it gets in a turn's last moment. One
+ * that it begins late is still answered once (S1).
+ */
+const TAKEN_WITHIN = "5 seconds";
+/** A fault may belong to the turn before, because opencode tells some twice. It counts after that many looks. */
+const LOOKS_AFTER_FAULT = 20;
 /** How often a message is handed over that opencode does not begin to answer. */
-const TRIES = 3;
+const TRIES = 6;
 
-const NOT_TAKEN = {
+const NOT_TAKEN: ItemError = {
   code: "message_not_taken",
   message: "The agent runtime did not begin to answer the message. Check its agent and its model.",
 };
 
-const provider = (model: string): { readonly providerID: string; readonly modelID: string } => {
-  const slash = model.indexOf("/");
-  return { providerID: model.slice(0, slash), modelID: model.slice(slash + 1) };
-};
+const newestOf = ({ calls, session }: Handing) =>
+  calls.get(`/session/${session}/message?limit=${NEWEST}`, Listed);
 
-const promptOf = (message: OutgoingMessage) => ({
-  messageID: nativeMessageId(message),
-  parts: [
-    // Without ids, parts of a message that is handed over twice would double.
-    { id: nativeId("prt", message, 1), type: "text", text: message.text },
-    ...message.files.map(({ name, mediaType, base64 }, index) => ({
-      id: nativeId("prt", message, index + 2),
-      type: "file",
-      filename: name,
-      mime: mediaType,
-      url: `data:${mediaType};base64,${base64}`,
-    })),
-  ],
-  ...(message.agent !== null && { agent: message.agent }),
-  ...(message.model !== null && { model: provider(message.model) }),
+/** Agent and model of the newest message of a person. Null before the first. */
+export const lastChoice = Effect.fnUntraced(function* (handing: Handing) {
+  const listed = yield* newestOf(handing);
+  const info = listed.findLast(({ info: { role } }) => role === "user")?.info;
+  if (info === undefined) return null;
+  const { agent = null, model } = info;
+  return { agent, model: model === undefined ? null : `${model.providerID}/${model.modelID}` };
 });
 
+const Id = Schema.Struct({ info: Schema.Struct({ id: Schema.String }) });
+
+/** Whether the session has a message that is older than its newest ones. */
+const hasOlder = ({ calls, session }: Handing, native: string): Effect.Effect<boolean, HttpFailure> =>
+  Effect.catch(Effect.as(calls.get(`/session/${session}/message/${native}`, Id), true), (failure) =>
+    failure.status === 404 ? Effect.succeed(false) : Effect.fail(failure),
+  );
+
 /** Whether opencode works on the message or has begun to answer it, and whether it works on another one. */
-const stateOf = Effect.fnUntraced(function* (calls: MessageCalls, session: string, native: string) {
+const stateOf = Effect.fnUntraced(function* (handing: Handing, native: string) {
   // Asked first: a turn that ends in between has left its answer in the list.
-  const isBusy = (yield* calls.busySessions).includes(session);
-  const messages = yield* calls.get(`/session/${session}/message`, Listed);
+  const isBusy = (yield* handing.calls.busySessions).includes(handing.session);
+  const messages = yield* newestOf(handing);
   const isThere = messages.some(({ info }) => info.id === native);
   const isAnswered = messages.some(({ info }) => info.role === "assistant" && info.parentID === native);
-  return { isTaken: isAnswered || (isThere && isBusy), isBusy };
+  if (isAnswered || (isThere && isBusy)) return { isTaken: true, isBusy };
+  return { isTaken: !isThere && messages.length >= NEWEST && (yield* hasOlder(handing, native)), isBusy };
 });
 
 /** Hands the message to the agent session. May be repeated after any failure, and at any time after success. */
 export const handOver = Effect.fnUntraced(function* (
-  calls: MessageCalls,
-  session: string,
-  message: OutgoingMessage,
+  handing: Handing,
+  message: Prompt,
 ): Effect.fn.Return<Handover, HttpFailure> {
-  const look = stateOf(calls, session, nativeMessageId(message));
+  const look = stateOf(handing, nativeMessageId(message));
   for (let tries = 0; tries < TRIES; tries += 1) {
     const before = yield* look;
     if (before.isTaken) return { outcome: "accepted" };
     if (before.isBusy) return { outcome: "busy" };
-    yield* calls.post(`/session/${session}/prompt_async`, promptOf(message));
-    const after = yield* Effect.repeat(look, { until: ({ isTaken }) => isTaken, ...LOOK_AGAIN });
-    if (after.isTaken) return { outcome: "accepted" };
+    yield* handing.calls.post(`/session/${handing.session}/prompt_async`, promptBody(message));
+    let looksAfterFault = 0;
+    const taken = Effect.repeat(look, {
+      schedule: LOOK_EVERY,
+      until: ({ isTaken }) => {
+        if (handing.fault() !== null) looksAfterFault += 1;
+        return isTaken || looksAfterFault > LOOKS_AFTER_FAULT;
+      },
+    });
+    const after = yield* Effect.timeoutOption(taken, TAKEN_WITHIN);
+    if (Option.isSome(after) && after.value.isTaken) return { outcome: "accepted" };
+    const error = handing.fault();
+    if (error !== null) return { outcome: "refused", error };
   }
   return { outcome: "refused", error: NOT_TAKEN };
 });

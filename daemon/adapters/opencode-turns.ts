@@ -5,7 +5,6 @@
  *  T1 A turn has one end. opencode reports some errors twice, the second time after the turn.
  *  T2 Only turns of agent sessions without a parent are reported: the parent agent handles the failure of a subagent's
  *     turn. The limits apply to both.
- *  T3 A request is answered at once, in a way that lets the turn continue, because no person can answer it.
  */
 import * as Schema from "effect/Schema";
 import type { TurnError } from "../../src/domain/last-turn.ts";
@@ -28,8 +27,6 @@ const RuntimeEvent = Schema.Struct({
   properties: optional(
     Schema.Struct({
       sessionID: optional(Schema.String),
-      /** The id of a request. */
-      id: optional(Schema.String),
       status: optional(
         Schema.Struct({
           type: Schema.String,
@@ -40,7 +37,6 @@ const RuntimeEvent = Schema.Struct({
         }),
       ),
       error: optional(Schema.Unknown),
-      questions: optional(Schema.Array(Schema.Unknown)),
       info: optional(
         Schema.Struct({
           id: optional(Schema.String),
@@ -58,18 +54,13 @@ export type RuntimeEvent = typeof RuntimeEvent.Type;
 export const decodeEvent = Schema.decodeUnknownOption(RuntimeEvent);
 const decodeError = Schema.decodeUnknownOption(RuntimeError);
 
-/** A request for which the agent waits. */
-export interface AgentRequest {
-  readonly kind: "question" | "permission";
-  readonly id: string;
-  /** How many questions it contains. */
-  readonly count: number;
-}
-
 /** Calls to the runtime. */
 export interface TurnActions {
   readonly abort: (sessionId: string) => void;
-  readonly answer: (request: AgentRequest) => void;
+  /** A session's turn has an error, or could not begin because of it. */
+  readonly failed: (sessionId: string, error: RuntimeError) => void;
+  /** Whether a person has ended the session's turn, which ends now. Asked once for each end. */
+  readonly wasStopped: (sessionId: string) => boolean;
 }
 
 interface Turn {
@@ -113,7 +104,6 @@ export class OpencodeTurns {
   }
 
   take(event: RuntimeEvent, atMs: number): void {
-    this.#request(event);
     if (!event.type.startsWith("session.") && !event.type.startsWith("message.")) return;
     const { info } = event.properties ?? {};
     const id = event.properties?.sessionID ?? info?.sessionID;
@@ -191,6 +181,7 @@ export class OpencodeTurns {
   #error(id: string, told: unknown, atMs: number): void {
     const error = decodeError(told);
     if (error._tag === "None") return;
+    this.#actions.failed(id, error.value);
     const turn = this.#turns.get(id);
     if (turn !== undefined) {
       turn.error ??= error.value;
@@ -209,10 +200,13 @@ export class OpencodeTurns {
     const turn = this.#turns.get(id);
     if (turn === undefined) return;
     this.#turns.delete(id);
+    const wasStopped = this.#actions.wasStopped(id);
     if (turn.bound !== null) return this.#tell(id, "failed", turn.bound);
     if (turn.error !== null && !isAbort(turn.error)) return this.#fail(id, turn.error, atMs);
     // opencode reports nothing about an abort that came while it waited for its next attempt.
     if (turn.error !== null || turn.retrying) return this.#tell(id, "interrupted", null);
+    // Nor about one that came before the model was called.
+    if (wasStopped) return this.#tell(id, "interrupted", null);
     if (turn.whole && turn.calls.size === 0) return this.#tell(id, "failed", NO_ANSWER);
     this.#tell(id, "completed", null);
   }
@@ -224,12 +218,5 @@ export class OpencodeTurns {
 
   #tell(id: string, state: Parameters<TurnObserver["ended"]>[0]["state"], error: TurnError | null): void {
     if (!this.#children.has(id)) this.#observer.ended({ state, error });
-  }
-
-  #request({ type, properties }: RuntimeEvent): void {
-    const kind = type === "question.asked" ? "question" : type === "permission.asked" ? "permission" : null;
-    const id = properties?.id;
-    if (kind !== null && id !== undefined)
-      this.#actions.answer({ kind, id, count: properties?.questions?.length ?? 0 });
   }
 }

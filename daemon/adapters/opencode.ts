@@ -7,53 +7,31 @@ import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import { GATEWAY_PROVIDER, HOSTED_PROVIDER } from "../../src/domain/model.ts";
-import { callForAnswer, callHttp, callJson, HttpFailure, type HttpAnswer } from "../http-client.ts";
+import { callHttp, HttpFailure } from "../http-client.ts";
 import {
-  CALL_TIMEOUT_MS,
   PROBE_TIMEOUT_MS,
   TURN_LIMITS,
-  type InitialPrompt,
   type Observers,
   type RuntimeAdapter,
   type RuntimeModels,
   type TurnEnd,
   type TurnLimits,
 } from "./adapter.ts";
+import { OpencodeApi } from "./opencode-api.ts";
 import { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, RuntimeError, turnError } from "./opencode-errors.ts";
-import { readConversation, readRequests, settleConversation } from "./opencode-listing.ts";
-import { nativeMessageId } from "./opencode-messages.ts";
-import { decodeEvent, OpencodeTurns, type AgentRequest, type RuntimeEvent } from "./opencode-turns.ts";
-
-const AgentSession = Schema.Struct({ id: Schema.String, title: Schema.String });
-const AgentSessions = Schema.Array(AgentSession);
-const Agents = Schema.Array(Schema.Struct({ name: Schema.String }));
-const Messages = Schema.Array(Schema.Unknown);
-const Statuses = Schema.Record(Schema.String, Schema.Struct({ type: Schema.String }));
+import { readConversation, settleConversation } from "./opencode-listing.ts";
+import { OpencodeSteering } from "./opencode-steering.ts";
+import { decodeEvent, OpencodeTurns, type RuntimeEvent } from "./opencode-turns.ts";
 
 /** A longer event is ignored. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
-/** spec.md 2.4: the agent that needs no file of its own. */
-const DEFAULT_AGENT = "default";
-
-/**
- * Overrides the project's configuration. File snapshots cost seconds on a large repository. Questions are
- * off, because no person can answer them, and a turn would wait for hours.
- */
+/** Overrides the project's configuration. File snapshots cost seconds on a large repository. */
 const FIXED = JSON.stringify({
   autoupdate: false,
   share: "disabled",
   snapshot: false,
-  permission: { question: "deny" },
 });
-
-/** How long a prompt waits for the listener. After that it is sent anyway. */
-const FOLLOWED_WITHIN = "10 seconds";
-
-/** The answer to an agent that asks a question anyway. */
-const DECIDE = "No person can answer. Decide yourself, continue, and state your assumptions in your answer.";
-const NOT_ALLOWED =
-  "No person can grant this permission. Find a way without it, or skip this step and say so in your answer.";
 
 /** The managed gateway as a provider. Its key is named, never written. */
 const gatewayProvider = (models: readonly string[]) => ({
@@ -84,8 +62,9 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
   const followed = Latch.makeUnsafe(false);
   const conversation = new OpencodeConversation();
+  const steering = new OpencodeSteering({ api, conversation, followed });
   return {
-    hasConversation: true,
+    steering,
     defaults: defaultsOf,
     ownEdit: OWN_EDIT,
     environment: ({ configDir, defaults }) => ({
@@ -96,126 +75,22 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
       OPENCODE_DISABLE_MODELS_FETCH: "1",
     }),
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
-    deliverPrompt: (prompt) => deliver({ api, followed, conversation }, prompt),
-    tell: Effect.fnUntraced(function* (sessionId, text) {
-      const session = yield* untouchedSession(api, sessionId);
-      if (session === null) return;
-      yield* api.post(`/session/${session.id}/message`, { noReply: true, parts: [{ type: "text", text }] });
-    }),
-    follow: (sessionId, observers) => follow({ api, limits, sessionId, observers, conversation, followed }),
+    deliverPrompt: steering.deliver,
+    tell: steering.tell,
+    follow: (sessionId, observers) =>
+      follow({ api, limits, sessionId, observers, conversation, steering, followed }),
     isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
+      for (const id of busy) steering.noteStopped(id);
       yield* Effect.forEach(busy, (id) => api.post(`/session/${id}/abort`), { discard: true });
       return busy.length > 0;
     }),
   };
 };
 
-class OpencodeApi {
-  readonly #base: string;
-
-  constructor(base: string) {
-    this.#base = base;
-  }
-
-  url(path: string): string {
-    return `${this.#base}${path}`;
-  }
-
-  get<A>(path: string, schema: Schema.Decoder<A>): Effect.Effect<A, HttpFailure> {
-    return callJson({ url: this.url(path), timeoutMs: CALL_TIMEOUT_MS }, schema);
-  }
-
-  /** An answer that may be long, with its headers. */
-  page(path: string, maxBytes: number): Effect.Effect<HttpAnswer, HttpFailure> {
-    return callForAnswer({ url: this.url(path), timeoutMs: CALL_TIMEOUT_MS, maxBytes });
-  }
-
-  post(path: string, body: unknown = {}): Effect.Effect<string, HttpFailure> {
-    return callHttp({ url: this.url(path), method: "POST", body, timeoutMs: CALL_TIMEOUT_MS });
-  }
-
-  /** Sessions with a turn in progress. Idle ones are missing in the answer, or marked as idle. */
-  get busySessions(): Effect.Effect<readonly string[], HttpFailure> {
-    return Effect.map(this.get("/session/status", Statuses), (statuses) =>
-      Object.entries(statuses).flatMap(([id, { type }]) => (type === "idle" ? [] : [id])),
-    );
-  }
-}
-
-interface Delivery {
-  readonly api: OpencodeApi;
-  readonly followed: Latch.Latch;
-  readonly conversation: OpencodeConversation;
-}
-
-/**
- * Sends the prompt once, to the agent session whose title is the session's id. If that session already has a message,
- * it got the prompt in a former life of the daemon (api.md 7).
- */
-const deliver = Effect.fnUntraced(function* (
-  { api, followed, conversation }: Delivery,
-  prompt: InitialPrompt,
-) {
-  const agents = yield* api.get("/agent", Agents);
-  const agent = agents.find(({ name }) => name === prompt.agentName)?.name;
-  if (agent === undefined && prompt.agentName !== DEFAULT_AGENT) {
-    return { refused: `the agent runtime has no agent "${prompt.agentName}"` };
-  }
-  const session = yield* untouchedSession(api, prompt.sessionId);
-  if (session === null) return "accepted" as const;
-  // A turn may fail within a millisecond, so listening for its events starts first.
-  yield* Effect.timeoutOption(followed.await, FOLLOWED_WITHIN);
-  const messageID = nativeMessageId({ id: prompt.sessionId, sentAt: yield* Clock.currentTimeMillis });
-  conversation.handedOver(messageID, prompt.sessionId);
-  yield* api.post(`/session/${session.id}/prompt_async`, {
-    messageID,
-    parts: [{ type: "text", text: prompt.text }],
-    ...(agent === undefined ? {} : { agent }),
-    ...(prompt.model === null ? {} : { model: splitModel(prompt.model) }),
-  });
-  return "accepted" as const;
-});
-
-/** The agent session with that title. Null if it already has a message. */
-const untouchedSession = Effect.fnUntraced(function* (api: OpencodeApi, title: string) {
-  const session = yield* openSession(api, title);
-  const messages = yield* api.get(`/session/${session.id}/message`, Messages);
-  return messages.length > 0 ? null : session;
-});
-
-const openSession = Effect.fnUntraced(function* (api: OpencodeApi, title: string) {
-  const sessions = yield* api.get("/session", AgentSessions);
-  const found = sessions.find((session) => session.title === title);
-  if (found !== undefined) return found;
-  return yield* callJson(
-    { url: api.url("/session"), method: "POST", body: { title }, timeoutMs: CALL_TIMEOUT_MS },
-    AgentSession,
-  );
-});
-
-/** `provider/model`. The model's own name may contain further slashes. */
-const splitModel = (model: string): { readonly providerID: string; readonly modelID: string } => {
-  const slash = model.indexOf("/");
-  return { providerID: model.slice(0, slash), modelID: model.slice(slash + 1) };
-};
-
 /** Retries for calls that must reach the runtime. */
 const POST_AGAIN = { schedule: Schedule.spaced("500 millis"), times: 5 };
-
-/** The answer to a request, by its kind. */
-const replyTo = ({ kind, id, count }: AgentRequest): readonly [string, object] =>
-  kind === "question"
-    ? [`/question/${id}/reply`, { answers: Array.from({ length: count }, () => [DECIDE]) }]
-    : // A refusal without a message would end the turn.
-      [`/permission/${id}/reply`, { reply: "reject", message: NOT_ALLOWED }];
-
-const Request = Schema.Struct({
-  id: Schema.String,
-  questions: Schema.optionalKey(Schema.Array(Schema.Unknown)),
-});
-const decodeRequest = Schema.decodeUnknownOption(Request);
 
 const Updated = Schema.Array(
   Schema.Struct({
@@ -250,11 +125,12 @@ interface Following {
   readonly observers: Observers;
   /** It outlives a stream: a part that was followed before the stream broke off may never be told again. */
   readonly conversation: OpencodeConversation;
+  readonly steering: OpencodeSteering;
   /** Open while events are received. */
   readonly followed: Latch.Latch;
 }
 
-const follow = ({ api, limits, sessionId, observers, conversation, followed }: Following) =>
+const follow = ({ api, limits, sessionId, observers, conversation, steering, followed }: Following) =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock;
     const now = () => clock.currentTimeMillisUnsafe();
@@ -262,10 +138,12 @@ const follow = ({ api, limits, sessionId, observers, conversation, followed }: F
     const scope = yield* Effect.scope;
     const inScope = (work: Effect.Effect<unknown, HttpFailure>) =>
       run(Effect.forkIn(Effect.ignore(Effect.retry(work, POST_AGAIN)), scope));
-    const post = ([path, body]: readonly [string, object]) => inScope(api.post(path, body));
-    const answer = (asked: AgentRequest) => void post(replyTo(asked));
-    const abort = (id: string) => void post([`/session/${id}/abort`, {}]);
-    const turns = new OpencodeTurns(limits, observers.turns, { abort, answer });
+    const abort = (id: string) => void inScope(api.post(`/session/${id}/abort`));
+    const turns = new OpencodeTurns(limits, observers.turns, {
+      abort,
+      failed: (id, error) => steering.noteError(id, error),
+      wasStopped: (id) => steering.wasStopped(id),
+    });
     conversation.connected({
       title: sessionId,
       observer: observers.conversation,
@@ -288,13 +166,6 @@ const follow = ({ api, limits, sessionId, observers, conversation, followed }: F
       if (missed !== null && observers.turns.isActive()) observers.turns.ended(missed);
       turns.already(busy, now());
       yield* readConversation(api, conversation);
-      for (const kind of ["question", "permission"] as const) {
-        for (const open of (yield* readRequests(api, kind)) ?? []) {
-          const asked = decodeRequest(open);
-          if (asked._tag === "None") continue;
-          answer({ kind, id: asked.value.id, count: asked.value.questions?.length ?? 0 });
-        }
-      }
       return yield* Effect.never;
     });
     return yield* Effect.raceFirst(stream, already);

@@ -4,7 +4,7 @@ import { callHttp } from "../http-client.ts";
 import { PROBE_TIMEOUT_MS, type RuntimeAdapter } from "./adapter.ts";
 
 export const plainAdapter = (port: number): RuntimeAdapter => ({
-  hasConversation: false,
+  steering: null,
   environment: () => ({}),
   defaults: null,
   ownEdit: null,

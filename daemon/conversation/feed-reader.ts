@@ -5,6 +5,7 @@ import type { NativeItem, TextDelta, TurnNow, ConversationReport } from "../../s
 interface Source {
   readonly versionsAfter: (rev: number) => Iterable<NativeItem>;
   readonly turnNow: TurnNow;
+  readonly turnsEnded: number;
   readonly turnRev: number;
   readonly detach: (reader: FeedReader) => void;
 }
@@ -44,7 +45,8 @@ export class FeedReader {
     this.#forgetDeltas();
     if (this.#owesTurn) {
       this.#sent = Math.max(this.#sent, this.#source.turnRev);
-      lines += lineOf({ type: "turn", turn: this.#source.turnNow, rev: this.#sent });
+      const { turnNow: turn, turnsEnded: ended } = this.#source;
+      lines += lineOf({ type: "turn", turn, ended, rev: this.#sent });
     }
     this.#owesTurn = false;
     return lines;

@@ -59,6 +59,7 @@ export class ConversationFeed implements ConversationObserver {
   #bytes = 0;
   #rev = 0;
   #turn: TurnNow = { state: "idle", waiting_for: null };
+  #turnsEnded = 0;
   #turnRev = 0;
   readonly #readers = new Set<FeedReader>();
   /** Items with growth that is not reported yet. */
@@ -76,6 +77,11 @@ export class ConversationFeed implements ConversationObserver {
 
   get turnNow(): TurnNow {
     return this.#turn;
+  }
+
+  /** How many turns have ended. */
+  get turnsEnded(): number {
+    return this.#turnsEnded;
   }
 
   /** The number of the turn's last change. */
@@ -115,9 +121,11 @@ export class ConversationFeed implements ConversationObserver {
     if (added !== "") this.#grow(known, withText(known.current, known.growing.text), added);
   };
 
-  readonly turn = (now: TurnNow): void => {
-    if (isDeepStrictEqual(now, this.#turn)) return;
+  /** The turn's state, and how many turns have ended. One report contains both. */
+  readonly turn = (now: TurnNow, ended: number = this.#turnsEnded): void => {
+    if (isDeepStrictEqual(now, this.#turn) && ended === this.#turnsEnded) return;
     this.#turn = now;
+    this.#turnsEnded = ended;
     this.#rev += 1;
     this.#turnRev = this.#rev;
     for (const reader of this.#readers) reader.turned();
@@ -130,7 +138,6 @@ export class ConversationFeed implements ConversationObserver {
       const whole = growing === null ? current : withText(current, growing.breakOff());
       this.#report({ ...whole, status: "interrupted", completed_at: this.#options.now() }, null);
     }
-    this.turn({ state: "idle", waiting_for: null });
   }
 
   /** The whole kept output of a tool. Null if there is no such item. */

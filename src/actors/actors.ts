@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type { AccountEvent, AccountSnapshot } from "../machines/account.ts";
 import type { ChangeRequestEvent, ChangeRequestSnapshot } from "../machines/change-request.ts";
+import type { ConversationEvent, ConversationSnapshot } from "../machines/conversation.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
@@ -29,6 +30,7 @@ export interface ActorKinds {
   readonly account: { readonly snapshot: AccountSnapshot; readonly event: AccountEvent };
   readonly trigger: { readonly snapshot: TriggerSnapshot; readonly event: TriggerEvent };
   readonly changeRequest: { readonly snapshot: ChangeRequestSnapshot; readonly event: ChangeRequestEvent };
+  readonly conversation: { readonly snapshot: ConversationSnapshot; readonly event: ConversationEvent };
 }
 export type ActorKind = keyof ActorKinds;
 
@@ -40,6 +42,8 @@ export class Actors extends Context.Service<
     readonly account: Tell<AccountSnapshot, AccountEvent>;
     readonly trigger: Tell<TriggerSnapshot, TriggerEvent>;
     readonly changeRequest: Tell<ChangeRequestSnapshot, ChangeRequestEvent>;
+    /** The conversation of the session with that id. */
+    readonly conversation: Tell<ConversationSnapshot, ConversationEvent>;
     /** Loads the actor so that it works off its outbox. Returns at once. Recovery makes up for a lost wake. */
     readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
     /**

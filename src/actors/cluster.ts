@@ -75,6 +75,7 @@ const entities = {
   account: entityOf("account"),
   trigger: entityOf("trigger"),
   changeRequest: entityOf("changeRequest"),
+  conversation: entityOf("conversation"),
 } as const;
 
 type KindActor<Kind extends ActorKind> = Actor<ActorKinds[Kind]["snapshot"], ActorKinds[Kind]["event"]>;
@@ -223,6 +224,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       account: yield* entities.account.client,
       trigger: yield* entities.trigger.client,
       changeRequest: yield* entities.changeRequest.client,
+      conversation: yield* entities.conversation.client,
     };
     const teller =
       <Kind extends ActorKind>(kind: Kind) =>
@@ -255,6 +257,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       account: teller("account"),
       trigger: teller("trigger"),
       changeRequest: teller("changeRequest"),
+      conversation: teller("conversation"),
       wake: (kind, id) => Effect.asVoid(asking(kind, id, null)),
       load: (kind, { id, newest }) => Effect.flatMap(asking(kind, id, newest), Fiber.join),
     });

@@ -4,6 +4,7 @@
  *  L1 A version is written before its readers see it. Growing text is passed on at once, and written with its version.
  *  L2 After a break the daemon reports again from the last written version on.
  *  L3 A sandbox that is not its session's current one any more writes nothing, and is not followed any longer.
+ *  L4 The conversation's actor is told what the runtime does after that is written (runtime-reports.ts).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -20,7 +21,12 @@ import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
 import { ConversationHub } from "../services/conversation-hub.ts";
 import { serviceContext } from "../services/service-context.ts";
-import { Conversations, type ChangedConversation } from "../store/ports/conversations.ts";
+import {
+  Conversations,
+  type ChangedConversation,
+  type ConversationChange,
+} from "../store/ports/conversations.ts";
+import { runtimeReporter, type RequestOptions } from "./runtime-reports.ts";
 import { backoff, waitOutOutage } from "./supervisor.ts";
 
 /** If a daemon does not answer, it is asked again: soon after a short break, rarely if it stays silent. */
@@ -38,6 +44,8 @@ interface Followed {
 interface Portion {
   readonly items: readonly NativeItem[];
   readonly turn: TurnNow | null;
+  /** How many turns have ended. Null: no news. */
+  readonly ended: number | null;
   readonly rev: number;
   readonly deltas: readonly TextDelta[];
 }
@@ -52,6 +60,7 @@ const portionsOf = (lines: readonly ConversationReport[]): readonly Portion[] =>
     portions.push({
       items,
       turn: last?.turn ?? null,
+      ended: last?.ended ?? null,
       rev: Math.max(0, last?.rev ?? 0, ...items.map(({ rev }) => rev)),
       deltas: some.flatMap((line) => (line.type === "delta" ? [line.delta] : [])),
     });
@@ -60,12 +69,13 @@ const portionsOf = (lines: readonly ConversationReport[]): readonly Portion[] =>
 };
 
 /** @returns a function that follows the conversation in one sandbox. It never ends. */
-export const conversationFollower = Effect.gen(function* () {
+export const conversationFollower = Effect.fnUntraced(function* (options: RequestOptions) {
   const conversations = yield* Conversations;
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
   const hub = yield* ConversationHub;
   const sign = yield* serviceContext;
+  const reportsOf = yield* runtimeReporter(options);
 
   return (followed: Followed & { readonly link: DaemonLink }): Effect.Effect<never> =>
     Effect.gen(function* () {
@@ -73,16 +83,21 @@ export const conversationFollower = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
       const opened = yield* waitOutOutage("conversation", conversations.open(sessionId, now));
       if (opened === null) return yield* Effect.never;
-      const reader = new Reader(opened.sandbox?.id === sandboxId ? opened.sandbox.rev : 0);
+      const isKnown = opened.sandbox?.id === sandboxId;
+      const reader = new Reader(isKnown ? (opened.sandbox?.rev ?? 0) : 0);
+      const report = yield* reportsOf(followed);
 
-      const keep = Effect.fnUntraced(function* ({ deltas, ...portion }: Portion) {
+      const keep = Effect.fnUntraced(function* ({ deltas, ended, ...portion }: Portion) {
+        let changes: readonly ConversationChange[] = [];
         if (portion.rev > reader.after) {
           const at = yield* Clock.currentTimeMillis;
-          const report = { ...portion, sandboxId, now: at };
-          const noted = yield* waitOutOutage("conversation", conversations.note(sessionId, report));
+          const noting = conversations.note(sessionId, { ...portion, sandboxId, now: at });
+          const noted = yield* waitOutOutage("conversation", noting);
           if (noted === null) return yield* Effect.never;
           reader.noted(noted, portion.rev);
+          changes = noted.changes;
         }
+        report({ changes, turn: portion.turn, ended });
         hub.publish(sessionId, reader.deltasOf(deltas));
       });
       let known: DaemonLink | null = followed.link;
@@ -97,7 +112,7 @@ export const conversationFollower = Effect.gen(function* () {
         );
       }).pipe(Effect.catchTag("NoConversation", () => Effect.never));
       return yield* Effect.forever(Effect.andThen(Effect.retry(once, AGAIN), Effect.sleep("250 millis")));
-    }).pipe(Effect.orDie);
+    }).pipe(Effect.orDie, Effect.scoped);
 });
 
 /** How far the conversation is written, and which items are growing. */

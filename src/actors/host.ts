@@ -84,7 +84,9 @@ export interface HostOptions<S, Event, Command extends Named> extends ActorLimit
 }
 
 export interface Actor<S, Event> {
-  readonly tell: (event: Event) => Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull>;
+  readonly tell: (
+    event: Event,
+  ) => Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull | ActorNotFound>;
   readonly snapshot: Effect.Effect<S>;
   /** Whether a command is under way. */
   readonly busy: Effect.Effect<boolean>;
@@ -94,7 +96,7 @@ export interface Actor<S, Event> {
    *
    * @param newest the id of a pending command that another writer may have saved. Null: none is known.
    */
-  readonly refresh: (newest: string | null) => Effect.Effect<void, StoreError>;
+  readonly refresh: (newest: string | null) => Effect.Effect<void, StoreError | ActorNotFound>;
   /** Completes when no command is under way. It keeps an actor in memory, and tests wait on it as a receipt. */
   readonly settled: Effect.Effect<void>;
 }
@@ -179,8 +181,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     return this.#inspect({ machine: machine.name, actorId: id, ...nothing, snapshot, left: true });
   }
 
-  tell(event: Event): Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull> {
-    return Effect.suspend((): Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull> => {
+  tell(event: Event): Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull | ActorNotFound> {
+    return Effect.suspend((): ReturnType<typeof this.tell> => {
       const { id, mailbox } = this.#options;
       if (this.#waiting >= mailbox) return Effect.fail(new MailboxFull({ actorId: id, capacity: mailbox }));
       this.#waiting += 1;
@@ -191,7 +193,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     });
   }
 
-  refresh(newest: string | null): Effect.Effect<void, StoreError> {
+  refresh(newest: string | null): Effect.Effect<void, StoreError | ActorNotFound> {
     const reload = Effect.suspend(() => {
       const isKnown = newest === null || this.#underWay.has(newest);
       return this.#stale || !isKnown ? this.#reload : Effect.void;
@@ -222,7 +224,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   #begin(entry: PendingCommand<Command>, pointless: readonly string[]): Effect.Effect<unknown> {
     const { id, machine } = this.#options;
     const work = Effect.andThen(this.#retire(pointless), this.#perform(entry)).pipe(
-      // The command stays in the outbox: the actor's next life tries again.
+      // The command stays in the outbox. Recovery's next look at this actor, or the actor's next life, tries again.
       Effect.catchDefect((defect) => Effect.logError("a command was left undone", defect)),
       // A command starts within an uninterruptible step, but must itself be interruptible.
       Effect.interruptible,
@@ -253,7 +255,10 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   }
 
   /** H1 and H2. The caller holds the turn. `completes` is the id of the command whose outcome the event is. */
-  #step(event: Event, completes: string | null): Effect.Effect<Told<S>, StoreError | CapReached> {
+  #step(
+    event: Event,
+    completes: string | null,
+  ): Effect.Effect<Told<S>, StoreError | CapReached | ActorNotFound> {
     const { id, machine, memory } = this.#options;
     const once = Effect.gen({ self: this }, function* () {
       // A refusal is final for its caller, so it is decided on the stored state and not on the cached one.
@@ -301,7 +306,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     });
   }
 
-  get #reload(): Effect.Effect<void, StoreError> {
+  /** An actor whose memory was removed meanwhile is not found. */
+  get #reload(): Effect.Effect<void, StoreError | ActorNotFound> {
     return Effect.gen({ self: this }, function* () {
       const ended = new Set<string>();
       this.#ended = ended;
@@ -309,7 +315,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
         this.#options.memory.load(this.#options.id),
         Effect.sync(() => (this.#ended = null)),
       );
-      if (loaded === null) return yield* Effect.die(new ActorNotFound({ actorId: this.#options.id }));
+      if (loaded === null) return yield* new ActorNotFound({ actorId: this.#options.id });
       this.#snapshot = loaded.snapshot;
       this.#version = loaded.version;
       this.#stale = false;
@@ -347,11 +353,11 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   /** Takes a command's outcome as an event. Outcomes bypass the mailbox limit: the outbox bounds their number. */
   #settle(outcome: Event, commandId: string): Effect.Effect<void, StoreError> {
     return Effect.asVoid(
-      Effect.catchTag(
-        this.#turn.withPermit(Effect.uninterruptible(this.#step(outcome, commandId))),
-        "CapReached",
-        (error) => Effect.die(error),
-      ),
+      Effect.catchTags(this.#turn.withPermit(Effect.uninterruptible(this.#step(outcome, commandId))), {
+        CapReached: (error) => Effect.die(error),
+        // The command's row was removed with the memory.
+        ActorNotFound: () => Effect.void,
+      }),
     );
   }
 

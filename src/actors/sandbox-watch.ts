@@ -10,18 +10,19 @@ import { SandboxProvider } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
 import { conversationFollower } from "./conversation-follower.ts";
 import { bootstrapNoter, lost } from "./sandbox-boot.ts";
+import type { RequestOptions } from "./runtime-reports.ts";
 import { turnFollower } from "./turns.ts";
 
 /** How often a running daemon is asked whether the agent has its prompt, until it has. */
 const WATCH_POLL = Duration.seconds(2);
 
 /** @returns a function that watches one sandbox, and ends with the reason for the sandbox's end. */
-export const sandboxWatcher = Effect.gen(function* () {
+export const sandboxWatcher = Effect.fnUntraced(function* (options: RequestOptions) {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
   const noteBootstrap = yield* bootstrapNoter;
   const followTurns = yield* turnFollower;
-  const followConversation = yield* conversationFollower;
+  const followConversation = yield* conversationFollower(options);
 
   return Effect.fnUntraced(function* ({
     id,

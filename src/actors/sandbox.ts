@@ -22,12 +22,13 @@ import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { workSaver, type SavingOptions } from "./saving.ts";
 import { bootFailed, sandboxBooter } from "./sandbox-boot.ts";
 import type { SpecOptions } from "./sandbox-spec.ts";
+import type { RequestOptions } from "./runtime-reports.ts";
 import { sandboxWatcher } from "./sandbox-watch.ts";
 import { backoff, givenUp } from "./supervisor.ts";
 
 export const SANDBOX_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
 
-export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions {}
+export interface SandboxActorOptions extends EntityOptions, SpecOptions, SavingOptions, RequestOptions {}
 
 /** The sandbox entities. The session actor creates their rows. */
 export const sandboxActors = (options: SandboxActorOptions) =>
@@ -54,24 +55,16 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
   const save = yield* workSaver(options);
   const boot = yield* sandboxBooter(options);
   const places = yield* BootPlaces;
-  const watchSandbox = yield* sandboxWatcher;
+  const watchSandbox = yield* sandboxWatcher(options);
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
   const sessions = yield* Sessions;
-  const conversations = yield* Conversations;
+  const { close, gone } = yield* conversationOf(id, record);
   const projectOf = Effect.flatMap(record, ({ sessionId }) =>
     Effect.map(sessions.get(sessionId), (session) => session?.projectId ?? sessionId),
   );
   const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
-
-  /** Closes what the sandbox left open in the conversation. */
-  const closeConversation = (as: "interrupted" | "lost") =>
-    Effect.gen(function* () {
-      const { sessionId } = yield* record;
-      const now = yield* Clock.currentTimeMillis;
-      yield* conversations.close(sessionId, { sandboxId: id, as, now });
-    });
 
   const report = (
     event: (sandboxId: string) => Parameters<typeof actors.session>[1],
@@ -108,19 +101,43 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     },
     reportLost: {
       perform: (command) =>
-        Effect.andThen(
-          closeConversation("lost"),
-          report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
+        close("lost").pipe(
+          Effect.andThen(
+            report((sandboxId) => ({ type: "sandbox.lost", sandboxId, failure: command.failure })),
+          ),
+          Effect.andThen(gone),
         ),
     },
     reportEnded: {
       perform: ({ saved }) =>
-        Effect.andThen(
-          closeConversation("interrupted"),
-          report((sandboxId) => ({ type: "sandbox.ended", sandboxId, saved })),
+        close("interrupted").pipe(
+          Effect.andThen(report((sandboxId) => ({ type: "sandbox.ended", sandboxId, saved }))),
+          Effect.andThen(gone),
         ),
     },
   } satisfies Handlers<SandboxEvent, SandboxCommand>;
+});
+
+/** What the end of a sandbox means for its session's conversation. */
+const conversationOf = Effect.fnUntraced(function* (
+  id: string,
+  record: Effect.Effect<{ readonly sessionId: string }, StoreError>,
+) {
+  const conversations = yield* Conversations;
+  const actors = yield* Actors;
+  return {
+    /** Closes what the sandbox left open. */
+    close: (as: "interrupted" | "lost") =>
+      Effect.gen(function* () {
+        const { sessionId } = yield* record;
+        const now = yield* Clock.currentTimeMillis;
+        yield* conversations.close(sessionId, { sandboxId: id, as, now });
+      }),
+    /** From now on, messages wait for another sandbox. */
+    gone: Effect.flatMap(record, ({ sessionId }) =>
+      told(actors.conversation(sessionId, { type: "runtime.gone", sandboxId: id })),
+    ),
+  };
 });
 
 /**

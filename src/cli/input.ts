@@ -1,5 +1,6 @@
 /** Input from standard input, from files, and from a person at a terminal. */
 import { readFileSync, statSync } from "node:fs";
+import { createInterface } from "node:readline";
 import type { ReadStream } from "node:tty";
 import { Failure, usage } from "./failure.ts";
 
@@ -73,6 +74,19 @@ export class Input {
   /** The next line. The typed characters are not shown. */
   async hiddenLine(question: string): Promise<string> {
     return this.isTerminal ? await this.#typed(question, false) : await this.#readLine();
+  }
+
+  /**
+   * Each line as it comes, one after the other, until the end of the input or until `interrupt` wants to leave.
+   * `interrupt` hears Ctrl-C at a terminal.
+   */
+  async lines(hear: {
+    readonly line: (text: string) => Promise<void>;
+    readonly interrupt: () => Promise<boolean>;
+  }): Promise<void> {
+    const reader = createInterface({ input: this.#stdin, terminal: this.isTerminal, output: process.stderr });
+    reader.on("SIGINT", () => void hear.interrupt().then((leaves) => leaves && reader.close()));
+    for await (const text of reader) await hear.line(text);
   }
 
   /** Lets the program end while the other end of the pipe is still open. */

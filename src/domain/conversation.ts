@@ -36,6 +36,17 @@ const OPEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "pending", "
 /** Whether the item is finished. */
 export const isClosed = (status: ItemStatus): boolean => !OPEN.has(status);
 
+/** Who said something. */
+export interface Author {
+  readonly kind: "user" | "trigger" | "service" | "agent";
+  /** The user; for a trigger, the user who fired it. Null if no person is concerned. */
+  readonly userId: string | null;
+  /** The user's name, the trigger's slug, or the agent's name. */
+  readonly name: string;
+  readonly triggerSlug: string | null;
+  readonly fireId: string | null;
+}
+
 /** One part of an item's content. */
 export const ContentPart = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
@@ -184,7 +195,13 @@ export type TurnNow = typeof TurnNow.Type;
 export const ConversationReport = Schema.Union([
   Schema.Struct({ type: Schema.Literal("item"), item: NativeItem }),
   Schema.Struct({ type: Schema.Literal("delta"), delta: TextDelta }),
-  /** `rev`: everything up to this number was reported. */
-  Schema.Struct({ type: Schema.Literal("turn"), turn: TurnNow, rev: Schema.Finite }),
+  Schema.Struct({
+    type: Schema.Literal("turn"),
+    turn: TurnNow,
+    /** How many turns of this sandbox have ended. They are numbered from 1. */
+    ended: Schema.Finite,
+    /** Everything up to this number was reported. */
+    rev: Schema.Finite,
+  }),
 ]);
 export type ConversationReport = typeof ConversationReport.Type;

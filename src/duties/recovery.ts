@@ -20,6 +20,7 @@ import * as Option from "effect/Option";
 import * as Queue from "effect/Queue";
 import { failure } from "../domain/failure.ts";
 import { ChangeRequests } from "../store/ports/change-requests.ts";
+import { Conversations } from "../store/ports/conversations.ts";
 import { Counters } from "../store/ports/counters.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
@@ -113,6 +114,7 @@ export const recover = Effect.gen(function* () {
   const { unsettled: sessions, ownerless } = yield* Sessions;
   const { unsettled: sandboxes } = yield* Sandboxes;
   const { unsettled: changeRequests } = yield* ChangeRequests;
+  const { unsettled: conversations } = yield* Conversations;
   const { waitingAccounts } = yield* Admissions;
   yield* mendCounters;
   for (const id of yield* waitingAccounts) {
@@ -122,6 +124,7 @@ export const recover = Effect.gen(function* () {
   yield* load("session", yield* sessions);
   yield* load("sandbox", yield* sandboxes);
   yield* load("changeRequest", yield* changeRequests);
+  yield* load("conversation", yield* conversations);
 });
 
 /** Passes doubts to recovery. Anything that may raise a doubt needs this layer below it. */

@@ -16,6 +16,7 @@ const MAY: Readonly<Record<Power, readonly CallerKind[]>> = {
   account: ["user"],
   read: ["user", "session", "trigger"],
   work: ["user", "session"],
+  converse: ["user"],
   propose: ["user", "session", "trigger"],
   govern: ["user"],
   clone: ["sandbox"],

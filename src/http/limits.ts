@@ -10,6 +10,8 @@ export class Limits extends Context.Service<
     readonly queueTtlMs: number;
     readonly queueMax: number;
     readonly saveTimeoutMs: number;
+    /** PLATFORM_AGENT_ADAPTER. */
+    readonly agentAdapter: "opencode" | "plain";
   }
 >()("platform/http/Limits") {}
 

@@ -9,6 +9,7 @@ import { ConversationReport } from "../domain/conversation.ts";
 import { NumberedTurn } from "../domain/last-turn.ts";
 import { readLine } from "../domain/log-line.ts";
 import { Saved } from "../domain/saved.ts";
+import { MessageHandedOver, RuntimeOffers } from "../domain/steering.ts";
 import { storableText } from "../domain/text.ts";
 import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import {
@@ -220,6 +221,28 @@ const conversation = (link: DaemonLink, { context, after }: Following) =>
 
 const Aborted = Schema.Struct({ aborted: Schema.Boolean });
 
+/** Longer than the daemon hands a message over, several times. */
+const HAND_TIMEOUT_MS = 60_000;
+const STEER_TIMEOUT_MS = 20_000;
+
+/** A call that steers the agent. A runtime without a conversation answers 409. */
+const steer = <A>(
+  link: DaemonLink,
+  { context, ...call }: Omit<Call, "headers"> & { readonly context: string },
+  said: Schema.Decoder<A>,
+): Effect.Effect<A, DaemonUnreachable | NoConversation> =>
+  ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
+    Effect.flatMap((answer): Effect.Effect<A, DaemonUnreachable | NoConversation> => {
+      if (answer.status === 409) return Effect.fail(new NoConversation());
+      return answer.status === 200
+        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(said))(answer.text), unreachable)
+        : Effect.fail(refused(answer));
+    }),
+  );
+
+const Interrupted = Schema.Struct({ interrupted: Schema.Boolean });
+const Answered = Schema.Struct({ answered: Schema.Boolean });
+
 /** Calls the control surface and decodes its answer. */
 const post = <A>(
   link: DaemonLink,
@@ -279,4 +302,18 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
   turn,
   logs,
   conversation,
+  hand: (link, context, body) =>
+    steer(link, { path: "/platform/messages", context, timeoutMs: HAND_TIMEOUT_MS, body }, MessageHandedOver),
+  interrupt: (link, context, body) =>
+    Effect.map(
+      steer(link, { path: "/platform/interrupt", context, timeoutMs: STEER_TIMEOUT_MS, body }, Interrupted),
+      ({ interrupted }) => interrupted,
+    ),
+  answer: (link, context, body) =>
+    Effect.map(
+      steer(link, { path: "/platform/answer", context, timeoutMs: STEER_TIMEOUT_MS, body }, Answered),
+      ({ answered }) => answered,
+    ),
+  models: (link, context) =>
+    steer(link, { path: "/platform/models", context, timeoutMs: STEER_TIMEOUT_MS }, RuntimeOffers),
 });

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
-import { DaemonClient, type DaemonHealth } from "./daemon.ts";
+import { DaemonClient, NoConversation, type DaemonHealth } from "./daemon.ts";
 
 const HEALTHY: DaemonHealth = {
   status: "ready",
@@ -24,6 +24,10 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   turn: () => Effect.never,
   logs: () => Stream.never,
   conversation: () => Stream.never,
+  hand: () => Effect.fail(new NoConversation()),
+  interrupt: () => Effect.fail(new NoConversation()),
+  answer: () => Effect.fail(new NoConversation()),
+  models: () => Effect.fail(new NoConversation()),
   env: (_link, _context, { revision, env }) =>
     Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
 });

@@ -4,6 +4,13 @@ import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Stream from "effect/Stream";
 import type { ConversationReport } from "../domain/conversation.ts";
+import type {
+  AnswerOrder,
+  InterruptOrder,
+  MessageHandedOver,
+  OutgoingMessage,
+  RuntimeOffers,
+} from "../domain/steering.ts";
 import type { NumberedTurn } from "../domain/last-turn.ts";
 import type { LogLine } from "../domain/log-line.ts";
 import type { Saved } from "../domain/saved.ts";
@@ -105,6 +112,29 @@ export class DaemonClient extends Context.Service<
       link: DaemonLink,
       asked: { readonly context: string; readonly after: number },
     ) => Stream.Stream<ConversationReport, DaemonUnreachable | NoConversation>;
+    /** Hands a message to the agent. May be repeated: the runtime has it once. */
+    readonly hand: (
+      link: DaemonLink,
+      context: string,
+      message: OutgoingMessage,
+    ) => Effect.Effect<MessageHandedOver, DaemonUnreachable | NoConversation>;
+    /** Ends the turn of that number. False if it has ended. */
+    readonly interrupt: (
+      link: DaemonLink,
+      context: string,
+      order: InterruptOrder,
+    ) => Effect.Effect<boolean, DaemonUnreachable | NoConversation>;
+    /** Answers a request of the agent. False if it is closed. */
+    readonly answer: (
+      link: DaemonLink,
+      context: string,
+      order: AnswerOrder,
+    ) => Effect.Effect<boolean, DaemonUnreachable | NoConversation>;
+    /** What the runtime offers. */
+    readonly models: (
+      link: DaemonLink,
+      context: string,
+    ) => Effect.Effect<RuntimeOffers, DaemonUnreachable | NoConversation>;
     /**
      * Changes the environment and waits until the restarted runtime answers, up to 3 min, since another change or a
      * refresh may come first. If a turn is in progress, fails and changes nothing. No failure contains a value.

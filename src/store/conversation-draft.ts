@@ -67,6 +67,8 @@ const usageAfter = (sum: Usage, before: Usage | null, after: Usage | null): Usag
   return { ...next, cost_usd: Math.max(0, Math.round(next.cost_usd * NANO) / NANO) };
 };
 
+const stateOf = ({ turn, usage, held }: Conversation) => ({ turn, usage, held });
+
 export class ConversationDraft {
   readonly #before: Conversation;
   readonly #items = new Map<string, Item>();
@@ -122,6 +124,10 @@ export class ConversationDraft {
     this.#after = { ...this.#after, turn };
   }
 
+  setHeld(held: boolean): void {
+    this.#after = { ...this.#after, held };
+  }
+
   setSandbox(sandbox: Conversation["sandbox"]): void {
     this.#after = { ...this.#after, sandbox };
   }
@@ -150,13 +156,13 @@ export class ConversationDraft {
     if (item !== undefined) this.put(stripped(item));
   }
 
-  /** The write as it is stored and told. A change of turn or usage is its last version. */
+  /** The write as it is stored and told. A change of turn, usage or `held` is its last version. */
   finish(): ChangedConversation & { readonly items: readonly Item[] } {
-    const { turn, usage } = this.#after;
-    if (!isDeepStrictEqual([turn, usage], [this.#before.turn, this.#before.usage])) {
+    const state = stateOf(this.#after);
+    if (!isDeepStrictEqual(state, stateOf(this.#before))) {
       const seq = this.#after.seq + 1;
       this.#after = { ...this.#after, seq, turnSeq: seq };
-      this.#changes.push({ type: "state", seq, turn, usage });
+      this.#changes.push({ type: "state", seq, ...state });
     }
     const items = [...this.#written].flatMap((id) => this.#items.get(id) ?? []);
     return { conversation: this.#after, changes: this.#changes, items };

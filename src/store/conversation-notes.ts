@@ -2,11 +2,11 @@
  * What a report, an ended sandbox and a new session mean for a conversation's items. Both adapters use it, so that they
  * cannot differ.
  */
-import { isClosed, NO_USAGE, type NativeItem } from "../domain/conversation.ts";
+import { isClosed, NO_USAGE, type Author, type NativeItem } from "../domain/conversation.ts";
 import { derivedUuid } from "../domain/ids.ts";
 import { storableText } from "../domain/text.ts";
 import type { ConversationDraft, ItemVersion } from "./conversation-draft.ts";
-import type { Author, Conversation, Item, NotedReport } from "./ports/conversations.ts";
+import type { Conversation, Item, NotedReport } from "./ports/conversations.ts";
 
 /** The id of an item that the runtime made: the same in every report of it. */
 const itemIdOf = (sessionId: string, nativeId: string): string => derivedUuid(sessionId, nativeId);
@@ -87,12 +87,15 @@ const versionOf = (
     tool: item.tool,
     plan: item.plan,
     request: item.request,
+    answer: row?.answer ?? null,
     model: item.model,
+    agent: row?.agent ?? null,
     usage: item.usage,
     error: item.error,
     pruned: row?.pruned ?? false,
     createdAt: item.created_at,
     completedAt: isEnded ? row.completedAt : item.completed_at,
+    sentAt: row?.sentAt ?? null,
     nativeId: item.native_id,
     sandboxId: report.sandboxId,
     rev: item.rev,
@@ -174,6 +177,7 @@ export const emptyConversation = (id: string, now: number): Conversation => ({
   usage: NO_USAGE,
   sandbox: null,
   bytes: 0,
+  held: false,
 });
 
 /** The initial prompt is the first message. A session of an older version may have it accepted already. */
@@ -192,12 +196,15 @@ export const putPrompt = (draft: ConversationDraft, beginning: Beginning): void 
     tool: null,
     plan: [],
     request: null,
+    answer: null,
     model: null,
+    agent: null,
     usage: null,
     error: null,
     pruned: false,
     createdAt,
     completedAt: bootstrapAcceptedAt,
+    sentAt: null,
     nativeId: null,
     sandboxId: null,
     rev: 0,

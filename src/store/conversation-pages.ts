@@ -34,9 +34,10 @@ export const changesOf = (
   items: readonly Item[],
   { seq, limit }: { readonly seq: number; readonly limit: number },
 ) => {
-  const { seq: last, turnSeq, turn, usage } = conversation;
+  const { seq: last, turnSeq, turn, usage, held } = conversation;
   if (seq > last || last - seq > CHANGES_BEHIND_MAX) return { changes: [], seq: last, reset: true };
-  const state: ConversationChange[] = turnSeq > seq ? [{ type: "state", seq: turnSeq, turn, usage }] : [];
+  const state: ConversationChange[] =
+    turnSeq > seq ? [{ type: "state", seq: turnSeq, turn, usage, held }] : [];
   const all = [...items.map((item) => ({ type: "item" as const, seq: item.seq, item })), ...state];
   const changes = all.toSorted((a, b) => a.seq - b.seq).slice(0, limit);
   const read = changes.at(-1)?.seq ?? last;

@@ -14,6 +14,7 @@ const item = (one: NativeItem): ConversationReport => ({ type: "item", item: one
 const turn = (state: "idle" | "running", rev: number): ConversationReport => ({
   type: "turn",
   turn: { state, waiting_for: null },
+  ended: 0,
   rev,
 });
 const delta = (native_id: string, offset: number, text: string): ConversationReport => ({

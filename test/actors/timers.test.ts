@@ -26,6 +26,7 @@ const over = (
     sandbox: elsewhere,
     account: elsewhere,
     changeRequest: elsewhere,
+    conversation: elsewhere,
     trigger: (id) => Effect.as(told(id), { accepted: true, snapshot }),
     wake: () => Effect.void,
     load: () => Effect.succeed(false),

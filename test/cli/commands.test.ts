@@ -183,8 +183,8 @@ const world: World = {
 };
 const ROWS = rowsOf(world);
 
-/** Commands with a separate test: one needs a queue, the other has no end (watch.test.ts). */
-const APART = ["triggers cancel", "sessions watch"];
+/** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), or an agent that asks (chat.test.ts). */
+const APART = ["triggers cancel", "sessions watch", "sessions chat", "sessions answer"];
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);

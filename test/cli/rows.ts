@@ -116,6 +116,18 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { name: "by the table", initial_prompt: "Begin", base_ref: "main" },
     refused: [["--base", "nothing-there"], 1, /nothing-there/],
   },
+  "sessions send": {
+    args: async () => [await runSession(world.service, world.pid), "Add a test."],
+    human: new RegExp(`^${ID} (queued|sending)\n$`),
+    json: { message: { content: [{ type: "text", text: "Add a test." }] } },
+    refused: [[NOWHERE], 2, /^Give TEXT or --file, not both\.\n$/],
+  },
+  "sessions interrupt": {
+    args: async () => [await runSession(world.service, world.pid)],
+    human: /^The agent does not work\.\n$/,
+    json: { interrupted: false },
+    refused: [[NOWHERE], 4, notFound("Session")],
+  },
   "sessions stop": {
     args: async () => [await runSession(world.service, world.pid)],
     human: new RegExp(`^${ID} stopped\n$`),

@@ -77,7 +77,11 @@ const checkReaders = (check: Check): void => {
       }
       const snapshot = yield* (yield* Conversations).page(sessionId, everything);
       expect([...once.items.values()].toSorted((a, b) => b.place - a.place)).toEqual(snapshot?.items);
-      expect(once.state).toEqual({ turn: snapshot?.conversation.turn, usage: snapshot?.conversation.usage });
+      expect(once.state).toEqual({
+        turn: snapshot?.conversation.turn,
+        usage: snapshot?.conversation.usage,
+        held: snapshot?.conversation.held,
+      });
       expect(once.seq).toBe(snapshot?.conversation.seq);
     }),
   );

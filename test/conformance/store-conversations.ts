@@ -170,6 +170,7 @@ const checkNotes = (check: Check): void => {
       const state = {
         turn: { state: "requires_action", since: NOON + 5, waitingFor: request?.id },
         usage: NO_USAGE,
+        held: false,
       };
       const snapshot = yield* page(sessionId, newest);
       expect(snapshot).toMatchObject({

@@ -63,6 +63,29 @@ describe("the conversation over HTTP", () => {
     expect([response.statusCode, JSON.parse(body)]).toMatchObject([409, { code: "not_supported" }]);
   });
 
+  const STEERING = [
+    ["messages", "POST"],
+    ["interrupt", "POST"],
+    ["answer", "POST"],
+    ["models", "GET"],
+  ] as const;
+
+  test.each(STEERING)("is steered by %s, unless the runtime has none", async (name, method) => {
+    const { running } = await start();
+    const body = method === "POST" ? { body: "{}" } : {};
+    const steered = await running.ask(`/platform/${name}`, { method, ...body });
+    expect([steered.response.statusCode, JSON.parse(steered.body)]).toEqual([200, { name }]);
+    const none = (await start(false)).running;
+    const refused = await none.ask(`/platform/${name}`, { method, ...body });
+    expect([refused.response.statusCode, JSON.parse(refused.body)]).toMatchObject([
+      409,
+      { code: "not_supported" },
+    ]);
+    const forged = { "x-platform-user-context": "forged" };
+    const unsigned = await running.ask(`/platform/${name}`, { method, headers: forged, ...body });
+    expect(unsigned.response.statusCode).toBe(401);
+  });
+
   test("begins with what is newer than the given number, and goes on with what changes", async () => {
     const { feed, follow } = await start();
     for (const id of ["a", "b", "c"]) feed.item(item(id));

@@ -222,6 +222,10 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
       { tools: [["webfetch", { url: "http://127.0.0.1:9/", format: "text" }]] },
       { say: "Then not." },
     ]);
+    const asked = () => readers[0]?.follower.turn;
+    await expect.poll(asked, POLL).toMatchObject({ state: "requires_action" });
+    const order = { request_id: asked()?.waiting_for, answer: { declined: "unattended" } };
+    expect(JSON.parse(await post("/platform/answer", order))).toEqual({ answered: true });
     expect(await ended()).toMatchObject({ state: "completed" });
     await agree();
     const items = [...(readers[0]?.follower.items.values() ?? [])];

@@ -268,6 +268,9 @@ describe("a stream that breaks off", () => {
     conversation.listedRequests([], conversation.asked);
     expect(items().find(({ kind }) => kind === "request")).toMatchObject({ status: "interrupted" });
     expect(turns.at(-1)?.state).toBe("running");
+    // opencode goes on listing a request whose turn was aborted.
+    conversation.listedRequests(openRequests("question"), []);
+    expect([conversation.asked, turns.at(-1)?.state]).toEqual([[], "running"]);
   });
 
   test("ends what the runtime left open, with its tools", () => {

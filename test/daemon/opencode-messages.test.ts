@@ -11,7 +11,7 @@ import {
   handOver,
   nativeMessageId,
   type MessageCalls,
-  type OutgoingMessage,
+  type Prompt,
 } from "../../daemon/adapters/opencode-messages.ts";
 import { callHttp, callJson } from "../../daemon/http-client.ts";
 import { freePort } from "../support/machine/free-port.ts";
@@ -24,11 +24,10 @@ const OPENCODE = fileURLToPath(
 );
 const NOON = Date.UTC(2026, 0, 1, 12);
 
-const message = (id: string, text: string, sentAt = NOON): OutgoingMessage => ({
+const message = (id: string, text: string, sentMs = NOON): Prompt => ({
   id,
-  sentAt,
+  sentMs,
   text,
-  files: [],
   model: null,
   agent: null,
 });
@@ -121,7 +120,8 @@ describe.skipIf(!existsSync(OPENCODE))("a message to the real opencode", () => {
     model.stop();
   });
 
-  const give = (outgoing: OutgoingMessage) => Effect.runPromise(handOver(calls, session, outgoing));
+  const give = (outgoing: Prompt) =>
+    Effect.runPromise(handOver({ calls, session, fault: () => null }, outgoing));
   const listed = () => Effect.runPromise(calls.get(`/session/${session}/message`, Messages));
   const rested = () =>
     vi.waitFor(async () => expect(await Effect.runPromise(calls.busySessions)).toEqual([]), {

@@ -1,7 +1,7 @@
 /** How opencode's events become ends of turns, and when a turn is ended, by the daemon's own limits. */
 import { expect, test } from "vitest";
 import { TURN_LIMITS, type TurnEnd } from "../../daemon/adapters/adapter.ts";
-import { OpencodeTurns, type AgentRequest, type RuntimeEvent } from "../../daemon/adapters/opencode-turns.ts";
+import { OpencodeTurns, type RuntimeEvent } from "../../daemon/adapters/opencode-turns.ts";
 
 type Properties = NonNullable<RuntimeEvent["properties"]>;
 
@@ -10,7 +10,8 @@ const start = () => {
   const seen = {
     ended: [] as TurnEnd[],
     aborted: [] as string[],
-    answered: [] as AgentRequest[],
+    failed: [] as string[],
+    stopped: new Set<string>(),
     active: false,
   };
   const observer = {
@@ -22,7 +23,8 @@ const start = () => {
   };
   const turns = new OpencodeTurns(TURN_LIMITS, observer, {
     abort: (id) => void seen.aborted.push(id),
-    answer: (request) => void seen.answered.push(request),
+    failed: (id) => void seen.failed.push(id),
+    wasStopped: (id) => seen.stopped.delete(id),
   });
   const take = (type: string, properties: Properties, atMs = 0) => {
     turns.take({ type, properties: { sessionID: "one", ...properties } }, atMs);
@@ -57,6 +59,7 @@ test("an error that is repeated after the turn is the same one, a later one is a
   idle();
   take("session.error", { error: error("ProviderModelNotFoundError: Model not found: a/b.\n    at x") }, 1);
   expect(seen.ended).toMatchObject([failed("unknown_model")]);
+  expect(seen.failed).toEqual(["one", "one"]);
   take("session.error", { error: error("ProviderNoProvidersError: No providers are available\n  at y") }, 2);
   expect(seen.ended.at(-1)).toMatchObject(failed("no_model"));
 });
@@ -122,11 +125,16 @@ test("a turn that the user ends is interrupted, also while it waits for a retry"
   ]);
 });
 
-test("a turn without a single model call has failed, unless its beginning was not seen", () => {
+test("a turn without a single model call has failed, unless a person ended it or its beginning was not seen", () => {
   const whole = start();
   whole.busy();
   whole.idle();
   expect(whole.seen.ended).toMatchObject([failed("no_answer")]);
+  const stopped = start();
+  stopped.busy();
+  stopped.seen.stopped.add("one");
+  stopped.idle();
+  expect(stopped.seen.ended).toEqual([{ state: "interrupted", error: null }]);
   const joined = start();
   joined.turns.already(["one"], 0);
   joined.idle();
@@ -141,15 +149,4 @@ test("another agent's requests are bounded, and are not turns of their own", () 
   idle();
   expect(seen.aborted).toEqual(["one"]);
   expect(seen.ended).toEqual([]);
-});
-
-test("the agent's requests are answered, and nothing else is", () => {
-  const { seen, take } = start();
-  take("question.asked", { id: "que_1", questions: [{}, {}] });
-  take("permission.asked", { id: "per_1" });
-  take("question.replied", { id: "que_1" });
-  expect(seen.answered).toEqual([
-    { kind: "question", id: "que_1", count: 2 },
-    { kind: "permission", id: "per_1", count: 0 },
-  ]);
 });

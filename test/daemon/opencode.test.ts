@@ -9,6 +9,7 @@ import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { Running, type RunOptions } from "./support/running.ts";
 import { signal } from "./support/served.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 const OPENCODE = fileURLToPath(
   new URL("../../node_modules/opencode-linux-x64/bin/opencode", import.meta.url),
@@ -184,17 +185,20 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       expect(first?.text).toContain(`${WIP}, on refs/wip/${daemon.sessionId}`);
     });
 
-    test("hears of saved work first, and gets no prompt, if the prompt was delivered before", async () => {
-      await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
-      await daemon.logged("the agent got a message about saved work");
-      const told = await heard();
-      expect(told).toMatchObject([
-        { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
-      ]);
-      expect(model.prompts).toEqual([]);
-    });
+    deepTest(
+      "hears of saved work first, and gets no prompt, if the prompt was delivered before",
+      async () => {
+        await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
+        await daemon.logged("the agent got a message about saved work");
+        const told = await heard();
+        expect(told).toMatchObject([
+          { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },
+        ]);
+        expect(model.prompts).toEqual([]);
+      },
+    );
 
-    test("is restarted by refresh and env, which report whether that cut a turn", async () => {
+    deepTest("is restarted by refresh and env, which report whether that cut a turn", async () => {
       await start();
       await model.asked.given;
       await daemon.logged("turn", { active: true });

@@ -108,6 +108,20 @@ describe("paths", () => {
       expect(codeOf(path, "POST")).toBe("404 not_found");
   });
 
+  test.each(["messages", "interrupt", "answer"])("routes %s by POST on exactly its path [X07]", (name) => {
+    expect(routed(`/platform/${name}`, "POST")).toEqual({ kind: "steering", name });
+    for (const method of ["GET", "HEAD", "PUT", "DELETE"])
+      expect(codeOf(`/platform/${name}`, method)).toBe("405 method_not_allowed");
+    for (const path of [`/platform/${name}/`, `/platform/${name.toUpperCase()}`, `/platform/${name}/1`])
+      expect(codeOf(path, "POST")).toBe("404 not_found");
+  });
+
+  test("routes the models by GET on exactly their path [X07]", () => {
+    expect(routed("/platform/models")).toEqual({ kind: "steering", name: "models" });
+    expect(codeOf("/platform/models", "POST")).toBe("405 method_not_allowed");
+    expect(codeOf("/platform/models/")).toBe("404 not_found");
+  });
+
   test("refuses TRACE [X08]", () => {
     expect(codeOf("/x", "TRACE")).toBe("405 method_not_allowed");
     expect(codeOf("/proxy/3000/", "TRACE")).toBe("405 method_not_allowed");

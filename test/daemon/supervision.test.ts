@@ -42,7 +42,10 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
     launch,
     adapter: plainAdapter(port),
     settings: { sessionId: "s" },
-    feed: new ConversationFeed({ redactor, now: () => 0, after: () => () => undefined }),
+    steering: {
+      observer: new ConversationFeed({ redactor, now: () => 0, after: () => () => undefined }),
+      runtimeEnded: () => undefined,
+    },
     report,
     redactor,
     log: makeLog({ redactor, ring, allowance }),

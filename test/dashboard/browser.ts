@@ -39,12 +39,16 @@ export interface Opened {
 interface Window {
   readonly width?: number;
   readonly dark?: boolean;
+  /** A phone: fingers, and no mouse. */
+  readonly touch?: boolean;
 }
 
 /** An empty page in a separate window, and the errors that the browser reports while it is open. */
 export const newPage = async (browser: Browser, options: Window = {}) => {
   const context = await browser.newContext({
-    viewport: { width: options.width ?? 1200, height: 800 },
+    viewport: { width: options.width ?? 1200, height: options.touch === true ? 667 : 800 },
+    hasTouch: options.touch === true,
+    isMobile: options.touch === true,
     colorScheme: options.dark === true ? "dark" : "light",
     locale: "en-GB",
     timezoneId: "UTC",

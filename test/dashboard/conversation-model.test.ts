@@ -2,16 +2,19 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   applyDelta,
+  applyEarly,
   applyItem,
   applyOlder,
-  applyRemoved,
   applySnapshot,
   applyState,
   type Conversation,
   emptyConversation,
   type Item,
+  openRequests,
   shownItems,
   textOf,
+  turnUsage,
+  waitingMessages,
 } from "../../dashboard/conversation-model.js";
 import { sampleItem } from "./sample-conversation.ts";
 
@@ -35,6 +38,7 @@ const stateOf = (seq: number, cost: number) => ({
       ? { state: "idle" as const, since: null, waiting_for: null }
       : { state: "running" as const, since: null, waiting_for: `r${seq}` },
   usage: { ...NO_USAGE, cost_usd: cost },
+  queue_held: seq % 3 === 1,
 });
 
 const receive = (conversation: Conversation, sent: Sent): void => {
@@ -61,6 +65,7 @@ const pageAt = (history: readonly Sent[], before = Infinity, limit = 4) => {
     items: page,
     state: state.state,
     usage: state.usage,
+    queue_held: state.queue_held,
     queue: all.filter(({ status }) => status === "queued").toReversed(),
     requests: [],
     seq,
@@ -78,6 +83,7 @@ const seen = (conversation: Conversation) => ({
   waiting: conversation.order.filter(({ status }) => status === "queued").map(({ id }) => id),
   turn: conversation.turn,
   usage: conversation.usage,
+  held: conversation.held,
 });
 
 interface Step {
@@ -228,11 +234,65 @@ describe("a conversation as the page reads it", () => {
     expect(conversation.items.has("i1")).toBe(false);
   });
 
-  it("removes an item", () => {
+  it("does not skip what the stream still has to send when another answer brings an item earlier", () => {
     const conversation = emptyConversation();
     applyItem(conversation, item("a", 1, {}));
+    applyEarly(conversation, item("c", 3, { status: "queued" }));
+    expect([conversation.items.has("c"), conversation.seq]).toEqual([true, 1]);
     applyItem(conversation, item("b", 2, {}));
-    applyRemoved(conversation, "a", 3);
-    expect([shownItems(conversation).map(({ id }) => id), conversation.seq]).toEqual([["b"], 3]);
+    applyItem(conversation, item("c", 3, { status: "queued" }));
+    expect([conversation.order.map(({ id }) => id), conversation.seq]).toEqual([["a", "b", "c"], 3]);
+  });
+
+  it("shows an open request at its place, even before the pages between are read", () => {
+    const history = Array.from({ length: 10 }, (_, index): Sent => ({
+      type: "item",
+      item: item(`i${index}`, index + 1, index === 0 ? { kind: "request", status: "pending" } : {}),
+    }));
+    const conversation = emptyConversation();
+    const page = { ...pageAt(history), requests: history.slice(0, 1).map((sent) => Object(sent).item) };
+    applySnapshot(conversation, page);
+    expect(shownItems(conversation).map(({ id }) => id)).toEqual(["i0", "i6", "i7", "i8", "i9"]);
+    expect(openRequests(conversation).map(({ id }) => id)).toEqual(["i0"]);
+    applyItem(conversation, item("i0", 11, { place: 1, kind: "request", status: "completed" }));
+    expect(shownItems(conversation).map(({ id }) => id)).toEqual(["i6", "i7", "i8", "i9"]);
+    expect(openRequests(conversation)).toEqual([]);
+  });
+
+  it("tells the message that the agent gets now from those that wait", () => {
+    const conversation = emptyConversation();
+    for (const [index, status] of ["sending", "queued", "queued"].entries()) {
+      applyItem(conversation, item(`m${index}`, index + 1, { status }));
+    }
+    const told = (isLive = true) => {
+      const { next, queue } = waitingMessages(conversation, isLive);
+      return [next.map(({ id }) => id), queue.map(({ id }) => id)];
+    };
+    expect(told()).toEqual([["m0"], ["m1", "m2"]]);
+    applyItem(conversation, item("m0", 4, { status: "accepted" }));
+    expect(told()).toEqual([["m1"], ["m2"]]);
+    expect(told(false)).toEqual([[], ["m1", "m2"]]);
+    applyState(conversation, { ...stateOf(0, 0), queue_held: true }, 6);
+    expect(told()).toEqual([[], ["m1", "m2"]]);
+    applyState(conversation, { ...stateOf(7, 0), queue_held: false }, 7);
+    expect([conversation.turn.state, told()]).toEqual(["running", [[], ["m1", "m2"]]]);
+  });
+
+  it("sums a turn only if its beginning was read", () => {
+    const usage = { input_tokens: 10, output_tokens: 2, cached_tokens: 1, cost_usd: 0.5 };
+    const history = Array.from({ length: 6 }, (_, index): Sent => ({
+      type: "item",
+      item: item(`i${index}`, index + 1, { turn_id: index < 1 ? "t1" : "t2", usage }),
+    }));
+    const conversation = emptyConversation();
+    applySnapshot(conversation, pageAt(history));
+    expect(turnUsage(conversation)).toBe(null);
+    applyOlder(conversation, pageAt(history, Number(conversation.older)));
+    expect(turnUsage(conversation)).toEqual({
+      input_tokens: 50,
+      output_tokens: 10,
+      cached_tokens: 5,
+      cost_usd: 2.5,
+    });
   });
 });

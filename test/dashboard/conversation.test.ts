@@ -70,22 +70,21 @@ describe.skipIf(!hasChromium)(title, () => {
       "☐\nTo do:\nOpen a change request",
       "☒\nCancelled:\nTag a release",
     ]);
-    expect(shown).toContain("The agent asks for permission 06:52 answered");
+    expect(shown).toContain("The agent asks for permission 06:52 allowed once by Mona");
     expect(shown).toContain("The sandbox was restarted.");
     expect(shown).toContain("openai/gpt-5 · 4,210 tokens in · 318 out · 3,900 cached · $0.0123");
-    expect(await log.locator("[aria-busy=true]").count()).toBe(2);
+    expect(await log.locator("[aria-busy=true]").count()).toBe(3);
   });
 
-  it("shows what waits below the conversation: the agent's question, and messages", async () => {
+  it("shows what the agent does, what it asks, and what waits", async () => {
     const { page, fake } = await openWith();
-    const waiting = page.locator(".waiting-items");
-    await waiting.getByText("Which title shall the change request have?").waitFor();
+    const waiting = page.getByRole("region", { name: "Queue" });
     expect(await waiting.locator(".item").allInnerTexts()).toEqual([
-      expect.stringContaining("Add notes"),
       expect.stringContaining("Then tag a release."),
     ]);
-    await page.getByText("1 message waiting for the agent").waitFor();
-    await page.getByText(/The agent waits for an answer for \d+ s/).waitFor();
+    await waiting.getByText("1 message waiting for the agent").waitFor();
+    await page.getByText(/^Needs your answer\s*for \d+ s$/).waitFor();
+    await page.getByRole("log").getByText("Which title shall the change request have?").waitFor();
     await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
     const asked = fake.world.conversation.items.find(({ id }) => id === "i-question");
     fake.say("item", { ...asked, status: "completed", completed_at: "2026-11-20T06:53:00.000Z" });
@@ -94,8 +93,8 @@ describe.skipIf(!hasChromium)(title, () => {
       usage: { input_tokens: 12_345, output_tokens: 6, cached_tokens: 0, cost_usd: 1.5 },
     });
     await page.getByRole("log").getByText("The agent asks 06:52 answered").waitFor();
-    await page.getByText("12,345 tokens in · 6 out · $1.50").waitFor();
-    await page.getByText(/The agent works for /).waitFor();
+    await page.getByText("Session: 12,345 tokens in · 6 out · $1.50").waitFor();
+    await page.getByText("Working", { exact: true }).waitFor();
     expect(await waiting.locator(".item").count()).toBe(1);
     await expect.poll(() => page.title()).toBe("on-push · running · Platform");
   });
@@ -136,6 +135,32 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.say("item", { ...growing("one two *three* four"), status: "completed" });
     await page.getByText("four").waitFor();
     expect(await page.locator("[data-item=g]").getAttribute("aria-busy")).toBe("false");
+  });
+
+  it("reads no message again that has not changed, and one that grows only when it is drawn", async () => {
+    const waiting = sampleItem("w", { place: 2, status: "queued", ...text("> quoted") });
+    const still = sampleItem("s", { place: 3, ...text("~~struck~~") });
+    const { page, fake } = await openWith(conversationOf([growing("**bold**"), waiting, still]));
+    await page.locator(".waiting-items blockquote").waitFor();
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    await page.evaluate(`{
+      globalThis.made = { blockquote: 0, del: 0, strong: 0 };
+      const create = document.createElement.bind(document);
+      document.createElement = (tag) => {
+        if (tag in made) made[tag] += 1;
+        return create(tag);
+      };
+    }`);
+    const DELTAS = 1000;
+    for (let n = 0; n < DELTAS; n += 1) fake.say("delta", { item_id: "g", offset: 8 + 2 * n, text: " x" });
+    fake.say("delta", { item_id: "g", offset: 8 + 2 * DELTAS, text: " end" });
+    await page.locator("[data-item=g]").getByText("x end").waitFor();
+    const made = await page.evaluate<Record<string, number>>("made");
+    expect(made).toMatchObject({ blockquote: 0, del: 0 });
+    expect(made["strong"]).toBeGreaterThan(0);
+    expect(made["strong"]).toBeLessThan(DELTAS);
+    fake.say("item", { ...waiting, ...text("> another") });
+    await page.locator(".waiting-items blockquote").getByText("another").waitFor();
   });
 
   it("resumes after a cut where it was, and begins again after a reset", async () => {

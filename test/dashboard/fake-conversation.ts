@@ -1,5 +1,6 @@
-/** A session's conversation over plain objects: its pages, and its events from a number on. */
+/** A session's conversation over plain objects: its pages, its events from a number on, and what a person does with it. */
 import type * as http from "node:http";
+import { steer } from "./fake-steering.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -8,7 +9,16 @@ export interface FakeConversation {
   items: Json[];
   turn: Json;
   usage: Json;
+  /** Whether the queue is paused. */
+  held: boolean;
   seq: number;
+  /** What a message can choose; null: the session does not run. */
+  models: Json | null;
+  /**
+   * What happens to the next requests that change something: "unavailable" is answered with 503 and does nothing, "lost"
+   * does it and answers nothing.
+   */
+  faults: ("unavailable" | "lost")[];
   /** Refuses to be read, in these words. */
   readonly broken?: string;
   /** The versions that a reader can resume from. */
@@ -22,7 +32,7 @@ const frame = (event: string, data: Json, seq?: number): string =>
 
 const placeOf = (item: Json): number => Number(item["place"]);
 
-const pageOf = ({ items, turn, usage, seq }: FakeConversation, query: URLSearchParams): Json => {
+const pageOf = ({ items, turn, usage, held, seq }: FakeConversation, query: URLSearchParams): Json => {
   const before = Number(query.get("before") ?? Infinity);
   const limit = Number(query.get("limit"));
   const found = items.filter((item) => placeOf(item) < before).toSorted((a, b) => placeOf(b) - placeOf(a));
@@ -34,48 +44,74 @@ const pageOf = ({ items, turn, usage, seq }: FakeConversation, query: URLSearchP
     seq,
     queue: items.filter((item) => WAITING.has(String(item["status"]))),
     requests: items.filter((item) => item["kind"] === "request" && item["status"] === "pending"),
+    queue_held: held,
     next_cursor: found.length > limit ? String(page.at(-1)?.["place"]) : null,
   };
 };
 
+/** Whether the request is about a conversation. */
+export const isOfConversation = (pathname: string): boolean =>
+  /\/sessions\/[^/]+\/(?:conversation|messages|interrupt|queue|requests|models)(?:\/|$)/.test(pathname);
+
 /** @param world whose conversation it serves */
-export const makeConversations = (world: { conversation: FakeConversation }) => {
+export const makeConversations = (world: { conversation: FakeConversation; sessions: Json[] }) => {
   const streams = new Set<http.ServerResponse>();
   let reads = 0;
+  /** `item` and `state` are kept, with the next number. All else is only sent. */
+  const say = (event: string, data: Json) => {
+    const { conversation } = world;
+    if (event !== "item" && event !== "state") {
+      for (const stream of streams) stream.write(frame(event, data));
+      return;
+    }
+    conversation.seq += 1;
+    const { seq } = conversation;
+    const kept =
+      event === "item"
+        ? { place: seq, ...data, seq }
+        : {
+            seq,
+            state: conversation.turn,
+            usage: conversation.usage,
+            queue_held: conversation.held,
+            ...data,
+          };
+    if (event === "item") {
+      conversation.items = [...conversation.items.filter(({ id }) => id !== data["id"]), kept];
+    } else {
+      const { state, usage, queue_held: held } = kept as unknown as Record<string, Json>;
+      Object.assign(conversation, { turn: state, usage, held });
+    }
+    conversation.history.push({ seq, event, data: kept });
+    for (const stream of streams) stream.write(frame(event, kept, seq));
+  };
   return {
     reads: () => reads,
     readers: () => streams.size,
     cut: () => {
       for (const stream of streams) stream.destroy();
     },
-    /** `item` and `state` are kept, with the next number. All else is only sent. */
-    say: (event: string, data: Json) => {
-      const { conversation } = world;
-      if (event !== "item" && event !== "state") {
-        for (const stream of streams) stream.write(frame(event, data));
-        return;
-      }
-      conversation.seq += 1;
-      const kept = event === "item" ? { place: conversation.seq, ...data, seq: conversation.seq } : data;
-      if (event === "item") {
-        conversation.items = [...conversation.items.filter(({ id }) => id !== data["id"]), kept];
-      } else {
-        conversation.turn = data["turn"] as Json;
-        conversation.usage = data["usage"] as Json;
-      }
-      conversation.history.push({ seq: conversation.seq, event, data: kept });
-      for (const stream of streams) stream.write(frame(event, kept, conversation.seq));
-    },
-    answer: (request: http.IncomingMessage, response: http.ServerResponse) => {
+    say,
+    answer: (request: http.IncomingMessage, response: http.ServerResponse, body: string) => {
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://fake");
+      const answerJson = (status: number, answer: Json | null) => {
+        response.writeHead(status, { "content-type": "application/json" });
+        response.end(answer === null ? undefined : JSON.stringify(answer));
+      };
+      if (!pathname.includes("/conversation")) {
+        const { conversation } = world;
+        const fault = request.method === "GET" ? undefined : conversation.faults.shift();
+        if (fault === "unavailable") return answerJson(503, { error: "Busy.", code: "busy" });
+        const done = steer(world, say, { method: request.method ?? "", pathname, body });
+        if (fault === "lost") return response.destroy();
+        return answerJson(done.status, done.answer);
+      }
       if (!pathname.endsWith("/events")) {
         reads += 1;
         const { broken } = world.conversation;
-        const answer =
-          broken === undefined ? pageOf(world.conversation, searchParams) : { error: broken, code: "broken" };
-        response.writeHead(broken === undefined ? 200 : 503, { "content-type": "application/json" });
-        response.end(JSON.stringify(answer));
-        return;
+        return broken === undefined
+          ? answerJson(200, pageOf(world.conversation, searchParams))
+          : answerJson(503, { error: broken, code: "broken" });
       }
       const after = Number(request.headers["last-event-id"] ?? searchParams.get("after"));
       response.writeHead(200, { "content-type": "text/event-stream" });

@@ -3,9 +3,11 @@ import * as fs from "node:fs";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 import * as path from "node:path";
-import { type FakeConversation, makeConversations } from "./fake-conversation.ts";
+import { fileURLToPath } from "node:url";
+import { type FakeConversation, isOfConversation, makeConversations } from "./fake-conversation.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
+const LIBRARY = fileURLToPath(import.meta.resolve("markdown-it/browser"));
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
@@ -22,6 +24,12 @@ export const CODE = "one-time-code";
 const CSRF = "csrf-of-this-session";
 
 type Json = Readonly<Record<string, unknown>>;
+
+interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly error: string;
+}
 
 /** What the fake answers with; tests change it and call `emit`. */
 export interface World {
@@ -53,7 +61,7 @@ export interface World {
   /** What each replay answers. */
   replay: Json;
   /** Answers every request that changes something with this refusal while set. */
-  refused: { readonly status: number; readonly code: string; readonly error: string } | null;
+  refused: Refusal | null;
   /** Answers every read of the API with this refusal while set. */
   broken: { readonly status: number; readonly error: string } | null;
 }
@@ -112,7 +120,7 @@ export const startFakeService = async (
     } else if (world.broken !== null && !/\/(?:events|logs)$/.test(pathname)) {
       return refuse(response, world.broken.status, "broken", world.broken.error);
     }
-    if (pathname.includes("/conversation")) return conversations.answer(request, response);
+    if (isOfConversation(pathname)) return conversations.answer(request, response, body);
     if (pathname.endsWith("/events"))
       return openStream(response, streams, "id: 0\nevent: open\ndata: {}\n\n");
     if (pathname.endsWith("/logs")) {
@@ -182,9 +190,9 @@ const refuse = (response: http.ServerResponse, status: number, code: string, err
 const file = (response: http.ServerResponse, pathname: string) => {
   const name = pathname === "/" ? "index.html" : path.basename(pathname);
   const type = TYPES[path.extname(name)];
-  if (type === undefined || !fs.existsSync(path.join(PAGE, name)))
-    return refuse(response, 404, "not_found", name);
-  response.writeHead(200, { "content-type": type }).end(fs.readFileSync(path.join(PAGE, name)));
+  const from = name === "markdown-it.js" ? LIBRARY : path.join(PAGE, name);
+  if (type === undefined || !fs.existsSync(from)) return refuse(response, 404, "not_found", name);
+  response.writeHead(200, { "content-type": type }).end(fs.readFileSync(from));
 };
 
 const COOKIE = "dashboard=yes; HttpOnly; SameSite=Strict; Path=/";

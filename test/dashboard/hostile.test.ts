@@ -2,6 +2,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasChromium, launch, open } from "./browser.ts";
 import type { World } from "./fake-service.ts";
+import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;
@@ -143,6 +144,51 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.locator(".row", { hasText: "on-push" }).first().waitFor({ state: "detached" });
       expect(await page.locator(".row").count()).toBe(1);
       expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    } finally {
+      await close();
+    }
+  });
+
+  it("shows hostile Markdown whole, and loads and runs nothing for it [T08] [P09]", async () => {
+    const staircase = Array.from({ length: 1000 }, (_, at) => `${" ".repeat(at % 60)}- x`).join("\n");
+    const said = [
+      ">".repeat(20_000),
+      "**a".repeat(20_000),
+      `${"*a ".repeat(10_000)}${"a* ".repeat(10_000)}`,
+      `${"> ".repeat(30)}${"- ".repeat(1000)}`,
+      staircase,
+      `\`\`\`html\n${CANARY}\n`.repeat(2),
+      "<b>word</b> ".repeat(87_000),
+      `a${"\u0301".repeat(200_000)}`,
+      "[a](javascript:pwned=1) ![b](data:text/html,x) <javascript:pwned=1> [c](https://x.y) ![d](https://x.y/d.png)",
+      "[reversed \u202e text](https://x.y/\u202e) &#x202e; `\u2066`\n\n```\u202e\n\u202e\n```",
+      "# <img src=x onerror=pwned=1>\n\n|<script>pwned=1</script>|\n|-|\n|<iframe src=x>|",
+    ];
+    // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
+    const world = makeWorld(Date.now());
+    const items = said.map((one, n) => sampleItem(`m${n}`, { place: n + 1, ...text(one) }));
+    const { page, fake, visit, complaints, close } = await open(browser, {
+      ...world,
+      conversation: conversationOf([...items, sampleItem("end", { place: 99, ...text("the **end**") })]),
+    });
+    try {
+      const hosts = new Set<string>();
+      page.on("request", (request) => hosts.add(new URL(request.url()).origin));
+      await visit(`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`);
+      await page.locator("[data-item=end] .markdown strong").waitFor();
+      const shown = await page.getByRole("log").locator(".item").allTextContents();
+      expect(shown.length).toBe(said.length + 1);
+      for (const tag of ["<b>word</b>", "<iframe src=x>", "<script>pwned=1</script>", "<img src=x onerror"]) {
+        expect(shown.join("\n")).toContain(tag);
+      }
+      expect(shown.join("\n")).not.toMatch(/[\u202e\u2066]|\u0301{17}/);
+      expect(await page.locator(".talk :is(img, script, iframe, b, style)").count()).toBe(0);
+      const links = await page
+        .locator(".talk a")
+        .evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+      expect(links).toEqual(["https://x.y/", "https://x.y/d.png", "https://x.y/%E2%80%AE"]);
+      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+      expect([[...hosts], complaints]).toEqual([[fake.url], []]);
     } finally {
       await close();
     }

@@ -233,11 +233,11 @@ describe.skipIf(!hasChromium)(title, () => {
     it("stops after a confirmation, and does not stop if it is declined", async () => {
       const { page, fake, visit } = await start(world());
       await visit(SESSION);
-      const stop = page.locator("main").getByRole("button", { name: "Stop" });
+      const stop = page.locator("main").getByRole("button", { name: "Stop session" });
       await stop.click();
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "hidden" });
-      expect(await page.locator(":focus").innerText()).toBe("Stop");
+      expect(await page.locator(":focus").innerText()).toBe("Stop session");
       expect(fake.writes).toEqual([]);
       await stop.click();
       await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
@@ -249,7 +249,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page, fake, visit } = await start(world());
       await visit(SESSION);
       await page.getByRole("button", { name: "Open a change request" }).click();
-      await page.getByLabel("Title").fill("A note");
+      await page.getByRole("dialog").getByLabel("Title").fill("A note");
       await page.keyboard.press("Enter");
       await page.getByText("Change request #8 is open.").waitFor();
       expect(fake.writes).toEqual([

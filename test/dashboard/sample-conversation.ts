@@ -20,6 +20,7 @@ export const sampleItem = (id: string, rest: Json): Json => ({
   tool: null,
   plan: [],
   request: null,
+  answer: null,
   model: null,
   usage: null,
   error: null,
@@ -111,6 +112,11 @@ const said = (prompt: string): Json[] => [
   sampleItem("i-asked", {
     kind: "request",
     status: "completed",
+    answer: {
+      by: { kind: "user", name: "Mona", trigger_slug: null, fire_id: null },
+      at: "2026-11-20T06:52:07.400Z",
+      choice: "once",
+    },
     request: {
       kind: "permission",
       title: "Fetch a page",
@@ -162,6 +168,18 @@ const said = (prompt: string): Json[] => [
 
 const PROMPT = "Write a note about the push below.\n\nPushed by: Codertocat\nMessage: Initial commit";
 
+const MODELS = {
+  models: [
+    { id: "openai/gpt-5", name: "GPT-5" },
+    { id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5" },
+  ],
+  agents: [
+    { name: "build", description: "Writes code" },
+    { name: "plan", description: "Only reads" },
+  ],
+  default_model: "openai/gpt-5",
+};
+
 /** @param items oldest first, without their numbers */
 export const conversationOf = (
   items: readonly Json[],
@@ -170,6 +188,9 @@ export const conversationOf = (
   items: items.map((item, index) => ({ ...item, seq: index + 1, place: index + 1 })),
   turn: { state: "idle", since: "2026-11-20T06:52:09.000Z", waiting_for: null },
   usage: SPENT,
+  held: false,
+  models: MODELS,
+  faults: [],
   seq: items.length,
   history: [],
   ...rest,

@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
     await page.getByRole("link", { name: /^Open the/ }).click();
     await page.locator("h1 .badge", { hasText: "running" }).waitFor();
-    await page.locator("main").getByRole("button", { name: "Stop" }).click();
+    await page.locator("main").getByRole("button", { name: "Stop session" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
     await page.locator("h1 .badge", { hasText: "stopped" }).waitFor();
     await page

@@ -20,6 +20,7 @@ const DOCUMENTS = [
   "first-project.md",
   "repositories.md",
   "sessions.md",
+  "conversation.md",
   "triggers.md",
   "webhooks.md",
   "secrets.md",

@@ -1,4 +1,5 @@
 /** The real agent runtime through the relay: its events while a prompt is worked on, and its terminal. */
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -78,6 +79,37 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
       },
       { kind: "message", role: "agent", status: "completed" },
     ]);
+  });
+
+  it("gives the agent a person's messages, each once, and keeps its answers", async () => {
+    const texts = ["run: echo asked later", "run: echo asked last"];
+    const ids = texts.map(() => randomUUID());
+    for (const [index, text] of texts.entries())
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await session.call("POST", "messages", { id: ids[index], text });
+    // A repeated message is the same one.
+    await session.call("POST", "messages", { id: ids[0], text: texts[0] });
+    const items = async () =>
+      (
+        (await session.call("GET", "conversation")) as unknown as { items: readonly Json[] }
+      ).items.toReversed();
+    const answersTo = async (id: string | undefined) =>
+      (await items()).filter((item) => item["turn_id"] === id && item["role"] === "agent");
+    await expect
+      .poll(async () => JSON.stringify(await answersTo(ids[1])), POLL)
+      .toMatch(/asked last.*Done\./s);
+    for (const [index, id] of ids.entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const kinds = (await answersTo(id)).filter(({ kind }) => kind !== "thought").map(({ kind }) => kind);
+      expect([texts[index], kinds]).toEqual([texts[index], ["tool", "message"]]);
+    }
+    const said = (await items()).filter(({ kind, role }) => kind === "message" && role === "user");
+    expect(said.map(({ id, status }) => [id, status])).toEqual([
+      [session.path.split("/").at(-1), "accepted"],
+      ...ids.map((id) => [id, "accepted"]),
+    ]);
+    const { models } = await session.call("GET", "models");
+    expect(models).not.toEqual([]);
   });
 
   it("streams the events of a session and its prompt while they happen, and stays open", async () => {

@@ -30,6 +30,7 @@ import { Installation, type Life } from "../support/service/process-service.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { WebhookSender, type RequestLog } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest, sampled } from "../support/vitest/rings.ts";
 
 const CAP = 12;
 const EVERY_SECOND = "* * * * * *";
@@ -125,7 +126,10 @@ const isTaken = (life: Life) =>
     if (status !== 202) throw new Error(`it was answered with ${status}`);
   });
 
-const ROUNDS = Array.from({ length: 10 }, (_, round) => round);
+const ROUNDS = sampled(
+  Array.from({ length: 10 }, (_, round) => round),
+  [0, 1, 2],
+);
 
 describe("two services on one database", () => {
   it(
@@ -168,6 +172,8 @@ describe("two services on one database", () => {
         await here.call("PUT", `/v1/projects/${project}/secrets/HOOK_SECRET`, { value: secret });
         const { status } = await deliver(there, `fresh-${round}`, { project });
         expect([round, status]).toEqual([round, 202]);
+        // The later tests count the account's slots, and stop only their own projects' sessions.
+        for (const { id } of await sessionsOf(here, project)) await stopSession(here, project, id);
         await here.call("PATCH", `/v1/projects/${project}`, { status: "archived" });
       }
     },
@@ -282,7 +288,7 @@ describe("a service that stands still and continues", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "under traffic has lost and duplicated nothing, and its late actions have no effect [R11, I2, I3, I4, I5, I12, I18]",
     async () => {
       await here.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: false });

@@ -4,7 +4,7 @@ import { KilledService, seedOfRun } from "../support/webhooks/webhook-kills.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { TEST_MS } from "../support/patience.ts";
 
-const DELIVERIES = 1_000;
+const DELIVERIES = 600;
 const seed = seedOfRun();
 
 describe(`a service that is killed while webhooks arrive, WEBHOOK_KILLS_SEED=${seed}`, () => {
@@ -17,7 +17,7 @@ describe(`a service that is killed while webhooks arrive, WEBHOOK_KILLS_SEED=${s
   it(
     "loses no webhook that it accepted, starts nothing twice, and leaves no process behind [W33, W35, W40, I4, I5]",
     async () => {
-      const { log, unanswered } = await service.survive({ deliveries: DELIVERIES, kills: 3, seed });
+      const { log, unanswered } = await service.survive({ deliveries: DELIVERIES, kills: 2, seed });
       const { waiting, ...ledger } = await service.ledger();
 
       expect(unanswered).toBeGreaterThan(0);

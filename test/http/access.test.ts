@@ -84,6 +84,15 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
     trigger: "in",
     sandbox: 403,
   }),
+  converse: good({
+    user: "in",
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
   govern: good({
     user: "in",
     bound: "in",

@@ -113,6 +113,28 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: inSession("/conversation.md"),
       answers: [200],
     },
+    "POST /v1/projects/:pid/sessions/:sid/messages": {
+      target: inSession("/messages"),
+      body: () => ({ id: randomUUID(), text: "Go on." }),
+      answers: [201],
+    },
+    // The initial prompt has been sent.
+    "DELETE /v1/projects/:pid/sessions/:sid/messages/:id": {
+      target: inSession(`/messages/${cast.sid}`),
+      answers: [409],
+    },
+    "POST /v1/projects/:pid/sessions/:sid/interrupt": { target: inSession("/interrupt"), answers: [200] },
+    "POST /v1/projects/:pid/sessions/:sid/queue/resume": {
+      target: inSession("/queue/resume"),
+      answers: [204],
+    },
+    // The item is a message, not a request.
+    "POST /v1/projects/:pid/sessions/:sid/requests/:id/answer": {
+      target: inSession(`/requests/${cast.sid}/answer`),
+      body: () => ({ choice: "once" }),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/models": { target: inSession("/models"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
     // Nothing answers in a simulated sandbox.

@@ -82,7 +82,7 @@ describe("the events of a conversation", () => {
     say(sid, nativeItem("a", 1, { status: "running", completed_at: null }), nativeTool("t", 2, "one"));
     await whole.until(({ data }) => JSON.stringify(data).includes("one"));
     const turn = { state: "running" as const, waiting_for: null };
-    service.daemon.conversation.say(sid, { type: "turn", turn, rev: 3 });
+    service.daemon.conversation.say(sid, { type: "turn", turn, ended: 0, rev: 3 });
     await whole.until(({ event, data }) => event === "state" && JSON.stringify(data).includes("running"));
     say(sid, nativeItem("a", 4, { usage: tokens(7, 0.25) }), nativeTool("t", 5, "one\ntwo"));
     await whole.until(({ data }) => JSON.stringify(data).includes("two"));

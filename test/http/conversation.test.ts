@@ -105,7 +105,7 @@ describe("a session's conversation", () => {
     service.daemon.conversation.say(
       sid,
       { type: "item", item: nativeItem("m", 1, { usage: tokens(10, 0.5) }) },
-      { type: "turn", turn: { state: "running", waiting_for: null }, rev: 2 },
+      { type: "turn", turn: { state: "running", waiting_for: null }, ended: 0, rev: 2 },
     );
     const row = await eventually(async () => {
       const session = fields(await service.request("GET", path));

@@ -43,9 +43,8 @@ const browser = async (token = service.token) => {
 
 describe("the page", () => {
   it("may run its own files alone, and cannot be framed [T08]", async () => {
-    for (const target of ["/", "/index.js", "/style.css"]) {
-      const answer = await service.request("GET", target, { token: null });
-      if (answer.status === 404) continue;
+    for (const target of ["/", "/app.js", "/markdown-it.js", "/style.css"]) {
+      const answer = expectStatus(await service.request("GET", target, { token: null }), 200);
       const policy = answer.headers["content-security-policy"] ?? "";
       for (const rule of [
         "default-src 'none'",
@@ -61,6 +60,14 @@ describe("the page", () => {
     }
   });
 
+  it("serves the Markdown library as one file that loads nothing else", async () => {
+    const answer = await service.request("GET", "/markdown-it.js", { token: null });
+    expect(answer.headers["content-type"]).toBe("text/javascript; charset=utf-8");
+    expect(answer.text).toMatch(/^\/\*! markdown-it /);
+    expect(answer.text).not.toMatch(/^import\b|\bimport\(|\bfrom "/m);
+    expect(answer.text).toMatch(/^export \{ \w+ as default \};$/m);
+  });
+
   it("serves only the page's own files", async () => {
     for (const target of [
       "/package.json",
@@ -68,6 +75,8 @@ describe("the page", () => {
       "/%2e%2e/package.json",
       "/.git/config",
       "/app.ts",
+      "/markdown-it.d.ts",
+      "/markdown-it.esm.min.mjs",
     ]) {
       expect((await service.request("GET", target, { token: null })).status).toBe(404);
     }

@@ -25,6 +25,12 @@ describe("headings", () => {
   });
 });
 
+it("a heading in a quotation or a list has no anchor, and does not count", () => {
+  const { html, headings } = renderMarkdown("> # A\n\n- # A\n\n# A\n\n# `A` *b*\n", nowhere);
+  expect(headings.map(({ id }) => id)).toEqual(["a", "a-b"]);
+  expect(html.match(/<h1[^>]*>/g)).toEqual(["<h1>", "<h1>", '<h1 id="a">', '<h1 id="a-b">']);
+});
+
 describe("text", () => {
   it.each([
     "<script>alert(1)</script>",
@@ -40,8 +46,26 @@ describe("text", () => {
     expect(htmlOf(source)).toMatch(/&lt;(?:script|img|\/code)/);
   });
 
-  it("leaves comments out", () => {
-    expect(htmlOf("before\n\n<!-- prettier-ignore -->\n\nafter")).not.toContain("prettier");
+  it("leaves comments out, and what stands beside one stays", () => {
+    expect(htmlOf("before\n\n<!-- prettier-ignore -->\n\nafter")).toBe("<p>before</p>\n<p>after</p>\n");
+    expect(htmlOf("a <!-- b --> c")).toBe("<p>a &lt;!-- b --&gt; c</p>\n");
+  });
+
+  it("has no style of its own, so that no cell is aligned", () => {
+    expect(htmlOf("| a |\n|:-:|\n| b |")).toMatch(
+      /^<div class="wide" tabindex="0"><table>\n<thead>\n<tr>\n<th>a<\/th>[^]*<td>b<\/td>[^]*<\/table><\/div>\n$/,
+    );
+  });
+
+  it.each([
+    ["quotes", ">".repeat(20_000)],
+    ["emphasis", "**a".repeat(20_000)],
+    ["lists", Array.from({ length: 1000 }, (_, depth) => `${" ".repeat(2 * depth)}- a`).join("\n")],
+    ["brackets", "[".repeat(20_000)],
+    ["fences", "```\n".repeat(20_001)],
+  ])("reads many %s that never end", (_, source) => {
+    expect(htmlOf(source)).not.toBe("");
+    expect([...outline(source).anchors]).toEqual([]);
   });
 
   it("names the notation of a diagram, and shows no other word of a fence", () => {
@@ -56,12 +80,16 @@ const toOne = (href: string) => (href === "a.md" ? '/x?"' : null);
 
 describe("links", () => {
   it("lead where the caller says, and are plain text otherwise", () => {
-    const { html } = renderMarkdown("[one](a.md) [two](javascript:alert(1)) [three](b.md)", toOne);
-    expect(html).toBe('<p><a href="/x?&quot;">one</a> two three</p>\n');
+    const source =
+      '[one](a.md "title") [two](javascript:alert(1)) [*three*](b.md) <data:,%D0%B0> ![four](a.md)';
+    const { html } = renderMarkdown(source, toOne);
+    expect(html).toBe('<p><a href="/x?&quot;">one</a> two <em>three</em> data:,%D0%B0 four</p>\n');
   });
 
   it("are listed as they are written, including those in tables and pictures", () => {
-    const { links } = outline("[a](b.md#c)\n\n| [d](e) |\n| --- |\n| ![f](g.svg) |");
-    expect(links).toEqual(["b.md#c", "e", "g.svg"]);
+    const { links } = outline(
+      "[a](b.md#c) [h](<ä b%20.md>) https://x.y x.y a@b.c\n\n| [d](e) |\n| --- |\n| ![f](g.svg) |",
+    );
+    expect(links).toEqual(["b.md#c", "ä b%20.md", "https://x.y", "e", "g.svg"]);
   });
 });

@@ -13,7 +13,7 @@ const given = (name: string, fallback: number): number => {
 };
 
 /** In `npm test`. */
-export const SHORT_ROUNDS = { kills: 5 } as const;
+export const SHORT_ROUNDS = { kills: 2 } as const;
 
 /** In `npm run test:deep`. */
 export const DEEP_ROUNDS = {

@@ -6,7 +6,7 @@ import { Totals } from "./totals.ts";
 
 const steps = SHORT_STEPS;
 
-/** Ends a batch that hangs. A batch takes half a minute of one core. */
+/** Ends a batch that hangs. A batch takes fifteen seconds of one core. */
 export const BATCH_LIMIT_MS = 300_000;
 
 /** The first run that failed, made shorter; empty text where every run kept every invariant. */

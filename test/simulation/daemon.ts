@@ -2,7 +2,12 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
-import { DaemonClient, DaemonUnreachable, type DaemonHealth } from "../../src/sandbox/daemon.ts";
+import {
+  DaemonClient,
+  DaemonUnreachable,
+  NoConversation,
+  type DaemonHealth,
+} from "../../src/sandbox/daemon.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import type { Random } from "./random.ts";
 import { simulatedTalks, type Talks } from "./talks.ts";
@@ -117,6 +122,10 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       turn: () => Effect.never,
       logs: () => Stream.never,
       conversation: (link, { after }) => talks.follow(idOf(link), after),
+      hand: () => Effect.fail(new NoConversation()),
+      interrupt: () => Effect.fail(new NoConversation()),
+      answer: () => Effect.fail(new NoConversation()),
+      models: () => Effect.fail(new NoConversation()),
       abort: () => Effect.succeed(false),
       // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>

@@ -167,6 +167,7 @@ export class Places {
             account: tell("account"),
             trigger: tell("trigger"),
             changeRequest: tell("changeRequest"),
+            conversation: tell("conversation"),
             wake: (kind: ActorKind, id: string) => {
               const woken = this.#send({ node, process, id, kind: null }, (actors) => actors.wake(kind, id));
               return Effect.asVoid(Effect.forkDetach(Effect.ignore(woken)));

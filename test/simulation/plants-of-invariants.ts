@@ -14,14 +14,14 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/identity.ts",
     find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
     put: "return tables.isSandboxLive(row.sandboxId);",
-    seed: 21,
+    seed: 195,
   },
   {
     name: "git-passwords-outlive-their-session",
     file: "src/store/memory/clone-credentials.ts",
     find: "tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ?",
     put: "tables.isSandboxLive(sandboxId) ?",
-    seed: 21,
+    seed: 195,
   },
   {
     name: "tokens-live-for-ever",
@@ -105,7 +105,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sandboxes.ts",
     find: 'if (session?.status !== "provisioning" || session.sandboxId !== id) return;',
     put: "if (session === undefined) return;",
-    seed: 171,
+    seed: 206,
   },
   {
     name: "counters-not-mended",

@@ -60,7 +60,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],',
     put: "",
-    seed: 4,
+    seed: 21,
   },
   {
     name: "destroy-forgotten",
@@ -95,14 +95,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 21,
+    seed: 47,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 89,
+    seed: 118,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -137,14 +137,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 28,
+    seed: 38,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 29,
+    seed: 396,
   },
   {
     name: "drain-does-not-wake",
@@ -256,7 +256,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "    yield* skip(due, reason, passed);\n    if (newest === null) return now;",
     put: "    if (newest === null) return now;",
-    seed: 5,
+    seed: 7,
   },
   {
     name: "missed-instants-all-fired-late",

@@ -107,6 +107,7 @@ const linesOf = (said: readonly Said[]): readonly ConversationReport[] => {
     {
       type: "turn",
       turn: { state: last.isWorking ? "running" : "idle", waiting_for: null },
+      ended: 0,
       rev: last.rev,
     },
   ];

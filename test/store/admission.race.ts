@@ -1,4 +1,4 @@
-/** Parallel creates at the cap (threats.md R01): run by the ordinary tests for 20 rounds, by the deep ones for 150. */
+/** Parallel creates at the cap (threats.md R01): run by the ordinary tests for 6 rounds, by the deep ones for 150. */
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import * as Effect from "effect/Effect";

@@ -9,8 +9,9 @@ import { nativeItem, replaceSandbox, report, tokens } from "../support/world/con
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld, NOON, numbered } from "../support/world/world.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
+import { rounds } from "../support/vitest/rings.ts";
 
-const RUNS = 25;
+const RUNS = rounds(8, 25);
 const SESSION = numbered(10);
 
 const nativeId = fc.constantFrom("a", "b", "c", "d");

@@ -20,8 +20,9 @@ import { tellSession } from "../support/world/sessions.ts";
 import { makeAccount, newProject, NOON } from "../support/world/world.ts";
 import { nodesOfFile } from "../support/postgres/postgres.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { rounds } from "../support/vitest/rings.ts";
 
-const RUNS = 25;
+const RUNS = rounds(8, 25);
 
 /** Small numbers, so that histories run into each other; ids are made of them. */
 const uuid = (kind: number, number: number): string =>

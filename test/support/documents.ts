@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { Marked } from "marked";
+import MarkdownIt from "markdown-it";
 
 export const ROOT = path.join(import.meta.dirname, "../..");
 
@@ -29,16 +29,13 @@ export interface CodeBlock {
   readonly line: number;
 }
 
-export const codeBlocks = (source: string): readonly CodeBlock[] => {
-  const blocks: CodeBlock[] = [];
-  let line = 1;
-  for (const token of new Marked().lexer(source)) {
-    if (token.type === "code") {
-      const [language = "", ...rest] = String(token.lang ?? "").split(" ");
-      const isUntested = rest.includes("untested");
-      blocks.push({ text: String(token.text), language, isUntested, line: line + 1 });
-    }
-    line += token.raw.split("\n").length - 1;
-  }
-  return blocks;
-};
+export const codeBlocks = (source: string): readonly CodeBlock[] =>
+  new MarkdownIt()
+    .parse(source, {})
+    .filter(({ type, level }) => type === "fence" && level === 0)
+    .map(({ content, info, map }) => {
+      const [language = "", ...rest] = info.trim().split(" ");
+      const text = content.replace(/\n$/, "");
+      // The library counts from 0, and the text begins below the fence.
+      return { text, language, isUntested: rest.includes("untested"), line: (map?.[0] ?? 0) + 2 };
+    });

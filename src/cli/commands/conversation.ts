@@ -73,15 +73,15 @@ interface Watched {
 }
 
 /** Prints the newest items and the state, as events. @returns the number from which the events continue. */
-const printPast = async ({ client, params, print }: Watched): Promise<string> => {
+export const printPast = async ({ client, params, print }: Watched): Promise<string> => {
   const { value } = await client.call("GET /v1/projects/:pid/sessions/:sid/conversation", {
     params,
     query: { limit: PAST },
   });
   for (const item of value.items.toReversed())
     print({ id: String(item.seq), event: "item", data: JSON.stringify(item) });
-  const { seq, state, usage } = value;
-  print({ id: String(seq), event: "state", data: JSON.stringify({ seq, state, usage }) });
+  const { seq, state, queue_held, usage } = value;
+  print({ id: String(seq), event: "state", data: JSON.stringify({ seq, state, queue_held, usage }) });
   return String(seq);
 };
 
@@ -116,6 +116,30 @@ const onceMore = async (watched: Watched, place: string | null): Promise<string 
   }
 };
 
+/**
+ * Follows a conversation for ever, over any number of connections. It ends with a refusal.
+ *
+ * @param from the number from which the events continue
+ */
+export const watchConversation = async (
+  watched: Watched,
+  from: string,
+  note: (line: string) => void,
+): Promise<never> => {
+  let place: string | null = from;
+  for (let waitMs = AGAIN_MS; ;) {
+    const before = place;
+    // oxlint-disable-next-line no-await-in-loop -- one connection follows the other
+    place = await onceMore(watched, before);
+    if (before === null && place !== null) continue;
+    waitMs = place === before ? Math.min(waitMs * 2, AGAIN_MAX_MS) : AGAIN_MS;
+    // After a reset the newest page is read again. That is no broken connection.
+    if (place !== null) note("The connection is closed. Connecting again.");
+    // oxlint-disable-next-line no-await-in-loop -- the next connection waits
+    await pause(waitMs);
+  }
+};
+
 export const watch = command({
   name: "sessions watch",
   about: "Follow the conversation of a session until interrupted",
@@ -137,17 +161,6 @@ export const watch = command({
       if (text !== null) write(`${text}\n`);
     };
     const watched = { client: api(), params, print };
-    let place: string | null = await printPast(watched);
-    for (let waitMs = AGAIN_MS; ;) {
-      const before = place;
-      // oxlint-disable-next-line no-await-in-loop -- one connection follows the other
-      place = await onceMore(watched, before);
-      if (before === null && place !== null) continue;
-      waitMs = place === before ? Math.min(waitMs * 2, AGAIN_MAX_MS) : AGAIN_MS;
-      // After a reset the newest page is read again. That is no broken connection.
-      if (place !== null) note("The connection is closed. Connecting again.");
-      // oxlint-disable-next-line no-await-in-loop -- the next connection waits
-      await pause(waitMs);
-    }
+    return await watchConversation(watched, await printPast(watched), note);
   },
 });

@@ -6,6 +6,8 @@ import { EXIT, Failure, usage } from "../failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../terminal.ts";
 import { count, oneOf, sessionId } from "../words.ts";
 import { transcript, watch } from "./conversation.ts";
+import { chat } from "./chat.ts";
+import { answer, interrupt, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
 
@@ -237,4 +239,19 @@ const open = command({
   },
 });
 
-export const sessionCommands = [list, show, create, stop, restart, remove, transcript, watch, logs, open];
+export const sessionCommands = [
+  list,
+  show,
+  create,
+  chat,
+  send,
+  interrupt,
+  answer,
+  stop,
+  restart,
+  remove,
+  transcript,
+  watch,
+  logs,
+  open,
+];

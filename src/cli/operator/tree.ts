@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
 import { ACCOUNT_LIMITS } from "../../actors/account.ts";
+import { CONVERSATION_LIMITS } from "../../actors/conversation.ts";
 import { CHANGE_REQUEST_LIMITS } from "../../actors/change-request.ts";
 import type { ActorKind } from "../../actors/actors.ts";
 import { MOVES_POLL_MS, SHARDS, TAKEOVER } from "../../actors/cluster.ts";
@@ -44,6 +45,7 @@ const ACTORS: Readonly<Record<ActorKind, ActorLimits>> = {
   account: ACCOUNT_LIMITS,
   trigger: TRIGGER_LIMITS,
   changeRequest: CHANGE_REQUEST_LIMITS,
+  conversation: CONVERSATION_LIMITS,
 };
 
 const UNITS = [

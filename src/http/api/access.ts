@@ -26,6 +26,8 @@ export type Power =
   | "read"
   /** Work in a project: sessions, fires. */
   | "work"
+  /** Talk to the agent of a session. For user tokens only: an agent never answers its own request. */
+  | "converse"
   /** Open and update change requests. */
   | "propose"
   /** Govern a project: secrets, settings, merges. For user tokens only, including one bound to that project. */

@@ -5,6 +5,7 @@ import { ConversationGroup } from "./conversation.ts";
 import { FiresGroup } from "./fires.ts";
 import { IdentityGroup } from "./identity.ts";
 import { completeDocument } from "./openapi.ts";
+import { MessagesGroup } from "./messages.ts";
 import { ProjectsGroup } from "./projects.ts";
 import { SandboxGroup } from "./sandbox.ts";
 import { SecretsGroup } from "./secrets.ts";
@@ -17,6 +18,7 @@ export class Api extends HttpApi.make("platform")
   .add(ProjectsGroup)
   .add(SessionsGroup)
   .add(ConversationGroup)
+  .add(MessagesGroup)
   .add(SecretsGroup)
   .add(TriggersGroup)
   .add(FiresGroup)

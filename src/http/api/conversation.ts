@@ -26,6 +26,18 @@ const AuthorWire = Schema.Struct({
   fire_id: nullable(Uuid),
 }).annotate({ identifier: "Author" });
 
+const answered = { by: nullable(AuthorWire), at: Instant };
+
+const GivenAnswerWire = Schema.Union([
+  Schema.Struct({
+    ...answered,
+    choice: Schema.Literals(["once", "always", "reject"]),
+    message: nullable(Schema.String),
+  }),
+  Schema.Struct({ ...answered, answers: Schema.Array(Schema.Array(Schema.String)) }),
+  Schema.Struct({ ...answered, declined: Schema.Literals(["unattended", "expired"]) }),
+]).annotate({ identifier: "GivenAnswer" });
+
 export const ItemWire = Schema.Struct({
   id: Uuid,
   seq: Schema.Finite.annotate({
@@ -44,7 +56,9 @@ export const ItemWire = Schema.Struct({
   tool: nullable(ToolCall),
   plan: Schema.Array(PlanEntry),
   request: nullable(AgentRequest),
+  answer: nullable(GivenAnswerWire).annotate({ description: "The answer to a request, and who gave it." }),
   model: nullable(Schema.String),
+  agent: nullable(Schema.String).annotate({ description: "The agent that a person chose for a message." }),
   usage: nullable(Usage),
   error: nullable(ItemError),
   pruned: Schema.Boolean.annotate({
@@ -75,6 +89,9 @@ const ConversationWire = Schema.Struct({
   }),
   requests: Schema.Array(ItemWire).annotate({
     description: "Requests that wait for an answer, oldest first.",
+  }),
+  queue_held: Schema.Boolean.annotate({
+    description: "Whether the queue waits for a person, because a turn was interrupted.",
   }),
   usage: UsageWire,
   seq: Schema.Finite.annotate({

@@ -187,7 +187,7 @@ const conversationEvents: RawOperation = {
   responses: {
     200: answerOf(
       "text/event-stream",
-      "`item` has a version of an item, `state` has `{seq, state, usage}`. Their id is the version's `seq`. `delta` has " +
+      "`item` has a version of an item, `state` has `{seq, state, queue_held, usage}`. Their id is the version's `seq`. `delta` has " +
         "no id: `{item_id, offset, text}` is text that was added to the item's last text part at this offset, in " +
         "UTF-16 code units. A reader whose text has another length ignores it. After `reset` a reader reads the " +
         "conversation again. An event has at most 96 KiB; a longer item is shortened and has `truncated: true`.",
@@ -275,7 +275,9 @@ const webhook: RawOperation = {
     401: refusal("Signature missing or mismatched."),
     404: refusal("The trigger does not exist or does not accept deliveries."),
     409: refusal("The trigger's secret has no value."),
+    408: refusal("The body did not arrive within 30 s."),
     413: refusal("The body is larger than 25 MiB."),
+    422: refusal("`no_model`: the session would have no language model."),
     500: refusal("The session could not be started."),
     503: refusal("The queue is full, or the service is busy. Retry after `Retry-After` seconds."),
   },

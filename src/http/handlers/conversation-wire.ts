@@ -1,12 +1,6 @@
 /** A conversation in wire format: its items, its turn, and the pages and events that have them. */
-import { NO_USAGE } from "../../domain/conversation.ts";
-import type {
-  Author,
-  ConversationPage,
-  ConversationState,
-  Item,
-  Turn,
-} from "../../store/ports/conversations.ts";
+import { NO_USAGE, type Author } from "../../domain/conversation.ts";
+import type { ConversationPage, ConversationState, Item, Turn } from "../../store/ports/conversations.ts";
 import type { Session } from "../../store/ports/sessions.ts";
 import { instant, instantOrNull } from "./wire.ts";
 
@@ -17,6 +11,12 @@ const authorWire = (author: Author) => ({
   trigger_slug: author.triggerSlug,
   fire_id: author.fireId,
 });
+
+/** The answer to a request, and who gave it. */
+export const answerWire = (given: Item["answer"]) =>
+  given === null
+    ? null
+    : { by: given.by === null ? null : authorWire(given.by), at: instant(given.at), ...given.answer };
 
 export const itemWire = (item: Item) => ({
   id: item.id,
@@ -34,7 +34,9 @@ export const itemWire = (item: Item) => ({
   tool: item.tool,
   plan: item.plan,
   request: item.request,
+  answer: answerWire(item.answer),
   model: item.model,
+  agent: item.agent,
   usage: item.usage,
   error: item.error,
   pruned: item.pruned,
@@ -55,6 +57,7 @@ export const conversationWire = ({ conversation, ...page }: ConversationPage) =>
   state: turnWire(conversation.turn),
   queue: page.queue.map(itemWire),
   requests: page.requests.map(itemWire),
+  queue_held: conversation.held,
   usage: conversation.usage,
   seq: conversation.seq,
   next_cursor: page.nextCursor,

@@ -12,7 +12,6 @@ import { logMissingSecrets } from "../../services/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts";
 import { parseBaseRef } from "../../domain/git-ref.ts";
-import type { CapReached } from "../../store/ports/journal.ts";
 import { isLive } from "../../domain/session.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
 import { Events } from "../../store/ports/events.ts";
@@ -21,11 +20,12 @@ import { Sessions, type NewSession, type Session } from "../../store/ports/sessi
 import type { Project } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import { badRequest, Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
+import { badRequest, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
 import { capReached, gitFailed, projectInactive } from "../refusals.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
+import { restarted } from "./restarting.ts";
 import { warningsOf } from "./warnings.ts";
 import { conversationStateWire } from "./conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
@@ -173,28 +173,7 @@ const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
 });
 
 export const restart = Effect.fnUntraced(function* (params: SessionPath) {
-  const caller = yield* Caller;
-  const session = yield* sessionFor(caller, params);
-  const project = yield* projectFor(caller, params.pid);
-  if (project.status !== "active") return yield* projectInactive();
-  const actors = yield* Actors;
-  const told = yield* Effect.catchTag(
-    actors.session(session.id, {
-      type: "restart.requested",
-      sandboxId: yield* newUuid,
-    }),
-    "CapReached",
-    (error: CapReached) => capReached(error),
-  );
-  // Deleted while this request was under way.
-  if (told.snapshot.context.deleted) return yield* notFound("session");
-  if (!told.accepted) {
-    return yield* new Conflict({
-      error: `The session is ${told.snapshot.state}. Only a stopped or failed session can be restarted.`,
-      code: "not_restartable",
-    });
-  }
-  return yield* started(session);
+  return yield* started(yield* restarted(params));
 });
 
 export const remove = Effect.fnUntraced(function* (params: SessionPath) {

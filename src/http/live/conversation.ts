@@ -35,7 +35,7 @@ export const placeOf = Effect.fnUntraced(function* (lastEventId: string | null, 
 const frame = (change: ConversationChange): string => {
   const { seq } = change;
   if (change.type === "item") return `id: ${seq}\nevent: item\ndata: ${fitted(itemWire(change.item))}\n\n`;
-  const state = { seq, state: turnWire(change.turn), usage: change.usage };
+  const state = { seq, state: turnWire(change.turn), queue_held: change.held, usage: change.usage };
   return `id: ${seq}\nevent: state\ndata: ${JSON.stringify(state)}\n\n`;
 };
 

@@ -1,6 +1,7 @@
 /** The page at `/` and its sign-in: with a token, or with a one-time link (api.md 3, 9). */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
@@ -31,17 +32,25 @@ const SECURITY_HEADERS = {
   "cache-control": "no-cache",
 };
 
+/**
+ * The page's libraries, by the names under which it imports them. Each is its package's file for browsers, which imports
+ * nothing.
+ */
+const LIBRARIES = [["markdown-it.js", fileURLToPath(import.meta.resolve("markdown-it/browser"))]] as const;
+
 /** The page's files, read once: there are a few dozen, of a few kilobytes each, and none is added later. */
-const pageRoutes = (directory: string) =>
-  readdirSync(directory)
+const pageRoutes = (directory: string) => {
+  const own = readdirSync(directory)
     .filter((name) => path.extname(name) in TYPES)
-    .map((name) => {
-      const response = HttpServerResponse.uint8Array(readFileSync(path.join(directory, name)), {
-        contentType: TYPES[path.extname(name)] ?? "application/octet-stream",
-        headers: SECURITY_HEADERS,
-      });
-      return HttpRouter.route("GET", name === "index.html" ? "/" : `/${name}`, Effect.succeed(response));
+    .map((name) => [name, path.join(directory, name)] as const);
+  return [...own, ...LIBRARIES].map(([name, file]) => {
+    const response = HttpServerResponse.uint8Array(readFileSync(file), {
+      contentType: TYPES[path.extname(name)] ?? "application/octet-stream",
+      headers: SECURITY_HEADERS,
     });
+    return HttpRouter.route("GET", name === "index.html" ? "/" : `/${name}`, Effect.succeed(response));
+  });
+};
 
 const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
 

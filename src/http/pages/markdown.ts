@@ -2,7 +2,7 @@
  * Markdown as HTML, and what a document links to. HTML inside Markdown is shown as text, and a link is kept only where the
  * caller says where it leads, so that a document can put no markup and no script into a page.
  */
-import { Marked, type Token, type Tokens } from "marked";
+import MarkdownIt, { type Token } from "markdown-it";
 import { escaped } from "./look.ts";
 
 export interface Heading {
@@ -15,17 +15,21 @@ export interface Heading {
 /** A link's address in the page; null: the text stands there without a link. */
 export type Resolve = (href: string) => string | null;
 
-const COMMENT = /^\s*<!--[\s\S]*?-->\s*$/;
+const COMMENT = /^<!--[\s\S]*?-->$/;
 
-/** The words of a heading or a link, without their markup. */
-const plainText = (tokens: readonly Token[]): string =>
-  tokens
-    .map((token) => {
-      const inner = "tokens" in token ? (token.tokens as readonly Token[] | undefined) : undefined;
-      if (inner !== undefined) return plainText(inner);
-      return "text" in token ? String(token.text) : "";
-    })
-    .join("");
+/** Links stay as they are written; `Resolve` decides where each leads. */
+const makeReader = () => {
+  const reader = new MarkdownIt({ html: false, linkify: true });
+  reader.linkify.set({ fuzzyEmail: false });
+  reader.validateLink = () => true;
+  reader.normalizeLink = (url) => url;
+  reader.normalizeLinkText = (url) => url;
+  return reader;
+};
+const reader = makeReader();
+
+/** The words of a heading, without their markup. */
+const plainText = (tokens: readonly Token[]): string => tokens.map(({ content }) => content).join("");
 
 /** GitHub's rule: lower case, blanks to hyphens, no other punctuation than hyphens and underscores. */
 const anchorOf = (text: string): string =>
@@ -35,69 +39,99 @@ const anchorOf = (text: string): string =>
     .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, "")
     .replaceAll(" ", "-");
 
-/** The headings in their order; a name that comes again has a number at its end. */
-const headingsIn = (tokens: readonly Token[]): readonly Heading[] => {
+/** The headings in their order, by their opening tokens. One in a quotation or a list has no anchor. */
+const headingsIn = (tokens: readonly Token[]): ReadonlyMap<Token, Heading> => {
   const seen = new Map<string, number>();
-  const found = tokens.filter((token): token is Tokens.Heading => token.type === "heading");
-  return found.map(({ depth, tokens: inner }) => {
-    const text = plainText(inner);
+  const found = new Map<Token, Heading>();
+  for (const [index, token] of tokens.entries()) {
+    if (token.type !== "heading_open" || token.level > 0) continue;
+    const text = plainText(tokens[index + 1]?.children ?? []);
     const anchor = anchorOf(text);
     const before = seen.get(anchor) ?? 0;
     seen.set(anchor, before + 1);
-    return { depth, text, id: before === 0 ? anchor : `${anchor}-${before}` };
-  });
+    // A name that comes again has a number at its end.
+    found.set(token, {
+      depth: Number(token.tag.slice(1)),
+      text,
+      id: before === 0 ? anchor : `${anchor}-${before}`,
+    });
+  }
+  return found;
 };
+
+const withInner = (tokens: readonly Token[]): readonly Token[] =>
+  tokens.flatMap((token) => [token, ...withInner(token.children ?? [])]);
 
 /** The anchors of a document, and the targets of its links and pictures as they are written. */
 export const outline = (source: string): { anchors: ReadonlySet<string>; links: readonly string[] } => {
-  const marked = new Marked();
-  const tokens = marked.lexer(source);
-  const links: string[] = [];
-  marked.walkTokens(tokens, (token) => {
-    if (token.type === "link" || token.type === "image") links.push(String(token.href));
-  });
-  return { anchors: new Set(headingsIn(tokens).map(({ id }) => id)), links };
+  const tokens = reader.parse(source, {});
+  const targets = withInner(tokens).map((token) => token.attrGet("href") ?? token.attrGet("src"));
+  return {
+    anchors: new Set([...headingsIn(tokens).values()].map(({ id }) => id)),
+    links: targets.filter((target) => target !== null).map(String),
+  };
 };
 
-const codeBlock = ({ text, lang = "" }: Tokens.Code): string => {
-  // The page runs no script that could draw one.
-  const label = lang === "mermaid" ? '<p class="caption">Diagram in Mermaid notation</p>' : "";
-  return `${label}<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`;
+const isComment = (token: Token | undefined): boolean =>
+  token?.type === "inline" && COMMENT.test(token.content);
+
+/** A paragraph that is a comment is left out, with its opening and its closing token. */
+const withoutComments = (tokens: readonly Token[]): Token[] =>
+  tokens.filter((_, index) => ![-1, 0, 1].some((offset) => isComment(tokens[index + offset])));
+
+/** Changes tokens within text, so that the page neither links to what `resolve` does not know nor loads a picture. */
+const settle = (tokens: readonly Token[], resolve: Resolve): void => {
+  let leads = true;
+  for (const token of tokens) {
+    if (token.type === "link_open") {
+      const address = resolve(String(token.attrGet("href")));
+      leads = address !== null;
+      token.attrs = address === null ? null : [["href", address]];
+    }
+    if (token.tag === "a") token.hidden = !leads;
+    // A picture is its description.
+    if (token.type === "image") token.type = "text";
+  }
 };
+
+const codeBlock = (tokens: readonly Token[], index: number): string => {
+  const { content = "", info = "" } = tokens[index] ?? {};
+  // The page runs no script that could draw one.
+  const label = info.trim() === "mermaid" ? '<p class="caption">Diagram in Mermaid notation</p>' : "";
+  return `${label}<pre tabindex="0"><code>${escaped(content.replace(/\n$/, ""))}</code></pre>\n`;
+};
+
+const headingEnd = (tokens: readonly Token[], index: number): string => {
+  const { tag = "", meta } = tokens[index] ?? {};
+  const id = meta?.["id"];
+  if (typeof id !== "string") return `</${tag}>\n`;
+  return ` <a class="anchor" href="#${escaped(id)}" aria-label="Link to this section">#</a></${tag}>\n`;
+};
+
+Object.assign(reader.renderer.rules, {
+  fence: codeBlock,
+  code_block: codeBlock,
+  heading_close: headingEnd,
+  // A wide table scrolls in itself; the page does not.
+  table_open: () => '<div class="wide" tabindex="0"><table>\n',
+  table_close: () => "</table></div>\n",
+  // The library aligns by a style, which no policy of these pages allows.
+  th_open: () => "<th>",
+  td_open: () => "<td>",
+});
 
 /** Renders a document. */
 export const renderMarkdown = (source: string, resolve: Resolve) => {
-  const marked = new Marked({ gfm: true });
-  const tokens = marked.lexer(source);
+  const tokens = withoutComments(reader.parse(source, {}));
   const headings = headingsIn(tokens);
-  let next = 0;
-  marked.use({
-    renderer: {
-      html: ({ text }) => (COMMENT.test(text) ? "" : escaped(text)),
-      code: codeBlock,
-      // No policy of these pages lets a picture load.
-      image: ({ text }) => escaped(text),
-      heading({ tokens: inner, depth }) {
-        const html = this.parser.parseInline(inner);
-        // One in a quotation or a list has no anchor.
-        const id = headings[next]?.text === plainText(inner) ? headings[next++]?.id : undefined;
-        if (id === undefined) return `<h${depth}>${html}</h${depth}>\n`;
-        const anchor = `<a class="anchor" href="#${escaped(id)}" aria-label="Link to this section">#</a>`;
-        return `<h${depth} id="${escaped(id)}">${html} ${anchor}</h${depth}>\n`;
-      },
-      link({ href, tokens: inner }) {
-        const html = this.parser.parseInline(inner);
-        const address = resolve(href);
-        return address === null ? html : `<a href="${escaped(address)}">${html}</a>`;
-      },
-      // A wide table scrolls in itself; the page does not.
-      table(token) {
-        const row = (cells: readonly Tokens.TableCell[], tag: string) =>
-          `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`;
-        const body = token.rows.map((cells) => row(cells, "td")).join("\n");
-        return `<div class="wide" tabindex="0"><table>\n${row(token.header, "th")}\n${body}\n</table></div>\n`;
-      },
-    },
-  });
-  return { html: marked.parser(tokens), headings };
+  for (const [index, token] of tokens.entries()) {
+    const heading = headings.get(token);
+    const end = tokens[index + 2];
+    if (heading !== undefined && end !== undefined) {
+      token.attrs = [["id", heading.id]];
+      end.meta = { id: heading.id };
+    }
+    settle(token.children ?? [], resolve);
+  }
+  return { html: reader.renderer.render(tokens, reader.options, {}), headings: [...headings.values()] };
 };

@@ -3,6 +3,11 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isClosed, OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
 import { storableText } from "../../domain/text.ts";
+import type {
+  ConversationCommand,
+  ConversationEvent,
+  ConversationSnapshot,
+} from "../../machines/conversation.ts";
 import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../conversation-draft.ts";
 import {
   closeItems,
@@ -12,6 +17,7 @@ import {
   noteReport,
   putPrompt,
 } from "../conversation-notes.ts";
+import { noteStep, snapshotOf, stepConcerns, type ConversationStep } from "../conversation-steps.ts";
 import { changesOf, pageOfItems, placeOf } from "../conversation-pages.ts";
 import { cutBytes, storableReport } from "../conversation-reports.ts";
 import {
@@ -23,6 +29,7 @@ import {
   type ConversationPage,
   type Item,
 } from "../ports/conversations.ts";
+import { Fenced, type Memory } from "../ports/journal.ts";
 import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
 
 type Service = (typeof Conversations)["Service"];
@@ -90,7 +97,14 @@ const open = (tables: TableSet, id: string, now: number): Conversation | null =>
     userName: tables.users.get(session.createdBy)?.name ?? "",
     fireKind: tables.fires.get(session.fireId ?? "")?.kind ?? null,
   });
-  const row = { conversation, items: new Map(), outputs: new Map(), attachments: new Map() };
+  const row = {
+    conversation,
+    snapshot: snapshotOf("idle", {}),
+    version: 1,
+    items: new Map(),
+    outputs: new Map(),
+    attachments: new Map(),
+  };
   return write(tables, row, draft).conversation;
 };
 
@@ -127,6 +141,39 @@ const close = (tables: TableSet, id: string, end: Parameters<Service["close"]>[1
   closeItems(draft, row.conversation, { ...end, items });
   return write(tables, row, draft);
 };
+
+const save = Effect.fnUntraced(function* (tables: TableSet, step: ConversationStep) {
+  const { id, version, after: snapshot, completes } = step;
+  const row = tables.conversations.get(id);
+  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
+  if (completes !== null) tables.conversationOutbox.remove(id, [completes]);
+  const pending = tables.conversationOutbox.append(id, step.commands);
+  const moved = { ...row, snapshot, version: version + 1 };
+  const concern = new Set(stepConcerns(step));
+  const items = [...row.items.values()].filter((item) => concern.has(item.id));
+  const draft = new ConversationDraft(row.conversation, items);
+  noteStep(draft, step);
+  makeRoom(moved, draft);
+  write(tables, moved, draft);
+  return { version: version + 1, pending };
+});
+
+const memoryOf = (
+  tables: TableSet,
+): Memory<ConversationSnapshot, ConversationEvent, ConversationCommand> => ({
+  load: (id) =>
+    Effect.sync(() => {
+      const row = tables.conversations.get(id);
+      if (row === undefined) return null;
+      const { snapshot, version } = row;
+      return { snapshot, version, pending: tables.conversationOutbox.of(id) };
+    }),
+  save: (step) => save(tables, step),
+  complete: (id, commandIds) =>
+    Effect.sync(() => {
+      tables.conversationOutbox.remove(id, commandIds);
+    }),
+});
 
 const page = (
   row: ConversationRow | undefined,
@@ -182,6 +229,8 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => {
     const rowOf = (id: string) => tables.conversations.get(id);
     return {
+      memory: memoryOf(tables),
+      unsettled: Effect.sync(() => tables.conversationOutbox.unsettled()),
       open: (id, now) => Effect.sync(() => open(tables, id, now)),
       get: (id) => Effect.sync(() => rowOf(id)?.conversation ?? null),
       states: (ids) =>
@@ -190,7 +239,9 @@ export const layer = Layer.effect(
             new Map(
               ids.flatMap((id) => {
                 const found = rowOf(id)?.conversation;
-                return found === undefined ? [] : [[id, { turn: found.turn, usage: found.usage }]];
+                return found === undefined
+                  ? []
+                  : [[id, { turn: found.turn, usage: found.usage, held: found.held }]];
               }),
             ),
         ),

@@ -50,6 +50,7 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChang
   if (record.deletedAt !== null) {
     tables.logs.delete(id);
     tables.conversations.delete(id);
+    tables.conversationOutbox.forget(id);
   }
   if (record.deletedAt !== null || !isLive(record.status)) tables.sayEnded(id);
   if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);

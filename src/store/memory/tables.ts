@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import { isLive } from "../../domain/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../machines/change-request.ts";
+import type { ConversationCommand, ConversationSnapshot } from "../../machines/conversation.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
 import type { PlannedFire } from "../admission/plan.ts";
@@ -79,6 +80,8 @@ export interface ChangeRequestRow {
 }
 export interface ConversationRow {
   readonly conversation: Conversation;
+  readonly snapshot: ConversationSnapshot;
+  readonly version: number;
   readonly items: Map<string, Item>;
   /** By item. */
   readonly outputs: Map<string, string>;
@@ -144,6 +147,11 @@ export class Outbox<Command> {
     const left = this.of(actorId).filter(({ id }) => !ids.includes(id));
     if (left.length > 0) this.#byActor.set(actorId, left);
     else this.#byActor.delete(actorId);
+  }
+
+  /** Removes all commands of an actor. */
+  forget(actorId: string): void {
+    this.#byActor.delete(actorId);
   }
 
   unsettled(): readonly Unsettled[] {
@@ -212,6 +220,7 @@ export class TableSet {
   readonly logs = new Map<string, Map<string, Buffer>>();
   /** By session. */
   readonly conversations = new Map<string, ConversationRow>();
+  readonly conversationOutbox = new Outbox<ConversationCommand>();
   readonly conversationsWaiting = new Waiting();
   readonly cloneCredentials = new Map<string, CloneCredential>();
   /** By the hash of the present secret: the link's, then the cookie's. */

@@ -12,6 +12,7 @@ import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type {
   AgentRequest,
+  Author,
   ContentPart,
   ItemError,
   ItemKind,
@@ -22,8 +23,14 @@ import type {
   TurnNow,
   Usage,
 } from "../../domain/conversation.ts";
+import type { RequestAnswer } from "../../domain/steering.ts";
+import type {
+  ConversationCommand,
+  ConversationEvent,
+  ConversationSnapshot,
+} from "../../machines/conversation.ts";
 import type { BadCursor } from "./errors.ts";
-import type { Stored } from "./journal.ts";
+import type { Memory, Stored, Unsettled } from "./journal.ts";
 
 /** How many bytes of a conversation are kept: its items, outputs and attachments. */
 export const CONVERSATION_KEPT_MAX = 64 * 1024 * 1024;
@@ -36,14 +43,12 @@ export const ATTACHMENT_KEPT_MAX = 10 * 1024 * 1024;
 /** A reader that misses more versions than this is told `reset`, and reads the newest page instead. */
 export const CHANGES_BEHIND_MAX = 2_000;
 
-export interface Author {
-  readonly kind: "user" | "trigger" | "service" | "agent";
-  /** The user; for a trigger, the user who fired it. Null if no person is concerned. */
-  readonly userId: string | null;
-  /** The user's name, the trigger's slug, or the agent's name. */
-  readonly name: string;
-  readonly triggerSlug: string | null;
-  readonly fireId: string | null;
+/** The answer to a request. */
+export interface GivenAnswer {
+  /** Null: no person answered. */
+  readonly by: Author | null;
+  readonly at: number;
+  readonly answer: RequestAnswer;
 }
 
 export interface Item {
@@ -65,13 +70,19 @@ export interface Item {
   readonly tool: ToolCall | null;
   readonly plan: readonly PlanEntry[];
   readonly request: AgentRequest | null;
+  /** The answer to a request, once a person or the service gave one. */
+  readonly answer: GivenAnswer | null;
   readonly model: string | null;
+  /** The agent that a person chose for a message. Null: the agent of the message before. */
+  readonly agent: string | null;
   readonly usage: Usage | null;
   readonly error: ItemError | null;
   /** Whether content or output was removed to make room. */
   readonly pruned: boolean;
   readonly createdAt: number;
   readonly completedAt: number | null;
+  /** When a message went to the runtime that is to have it. */
+  readonly sentAt: number | null;
   /** The runtime's own id. Null until the runtime has the message. */
   readonly nativeId: string | null;
   /** The sandbox that reported it last, and the number of the report. */
@@ -91,6 +102,8 @@ export interface ConversationState {
   readonly turn: Turn;
   /** Sums over all items. */
   readonly usage: Usage;
+  /** Whether the queue waits for a person. */
+  readonly held: boolean;
 }
 
 export interface Conversation extends ConversationState {
@@ -98,7 +111,7 @@ export interface Conversation extends ConversationState {
   readonly id: string;
   /** The number of the last version (N1). */
   readonly seq: number;
-  /** The number of the last version of `turn` and `usage`. */
+  /** The number of the last version of `turn`, `usage` and `held`. */
   readonly turnSeq: number;
   /** The sandbox whose report was written last, and up to which of its numbers. */
   readonly sandbox: { readonly id: string; readonly rev: number } | null;
@@ -156,6 +169,13 @@ export class Conversations extends Context.Service<
      * session's, its author the user or the trigger. Null for an unknown or deleted session.
      */
     readonly open: (sessionId: string, now: number) => Stored<Conversation | null>;
+    /**
+     * The memory of the conversation's actor. A save writes what the step means for messages and requests, too. Load gives
+     * null before `open`.
+     */
+    readonly memory: Memory<ConversationSnapshot, ConversationEvent, ConversationCommand>;
+    /** Conversations with pending commands. */
+    readonly unsettled: Stored<readonly Unsettled[]>;
     /** Null before `open`, and once the session is deleted. */
     readonly get: (sessionId: string) => Stored<Conversation | null>;
     /** The states of several sessions' conversations, without those that have none. */

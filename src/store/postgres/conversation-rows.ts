@@ -12,9 +12,9 @@ import { at, json } from "./connection/statement.ts";
 export const CONVERSATION_COLUMNS = `
   session_id AS id, seq, turn_seq AS "turnSeq", turn_state AS "turnState", turn_since AS "turnSince",
   turn_waiting_for AS "turnWaitingFor", usage, sandbox_id AS "sandboxId", sandbox_rev::float8 AS "sandboxRev",
-  bytes::float8 AS bytes`;
+  bytes::float8 AS bytes, coalesce((state_context ->> 'held')::boolean, false) AS held`;
 
-export type ConversationRow = Pick<Conversation, "id" | "seq" | "turnSeq" | "usage" | "bytes"> & {
+export type ConversationRow = Pick<Conversation, "id" | "seq" | "turnSeq" | "usage" | "bytes" | "held"> & {
   readonly turnState: Conversation["turn"]["state"];
   readonly turnSince: number;
   readonly turnWaitingFor: string | null;
@@ -32,10 +32,11 @@ export const conversationOf = (row: ConversationRow): Conversation => ({
   sandbox:
     row.sandboxId === null || row.sandboxRev === null ? null : { id: row.sandboxId, rev: row.sandboxRev },
   bytes: row.bytes,
+  held: row.held,
 });
 
-/** An item as one value. */
-const ITEM = `record || jsonb_build_object(
+/** An item as one value. Records from before answers and messages of people lack three fields. */
+const ITEM = `'{"answer": null, "agent": null, "sentAt": null}'::jsonb || record || jsonb_build_object(
   'id', id, 'seq', seq, 'place', place, 'kind', kind, 'status', status, 'nativeId', native_id, 'sandboxId', sandbox_id,
   'rev', rev)`;
 

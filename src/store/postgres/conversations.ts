@@ -26,6 +26,7 @@ import {
 import { Waiting } from "../waiting.ts";
 import { makeSignal } from "./connection/signals.ts";
 import { at, stored } from "./connection/statement.ts";
+import { makeConversationMemory } from "./conversation-memory.ts";
 import {
   conversationOf,
   CONVERSATION_COLUMNS,
@@ -128,7 +129,8 @@ const makeReads = Effect.gen(function* () {
   const states: Service["states"] = (ids) =>
     sql<ConversationRow>`SELECT ${columns} FROM conversations WHERE session_id = ANY(${[...ids]}::uuid[])`.pipe(
       Effect.map(
-        (rows) => new Map(rows.map(conversationOf).map(({ id, turn, usage }) => [id, { turn, usage }])),
+        (rows) =>
+          new Map(rows.map(conversationOf).map(({ id, turn, usage, held }) => [id, { turn, usage, held }])),
       ),
       stored("conversations.states"),
     );
@@ -229,6 +231,7 @@ export const layer = Layer.effect(
     const { say } = yield* makeSignal(CHANNEL, (sessionId) => {
       waiting.wake(sessionId);
     });
+    const ofActor = yield* makeConversationMemory((sessionId) => say([sessionId]));
     const [open, note, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
     const { get, ...reads } = yield* makeReads;
     const { keepOutput, keepAttachment, ...keeping } = yield* makeKeeping;
@@ -246,6 +249,7 @@ export const layer = Layer.effect(
     return {
       ...reads,
       ...keeping,
+      ...ofActor,
       open: (id, now) =>
         Effect.gen(function* () {
           const known = yield* get(id);

@@ -107,6 +107,7 @@ const makeMemory = Effect.gen(function* () {
     if (columns.deletedAt !== undefined) {
       yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
       yield* sql`DELETE FROM conversations WHERE session_id = ${id}`;
+      yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
     }
     if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
     const actor = { kind: "session", id } as const;

@@ -125,6 +125,7 @@ const nobody = Layer.succeed(Actors, {
   sandbox: told,
   account: told,
   changeRequest: told,
+  conversation: told,
   trigger: told,
   wake: () => Effect.void,
   load: () => Effect.succeed(false),

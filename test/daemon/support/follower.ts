@@ -9,6 +9,8 @@ export class Follower {
   /** Up to this number it has everything. */
   rev = 0;
   turn: TurnNow | null = null;
+  /** How many turns have ended. */
+  ended = 0;
   /** How often each type of line came, and how many deltas did not fit. */
   readonly seen = { item: 0, delta: 0, turn: 0, unfit: 0 };
 
@@ -32,8 +34,17 @@ export class Follower {
       this.items.set(report.item.native_id, report.item);
     } else if (report.type === "turn") {
       if (report.rev < this.rev) throw new Error(`the turn at ${report.rev} came after ${this.rev}`);
+      if (report.ended < this.ended) throw new Error(`turn ${this.ended} ended twice`);
+      // A turn that was told as running ends before the state rests.
+      if (
+        report.turn.state === "idle" &&
+        (this.turn?.state ?? "idle") !== "idle" &&
+        report.ended === this.ended
+      )
+        throw new Error(`turn ${this.ended + 1} ended without being counted`);
       this.rev = report.rev;
       this.turn = report.turn;
+      this.ended = report.ended;
     } else this.#delta(report.delta);
   }
 

@@ -54,7 +54,7 @@ export class Served {
       blockedPorts: [8000, BLOCKED_PORT, 3128],
       report: served.report,
       ring: served.ring,
-      ...(feed !== null && { feed }),
+      ...(feed !== null && { feed, steering: (name) => Promise.resolve({ done: { name } }) }),
       abort: () => Promise.resolve((served.aborts += 1) > 0),
       control: (name) => Promise.resolve({ done: { name } }),
     });

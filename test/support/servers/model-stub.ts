@@ -1,7 +1,6 @@
 /**
  * A model provider on loopback that fails on request: an OpenAI-compatible and an Anthropic server in one. The model's
- * id decides the outcome of a call: `ok`, `unauthorized`, `quota`, `broken`, `cut`, `unfinished`, `missing`,
- * `tool:<name>`.
+ * id decides the outcome of a call: `ok`, `unauthorized`, `quota`, `broken`, `cut`, `unfinished`, `missing`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +19,6 @@ export interface ModelCall {
 interface ChatRequest {
   readonly model: string;
   readonly tools?: readonly { readonly name?: string; readonly function?: { readonly name: string } }[];
-  readonly messages?: readonly { readonly role: string }[];
 }
 
 const REFUSALS: Readonly<Record<string, readonly [number, string]>> = {
@@ -28,23 +26,6 @@ const REFUSALS: Readonly<Record<string, readonly [number, string]>> = {
   quota: [429, "You exceeded your current quota"],
   broken: [500, "The server had an error"],
   missing: [404, "The model `missing` does not exist"],
-};
-
-/** The input of each tool call. */
-const INPUTS: Readonly<Record<string, object>> = {
-  bash: { command: "echo done", description: "Say done" },
-  question: {
-    questions: [
-      {
-        question: "Which colour?",
-        header: "Colour",
-        options: [
-          { label: "Blue", description: "blue" },
-          { label: "Red", description: "red" },
-        ],
-      },
-    ],
-  },
 };
 
 const openai = (response: ServerResponse, request: ChatRequest): void => {
@@ -56,21 +37,13 @@ const openai = (response: ServerResponse, request: ChatRequest): void => {
     );
   };
   response.writeHead(200, { "content-type": "text/event-stream" });
-  const [kind, tool = ""] = request.model.split(":");
-  const isAnswered = request.messages?.some(({ role }) => role === "tool") === true;
-  if (kind === "tool" && !isAnswered) {
-    const call = { name: tool, arguments: JSON.stringify(INPUTS[tool]) };
-    chunk({ role: "assistant", tool_calls: [{ index: 0, id: "1", type: "function", function: call }] }, null);
-    chunk({}, "tool_calls");
-  } else {
-    chunk({ role: "assistant", content: "an answer" }, null);
-    if (kind === "cut") {
-      // The written part must arrive before the connection ends.
-      response.write(": cut\n\n", () => response.destroy());
-      return;
-    }
-    if (kind !== "unfinished") chunk({}, "stop");
+  chunk({ role: "assistant", content: "an answer" }, null);
+  if (request.model === "cut") {
+    // The written part must arrive before the connection ends.
+    response.write(": cut\n\n", () => response.destroy());
+    return;
   }
+  if (request.model !== "unfinished") chunk({}, "stop");
   response.end("data: [DONE]\n\n");
 };
 

@@ -12,6 +12,7 @@ import {
   type DaemonHealth,
   type EnvironmentChange,
 } from "../../../src/sandbox/daemon.ts";
+import { ScriptedSteering } from "./scripted-steering.ts";
 
 const ready: DaemonHealth = {
   status: "ready",
@@ -130,6 +131,7 @@ export interface AskedEnv extends EnvironmentChange {
 export interface DaemonScript {
   readonly log: ScriptedLog;
   readonly conversation: ScriptedConversation;
+  readonly steering: ScriptedSteering;
   readonly layer: Layer.Layer<DaemonClient>;
   /** From now on, every daemon behaves this way. */
   readonly become: (mood: DaemonMood) => void;
@@ -163,6 +165,7 @@ export const scriptedDaemon = (): DaemonScript => {
     });
   const log = new ScriptedLog();
   const conversation = new ScriptedConversation();
+  const steering = new ScriptedSteering();
   return {
     layer: Layer.succeed(DaemonClient, {
       health: () =>
@@ -174,11 +177,13 @@ export const scriptedDaemon = (): DaemonScript => {
       turn: () => Effect.never,
       logs: (_, { after }) => log.stream(after),
       conversation: (_, { context, after }) => conversation.stream(context, after),
+      ...steering.layer,
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
     }),
     log,
     conversation,
+    steering,
     become: (next) => {
       mood = next;
     },

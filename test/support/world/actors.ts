@@ -14,6 +14,7 @@ import { keyringLayer } from "../../../src/services/keyring.ts";
 import { conversationHubLayer } from "../../../src/services/conversation-hub.ts";
 import { bootPlacesLayer } from "../../../src/services/boot-places.ts";
 import { recover } from "../../../src/duties/recovery.ts";
+import { conversationActors } from "../../../src/actors/conversation.ts";
 import { sandboxActors } from "../../../src/actors/sandbox.ts";
 import { sessionActors } from "../../../src/actors/session.ts";
 import type { ConversationReport } from "../../../src/domain/conversation.ts";
@@ -33,6 +34,7 @@ import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../../src/store/ports/sessions.ts";
 import { SessionLogs } from "../../../src/store/ports/session-logs.ts";
 import type { SandboxStatus, SessionStatus } from "../../../src/domain/session.ts";
+import { unsteered, type ScriptedSteering } from "../service/scripted-steering.ts";
 import { admitSession } from "./sessions.ts";
 import { makeWorldWithRepository, NOON } from "./world.ts";
 
@@ -62,6 +64,8 @@ export interface DaemonScript {
   turn?: Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
   /** Its report of the conversation after a number. Absent: it says nothing. */
   conversation?: (after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
+  /** How it takes messages. Absent: it takes none. */
+  steering?: ScriptedSteering["layer"];
   /** Accepts a change of the environment. */
   env: (change: EnvironmentChange) => Effect.Effect<void>;
 }
@@ -69,6 +73,8 @@ export interface DaemonScript {
 export const NOTHING_TO_SAVE: Saved = { wip: null, skipped: [], error: null };
 /** The service's own default. */
 export const SAVE_TIMEOUT_MS = 20_000;
+
+export const REQUEST_TTL_MS = 1_800_000;
 
 /** Milliseconds that a provider's create takes. */
 export const CREATE_MS = 1_000;
@@ -85,6 +91,10 @@ const scriptedDaemon = (script: DaemonScript) =>
     turn: () => Effect.suspend(() => script.turn ?? Effect.never),
     logs: () => Stream.never,
     conversation: (_link, { after }) => Stream.suspend(() => script.conversation?.(after) ?? Stream.never),
+    hand: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).hand(...asked)),
+    interrupt: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).interrupt(...asked)),
+    answer: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).answer(...asked)),
+    models: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).models(...asked)),
     abort: () => Effect.succeed(false),
     save: () => Effect.suspend(() => script.saved),
     env: (_link, _context, change) =>
@@ -108,9 +118,11 @@ const entities = Layer.mergeAll(
     egressAllow: [],
     gateway: null,
     saveTimeoutMs: SAVE_TIMEOUT_MS,
+    requestTtlMs: REQUEST_TTL_MS,
     bootTimeoutMs: 120_000,
   }),
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
+  conversationActors(entity),
 ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
 
 /** Waits in steps of the test clock until the condition holds. */

@@ -95,7 +95,7 @@ export class Reader {
   apply(changes: readonly ConversationChange[]): void {
     for (const change of changes) {
       if (change.type === "item") this.items.set(change.item.id, change.item);
-      else this.state = { turn: change.turn, usage: change.usage };
+      else this.state = { turn: change.turn, usage: change.usage, held: change.held };
       this.seq = change.seq;
     }
   }

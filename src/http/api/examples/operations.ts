@@ -27,6 +27,8 @@ import {
   triggers,
   changeRequest,
   conversation,
+  message,
+  request,
   merged,
   missingSecret,
   secret,
@@ -115,6 +117,30 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   "conversation.output": {
     summary: "Read the whole kept output of a tool.",
     response: "1 test failed\n",
+  },
+  "messages.post": {
+    summary: "Send a message to the agent. To a session that has ended, it also restarts the session.",
+    request: { id: message.id, text: "Now add a test." },
+    response: { message },
+  },
+  "messages.cancel": { summary: "Cancel a message that waits." },
+  "messages.interrupt": {
+    summary: "End the agent's turn. Its work so far stays, and the queue is held.",
+    response: { interrupted: true },
+  },
+  "messages.resume": { summary: "Let the queue go on after an interrupt." },
+  "messages.answer": {
+    summary: "Answer a request of the agent. The first answer counts.",
+    request: { choice: "once" },
+    response: { request },
+  },
+  "messages.models": {
+    summary: "List the models and agents that a running session offers.",
+    response: {
+      models: [{ id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5" }],
+      agents: [{ name: "build", description: "Changes files and runs commands." }],
+      default_model: "anthropic/claude-sonnet-4-5",
+    },
   },
   "sessions.update": {
     summary: "Change a session's name or metadata.",

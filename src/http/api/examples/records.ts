@@ -110,7 +110,9 @@ const promptItem = {
   tool: null,
   plan: [],
   request: null,
+  answer: null,
   model: null,
+  agent: null,
   usage: null,
   error: null,
   pruned: false,
@@ -145,11 +147,43 @@ const toolItem = {
   completed_at: null,
 };
 
+export const message = {
+  ...promptItem,
+  id: "0a7c3f52-9c1e-4f6b-8d20-1c6f0b1a7e35",
+  seq: 6,
+  place: 6,
+  turn_id: "0a7c3f52-9c1e-4f6b-8d20-1c6f0b1a7e35",
+  status: "queued",
+  content: [{ type: "text", text: "Now add a test." }],
+  completed_at: null,
+};
+
+export const request = {
+  ...promptItem,
+  id: "5f2a1d9c-36de-5a1b-9a44-7a0f4f1c9d10",
+  seq: 8,
+  place: 7,
+  kind: "request",
+  role: "agent",
+  author: { kind: "agent", user_id: null, name: "default", trigger_slug: null, fire_id: null },
+  status: "running",
+  content: [],
+  request: { kind: "permission", title: "bash", patterns: ["git push"], questions: [] },
+  answer: {
+    by: { kind: "user", user_id: USER, name: "Ada", trigger_slug: null, fire_id: null },
+    at: LATER,
+    choice: "once",
+    message: null,
+  },
+  completed_at: null,
+};
+
 export const conversation = {
   items: [toolItem, promptItem],
   state: { state: "running", since: BEGAN, waiting_for: null },
   queue: [],
   requests: [],
+  queue_held: false,
   usage: { input_tokens: 5200, output_tokens: 310, cached_tokens: 4096, cost_usd: 0.02 },
   seq: 5,
   next_cursor: null,

@@ -1,0 +1,217 @@
+/**
+ * Where a reader writes to the agent.
+ *
+ *  C1 Nothing typed is lost. Text stays in the storage of the tab until it is sent. A refused message goes back into the
+ *     text area, before what was typed meanwhile.
+ *  C2 A text that the service refused because of a secret is not stored, until the text area was empty once.
+ *  C3 The text area is made once, so that focus, selection and undo survive every update.
+ */
+import { h, morph } from "./dom.js";
+import { keep, readKept } from "./kept.js";
+import { makeChoices } from "./models.js";
+import { prose } from "./parts.js";
+
+/** @typedef {import("./wire.d.ts").Turn} Turn */
+/** @typedef {import("./outbox.js").Message} Message */
+/** @typedef {import("./api.js").ApiError} ApiError */
+/** @typedef {import("./dom.js").Child} Child */
+
+/**
+ * @typedef {object} Moment what decides which buttons there are
+ * @property {string} status of the session
+ * @property {Turn["state"]} turn
+ * @property {boolean} stopping
+ */
+
+const ENDED = new Set(["stopped", "failed"]);
+/** Advice after a refusal, where the service's own sentence has none. */
+const ADVICE = /** @type {Record<string, string>} */ ({
+  secret_in_message:
+    "Nothing was sent. Remove the secret's value, and name the secret instead. This page does not store the text.",
+  queue_full: "Cancel a waiting message, or wait until the agent has taken one. Then send again.",
+  cap_reached: "Stop another session, then send again.",
+  session_cap_reached: "Stop another session, then send again.",
+});
+/** On a phone, the key for a new line is Enter. */
+const isPhone = () => matchMedia("(max-width: 40rem) and (pointer: coarse)").matches;
+
+/** @param {import("./models.js").Choices} choices */
+const makeElements = (choices) => {
+  const area = /** @type {HTMLTextAreaElement} */ (
+    h("textarea", { id: "message", rows: 1, "aria-describedby": "message-keys" })
+  );
+  const buttons = h("div", { class: "composer-buttons" });
+  return {
+    area,
+    buttons,
+    alert: h("p", { class: "refusal composer-problem", role: "alert" }),
+    form: h(
+      "form",
+      { class: "composer", "aria-label": "Message to the agent" },
+      h("label", { class: "unseen", for: "message" }, "Message"),
+      area,
+      choices.element,
+      h("div", { class: "composer-bar" }, choices.button, buttons),
+      h(
+        "p",
+        { id: "message-keys", class: "unseen" },
+        isPhone() ? "The button sends." : "Enter sends. Shift and Enter begin a new line.",
+      ),
+    ),
+  };
+};
+
+/** @typedef {ReturnType<typeof makeComposer>} Composer */
+
+/**
+ * @param {string} path of the session in the API
+ * @param {{send: (message: Message) => void, stop: () => void}} listener
+ */
+export const makeComposer = (path, listener) => {
+  const name = `draft ${path}`;
+  let isSecret = false;
+  const choices = makeChoices(path, () => store());
+  const { area, alert, buttons, form } = makeElements(choices);
+  /** @type {Moment} */
+  let moment = { status: "running", turn: "idle", stopping: false };
+
+  const store = () => {
+    if (area.value === "") isSecret = false;
+    const isEmpty = area.value === "" && choices.chosen.model === "" && choices.chosen.agent === "";
+    keep(name, isSecret || isEmpty ? null : { text: area.value, ...choices.chosen });
+  };
+  const draw = () => morph(buttons, buttonsView(moment, area.value.trim() === ""));
+  const typed = () => {
+    grow(area);
+    store();
+    draw();
+  };
+  /** @param {string} text */
+  const write = (text) => {
+    area.value = text;
+    typed();
+  };
+  /** @param {...Child} words */
+  const say = (...words) => alert.replaceChildren(...h("p", {}, ...words).childNodes);
+
+  /** @param {Message["delivery"]} delivery */
+  const send = (delivery) => {
+    const text = area.value.replace(/^\s*\n/, "").trimEnd();
+    if (text.trim() === "") return;
+    const { model, agent } = choices.chosen;
+    say();
+    choices.choose({});
+    write("");
+    listener.send({ text, delivery, ...(model !== "" && { model }), ...(agent !== "" && { agent }) });
+    area.focus();
+  };
+  /** @param {Message} message */
+  const putBack = ({ text, model = "", agent = "" }) => {
+    if (area.value === "") choices.choose({ model, agent });
+    write(area.value === "" ? text : `${text}\n\n${area.value}`);
+  };
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send("queue");
+  });
+  form.addEventListener("click", ({ target }) => {
+    const pressed = target instanceof Element ? target.closest("button[data-do]") : null;
+    if (pressed?.getAttribute("data-do") === "now") send("interrupt");
+    if (pressed?.getAttribute("data-do") === "stop") listener.stop();
+  });
+  listenToTyping(area, () => send("queue"), typed);
+
+  const kept = readKept(name);
+  choices.choose({ model: kept?.model ?? "", agent: kept?.agent ?? "" });
+  write(kept?.text ?? "");
+  return {
+    alert,
+    element: form,
+    focus: () => area.focus({ preventScroll: true }),
+    say,
+    /** Fits the text area to its text, once it is in the document. */
+    fit: () => grow(area),
+    /** @param {Moment} next */
+    update: (next) => {
+      moment = next;
+      area.setAttribute("placeholder", placeholderOf(moment));
+      draw();
+    },
+    putBack,
+    /** @param {Message} message @param {ApiError} error */
+    refused: (message, error) => {
+      if (error.code === "secret_in_message") isSecret = true;
+      putBack(message);
+      say(...prose(error.message), ` ${ADVICE[error.code] ?? "Your text is in the text area again."}`);
+    },
+  };
+};
+
+/** @param {HTMLTextAreaElement} area @param {() => void} send @param {() => void} typed */
+const listenToTyping = (area, send, typed) => {
+  area.addEventListener("input", typed);
+  area.addEventListener("keydown", (event) => {
+    // While an input method composes a character, Enter ends the composition.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || isPhone()) return;
+    event.preventDefault();
+    send();
+  });
+  area.setAttribute("enterkeyhint", isPhone() ? "enter" : "send");
+};
+
+/** As high as its text, up to the limit in style.css. @param {HTMLTextAreaElement} area */
+const grow = (area) => {
+  area.style.height = "auto";
+  area.style.height = `${area.scrollHeight}px`;
+};
+
+/** @param {Moment} moment */
+const placeholderOf = ({ status, turn }) => {
+  if (ENDED.has(status)) return "A message restarts the session…";
+  return turn === "idle" ? "Message the agent…" : "Write the next message…";
+};
+
+/** @param {Moment} moment @param {boolean} isEmpty whether there is nothing to send @returns {Child[]} */
+const buttonsView = ({ status, turn, stopping }, isEmpty) => {
+  const isEnded = ENDED.has(status);
+  const isAtWork = turn !== "idle" && !isEnded;
+  /** @type {[string, string]} */
+  const [label, explanation] = isEnded
+    ? ["Send and restart", "Restarts the session in a new sandbox, and sends the message"]
+    : isAtWork
+      ? ["Queue", "The agent gets the message after its turn"]
+      : ["Send", "Send the message"];
+  return [
+    isAtWork &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "stop",
+          "data-do": "stop",
+          "data-key": "stop",
+          "aria-disabled": stopping && "true",
+          title: "End the agent's turn. Its answer so far stays.",
+        },
+        stopping ? "Stopping…" : "Stop",
+      ),
+    isAtWork &&
+      h(
+        "button",
+        {
+          type: "button",
+          "data-do": "now",
+          "data-key": "now",
+          disabled: isEmpty,
+          title: "End the agent's turn, and send the message at once",
+        },
+        "Send now",
+      ),
+    h(
+      "button",
+      { type: "submit", class: "primary", "data-key": "send", disabled: isEmpty, title: explanation },
+      label,
+    ),
+  ];
+};

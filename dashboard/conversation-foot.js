@@ -1,0 +1,139 @@
+/** Below a conversation: a bar for requests out of view, the queue, what the agent does, the composer, and the cost. */
+import { applyEarly, waitingMessages } from "./conversation-model.js";
+import { makeComposer } from "./composer.js";
+import { h, morph } from "./dom.js";
+import { nextView, queueView } from "./message-queue.js";
+import { makeOutbox } from "./outbox.js";
+import { makeSteering } from "./steering.js";
+import { askBarView, costView, turnView } from "./turn.js";
+
+/** @typedef {import("./wire.d.ts").Session} Session */
+/** @typedef {import("./conversation-stream.js").Reading} Reading */
+/** @typedef {{session: Pick<Session, "status" | "agent_name">, me: string}} Around what the page knows beside the conversation */
+/** @typedef {ReturnType<typeof makeFoot>} Foot */
+
+const TICK_MS = 1000;
+const LIVE = new Set(["provisioning", "running"]);
+
+const makeElements = () => ({
+  next: h("ol", { class: "next-messages", "aria-label": "Messages on their way" }),
+  askBar: h("div", { class: "ask-bar", role: "status" }),
+  queue: h("section", { class: "waiting-items", "aria-label": "Queue" }),
+  turn: h("p", { class: "turn-state" }),
+  cost: h("p", { class: "costs quiet" }),
+});
+
+/**
+ * @param {string} path of the session in the API
+ * @param {Reading} reading
+ * @param {{changed: () => void, sent: () => void}} listener sent: a message was sent that the agent gets now
+ */
+export const makeFoot = (path, reading, { changed, sent }) => {
+  const { conversation } = reading;
+  const shown = makeElements();
+  /** @type {Around} */
+  let around = { session: { status: "running", agent_name: "Agent" }, me: "You" };
+  const steering = makeSteering(path, conversation, { changed, told: (problem) => composer.say(problem) });
+  const outbox = makeOutbox(path, {
+    changed,
+    taken: (item) => applyEarly(conversation, item),
+    refused: (message, error) => composer.refused(message, error),
+  });
+  const composer = makeComposer(path, {
+    send: (message) => {
+      outbox.send(message);
+      if (waitingNow().isNext) sent();
+    },
+    stop: () => void steering.stop(),
+  });
+  const inOrder = [shown.askBar, shown.queue, shown.turn, composer.alert, composer.element, shown.cost];
+  const element = h("div", { class: "foot" }, inOrder);
+
+  /** @returns {import("./message-queue.js").Waiting} */
+  const waitingNow = () => {
+    const { status } = around.session;
+    const isLive = LIVE.has(status);
+    const { next, queue } = waitingMessages(conversation, isLive);
+    const isNext = conversation.turn.state === "idle" && queue.length === 0;
+    const { held } = conversation;
+    // Until the conversation is known, it may have them.
+    const own = reading.heard ? outbox.sent : [];
+    return { next, queue, sent: own, isNext, held, status, busy: steering.busy, me: around.me };
+  };
+
+  const drawTurn = () =>
+    morph(shown.turn, reading.heard ? turnView(conversation, around.session.status) : []);
+  const draw = () => {
+    outbox.settle((id) => conversation.items.has(id));
+    const waiting = waitingNow();
+    keepFocus([element, shown.next], composer, () => {
+      morph(shown.next, nextView(waiting));
+      morph(shown.queue, queueView(waiting));
+      composer.update({
+        status: around.session.status,
+        turn: conversation.turn.state,
+        stopping: steering.busy.has("stop"),
+      });
+    });
+    drawTurn();
+    morph(shown.cost, reading.heard ? costView(conversation) : []);
+  };
+  listen([shown.next, shown.queue], { steering, outbox, composer });
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  const ticking = setInterval(drawTurn, TICK_MS);
+
+  return {
+    element,
+    /** The messages at the end of the conversation, which belong into its log. */
+    next: shown.next,
+    steering,
+    composer,
+    draw,
+    /** @param {Around} next */
+    around: (next) => {
+      around = next;
+      draw();
+    },
+    /** @param {import("./wire.d.ts").Item[]} hidden requests that the reader does not see */
+    tellHidden: (hidden) => morph(shown.askBar, askBarView(hidden)),
+    end: () => {
+      clearInterval(ticking);
+      outbox.end();
+    },
+  };
+};
+
+/**
+ * @param {HTMLElement[]} elements
+ * @param {{steering: import("./steering.js").Steering, outbox: import("./outbox.js").Outbox, composer: import("./composer.js").Composer}} parts
+ */
+const listen = (elements, { steering, outbox, composer }) => {
+  /** @param {MouseEvent} event */
+  const pressed = ({ target }) => {
+    const button = target instanceof Element ? target.closest("button") : null;
+    const { cancel, again, takeBack, resume } = button?.dataset ?? {};
+    if (cancel !== undefined) void steering.cancel(cancel);
+    if (resume !== undefined) void steering.resume();
+    if (again !== undefined) outbox.again(again);
+    const message = takeBack === undefined ? null : outbox.takeBack(takeBack);
+    if (message !== null) {
+      composer.putBack(message);
+      composer.focus();
+    }
+  };
+  for (const element of elements) element.addEventListener("click", pressed);
+};
+
+/**
+ * If the pressed button disappears, the reader goes on in the composer.
+ *
+ * @param {HTMLElement[]} elements
+ * @param {import("./composer.js").Composer} composer
+ * @param {() => void} change
+ */
+const keepFocus = (elements, composer, change) => {
+  const focused = document.activeElement;
+  const wasInside = elements.some((element) => element.contains(focused));
+  change();
+  if (wasInside && focused?.isConnected === false) composer.focus();
+};

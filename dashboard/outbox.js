@@ -1,0 +1,155 @@
+/**
+ * The messages that this page sends to an agent, until the conversation has them. It does not use the document.
+ *
+ *  O1 A message keeps its id over all attempts, so that the service takes it once.
+ *  O2 A message leaves when the conversation has its id, when the service takes it, or when its text goes back to the
+ *     composer. Until then the tab's storage has it, too.
+ *  O3 The service's refusal is final. Only an answer that is missing, or a failure of the service, is tried again.
+ */
+import { ApiError, post } from "./api.js";
+import { now } from "./format.js";
+import { keep, readKept } from "./kept.js";
+
+/** @typedef {import("./wire.d.ts").Item} Item */
+/** @typedef {{text: string, delivery: "queue" | "interrupt", model?: string, agent?: string}} Message */
+
+/**
+ * @typedef {object} Sent
+ * @property {string} id
+ * @property {Message} message
+ * @property {string} at
+ * @property {string | null} problem why no further attempt is made; null while there is one
+ */
+
+/**
+ * @typedef {object} Listener
+ * @property {() => void} changed
+ * @property {(item: Item) => void} taken
+ * @property {(message: Message, error: ApiError) => void} refused
+ */
+
+/** The pauses before further attempts. */
+const RETRY_MS = [500, 2000, 5000];
+/** Refusals that are about the moment, and not about the message. */
+const PASSING = new Set([401, 408]);
+
+/** @typedef {ReturnType<typeof makeOutbox>} Outbox */
+
+/**
+ * @typedef {object} Box
+ * @property {string} path of the session in the API
+ * @property {Sent[]} sent oldest first
+ * @property {Set<ReturnType<typeof setTimeout>>} timers of further attempts
+ * @property {Listener} listener
+ */
+
+/** @param {string} path of the session in the API @param {Listener} listener */
+export const makeOutbox = (path, listener) => {
+  /** @type {Box} */
+  const box = { path, sent: readKept(storedAs(path)) ?? [], timers: new Set(), listener };
+  for (const one of box.sent) one.problem = "The page was left before the service answered.";
+  /** @param {string} id */
+  const unsent = (id) => box.sent.find((one) => one.id === id && one.problem !== null);
+  return {
+    /** Messages that the conversation does not have yet, oldest first. */
+    sent: /** @type {readonly Sent[]} */ (box.sent),
+
+    /** @param {Message} message */
+    send: (message) => {
+      const one = { id: makeId(), message, at: new Date(now()).toISOString(), problem: null };
+      box.sent.push(one);
+      store(path, (all) => [...all, one]);
+      void attempt(box, one, 0);
+      listener.changed();
+    },
+
+    /** Sends it once more, under the same id. @param {string} id */
+    again: (id) => {
+      const one = unsent(id);
+      if (one === undefined) return;
+      one.problem = null;
+      void attempt(box, one, 0);
+      listener.changed();
+    },
+
+    /** Gives up a message that could not be sent. @param {string} id @returns {Message | null} */
+    takeBack: (id) => {
+      const one = unsent(id);
+      if (one === undefined) return null;
+      drop(box, one);
+      listener.changed();
+      return one.message;
+    },
+
+    /** Forgets what the conversation has by now. @param {(id: string) => boolean} has */
+    settle: (has) => {
+      for (const one of box.sent.filter(({ id }) => has(id))) drop(box, one);
+    },
+
+    end: () => {
+      for (const timer of box.timers) clearTimeout(timer);
+    },
+  };
+};
+
+/** @param {string} path */
+const storedAs = (path) => `unsent ${path}`;
+
+/**
+ * The storage may have messages of a later visit to the same session, too.
+ *
+ * @param {string} path
+ * @param {(all: Sent[]) => Sent[]} change
+ */
+const store = (path, change) => {
+  const all = change(readKept(storedAs(path)) ?? []);
+  keep(storedAs(path), all.length === 0 ? null : all);
+};
+
+/** @param {Box} box @param {Sent} one */
+const drop = ({ path, sent }, one) => {
+  const index = sent.indexOf(one);
+  if (index >= 0) sent.splice(index, 1);
+  store(path, (all) => all.filter(({ id }) => id !== one.id));
+};
+
+/** @param {Box} box @param {Sent} one @param {number} attempts made before */
+const attempt = async (box, one, attempts) => {
+  const { path, listener } = box;
+  try {
+    const { message } = await post(`${path}/messages`, { id: one.id, ...one.message });
+    drop(box, one);
+    listener.taken(message);
+  } catch (error) {
+    if (box.sent.includes(one)) failed(box, one, { attempts, error });
+  }
+  listener.changed();
+};
+
+/** @param {Box} box @param {Sent} one @param {{attempts: number, error: unknown}} failure */
+const failed = (box, one, { attempts, error }) => {
+  const status = error instanceof ApiError ? error.status : 0;
+  const pause = RETRY_MS[attempts];
+  if (error instanceof ApiError && status >= 400 && status < 500 && !PASSING.has(status)) {
+    drop(box, one);
+    box.listener.refused(one.message, error);
+  } else if (pause === undefined || status === 401) {
+    one.problem = error instanceof Error ? error.message : String(error);
+  } else {
+    // eslint-disable-next-line no-restricted-globals -- the browser's timer
+    const timer = setTimeout(() => {
+      box.timers.delete(timer);
+      if (box.sent.includes(one)) void attempt(box, one, attempts + 1);
+    }, pause);
+    box.timers.add(timer);
+  }
+};
+
+/** A random UUID. The browser's own function is missing where the page does not come over TLS. @returns {string} */
+const makeId = () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+};

@@ -1,0 +1,59 @@
+/** The agent's state, its cost, and the requests that wait outside of the reader's view. */
+import { turnUsage } from "./conversation-model.js";
+import { h } from "./dom.js";
+import { elapsed, now } from "./format.js";
+import { usageText } from "./items.js";
+import { requestTitle } from "./requests.js";
+
+/** @typedef {import("./wire.d.ts").Item} Item */
+/** @typedef {import("./wire.d.ts").Turn} Turn */
+/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./conversation-model.js").Conversation} Conversation */
+
+/** The state of a turn in a reader's words. @type {Record<Turn["state"], string>} */
+export const TURN_WORDS = {
+  idle: "Idle",
+  running: "Working",
+  requires_action: "Needs your answer",
+};
+const SESSION_WORDS = /** @type {Record<string, string>} */ ({
+  provisioning: "The sandbox is starting",
+  stopped: "The session is stopped",
+  failed: "The session failed",
+});
+
+/** @param {Conversation} conversation @param {string} status of the session @returns {Child[]} */
+export const turnView = ({ turn }, status) => {
+  const outside = SESSION_WORDS[status];
+  const isAtWork = outside === undefined && turn.state !== "idle";
+  return [
+    h(
+      "span",
+      { class: "turn-word", "data-turn": outside === undefined ? turn.state : status, role: "status" },
+      outside ?? TURN_WORDS[turn.state],
+    ),
+    // Outside of the status, so that it is not announced every second.
+    isAtWork && turn.since !== null && h("span", {}, `for ${elapsed(now() - Date.parse(turn.since))}`),
+  ];
+};
+
+/** @param {Conversation} conversation @returns {Child[]} */
+export const costView = (conversation) => {
+  const last = turnUsage(conversation);
+  return [
+    last !== null &&
+      h("span", {}, `${conversation.turn.state === "idle" ? "Last turn" : "This turn"}: ${usageText(last)}`),
+    h("span", {}, `Session: ${usageText(conversation.usage)}`),
+  ];
+};
+
+/** The bar for requests that are not in view. @param {Item[]} hidden oldest first @returns {Child[]} */
+export const askBarView = (hidden) => {
+  const [first, ...others] = hidden;
+  if (first === undefined || first.request === null) return [];
+  return [
+    h("span", { class: "ask-bar-text" }, requestTitle(first.request)),
+    others.length > 0 && h("span", { class: "quiet" }, `and ${others.length} more`),
+    h("button", { type: "button", "data-move": "request", "data-id": first.id, "data-key": "show" }, "Show"),
+  ];
+};

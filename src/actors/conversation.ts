@@ -1,0 +1,163 @@
+/**
+ * Makes happen what the conversation machine decides: messages, interrupts and answers go to the daemon of the session's
+ * sandbox. The actor's id is the session's. Reports of the runtime come back through actors/conversation-follower.ts.
+ *
+ *  A call is repeated until the daemon answers or the sandbox has ended. Each may be repeated: the runtime has a message
+ *  once, an interrupt names its turn, and a request is answered once.
+ */
+import * as Effect from "effect/Effect";
+import { isClosed } from "../domain/conversation.ts";
+import type { SandboxStatus } from "../domain/session.ts";
+import type { MessageHandedOver, OutgoingMessage } from "../domain/steering.ts";
+import { conversation, type ConversationCommand, type ConversationEvent } from "../machines/conversation.ts";
+import { DaemonClient, type DaemonUnreachable, type NoConversation } from "../sandbox/daemon.ts";
+import { SandboxProvider, type DaemonLink, type SandboxError } from "../sandbox/port.ts";
+import { linked } from "../services/answered.ts";
+import { serviceContext } from "../services/service-context.ts";
+import { Conversations, type Item } from "../store/ports/conversations.ts";
+import type { StoreError } from "../store/ports/journal.ts";
+import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { startActor, type ActorLimits, type Handlers } from "./host.ts";
+import { backoff } from "./supervisor.ts";
+
+export const CONVERSATION_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
+
+/** The conversation entities. The first reader or writer of a conversation opens its row. */
+export const conversationActors = (options: EntityOptions) =>
+  actorLayer(
+    "conversation",
+    Effect.fnUntraced(function* (id: string) {
+      const { memory } = yield* Conversations;
+      const handlers = yield* handlersOf(id);
+      return yield* startActor({ id, machine: conversation, memory, handlers, ...CONVERSATION_LIMITS });
+    }),
+    { ...options, again: null },
+  );
+
+const LIVE: ReadonlySet<SandboxStatus> = new Set(["provisioning", "active"]);
+const AGAIN = backoff("250 millis", "10 seconds");
+
+const NOT_SUPPORTED = {
+  code: "not_supported",
+  message: "This session's agent runtime takes no messages.",
+};
+const crashed = (reason: string) => ({
+  code: "internal_error",
+  message: `The service could not send the message: ${reason}`,
+});
+
+const textOf = ({ content }: Item): string =>
+  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+
+const outgoing = (item: Item): OutgoingMessage => ({
+  id: item.id,
+  sent_at: item.sentAt ?? item.createdAt,
+  text: textOf(item),
+  model: item.model,
+  agent: item.agent,
+});
+
+type SendMessage = Extract<ConversationCommand, { type: "sendMessage" }>;
+
+const outcomeOf = (
+  { messageId, sandboxId }: SendMessage,
+  answer: MessageHandedOver | null,
+): ConversationEvent => {
+  const about = { messageId, sandboxId };
+  switch (answer?.outcome) {
+    case undefined:
+      return { type: "message.refused", ...about, error: NOT_SUPPORTED };
+    case "accepted":
+      return { type: "message.accepted", ...about, turn: answer.turn };
+    case "busy":
+      return { type: "message.deferred", ...about, turn: answer.turn };
+    case "refused":
+      return { type: "message.refused", ...about, error: answer.error };
+  }
+};
+
+type Call<A> = (
+  link: DaemonLink,
+  context: string,
+) => Effect.Effect<A, DaemonUnreachable | NoConversation | SandboxError>;
+
+/** @returns a function that calls the daemon of a sandbox of this session. */
+const callerOf = Effect.fnUntraced(function* (sessionId: string) {
+  const sandboxes = yield* Sandboxes;
+  const provider = yield* SandboxProvider;
+  const sign = yield* serviceContext;
+  /** The answer; null if the sandbox has ended, or has no conversation. */
+  return <A>(sandboxId: string, call: Call<A>): Effect.Effect<A | null | "ended", StoreError> => {
+    const once = Effect.gen(function* () {
+      const sandbox = yield* sandboxes.get(sandboxId);
+      if (sandbox === null || !LIVE.has(sandbox.status)) return "ended" as const;
+      const link = yield* linked(provider, sandboxId);
+      return yield* call(link, yield* sign(sandboxId, sessionId));
+    });
+    return once.pipe(
+      Effect.catchTag("NoConversation", () => Effect.succeed(null)),
+      Effect.tapErrorTag("DaemonUnreachable", ({ message }) =>
+        Effect.logDebug("a sandbox did not take what a person said; trying again", {
+          sandbox: sandboxId,
+          message,
+        }),
+      ),
+      Effect.retry({
+        while: (error) => error._tag === "DaemonUnreachable" || error._tag === "SandboxError",
+        schedule: AGAIN,
+      }),
+      // The schedule is endless, so the retry never ends with these two.
+      Effect.catchTags({ DaemonUnreachable: Effect.die, SandboxError: Effect.die }),
+    );
+  };
+});
+
+const handlersOf = Effect.fnUntraced(function* (id: string) {
+  const conversations = yield* Conversations;
+  const daemon = yield* DaemonClient;
+  const called = yield* callerOf(id);
+  const handlers: Handlers<ConversationEvent, ConversationCommand> = {
+    sendMessage: {
+      // A message goes out after the former one was accepted, or its sandbox has ended
+      // (machines/conversation.ts M2, M3).
+      supersedes: ["sendMessage"],
+      perform: (command) =>
+        Effect.gen(function* () {
+          const item = yield* conversations.item(id, command.messageId);
+          if (item === null || (isClosed(item.status) && item.status !== "accepted"))
+            return outcomeOf(command, {
+              outcome: "refused",
+              error: crashed("it is not in the conversation"),
+            });
+          const answer = yield* called(command.sandboxId, (link, context) =>
+            daemon.hand(link, context, outgoing(item)),
+          );
+          // The machine hears of the sandbox's end by itself.
+          return answer === "ended" ? undefined : outcomeOf(command, answer);
+        }),
+      gaveUp: (command, reason) => outcomeOf(command, { outcome: "refused", error: crashed(reason) }),
+    },
+    interruptTurn: {
+      supersedes: ["interruptTurn"],
+      perform: ({ sandboxId, turn }) =>
+        Effect.as(
+          called(sandboxId, (link, context) => daemon.interrupt(link, context, { turn })),
+          undefined,
+        ),
+    },
+    answerRequest: {
+      perform: ({ sandboxId, requestId, answer }) =>
+        Effect.gen(function* () {
+          const item = yield* conversations.item(id, requestId);
+          const native = item?.nativeId ?? null;
+          if (native === null) return undefined;
+          yield* called(sandboxId, (link, context) =>
+            daemon.answer(link, context, { request_id: native, answer }),
+          );
+          return undefined;
+        }),
+    },
+  };
+  return handlers;
+});

@@ -1,0 +1,101 @@
+/**
+ * Tells a conversation's actor what the runtime of one sandbox does. Of several reports that wait, the actor gets the
+ * newest. The first report after a start repeats the present state, so nothing is lost with a message.
+ *
+ * A request without an answer is declined when its time is over. Until then the sandbox and its agent wait.
+ */
+import { isDeepStrictEqual } from "node:util";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Queue from "effect/Queue";
+import { isClosed, type TurnNow } from "../domain/conversation.ts";
+import type { ConversationEvent } from "../machines/conversation.ts";
+import { Conversations, type ConversationChange } from "../store/ports/conversations.ts";
+import { Sessions } from "../store/ports/sessions.ts";
+import { Actors } from "./actors.ts";
+import { told } from "./delivery.ts";
+import { waitOutOutage } from "./supervisor.ts";
+
+/** The actor hears of a request before its time is over. */
+const SOON_MS = 1_000;
+
+export interface RequestOptions {
+  /** How long a request waits for its answer (PLATFORM_REQUEST_TTL_MS). */
+  readonly requestTtlMs: number;
+}
+
+type RuntimeReported = Extract<ConversationEvent, { type: "runtime.reported" }>;
+
+/** A written portion of a report, with the turn that the daemon reported. */
+interface News {
+  readonly changes: readonly ConversationChange[];
+  readonly turn: TurnNow | null;
+  /** How many turns have ended. Null: no news. */
+  readonly ended: number | null;
+}
+
+/** @returns a function that takes news of one sandbox, in order. It tells the actor while its scope lives. */
+export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: RequestOptions) {
+  const conversations = yield* Conversations;
+  const sessions = yield* Sessions;
+  const actors = yield* Actors;
+
+  return Effect.fnUntraced(function* ({
+    sandboxId,
+    sessionId,
+  }: {
+    readonly sandboxId: string;
+    readonly sessionId: string;
+  }) {
+    const session = yield* waitOutOutage("conversation", sessions.get(sessionId));
+    const page = conversations.page(sessionId, { before: null, limit: 1 });
+    const known = yield* Effect.orDie(waitOutOutage("conversation", page));
+    const requests = new Set(
+      (known?.requests ?? []).flatMap((item) => (item.sandboxId === sandboxId ? [item.id] : [])),
+    );
+    // A trigger's session has no person who could answer.
+    const isAttended = session?.triggerSlug === null;
+    const scope = yield* Effect.scope;
+    const run = Effect.runForkWith(yield* Effect.context());
+    /** The machine takes only an answer to a request that has none. */
+    const expire = (requestId: string, waitMs: number): void => {
+      const declined = { declined: "expired" as const };
+      const given = { type: "answer.given" as const, requestId, answer: declined, by: null };
+      const late = Effect.delay(told(actors.conversation(sessionId, given)), waitMs);
+      run(Effect.forkIn(late, scope));
+    };
+    const waiting = yield* Queue.sliding<RuntimeReported>(1);
+    const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
+    yield* Effect.forkIn(Effect.forever(next), scope);
+
+    const now = yield* Clock.currentTimeMillis;
+    for (const { id, createdAt, sandboxId: of } of known?.requests ?? [])
+      if (of === sandboxId)
+        expire(id, Math.min(requestTtlMs, Math.max(SOON_MS, createdAt + requestTtlMs - now)));
+
+    let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;
+    let last: RuntimeReported | null = null;
+    return ({ changes, turn, ended }: News): void => {
+      for (const change of changes) {
+        if (change.type !== "item" || change.item.kind !== "request") continue;
+        if (isClosed(change.item.status)) requests.delete(change.item.id);
+        else if (change.item.sandboxId === sandboxId && !requests.has(change.item.id)) {
+          requests.add(change.item.id);
+          expire(change.item.id, requestTtlMs);
+        }
+      }
+      if (turn !== null && ended !== null) state = { ended, isWorking: turn.state !== "idle" };
+      if (state === null) return;
+      const report: RuntimeReported = {
+        type: "runtime.reported",
+        sandboxId,
+        ...state,
+        requests: [...requests],
+        isAttended,
+      };
+      if (isDeepStrictEqual(report, last)) return;
+      last = report;
+      Queue.offerUnsafe(waiting, report);
+    };
+  });
+});

@@ -1,0 +1,72 @@
+/**
+ * How the service steers the agent in a sandbox: what it sends to the daemon, and what the daemon answers.
+ *
+ *  Y1 A message has one id for ever. Handed over again, it is in the runtime once.
+ *  Y2 The daemon numbers the turns of its sandbox from 1. A message that is handed over begins one turn.
+ *  Y3 An interrupt names its turn, so it never ends a later one.
+ */
+import * as Schema from "effect/Schema";
+import { ItemError } from "./conversation.ts";
+
+/** The longest text of one message, in bytes of UTF-8. */
+export const MESSAGE_TEXT_MAX = 128 * 1024;
+/** How many messages of a session may wait. */
+export const QUEUE_MAX = 20;
+
+/** `POST /platform/messages`: a message for the agent. */
+export const OutgoingMessage = Schema.Struct({
+  /** Our id. */
+  id: Schema.String,
+  /** When it was handed over for the first time, ms since the epoch. */
+  sent_at: Schema.Finite,
+  text: Schema.String,
+  /** `provider/model`. Null: the model of the message before. */
+  model: Schema.NullOr(Schema.String),
+  /** Null: the agent of the message before. */
+  agent: Schema.NullOr(Schema.String),
+});
+export type OutgoingMessage = typeof OutgoingMessage.Type;
+
+const TurnNumber = Schema.Finite;
+
+/** The daemon's answer to a message. */
+export const MessageHandedOver = Schema.Union([
+  /** The runtime has the message, and this turn is its turn. */
+  Schema.Struct({ outcome: Schema.Literal("accepted"), turn: TurnNumber }),
+  /** The runtime is at work on this turn and has not got the message. */
+  Schema.Struct({ outcome: Schema.Literal("busy"), turn: TurnNumber }),
+  /** The runtime will never accept the message. */
+  Schema.Struct({ outcome: Schema.Literal("refused"), error: ItemError }),
+]);
+export type MessageHandedOver = typeof MessageHandedOver.Type;
+
+/** `POST /platform/interrupt`: ends the turn of that number. Answered with `{interrupted: boolean}`. */
+export const InterruptOrder = Schema.Struct({ turn: TurnNumber });
+export type InterruptOrder = typeof InterruptOrder.Type;
+
+/** An answer to a request of the agent. */
+export const RequestAnswer = Schema.Union([
+  /** To a permission. `message` tells the agent why. */
+  Schema.Struct({
+    choice: Schema.Literals(["once", "always", "reject"]),
+    message: Schema.NullOr(Schema.String),
+  }),
+  /** To a question: for each of its questions the chosen labels or free text. */
+  Schema.Struct({ answers: Schema.Array(Schema.Array(Schema.String)) }),
+  /** No person answers: `unattended`, the session has none; `expired`, none answered in time. */
+  Schema.Struct({ declined: Schema.Literals(["unattended", "expired"]) }),
+]);
+export type RequestAnswer = typeof RequestAnswer.Type;
+
+/** `POST /platform/answer`: a request by its native id. Answered with `{answered: boolean}`: false if it is closed. */
+export const AnswerOrder = Schema.Struct({ request_id: Schema.String, answer: RequestAnswer });
+export type AnswerOrder = typeof AnswerOrder.Type;
+
+/** `GET /platform/models`: what the runtime offers to this session. */
+export const RuntimeOffers = Schema.Struct({
+  models: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
+  agents: Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.NullOr(Schema.String) })),
+  /** The `provider/model` that is used if a message names none. Null: the runtime does not say. */
+  default_model: Schema.NullOr(Schema.String),
+});
+export type RuntimeOffers = typeof RuntimeOffers.Type;

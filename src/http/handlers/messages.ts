@@ -1,0 +1,272 @@
+/** Handlers of api/messages.ts: what people say to the agent, by the session's conversation actor. */
+import * as Effect from "effect/Effect";
+import { HttpServerResponse } from "effect/http";
+import { HttpApiBuilder } from "effect/http-api";
+import { Actors } from "../../actors/actors.ts";
+import { isAgentModel, isAgentName } from "../../domain/agent.ts";
+import { isClosed, type Author } from "../../domain/conversation.ts";
+import { isMasked } from "../../domain/secret.ts";
+import { isLive } from "../../domain/session.ts";
+import { QUEUE_MAX, type RequestAnswer } from "../../domain/steering.ts";
+import { openSecrets } from "../../duties/secrets.ts";
+import type { ConversationEvent } from "../../machines/conversation.ts";
+import { DaemonClient } from "../../sandbox/daemon.ts";
+import { SandboxProvider } from "../../sandbox/port.ts";
+import { linked } from "../../services/answered.ts";
+import { serviceContext } from "../../services/service-context.ts";
+import { Conversations, type Item } from "../../store/ports/conversations.ts";
+import type { Principal } from "../../store/ports/identity.ts";
+import { Sandboxes } from "../../store/ports/sandboxes.ts";
+import type { Session } from "../../store/ports/sessions.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { badRequest, Conflict, notFound, TooMany, Unavailable, Unprocessable } from "../api/errors.ts";
+import { Limits } from "../limits.ts";
+import { answering, opened, sessionFor } from "./answers.ts";
+import { answerWire, itemWire } from "./conversation-wire.ts";
+import { restarted } from "./restarting.ts";
+
+interface MessageWish {
+  readonly id: string;
+  readonly text: string;
+  readonly delivery?: "queue" | "interrupt";
+  readonly model?: string;
+  readonly agent?: string;
+}
+type SessionPath = { readonly pid: string; readonly sid: string };
+type ItemPath = SessionPath & { readonly id: string };
+
+const notSupported = () =>
+  new Conflict({
+    error: "The agent runtime of this installation takes no messages (PLATFORM_AGENT_ADAPTER=plain).",
+    code: "not_supported",
+  });
+
+/** The session of the path, whose runtime takes messages. */
+const conversing = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* sessionFor(yield* Caller, params);
+  if ((yield* Limits).agentAdapter === "plain") return yield* notSupported();
+  yield* opened(session.id);
+  return session;
+});
+
+const tell = Effect.fnUntraced(function* (sessionId: string, event: ConversationEvent) {
+  return yield* (yield* Actors)
+    .conversation(sessionId, event)
+    .pipe(Effect.catchTag("CapReached", Effect.die));
+});
+
+const authorOf = ({ user }: Principal): Author => ({
+  kind: "user",
+  userId: user.id,
+  name: user.name,
+  triggerSlug: null,
+  fireId: null,
+});
+
+/** A message that contains a secret would be kept, and shown to everyone who may read the conversation. */
+const refuseSecrets = Effect.fnUntraced(function* (projectId: string, text: string) {
+  const { values } = yield* openSecrets(projectId);
+  for (const [name, value] of Object.entries(values))
+    if (isMasked(Buffer.byteLength(value)) && text.includes(value))
+      return yield* new Unprocessable({
+        error: `The message contains the value of the secret ${name}. Name the secret instead of its value.`,
+        code: "secret_in_message",
+        details: { secret: name },
+      });
+});
+
+const checkWish = Effect.fnUntraced(function* ({ model, agent }: MessageWish) {
+  if (model !== undefined && !isAgentModel(model))
+    return yield* badRequest("model", "must have the form provider/model");
+  if (agent !== undefined && !isAgentName(agent))
+    return yield* badRequest(
+      "agent",
+      "must have 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
+    );
+});
+
+const wordsOf = ({ content }: Item): string =>
+  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+
+/** Whether the item is this message, posted before. */
+const isSame = (item: Item, wish: MessageWish, userId: string): boolean =>
+  item.kind === "message" &&
+  item.author?.userId === userId &&
+  wordsOf(item) === wish.text &&
+  item.model === (wish.model ?? null) &&
+  item.agent === (wish.agent ?? null);
+
+const idTaken = () =>
+  new Conflict({
+    error: "The conversation has another message with this id. Use a new id.",
+    code: "id_taken",
+  });
+
+const itemOf = Effect.fnUntraced(function* (sessionId: string, id: string, what: string) {
+  return (yield* (yield* Conversations).item(sessionId, id)) ?? (yield* notFound(what));
+});
+
+const queueFull = () =>
+  new TooMany({
+    error: `The queue is full: ${QUEUE_MAX} messages wait. Cancel one, or wait until the agent has taken one.`,
+    code: "queue_full",
+    details: { limit: QUEUE_MAX },
+  });
+
+/** A message to a session that has ended starts it again. The message waits until its new sandbox runs. */
+const awakened = Effect.fnUntraced(function* (session: Session, params: SessionPath) {
+  if (isLive(session.status)) return;
+  // Another request may have restarted it meanwhile.
+  yield* restarted(params).pipe(
+    Effect.catchIf(
+      (error) => error instanceof Conflict && error.code === "not_restartable",
+      () => Effect.void,
+    ),
+  );
+});
+
+/** 201 once the message and the command to send it are committed. */
+const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish) {
+  const caller = yield* Caller;
+  const session = yield* conversing(params);
+  yield* checkWish(wish);
+  const { item } = yield* Conversations;
+  const former = yield* item(session.id, wish.id);
+  if (former !== null)
+    return isSame(former, wish, caller.user.id) ? { message: former, isNew: false } : yield* idTaken();
+  yield* refuseSecrets(session.projectId, wish.text);
+  yield* awakened(session, params);
+  const { accepted } = yield* tell(session.id, {
+    type: "message.posted",
+    messageId: wish.id,
+    isUrgent: wish.delivery === "interrupt",
+    message: {
+      author: authorOf(caller),
+      text: wish.text,
+      model: wish.model ?? null,
+      agent: wish.agent ?? null,
+    },
+  });
+  const message = yield* item(session.id, wish.id);
+  // A second request with the same id may have been first.
+  if (message === null) return yield* queueFull();
+  return isSame(message, wish, caller.user.id) ? { message, isNew: accepted } : yield* idTaken();
+});
+
+const cancel = Effect.fnUntraced(function* (params: ItemPath) {
+  const session = yield* conversing(params);
+  const message = yield* itemOf(session.id, params.id, "message");
+  if (message.kind !== "message" || message.role !== "user") return yield* notFound("message");
+  const { accepted } = yield* tell(session.id, { type: "message.cancelled", messageId: message.id });
+  if (accepted || message.status === "cancelled") return;
+  return yield* new Conflict({
+    error: "The agent has the message already, or is about to get it. Interrupt the agent instead.",
+    code: "already_sent",
+  });
+});
+
+const interrupt = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* conversing(params);
+  const { accepted } = yield* tell(session.id, { type: "interrupt.requested" });
+  return { interrupted: accepted };
+});
+
+const resume = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* conversing(params);
+  yield* tell(session.id, { type: "queue.resumed" });
+});
+
+type GivenAnswer =
+  | { readonly choice: "once" | "always" | "reject"; readonly message?: string }
+  | { readonly answers: readonly (readonly string[])[] };
+
+/** The answer in the machine's form, if it fits the request. */
+const fitting = Effect.fnUntraced(function* ({ request }: Item, given: GivenAnswer) {
+  const answer: RequestAnswer =
+    "choice" in given ? { choice: given.choice, message: given.message ?? null } : given;
+  if (request === null) return answer;
+  if (request.kind === "permission" && !("choice" in answer))
+    return yield* badRequest("choice", "must be given, because the request asks for a permission");
+  if (request.kind === "question") {
+    if (!("answers" in answer))
+      return yield* badRequest("answers", "must be given, because the request asks a question");
+    const { length } = request.questions;
+    if (answer.answers.length !== length)
+      return yield* badRequest("answers", `must have one list for each of the ${length} questions`);
+  }
+  return answer;
+});
+
+/** Of several answers the first one wins. The others learn who gave it. */
+const settled = (item: Item) =>
+  new Conflict({
+    error: `The request is settled already${item.answer?.by == null ? "" : ` by ${item.answer.by.name}`}.`,
+    code: "request_settled",
+    details: { status: item.status, answer: answerWire(item.answer) },
+  });
+
+const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer) {
+  const session = yield* conversing(params);
+  const asked = yield* itemOf(session.id, params.id, "request");
+  if (asked.kind !== "request") return yield* notFound("request");
+  if (isClosed(asked.status) || asked.answer !== null) return yield* settled(asked);
+  const { accepted } = yield* tell(session.id, {
+    type: "answer.given",
+    requestId: asked.id,
+    answer: yield* fitting(asked, given),
+    by: authorOf(yield* Caller),
+  });
+  const request = yield* itemOf(session.id, params.id, "request");
+  return accepted ? { request: itemWire(request) } : yield* settled(request);
+});
+
+const notRunning = () =>
+  new Conflict({
+    error: "The session is not running. Its models are known while it runs.",
+    code: "session_not_running",
+  });
+
+const models = Effect.fnUntraced(function* (params: SessionPath) {
+  const session = yield* conversing(params);
+  const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+  if (session.status !== "running" || sandbox?.status !== "active") return yield* notRunning();
+  const daemon = yield* DaemonClient;
+  const link = yield* linked(yield* SandboxProvider, sandbox.id);
+  const context = yield* (yield* serviceContext)(sandbox.id, session.id);
+  return yield* daemon.models(link, context);
+});
+
+const unreachable = () =>
+  Effect.fail(
+    new Unavailable({
+      error: "The agent runtime does not answer now. Try again in a moment.",
+      code: "runtime_not_ready",
+    }),
+  );
+
+export const messagesHandlers = HttpApiBuilder.group(Api, "messages", (handlers) =>
+  handlers
+    .handle("post", ({ params, payload }) =>
+      answering(
+        Effect.map(post(params, payload), ({ message, isNew }) =>
+          HttpServerResponse.jsonUnsafe({ message: itemWire(message) }, { status: isNew ? 201 : 200 }),
+        ),
+      ),
+    )
+    .handle("cancel", ({ params }) => answering(cancel(params)))
+    .handle("interrupt", ({ params }) => answering(interrupt(params)))
+    .handle("resume", ({ params }) => answering(resume(params)))
+    .handle("answer", ({ params, payload }) => answering(answer(params, payload)))
+    .handle("models", ({ params }) =>
+      answering(
+        models(params).pipe(
+          Effect.catchTags({
+            DaemonUnreachable: unreachable,
+            SandboxError: unreachable,
+            NoConversation: () => Effect.fail(notSupported()),
+          }),
+        ),
+      ),
+    ),
+);

@@ -1,0 +1,38 @@
+/** How a session that has ended starts again: on request, or with a message to it. */
+import * as Effect from "effect/Effect";
+import { Actors } from "../../actors/actors.ts";
+import { newUuid } from "../../services/entropy.ts";
+import type { CapReached } from "../../store/ports/journal.ts";
+import { Caller } from "../api/access.ts";
+import { Conflict, notFound } from "../api/errors.ts";
+import { capReached, projectInactive } from "../refusals.ts";
+import { projectFor, sessionFor } from "./answers.ts";
+
+/** @returns the session as it was before. It begins to boot. */
+export const restarted = Effect.fnUntraced(function* (params: {
+  readonly pid: string;
+  readonly sid: string;
+}) {
+  const caller = yield* Caller;
+  const session = yield* sessionFor(caller, params);
+  const project = yield* projectFor(caller, params.pid);
+  if (project.status !== "active") return yield* projectInactive();
+  const actors = yield* Actors;
+  const told = yield* Effect.catchTag(
+    actors.session(session.id, {
+      type: "restart.requested",
+      sandboxId: yield* newUuid,
+    }),
+    "CapReached",
+    (error: CapReached) => capReached(error),
+  );
+  // Deleted while this request was under way.
+  if (told.snapshot.context.deleted) return yield* notFound("session");
+  if (!told.accepted) {
+    return yield* new Conflict({
+      error: `The session is ${told.snapshot.state}. Only a stopped or failed session can be restarted.`,
+      code: "not_restartable",
+    });
+  }
+  return session;
+});

@@ -1,0 +1,137 @@
+/** A conversation's actor: what people say reaches the agent once, whatever ends in between. */
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import * as Stream from "effect/Stream";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import type { ConversationReport } from "../../src/domain/conversation.ts";
+import type { MessageHandedOver, OutgoingMessage, RequestAnswer } from "../../src/domain/steering.ts";
+import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
+import { openActorsWorld, REQUEST_TTL_MS, until } from "../support/world/actors.ts";
+import { unsteered } from "../support/service/scripted-steering.ts";
+import { nativeItem } from "../support/world/conversations.ts";
+
+const author = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;
+const posted = (messageId: string) =>
+  ({
+    type: "message.posted",
+    messageId,
+    isUrgent: false,
+    message: { author, text: `text of ${messageId}`, model: null, agent: null },
+  }) as const;
+const ONE = "0190f3b2-0000-7000-8000-00000000000a";
+const idle = (ended: number): ConversationReport => ({
+  type: "turn",
+  turn: { state: "idle", waiting_for: null },
+  ended,
+  rev: ended + 1,
+});
+const MINUTE_MS = 60_000;
+const away = Effect.fail(new DaemonUnreachable({ message: "the daemon does not answer" }));
+const accepted = (turn: number): MessageHandedOver => ({ outcome: "accepted", turn });
+
+/** A running session. Its daemon gives these answers to messages, one after the other, and then accepts each. */
+const conversing = (
+  answers: readonly Effect.Effect<MessageHandedOver, DaemonUnreachable>[],
+  reports: readonly ConversationReport[] = [idle(0)],
+) =>
+  Effect.gen(function* () {
+    const world = yield* openActorsWorld();
+    const handed: OutgoingMessage[] = [];
+    const answered: RequestAnswer[] = [];
+    world.script.conversation = () => Stream.concat(Stream.fromIterable(reports), Stream.never);
+    world.script.steering = {
+      ...unsteered,
+      hand: (_link, _context, message) =>
+        Effect.suspend(() => {
+          handed.push(message);
+          return answers[handed.length - 1] ?? Effect.succeed(accepted(handed.length));
+        }),
+      answer: (_link, _context, { answer }) =>
+        Effect.as(
+          Effect.sync(() => answered.push(answer)),
+          true,
+        ),
+    };
+    const conversations = yield* Conversations.pipe(world.inPorts);
+    const life = yield* world.begin;
+    const id = yield* world.admit;
+    yield* life.actors.wake("session", id);
+    yield* world.untilSession(id, "running");
+    yield* until(Effect.map(conversations.get(id), (found) => found !== null));
+    const status = Effect.map(conversations.item(id, ONE), (item) => item?.status);
+    const untilStatus = (wanted: string) => until(Effect.map(status, (now) => now === wanted));
+    return { ...world, ...life, id, handed, answered, conversations, untilStatus };
+  });
+
+describe("a message", () => {
+  it.effect("is handed over again, as the same one, until the daemon answers", () =>
+    Effect.gen(function* () {
+      const { actors, id, handed, untilStatus } = yield* conversing([away, away]);
+      yield* actors.conversation(id, posted(ONE));
+      yield* untilStatus("accepted");
+      expect(handed).toHaveLength(3);
+      expect(new Set(handed.map((message) => JSON.stringify(message))).size).toBe(1);
+    }),
+  );
+
+  it.effect("is handed over by the next life if the service ends in between", () =>
+    Effect.gen(function* () {
+      const { actors, id, handed, begin, end, untilStatus } = yield* conversing([Effect.never]);
+      yield* actors.conversation(id, posted(ONE));
+      yield* until(Effect.sync(() => handed.length === 1));
+      yield* end;
+      yield* begin;
+      yield* untilStatus("accepted");
+      expect(new Set(handed.map((message) => JSON.stringify(message))).size).toBe(1);
+    }),
+  );
+
+  it.effect("on its way to a sandbox that ends waits for the next sandbox", () =>
+    Effect.gen(function* () {
+      const { actors, id, handed, untilStatus, untilSession } = yield* conversing([Effect.never]);
+      yield* actors.conversation(id, posted(ONE));
+      yield* until(Effect.sync(() => handed.length === 1));
+      yield* actors.session(id, { type: "stop.requested" });
+      yield* untilSession(id, "stopped");
+      yield* untilStatus("queued");
+      yield* actors.session(id, {
+        type: "restart.requested",
+        sandboxId: "0190f3b2-0000-7000-8000-0000000000bb",
+      });
+      yield* untilStatus("accepted");
+      expect(handed.map((message) => message.id)).toEqual([ONE, ONE]);
+    }),
+  );
+});
+
+describe("a request", () => {
+  const request = nativeItem("ask", 1, {
+    kind: "request",
+    status: "running",
+    completed_at: null,
+    request: { kind: "question", title: "", patterns: [], questions: [] },
+  });
+  const asking: readonly ConversationReport[] = [
+    { type: "item", item: request },
+    { type: "turn", turn: { state: "requires_action", waiting_for: "ask" }, ended: 0, rev: 2 },
+  ];
+
+  it.effect("is declined when its time is over, and not before", () =>
+    Effect.gen(function* () {
+      const { answered, conversations, id } = yield* conversing([], asking);
+      const open = Effect.map(
+        conversations.page(id, { before: null, limit: 5 }),
+        (page) => page?.requests[0] ?? null,
+      );
+      yield* until(Effect.map(open, (item) => item !== null));
+      yield* TestClock.adjust(REQUEST_TTL_MS - MINUTE_MS);
+      expect(answered).toEqual([]);
+      yield* TestClock.adjust(2 * MINUTE_MS);
+      yield* until(Effect.sync(() => answered.length > 0));
+      expect(answered).toEqual([{ declined: "expired" }]);
+      expect((yield* open)?.answer).toMatchObject({ by: null, answer: { declined: "expired" } });
+    }),
+  );
+});

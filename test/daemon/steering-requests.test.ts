@@ -1,0 +1,113 @@
+/** Questions and permissions of the real opencode, and the answers that come through the daemon. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { callOf } from "./support/held-model.ts";
+import { hasOpencode, POLL, Steered } from "./support/steered.ts";
+
+describe.skipIf(!hasOpencode)("an agent that asks", () => {
+  const QUESTION = callOf("question", {
+    questions: [
+      {
+        question: "Which colour?",
+        header: "Colour",
+        options: [{ label: "Blue", description: "as the sky" }],
+      },
+      { question: "Which size?", header: "Size", options: [{ label: "Small", description: "a little" }] },
+    ],
+  });
+  const COMMAND = callOf("bash", { command: "echo it is done", description: "Say done" });
+  let steered: Steered;
+  beforeAll(async () => {
+    steered = await Steered.start();
+  });
+  afterAll(() => steered.stop());
+
+  /** Sends the message and waits until the agent asks. @returns the turn, and the request's id */
+  const ask = async (id: string, text: string) => {
+    const turn = await steered.deliver(id, text);
+    await expect.poll(() => steered.follower.turn?.state, POLL).toBe("requires_action");
+    const request = steered.follower.turn?.waiting_for ?? "";
+    expect(steered.follower.items.get(request)).toMatchObject({ kind: "request", status: "pending" });
+    return { turn, request };
+  };
+  const answer = (request: string, given: object) =>
+    steered.call("answer", { request_id: request, answer: given });
+  const lastResult = () => steered.model.calls.at(-1)?.result;
+  const statusesOf = (id: string) => steered.answersTo(id).map(({ kind, status }) => `${kind} ${status}`);
+
+  test("gets a person's answer to its question once, and continues", async () => {
+    const { turn, request } = await ask("q1", QUESTION);
+    expect(steered.follower.items.get(request)?.request).toMatchObject({
+      kind: "question",
+      questions: [{ text: "Which colour?" }, { text: "Which size?" }],
+    });
+    expect(await steered.send("q2", "x")).toEqual([200, { outcome: "busy", turn }]);
+    const given = { answers: [["Blue"], ["as you like"]] };
+    expect(await answer(request, given)).toEqual([200, { answered: true }]);
+    expect(await answer(request, given)).toEqual([200, { answered: false }]);
+    await steered.ended(turn);
+    expect(lastResult()).toMatch(/Blue.*as you like/s);
+    expect(steered.follower.items.get(request)).toMatchObject({ kind: "request", status: "completed" });
+  });
+
+  test("decides by itself where no person answers its question", async () => {
+    for (const [declined, words] of [
+      ["unattended", "No person can answer"],
+      ["expired", "No person answered in time"],
+    ] as const) {
+      // oxlint-disable no-await-in-loop -- one turn after the other
+      const { turn, request } = await ask(`d-${declined}`, QUESTION);
+      expect(await answer(request, { declined })).toEqual([200, { answered: true }]);
+      await steered.ended(turn);
+      expect(lastResult()?.split(words)).toHaveLength(3);
+    }
+  });
+
+  test("does what a person permits once, and asks again the next time", async () => {
+    for (const id of ["p1", "p2"]) {
+      // oxlint-disable no-await-in-loop -- one turn after the other
+      const { turn, request } = await ask(id, COMMAND);
+      expect(await answer(request, { choice: "once", message: null })).toEqual([200, { answered: true }]);
+      await steered.ended(turn);
+      expect(lastResult()).toContain("it is done");
+    }
+  });
+
+  test("hears why it must not, and continues; without words its turn ends", async () => {
+    const why = await ask("r1", COMMAND);
+    await answer(why.request, { choice: "reject", message: "Not on a Monday." });
+    await steered.ended(why.turn);
+    expect(lastResult()).toContain("Not on a Monday.");
+    expect(statusesOf("r1")).toContain("message completed");
+    const calls = steered.model.calls.length;
+    const silent = await ask("r2", COMMAND);
+    expect(await answer(silent.request, { choice: "reject", message: null })).toEqual([
+      200,
+      { answered: true },
+    ]);
+    await steered.ended(silent.turn);
+    expect(steered.model.calls).toHaveLength(calls + 1);
+    const nobody = await ask("r3", COMMAND);
+    await answer(nobody.request, { declined: "unattended" });
+    await steered.ended(nobody.turn);
+    expect(lastResult()).toContain("No person can grant this permission");
+  });
+
+  test("asks no longer after an interrupt", async () => {
+    const { turn, request } = await ask("i1", COMMAND);
+    expect(await steered.call("interrupt", { turn })).toEqual([200, { interrupted: true }]);
+    await steered.ended(turn);
+    await steered.endedAs({ state: "interrupted", error: null });
+    expect(steered.follower.items.get(request)?.status).toBe("interrupted");
+    expect(await answer(request, { choice: "once", message: null })).toEqual([200, { answered: false }]);
+  });
+
+  test("asks no longer for what a person permits always", async () => {
+    const { turn, request } = await ask("a1", COMMAND);
+    await answer(request, { choice: "always", message: null });
+    await steered.ended(turn);
+    const requests = steered.items.filter(({ kind }) => kind === "request").length;
+    await steered.ended(await steered.deliver("a2", COMMAND));
+    expect(lastResult()).toContain("it is done");
+    expect(steered.items.filter(({ kind }) => kind === "request")).toHaveLength(requests);
+  });
+});

@@ -1,0 +1,106 @@
+/**
+ * How a session looks in the midst of a turn. Each test leaves a picture for people to look at, in
+ * node_modules/.cache/screenshots.
+ */
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { sampleItem, text } from "./sample-conversation.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+
+const PICTURES = path.resolve(import.meta.dirname, "../../node_modules/.cache/screenshots");
+const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+
+const shown = {
+  wide: { width: 1200 },
+  narrow: { width: 375, touch: true },
+};
+const LOOKS = Object.entries(shown).flatMap(([size, window]) =>
+  [false, true].map((dark) => ({ name: `${size}-${dark ? "dark" : "light"}`, window: { ...window, dark } })),
+);
+
+const title = hasChromium ? "the look" : "the look (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it.each(LOOKS)("of a session with a request, a queue and a text: $name", async ({ name, window }) => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, visit, fake } = await start(makeWorld(Date.now()), window);
+    await visit(SESSION);
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    const permission = {
+      kind: "request",
+      status: "pending",
+      completed_at: null,
+      request: {
+        kind: "permission",
+        title: "git push origin HEAD --follow-tags",
+        patterns: ["git push *"],
+        questions: [],
+      },
+    };
+    fake.say("item", sampleItem("i-permission", permission));
+    fake.say(
+      "item",
+      sampleItem("i-queued-2", {
+        role: "user",
+        author: { kind: "user", name: "Mona", trigger_slug: null, fire_id: null },
+        status: "queued",
+        completed_at: null,
+        ...text(
+          "Also mention the change in the release notes, and keep the paragraph short and free of adjectives.",
+        ),
+      }),
+    );
+    await page.getByRole("button", { name: "Allow once" }).waitFor();
+    await page.getByText("2 messages waiting for the agent").waitFor();
+    await page.getByRole("textbox", { name: "Message", exact: true }).fill("Name the tag v1.2.0.");
+    fs.mkdirSync(PICTURES, { recursive: true });
+    await page.screenshot({ path: path.join(PICTURES, `session-${name}.png`) });
+    // The parts below the conversation took room from it, and the reader did not scroll.
+    expect(await page.getByRole("button", { name: "Newest" }).count()).toBe(0);
+    await page.getByRole("log").evaluate((log) => {
+      log.scrollTop = 0;
+    });
+    await page.getByRole("button", { name: "Newest" }).waitFor();
+    await page.screenshot({ path: path.join(PICTURES, `session-${name}-scrolled.png`) });
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await page.getByRole("radio", { name: "Add notes" }).check();
+    await page.screenshot({ path: path.join(PICTURES, `session-${name}-asked.png`) });
+    const places = await page.evaluate<{ overflow: number; composer: number; height: number }>(`({
+      overflow: document.documentElement.scrollWidth - ${String(window.width)},
+      composer: document.querySelector(".composer").getBoundingClientRect().bottom,
+      height: innerHeight,
+    })`);
+    expect(places.overflow).toBe(0);
+    // It is in the first screen.
+    expect(places.composer).toBeLessThanOrEqual(places.height);
+  });
+
+  it.each(LOOKS)("of the list of sessions: $name", async ({ name, window }) => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const all = makeWorld(Date.now());
+    const turns = ["requires_action", "running", "idle"];
+    const sessions = turns.map((state, index) =>
+      Object.assign({}, all.sessions[0], {
+        id: `01995f2c-1e5b-7b0e-8a44-b7d15c2a90d${String(index)}`,
+        turn: { state, since: all.sessions[0]?.["created_at"], waiting_for: null },
+      }),
+    );
+    const { page, visit } = await start(
+      { ...all, sessions: [...sessions, ...all.sessions.slice(1)] },
+      window,
+    );
+    await visit(`#/projects/${PROJECT_ID}`);
+    await page.locator(".row").first().waitFor();
+    expect(await page.locator(".row .turn-word").allInnerTexts()).toEqual([
+      "Needs your answer",
+      "Working",
+      "Idle",
+    ]);
+    fs.mkdirSync(PICTURES, { recursive: true });
+    await page.screenshot({ path: path.join(PICTURES, `sessions-${name}.png`) });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(window.width);
+  });
+});

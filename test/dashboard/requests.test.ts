@@ -1,0 +1,187 @@
+/** What the agent asks: cards with the form of the answer, the bar for a card out of view, and what became of a request. */
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+const API = `/v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+const HUBOT = { kind: "user", name: "Hubot", trigger_slug: null, fire_id: null };
+const AT = "2026-11-20T06:53:00.000Z";
+
+const open = { status: "pending", completed_at: null };
+const permission = (rest: Json = open) => ({
+  kind: "request",
+  request: { kind: "permission", title: "Fetch a page", patterns: ["https://example.com/*"], questions: [] },
+  ...rest,
+});
+const question = (questions: readonly Json[], rest: Json = open) => ({
+  kind: "request",
+  request: {
+    kind: "question",
+    title: "",
+    patterns: [],
+    questions: questions.map((one) => ({ title: "", options: [], multiple: false, ...one })),
+  },
+  ...rest,
+});
+const option = (label: string, description: string | null = null) => ({ label, description });
+
+const title = hasChromium ? "a request" : "a request (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  const openWith = async (items: readonly Json[]) => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const opened = await start({ ...makeWorld(Date.now()), conversation: conversationOf(items) });
+    await opened.visit(SESSION);
+    const { page, fake } = opened;
+    await page.locator(".items > .item").last().waitFor();
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    return {
+      ...opened,
+      card: page.locator("[data-item=r]"),
+      press: (name: string) => page.locator("[data-item=r]").getByRole("button", { name }).click(),
+      asked: () => fake.writes.map((write) => write.replace(`POST ${API}/requests/`, "")),
+    };
+  };
+
+  it.each([
+    ["Allow once", "once", "allowed once by Mona"],
+    ["Always allow", "always", "always allowed by Mona"],
+    ["Reject", "reject", "rejected by Mona"],
+  ])("for a permission is answered with %s", async (button, choice, outcome) => {
+    const { page, card, press, asked } = await openWith([sampleItem("r", permission())]);
+    await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
+    expect(await card.innerText()).toContain("https://example.com/*");
+    await press(button);
+    await card.getByText(outcome).waitFor();
+    expect(await card.getByRole("button").count()).toBe(0);
+    expect(asked()).toEqual([`r/answer {"choice":"${choice}"}`]);
+    await expect.poll(() => page.title()).toBe("on-push · running · Platform");
+    // The focus stays in the conversation.
+    expect(await page.locator(":focus").getAttribute("role")).toBe("log");
+  });
+
+  it("is rejected with words by Enter, which never allows", async () => {
+    const { page, card, asked } = await openWith([sampleItem("r", permission())]);
+    await card.getByRole("textbox").fill("Use the copy in docs/.");
+    await page.keyboard.press("Enter");
+    await card.getByText("rejected by Mona").waitFor();
+    expect(asked()).toEqual(['r/answer {"choice":"reject","message":"Use the copy in docs/."}']);
+    expect(await card.locator("blockquote").innerText()).toBe("Use the copy in docs/.");
+  });
+
+  it("with several questions is answered by choices and own words, once all are answered", async () => {
+    const questions = [
+      {
+        title: "Title",
+        text: "Which title?",
+        options: [option("Note it", "As the note says"), option("Add")],
+      },
+      { text: "Which checks?", multiple: true, options: [option("lint"), option("types"), option("tests")] },
+      { text: "Which base?", options: [option("main")] },
+      { text: "Anything else?" },
+    ];
+    const { page, fake, card, press, asked } = await openWith([sampleItem("r", question(questions))]);
+    await card.getByRole("radio", { name: "Note it As the note says" }).check();
+    await card.getByRole("checkbox", { name: "lint" }).check();
+    await card.getByRole("checkbox", { name: "tests" }).check();
+    await card.getByRole("textbox", { name: "In your own words: Which checks?" }).fill("spelling");
+    await card.getByRole("textbox", { name: "In your own words: Which base?" }).fill("next");
+    // The choices survive a new version and later items.
+    fake.say("item", sampleItem("r", { place: 1, rev: 2, ...question(questions) }));
+    fake.say("item", sampleItem("later", text("a later one")));
+    await page.getByText("a later one").waitFor();
+    await press("Answer");
+    await card.getByRole("alert").getByText("Answer each question.").waitFor();
+    expect(await page.locator(":focus").getAttribute("name")).toBe("other3");
+    expect(asked()).toEqual([]);
+    await page.keyboard.type("No.");
+    await press("Answer");
+    await card.getByText("answered by Mona").waitFor();
+    expect(asked()).toEqual([
+      'r/answer {"answers":[["Note it"],["lint","tests","spelling"],["next"],["No."]]}',
+    ]);
+    expect(await card.locator(".given").allInnerTexts()).toEqual([
+      "Note it",
+      "lint, tests, spelling",
+      "next",
+      "No.",
+    ]);
+  });
+
+  it("keeps what is typed while its card is out of the document", async () => {
+    const many = Array.from({ length: 80 }, (_, n) => sampleItem(`m${n}`, text(`message ${n}.`)));
+    const { page, fake, card } = await openWith([sampleItem("r", question([{ text: "Why?" }])), ...many]);
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await card.getByRole("textbox").fill("Because.");
+    await page.getByRole("button", { name: "Newest" }).click();
+    for (let n = 0; n < 80; n += 1) fake.say("item", sampleItem(`n${n}`, text(`newer ${n}.`)));
+    await page.getByText("newer 79.").waitFor();
+    await card.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    expect(await card.getByRole("textbox").inputValue()).toBe("Because.");
+  });
+
+  it("out of view is shown as a bar above the composer, which leads to it", async () => {
+    const many = Array.from({ length: 60 }, (_, n) => sampleItem(`m${n}`, text(`message ${n}.`)));
+    const { page, fake, card } = await openWith([...many, sampleItem("r", permission())]);
+    const bar = page.locator(".ask-bar");
+    expect(await bar.innerText()).toBe("");
+    await page.locator(".talk").evaluate((log) => {
+      log.scrollTop = 300;
+    });
+    await bar.getByText("The agent asks for permission: Fetch a page").waitFor();
+    expect(await bar.getAttribute("role")).toBe("status");
+    fake.say("item", sampleItem("r2", question([{ text: "Which one?" }])));
+    await bar.getByText("and 1 more").waitFor();
+    expect(await page.locator(".talk").evaluate((log) => log.scrollTop)).toBe(300);
+    await bar.getByRole("button", { name: "Show", exact: true }).click();
+    await expect.poll(() => page.locator(":focus").innerText()).toBe("Allow once");
+    await page.keyboard.press("Enter");
+    await card.getByText("allowed once by Mona").waitFor();
+  });
+
+  it("that somebody answered first says who and how", async () => {
+    const { fake, card, press, asked } = await openWith([sampleItem("r", permission())]);
+    // The page does not know it yet.
+    Object.assign(Object(fake.world.conversation.items[0]), {
+      status: "completed",
+      answer: { by: HUBOT, at: AT, choice: "reject", message: "Not this one." },
+    });
+    await press("Allow once");
+    await card.getByText("rejected by Hubot").waitFor();
+    expect(await card.innerText()).toContain("Not this one.");
+    expect(await card.getByRole("button").count()).toBe(0);
+    expect(asked()).toHaveLength(1);
+  });
+
+  it("keeps its form if the answer could not be sent, and says why", async () => {
+    const { fake, card, press, asked } = await openWith([sampleItem("r", permission())]);
+    fake.world.refused = { status: 503, code: "busy", error: "The service is busy." };
+    await press("Allow once");
+    await card.getByRole("alert").getByText("The service is busy.").waitFor();
+    fake.world.refused = null;
+    await press("Allow once");
+    await card.getByText("allowed once by Mona").waitFor();
+    expect(asked()).toHaveLength(2);
+  });
+
+  it("without an answer says why", async () => {
+    const unattended = { status: "failed", answer: { by: null, at: AT, declined: "unattended" } };
+    const expired = { status: "failed", answer: { by: null, at: AT, declined: "expired" } };
+    const { page } = await openWith([
+      sampleItem("a", permission(unattended)),
+      sampleItem("b", question([{ text: "Which one?" }], expired)),
+      sampleItem("c", permission({ status: "interrupted" })),
+    ]);
+    expect(await page.locator(".items .badge").allInnerTexts()).toEqual(["declined", "expired", "expired"]);
+    const shown = await page.getByRole("log").innerText();
+    expect(shown).toContain("a trigger started this session, so it has no person to ask");
+    expect(shown).toContain("No answer came in time.");
+    expect(await page.getByRole("log").getByRole("button").count()).toBe(0);
+  });
+});

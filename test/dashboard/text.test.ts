@@ -1,0 +1,16 @@
+import { describe, expect, it } from "vitest";
+import { visible } from "../../dashboard/text.js";
+
+describe("text of other authors", () => {
+  it("shows the marks that a letter has beyond 16 by their numbers [P09]", () => {
+    const marks = "\u0301".repeat(16);
+    expect(visible(`a${marks}\u0301\u{1e000}b${marks}`)).toBe(`a${marks}[U+0301][U+1E000]b${marks}`);
+    expect(visible(`a${"\u0301".repeat(250_000)}`)).toBe(`a${marks}${"[U+0301]".repeat(249_984)}`);
+  });
+
+  it("keeps the marks that languages use", () => {
+    const words =
+      "\u0e17\u0e35\u0e48 \u05d1\u05b0\u05bc\u05e8\u05b5\u05d0\u05e9\u05b4\u05c1\u0596\u05d9\u05ea \u0f66\u0f90\u0fb2\u0f74\u0f56 e\u0301";
+    expect(visible(words)).toBe(words);
+  });
+});

@@ -1,0 +1,345 @@
+/** What people say to the agent of a session (api.md 3, messages). The agent is scripted. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  deliver,
+  errorCode,
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeAccount,
+  makeHookProject,
+  makeProject,
+  makeUserToken,
+  putSecret,
+  reached,
+  refusal,
+  runSession,
+  stopSession,
+  type Fields,
+} from "../support/service/requests.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { nativeItem } from "../support/world/conversations.ts";
+
+let service: TestService;
+let pid = "";
+beforeAll(async () => {
+  service = await startTestService();
+  pid = await makeHookProject(service);
+});
+afterAll(() => service.close());
+beforeEach(() => {
+  service.daemon.steering.forget();
+});
+
+const target = (sid: string, rest: string, project = pid) =>
+  `/v1/projects/${project}/sessions/${sid}/${rest}`;
+const post = (sid: string, body: Fields, token?: string) =>
+  service.request("POST", target(sid, "messages"), { body, ...(token !== undefined && { token }) });
+const posted = async (sid: string, text: string, more: Fields = {}) => {
+  const id = randomUUID();
+  const answer = expectStatus(await post(sid, { id, text, ...more }), 201);
+  return fields(answer)["message"] as Fields;
+};
+const conversationOf = async (sid: string) =>
+  fields(expectStatus(await service.request("GET", target(sid, "conversation")), 200));
+const statusOf = async (sid: string, id: unknown) => {
+  const { items } = await conversationOf(sid);
+  return (items as readonly Fields[]).find((item) => item["id"] === id)?.["status"];
+};
+const queueOf = async (sid: string) =>
+  ((await conversationOf(sid))["queue"] as readonly Fields[]).map(({ id }) => id);
+const handedTexts = () => service.daemon.steering.handed.map(({ text }) => text);
+
+let rev = 100;
+/** The runtime of the session rests, works, or asks. */
+const report = (sid: string, state: "idle" | "running" | "requires_action", ended: number) => {
+  rev += 1;
+  const turn = { state, waiting_for: null };
+  service.daemon.conversation.say(sid, { type: "turn", turn, ended, rev });
+};
+const resting = async () => {
+  const sid = await runSession(service, pid);
+  report(sid, "idle", 0);
+  return sid;
+};
+/** A session whose agent works on its first turn, as the service knows. */
+const working = async () => {
+  const sid = await resting();
+  const { id } = await posted(sid, "Begin.");
+  await eventually(async () => expect(await statusOf(sid, id)).toBe("accepted"));
+  report(sid, "running", 0);
+  return sid;
+};
+const asking = async (request: Fields) => {
+  const sid = await runSession(service, pid);
+  rev += 1;
+  service.daemon.conversation.say(sid, {
+    type: "item",
+    item: nativeItem("ask", rev, {
+      kind: "request",
+      status: "running",
+      content: [],
+      completed_at: null,
+      request: { kind: "permission", title: "bash", patterns: ["git push"], questions: [], ...request },
+    }),
+  });
+  report(sid, "requires_action", 0);
+  const id = await eventually(async () => {
+    const [open] = (await conversationOf(sid))["requests"] as readonly Fields[];
+    expect(open).toBeDefined();
+    return String(open?.["id"]);
+  });
+  return { sid, id, answer: target(sid, `requests/${id}/answer`) };
+};
+const question = {
+  kind: "question",
+  title: "Colour",
+  questions: [{ title: "Colour", text: "Which?", options: [], multiple: false }],
+} as const;
+
+describe("a message", () => {
+  it("reaches an agent that rests, by its user, and is accepted", async () => {
+    const sid = await resting();
+    const message = await posted(sid, "Add a test.", { model: "platform/fast", agent: "build" });
+    expect(message).toMatchObject({
+      kind: "message",
+      role: "user",
+      author: { kind: "user" },
+      content: [{ type: "text", text: "Add a test." }],
+      model: "platform/fast",
+      agent: "build",
+    });
+    await eventually(async () => expect(await statusOf(sid, message["id"])).toBe("accepted"));
+    expect(service.daemon.steering.handed).toMatchObject([
+      { id: message["id"], text: "Add a test.", model: "platform/fast", agent: "build" },
+    ]);
+  });
+
+  it("waits while the agent works, and goes out at the turn's end, in order", async () => {
+    const sid = await working();
+    const [one, two] = [await posted(sid, "One."), await posted(sid, "Two.")];
+    expect([one["status"], two["status"]]).toEqual(["queued", "queued"]);
+    expect(await queueOf(sid)).toEqual([one["id"], two["id"]]);
+    report(sid, "idle", 1);
+    await eventually(() => expect(handedTexts()).toEqual(["Begin.", "One."]));
+    report(sid, "idle", 2);
+    await eventually(() => expect(handedTexts()).toEqual(["Begin.", "One.", "Two."]));
+  });
+
+  it("goes back to its place if the agent has begun a turn of its own", async () => {
+    const sid = await resting();
+    service.daemon.steering.answerNext({ outcome: "busy", turn: 1 });
+    const { id } = await posted(sid, "Later.");
+    await eventually(async () => expect(await statusOf(sid, id)).toBe("queued"));
+    report(sid, "idle", 1);
+    await eventually(async () => expect(await statusOf(sid, id)).toBe("accepted"));
+    expect(handedTexts()).toEqual(["Later.", "Later."]);
+  });
+
+  it("fails with the runtime's reason if the runtime refuses it", async () => {
+    const sid = await resting();
+    const error = { code: "unknown_agent", message: "No such agent." };
+    service.daemon.steering.answerNext({ outcome: "refused", error });
+    const { id } = await posted(sid, "Go.");
+    await eventually(async () => expect(await statusOf(sid, id)).toBe("failed"));
+    const { items } = await conversationOf(sid);
+    expect((items as readonly Fields[])[0]).toMatchObject({ error });
+  });
+
+  it("may be posted again with the same id and text, and is sent once", async () => {
+    const sid = await working();
+    const body = { id: randomUUID(), text: "Once." };
+    const answers = await Promise.all([post(sid, body), post(sid, body), post(sid, body)]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 201]);
+    expect(refusal(await post(sid, { ...body, text: "Other." }))).toEqual([409, "id_taken"]);
+    expect(refusal(await post(sid, { ...body, model: "a/b" }))).toEqual([409, "id_taken"]);
+    report(sid, "idle", 1);
+    await eventually(() => expect(handedTexts()).toEqual(["Begin.", "Once."]));
+    expect(expectStatus(await post(sid, body), 200)).toBeDefined();
+  });
+
+  it("is refused if it is blank, too long, badly addressed, or contains a secret", async () => {
+    const sid = await runSession(service, pid);
+    const id = randomUUID();
+    for (const wrong of [
+      { id, text: "" },
+      { id, text: " \n" },
+      { id, text: "é".repeat(70_000) },
+      { id: "1", text: "Go." },
+      { id, text: "Go.", model: "fast" },
+      { id, text: "Go.", agent: "../x" },
+      { id, text: "Go.", delivery: "now" },
+      { id, text: "Go.", more: 1 },
+    ])
+      expect([wrong, (await post(sid, wrong)).status]).toEqual([wrong, 400]);
+    await putSecret(service, pid, "API_KEY", "sk-very-secret");
+    expect(refusal(await post(sid, { id, text: "Use sk-very-secret." }))).toEqual([422, "secret_in_message"]);
+    expect(await queueOf(sid)).toEqual([]);
+  });
+
+  it("is refused when 20 wait", async () => {
+    const sid = await working();
+    for (let count = 0; count < 20; count += 1) await posted(sid, `Message ${count}`);
+    expect(refusal(await post(sid, { id: randomUUID(), text: "One more." }))).toEqual([429, "queue_full"]);
+  });
+
+  it("can be cancelled while it waits, and not later", async () => {
+    const sid = await working();
+    const { id } = await posted(sid, "Never mind.");
+    const cancel = () => service.request("DELETE", target(sid, `messages/${String(id)}`));
+    expect((await cancel()).status).toBe(204);
+    expect((await cancel()).status).toBe(204);
+    expect(await statusOf(sid, id)).toBe("cancelled");
+    const [begin] = service.daemon.steering.handed;
+    const sent = await service.request("DELETE", target(sid, `messages/${begin?.id ?? ""}`));
+    expect(refusal(sent)).toEqual([409, "already_sent"]);
+    expect((await service.request("DELETE", target(sid, `messages/${randomUUID()}`))).status).toBe(404);
+  });
+
+  it("restarts a session that has stopped, and waits for its new sandbox", async () => {
+    const sid = await resting();
+    await stopSession(service, pid, sid);
+    const { id } = await posted(sid, "Go on.");
+    await reached(service, pid, sid, "running");
+    report(sid, "idle", 0);
+    await eventually(async () => expect(await statusOf(sid, id)).toBe("accepted"));
+  });
+
+  it("to a stopped session is not kept if the account has no free slot", async () => {
+    const token = await makeAccount(service, 1);
+    const project = await makeProject(service, { token });
+    const at = (rest = "") => `/v1/projects/${project}/sessions${rest}`;
+    const first = String(
+      fields(expectStatus(await service.request("POST", at(), { token, body: {} }), 201))["id"],
+    );
+    await eventually(async () => {
+      const row = fields(await service.request("GET", at(`/${first}`), { token }));
+      expect(row["status"]).toBe("running");
+    });
+    expectStatus(await service.request("POST", at(`/${first}/stop`), { token }), 200);
+    expectStatus(await service.request("POST", at(), { token, body: {} }), 201);
+    const body = { id: randomUUID(), text: "Go on." };
+    const refused = await service.request("POST", at(`/${first}/messages`), { token, body });
+    expect(refusal(refused)).toEqual([429, "session_cap_reached"]);
+    const read = fields(await service.request("GET", at(`/${first}/conversation`), { token }));
+    expect(read["queue"]).toEqual([]);
+  });
+});
+
+describe("an interrupt", () => {
+  it("ends the turn, and holds the queue until a person says so", async () => {
+    const sid = await working();
+    const { id } = await posted(sid, "Next.");
+    const interrupt = await service.request("POST", target(sid, "interrupt"), { body: {} });
+    expect(fields(expectStatus(interrupt, 200))).toEqual({ interrupted: true });
+    await eventually(() => expect(service.daemon.steering.interrupted).toEqual([1]));
+    report(sid, "idle", 1);
+    await eventually(async () => {
+      expect(await conversationOf(sid)).toMatchObject({ queue_held: true, state: { state: "idle" } });
+    });
+    expect(await statusOf(sid, id)).toBe("queued");
+    expectStatus(await service.request("POST", target(sid, "queue/resume"), { body: {} }), 204);
+    await eventually(async () => expect(await statusOf(sid, id)).toBe("accepted"));
+    expect(await conversationOf(sid)).toMatchObject({ queue_held: false });
+  });
+
+  it("of an agent that rests changes nothing", async () => {
+    const sid = await resting();
+    const interrupt = await service.request("POST", target(sid, "interrupt"), { body: {} });
+    expect(fields(expectStatus(interrupt, 200))).toEqual({ interrupted: false });
+  });
+
+  it("by an urgent message puts it before the others", async () => {
+    const sid = await working();
+    await posted(sid, "Later.");
+    await posted(sid, "At once.", { delivery: "interrupt" });
+    await eventually(() => expect(service.daemon.steering.interrupted).toEqual([1]));
+    report(sid, "idle", 1);
+    await eventually(() => expect(handedTexts()).toEqual(["Begin.", "At once."]));
+  });
+});
+
+describe("a request", () => {
+  it("gets one answer: of two people at once one wins, and the other learns who did", async () => {
+    const { id, sid, answer } = await asking({});
+    const { token: ada } = await makeUserToken(service, { name: "Ada" });
+    const answers = await Promise.all([
+      service.request("POST", answer, { body: { choice: "once" } }),
+      service.request("POST", answer, { body: { choice: "reject", message: "No." }, token: ada }),
+    ]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+    const won = answers.find(({ status }) => status === 200);
+    const lost = answers.find(({ status }) => status === 409);
+    const request = fields(won ?? answers[0])["request"] as Fields;
+    expect(request).toMatchObject({ id, answer: { by: { kind: "user" } } });
+    expect(errorCode(lost ?? answers[0])).toBe("request_settled");
+    expect(fields(lost ?? answers[0])["details"]).toMatchObject({ answer: request["answer"] });
+    await eventually(() => expect(service.daemon.steering.answered).toHaveLength(1));
+    expect(service.daemon.steering.answered).toMatchObject([{ request_id: "ask" }]);
+    expect(await conversationOf(sid)).toMatchObject({ state: { state: "requires_action" } });
+  });
+
+  it("needs an answer of its own kind", async () => {
+    const { answer } = await asking(question);
+    const refused = async (body: Fields) => (await service.request("POST", answer, { body })).status;
+    expect(await refused({ choice: "once" })).toBe(400);
+    expect(await refused({ answers: [] })).toBe(400);
+    expect(await refused({ answers: [["Blue"], ["Red"]] })).toBe(400);
+    expect(await refused({})).toBe(400);
+    expectStatus(await service.request("POST", answer, { body: { answers: [["Blue"]] } }), 200);
+    await eventually(() =>
+      expect(service.daemon.steering.answered).toEqual([
+        { request_id: "ask", answer: { answers: [["Blue"]] } },
+      ]),
+    );
+  });
+
+  it("of a trigger's session is declined at once, because it has no person", async () => {
+    const sid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
+    await reached(service, pid, sid, "running");
+    rev += 1;
+    service.daemon.conversation.say(sid, {
+      type: "item",
+      item: nativeItem("ask", rev, {
+        kind: "request",
+        status: "running",
+        completed_at: null,
+        request: {
+          kind: "permission",
+          title: "bash",
+          patterns: [],
+          questions: [],
+        },
+      }),
+    });
+    report(sid, "requires_action", 0);
+    await eventually(() =>
+      expect(service.daemon.steering.answered).toEqual([
+        { request_id: "ask", answer: { declined: "unattended" } },
+      ]),
+    );
+    const [request] = (await conversationOf(sid))["requests"] as readonly Fields[];
+    expect(request).toMatchObject({ answer: { by: null, declined: "unattended" } });
+  });
+
+  it("that is unknown, or another kind of item, is not found", async () => {
+    const sid = await runSession(service, pid, { initial_prompt: "Begin." });
+    for (const id of [randomUUID(), sid])
+      expect(
+        (await service.request("POST", target(sid, `requests/${id}/answer`), { body: { choice: "once" } }))
+          .status,
+      ).toBe(404);
+  });
+});
+
+describe("what a session offers", () => {
+  it("is told while it runs", async () => {
+    const sid = await runSession(service, pid);
+    const models = () => service.request("GET", target(sid, "models"));
+    expect(listOf(await models(), "models")).toEqual([{ id: "platform/fast", name: "Fast" }]);
+    await stopSession(service, pid, sid);
+    expect(refusal(await models())).toEqual([409, "session_not_running"]);
+  });
+});

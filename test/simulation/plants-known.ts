@@ -1,0 +1,55 @@
+/** Runs planted bugs with their known seeds, in a process of its own. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { PlantResult } from "./plants-main.ts";
+
+const program = fileURLToPath(new URL("plants-main.ts", import.meta.url));
+
+/** @returns what became of each bug, by name. One process runs all of them: a start of Node costs more than a run. */
+export const runKnown = async (names: readonly string[]): Promise<ReadonlyMap<string, PlantResult>> => {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, "known", "1", "1", ...names], {
+    encoding: "utf8",
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  const results = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as PlantResult);
+  return new Map(results.map((result) => [result.name, result]));
+};
+
+/** The checkers that saw a bug: the invariants' names, with which violations begin. */
+export const checkersOf = ({ violations }: PlantResult): readonly string[] =>
+  violations.map((violation) => violation.slice(0, violation.indexOf(" ")));
+
+/** What `npm test` plants: for every checker that sees a bug one that is found quickly. The deep tests check it (plants.test.ts). */
+export const SAMPLE = [
+  "counter-mended-without-the-booting", // I1
+  "fired-delivery-retried", // I2
+  "directory-keeps-the-old", // I3
+  "ping-taken-for-an-event", // I4
+  "filtered-delivery-retried", // I5
+  "deleted-restarts", // I6
+  "sandbox-lost-not-reported", // I7
+  "branch-after-sandbox", // I8
+  "teardown-forgotten-at-stop", // I9
+  "fires-overtake-the-queue", // I13
+  "last-fired-moves-back", // I14
+  "git-passwords-outlive-their-session", // I15
+  "secrets-logged-as-they-are-sent", // I16
+  "merge-with-a-lost-answer-taken-for-refused", // I17
+  "sandbox-fence-forgotten", // I18
+  "poll-without-a-pause", // I19
+  "log-read-at-every-start", // I21
+  "reason-of-failure-dropped", // I22
+  "missed-instants-all-fired-late", // C13
+  "stale-project-not-noticed", // C18
+  "name-taken-that-is-not-text", // G12
+  // src/store/ports/conversations.ts N1 to N3
+  "reports-passed-over",
+  "ended-sandboxes-write",
+  "closed-items-reopened",
+  // src/duties/sweeper.ts Z1
+  "idle-while-at-work",
+] as const;
