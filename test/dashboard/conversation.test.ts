@@ -138,10 +138,10 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   it("reads no message again that has not changed, and one that grows only when it is drawn", async () => {
-    const waiting = sampleItem("w", { place: 2, status: "queued", ...text("> quoted") });
+    const quoted = sampleItem("q", { place: 2, ...text("> quoted") });
     const still = sampleItem("s", { place: 3, ...text("~~struck~~") });
-    const { page, fake } = await openWith(conversationOf([growing("**bold**"), waiting, still]));
-    await page.locator(".waiting-items blockquote").waitFor();
+    const { page, fake } = await openWith(conversationOf([growing("**bold**"), quoted, still]));
+    await page.locator("[data-item=q] blockquote").waitFor();
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     await page.evaluate(`{
       globalThis.made = { blockquote: 0, del: 0, strong: 0 };
@@ -159,8 +159,8 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(made).toMatchObject({ blockquote: 0, del: 0 });
     expect(made["strong"]).toBeGreaterThan(0);
     expect(made["strong"]).toBeLessThan(DELTAS);
-    fake.say("item", { ...waiting, ...text("> another") });
-    await page.locator(".waiting-items blockquote").getByText("another").waitFor();
+    fake.say("item", { ...quoted, ...text("> another") });
+    await page.locator("[data-item=q] blockquote").getByText("another").waitFor();
   });
 
   it("resumes after a cut where it was, and begins again after a reset", async () => {

@@ -38,6 +38,12 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     });
     return Number(fields(expectStatus(opened, 201))["number"]);
   };
+  const postMessage = async (): Promise<string> => {
+    const id = randomUUID();
+    const target = `/v1/projects/${cast.pid}/sessions/${cast.sid}/messages`;
+    expectStatus(await cast.service.request("POST", target, { body: { id, text: "Go on." } }), 201);
+    return id;
+  };
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
 
@@ -118,10 +124,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ id: randomUUID(), text: "Go on." }),
       answers: [201],
     },
-    // The initial prompt has been sent.
+    // The agent may have the message already.
     "DELETE /v1/projects/:pid/sessions/:sid/messages/:id": {
-      target: inSession(`/messages/${cast.sid}`),
-      answers: [409],
+      target: async () => inSession(`/messages/${await postMessage()}`)(),
+      answers: [204, 409],
     },
     "POST /v1/projects/:pid/sessions/:sid/interrupt": { target: inSession("/interrupt"), answers: [200] },
     "POST /v1/projects/:pid/sessions/:sid/queue/resume": {
