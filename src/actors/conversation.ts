@@ -6,7 +6,7 @@
  *  once, an interrupt names its turn, and a request is answered once.
  */
 import * as Effect from "effect/Effect";
-import { isClosed } from "../domain/conversation.ts";
+import { isClosed, textOf } from "../domain/conversation.ts";
 import type { SandboxStatus } from "../domain/session.ts";
 import type { MessageHandedOver, OutgoingMessage } from "../domain/steering.ts";
 import { conversation, type ConversationCommand, type ConversationEvent } from "../machines/conversation.ts";
@@ -47,13 +47,10 @@ const crashed = (reason: string) => ({
   message: `The service could not send the message: ${reason}`,
 });
 
-const textOf = ({ content }: Item): string =>
-  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
-
 const outgoing = (item: Item): OutgoingMessage => ({
   id: item.id,
   sent_at: item.sentAt ?? item.createdAt,
-  text: textOf(item),
+  text: textOf(item.content),
   model: item.model,
   agent: item.agent,
 });

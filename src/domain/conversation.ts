@@ -60,6 +60,10 @@ export const ContentPart = Schema.Union([
 ]);
 export type ContentPart = typeof ContentPart.Type;
 
+/** The text of an item's content, without its files. */
+export const textOf = (content: readonly ContentPart[]): string =>
+  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+
 /** The work of a tool, in the words of the Agent Client Protocol. */
 export const ToolKind = Schema.Literals([
   "read",

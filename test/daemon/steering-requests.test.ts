@@ -86,9 +86,9 @@ describe.skipIf(!hasOpencode)("an agent that asks", () => {
     ]);
     await steered.ended(silent.turn);
     expect(steered.model.calls).toHaveLength(calls + 1);
-    const nobody = await ask("r3", COMMAND);
-    await answer(nobody.request, { declined: "unattended" });
-    await steered.ended(nobody.turn);
+    const unattended = await ask("r3", COMMAND);
+    await answer(unattended.request, { declined: "unattended" });
+    await steered.ended(unattended.turn);
     expect(lastResult()).toContain("No person can grant this permission");
   });
 

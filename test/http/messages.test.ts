@@ -296,6 +296,20 @@ describe("a request", () => {
     );
   });
 
+  it("takes no answer that contains a secret", async () => {
+    await putSecret(service, pid, "DEPLOY_KEY", "dk-very-secret");
+    const refused = async (at: string, body: Fields) => refusal(await service.request("POST", at, { body }));
+    const permission = await asking({});
+    const why = { choice: "reject", message: "Use dk-very-secret." };
+    expect(await refused(permission.answer, why)).toEqual([422, "secret_in_message"]);
+    const asked = await asking(question);
+    const words = { answers: [["Blue", "or dk-very-secret"]] };
+    expect(await refused(asked.answer, words)).toEqual([422, "secret_in_message"]);
+    expect(service.daemon.steering.answered).toEqual([]);
+    expectStatus(await service.request("POST", asked.answer, { body: { answers: [["Blue"]] } }), 200);
+    await eventually(() => expect(service.daemon.steering.answered).toHaveLength(1));
+  });
+
   it("of a trigger's session is declined at once, because it has no person", async () => {
     const sid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
     await reached(service, pid, sid, "running");

@@ -70,7 +70,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       params: itemParams,
       payload: AnswerRequest,
       success: Schema.Struct({ request: ItemWire }),
-      error: [BadRequest, NotFound, Conflict],
+      error: [BadRequest, NotFound, Conflict, Unprocessable],
     }).annotate(Access, "converse"),
     HttpApiEndpoint.get("models", "/models", {
       params: sessionParams,

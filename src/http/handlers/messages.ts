@@ -4,7 +4,7 @@ import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../actors/actors.ts";
 import { isAgentModel, isAgentName } from "../../domain/agent.ts";
-import { isClosed, type Author } from "../../domain/conversation.ts";
+import { isClosed, textOf, type Author } from "../../domain/conversation.ts";
 import { isMasked } from "../../domain/secret.ts";
 import { isLive } from "../../domain/session.ts";
 import { QUEUE_MAX, type RequestAnswer } from "../../domain/steering.ts";
@@ -64,13 +64,13 @@ const authorOf = ({ user }: Principal): Author => ({
   fireId: null,
 });
 
-/** A message that contains a secret would be kept, and shown to everyone who may read the conversation. */
-const refuseSecrets = Effect.fnUntraced(function* (projectId: string, text: string) {
+/** A secret in a message or an answer would be kept, and shown to everyone who may read the conversation. */
+const refuseSecrets = Effect.fnUntraced(function* (projectId: string, texts: readonly string[]) {
   const { values } = yield* openSecrets(projectId);
   for (const [name, value] of Object.entries(values))
-    if (isMasked(Buffer.byteLength(value)) && text.includes(value))
+    if (isMasked(Buffer.byteLength(value)) && texts.some((text) => text.includes(value)))
       return yield* new Unprocessable({
-        error: `The message contains the value of the secret ${name}. Name the secret instead of its value.`,
+        error: `The text contains the value of the secret ${name}. Name the secret instead of its value.`,
         code: "secret_in_message",
         details: { secret: name },
       });
@@ -86,14 +86,11 @@ const checkWish = Effect.fnUntraced(function* ({ model, agent }: MessageWish) {
     );
 });
 
-const wordsOf = ({ content }: Item): string =>
-  content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
-
 /** Whether the item is this message, posted before. */
 const isSame = (item: Item, wish: MessageWish, userId: string): boolean =>
   item.kind === "message" &&
   item.author?.userId === userId &&
-  wordsOf(item) === wish.text &&
+  textOf(item.content) === wish.text &&
   item.model === (wish.model ?? null) &&
   item.agent === (wish.agent ?? null);
 
@@ -135,7 +132,7 @@ const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish
   const former = yield* item(session.id, wish.id);
   if (former !== null)
     return isSame(former, wish, caller.user.id) ? { message: former, isNew: false } : yield* idTaken();
-  yield* refuseSecrets(session.projectId, wish.text);
+  yield* refuseSecrets(session.projectId, [wish.text]);
   yield* awakened(session, params);
   const { accepted } = yield* tell(session.id, {
     type: "message.posted",
@@ -181,6 +178,9 @@ type GivenAnswer =
   | { readonly choice: "once" | "always" | "reject"; readonly message?: string }
   | { readonly answers: readonly (readonly string[])[] };
 
+const wordsIn = (given: GivenAnswer): readonly string[] =>
+  "answers" in given ? given.answers.flat() : given.message === undefined ? [] : [given.message];
+
 /** The answer in the machine's form, if it fits the request. */
 const fitting = Effect.fnUntraced(function* ({ request }: Item, given: GivenAnswer) {
   const answer: RequestAnswer =
@@ -211,6 +211,7 @@ const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer
   const asked = yield* itemOf(session.id, params.id, "request");
   if (asked.kind !== "request") return yield* notFound("request");
   if (isClosed(asked.status) || asked.answer !== null) return yield* settled(asked);
+  yield* refuseSecrets(session.projectId, wordsIn(given));
   const { accepted } = yield* tell(session.id, {
     type: "answer.given",
     requestId: asked.id,
