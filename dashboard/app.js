@@ -17,6 +17,7 @@ import { session } from "./session.js";
 import { signInView } from "./sign-in.js";
 import { visible } from "./text.js";
 import { triggers } from "./triggers.js";
+import { usage } from "./usage.js";
 
 /** Events come in bursts. One reading serves a burst. */
 const SETTLE_MS = 200;
@@ -37,6 +38,7 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/webhook-refusals$`), refusals],
   [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
   [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
+  [new RegExp(`^#/projects/${ID}/usage$`), usage],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
 ];
 const NOWHERE = {

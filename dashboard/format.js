@@ -21,6 +21,9 @@ export const clock = (at) => CLOCK.format(new Date(at));
 /** @param {number} count @returns {string} "12,345" */
 export const grouped = (count) => NUMBER.format(count);
 
+/** @param {number} cost in US dollars @returns {string} "$1.50", "$0.0012" */
+export const dollars = (cost) => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
+
 /** @param {number} ms @returns {string} at most two units */
 export const duration = (ms) => {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;

@@ -2,7 +2,7 @@
 import { isOpen, textOf } from "./conversation-model.js";
 import { diffLines } from "./diff.js";
 import { h } from "./dom.js";
-import { duration, grouped } from "./format.js";
+import { dollars, duration, grouped } from "./format.js";
 import { markdown } from "./markdown-view.js";
 import { badge, clockTime, code, tag } from "./parts.js";
 import { requestView } from "./requests.js";
@@ -59,7 +59,7 @@ export const usageText = ({ input_tokens, output_tokens, cached_tokens, cost_usd
     `${grouped(input_tokens)} tokens in`,
     `${grouped(output_tokens)} out`,
     cached_tokens > 0 && `${grouped(cached_tokens)} cached`,
-    cost_usd > 0 && `$${cost_usd.toFixed(cost_usd < 1 ? 4 : 2)}`,
+    cost_usd > 0 && dollars(cost_usd),
   ]
     .filter(Boolean)
     .join(" · ");

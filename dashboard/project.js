@@ -32,7 +32,7 @@ export const projectPath = (id) => `/v1/projects/${encodeURIComponent(id)}`;
 /** @param {Session} session */
 export const sessionName = (session) => session.name ?? session.trigger_slug ?? "Session";
 
-/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests"} tab @returns {Child[]} */
+/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage"} tab @returns {Child[]} */
 export const projectHead = (project, tab) => [
   trail([
     ["Projects", "#/"],
@@ -59,6 +59,7 @@ export const projectHead = (project, tab) => [
       tabLink(project, tab, ["/fires", "Runs"]),
       tabLink(project, tab, ["/webhook-refusals", "Refused deliveries"]),
       tabLink(project, tab, ["/change-requests", "Change requests"]),
+      tabLink(project, tab, ["/usage", "Usage"]),
     ),
   ),
 ];

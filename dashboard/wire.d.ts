@@ -198,6 +198,14 @@ export interface Usage {
   cost_usd: number;
 }
 
+/** Days are in UTC, newest first. */
+export interface ProjectUsage {
+  from: string;
+  to: string;
+  days: (Usage & { day: string; model: string })[];
+  total: Usage;
+}
+
 export interface Turn {
   state: "idle" | "running" | "requires_action";
   since: string | null;

@@ -373,6 +373,18 @@ CREATE TABLE project_trigger_runtime (
   CONSTRAINT project_trigger_runtime_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
 );
 
+CREATE TABLE project_usage (
+  project_id uuid NOT NULL,
+  day date NOT NULL,
+  model text NOT NULL,
+  input_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  cached_tokens bigint NOT NULL,
+  cost_usd numeric NOT NULL,
+  CONSTRAINT project_usage_pkey PRIMARY KEY (project_id, day, model),
+  CONSTRAINT project_usage_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+
 CREATE TABLE projects (
   id uuid NOT NULL,
   account_id uuid NOT NULL,

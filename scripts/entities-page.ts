@@ -9,6 +9,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   project_credentials: "The encrypted credential of a repository at another server.",
   project_manifests: "The last reading of `platform.toml`, and the last good one.",
   project_secrets: "An encrypted secret, and for a while the value that it replaced.",
+  project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",
   project_trigger_runtime: "When a trigger last started a session.",
   trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",
   fires: "The ledger: one row for each webhook, due instant or manual fire, and what became of it.",

@@ -89,6 +89,7 @@ import type { ChangeRequests } from "./store/ports/change-requests.ts";
 import type { Conversations } from "./store/ports/conversations.ts";
 import type { Counters } from "./store/ports/counters.ts";
 import type { Previews } from "./store/ports/previews.ts";
+import type { ProjectUsage } from "./store/ports/project-usage.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
 import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 
@@ -103,6 +104,7 @@ export type Ports =
   | Fires
   | Identity
   | Previews
+  | ProjectUsage
   | Projects
   | Sandboxes
   | Secrets

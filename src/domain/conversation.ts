@@ -139,13 +139,6 @@ export type Usage = typeof Usage.Type;
 
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
 
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  input_tokens: a.input_tokens + b.input_tokens,
-  output_tokens: a.output_tokens + b.output_tokens,
-  cached_tokens: a.cached_tokens + b.cached_tokens,
-  cost_usd: a.cost_usd + b.cost_usd,
-});
-
 export const ItemError = Schema.Struct({ code: Schema.String, message: Schema.String });
 export type ItemError = typeof ItemError.Type;
 

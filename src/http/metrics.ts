@@ -11,6 +11,7 @@ import { DutyRuns } from "../duties/duty.ts";
 import { Scheduler } from "../duties/scheduler.ts";
 import { WebhookRecord } from "../services/webhook-record.ts";
 import { Identity } from "../store/ports/identity.ts";
+import { ProjectUsage } from "../store/ports/project-usage.ts";
 import { hasPower } from "./access.ts";
 import { isApiError, notFound } from "./api/errors.ts";
 import { answering } from "./handlers/answers.ts";
@@ -63,6 +64,25 @@ const showDuties = Effect.fnUntraced(function* () {
   }
 });
 
+const KINDS = { input: "input_tokens", output: "output_tokens", cached: "cached_tokens" } as const;
+
+/** What the agents of the account's projects used. The sums come from the database, so that every node tells the same. */
+const countUsage = Effect.fnUntraced(function* (accountId: string) {
+  const tokens = Metric.counter("agent_tokens_total", {
+    description: "Tokens that the agents of a project used, by kind.",
+    incremental: true,
+  });
+  const cost = Metric.counter("agent_cost_usd_total", {
+    description: "Cost of the models that the agents of a project used, in US dollars.",
+    incremental: true,
+  });
+  for (const { projectId: project, usage } of yield* (yield* ProjectUsage).totals(accountId)) {
+    for (const [kind, name] of Object.entries(KINDS))
+      yield* Metric.update(Metric.withAttributes(tokens, { project, kind }), usage[name]);
+    yield* Metric.update(Metric.withAttributes(cost, { project }), usage.cost_usd);
+  }
+});
+
 /** Accounts see their own sessions and queue. The scheduler and the receiver belong to the whole service. */
 const gauges = Effect.fnUntraced(function* (accountId: string) {
   const account = yield* (yield* Identity).account(accountId);
@@ -93,6 +113,7 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
   );
   yield* set("sessions_cap", "Maximum number of live sessions of the account.", account.sessionCap);
   yield* set("fires_queued", "Queued fires of the account.", account.queuedFires);
+  yield* countUsage(accountId);
   yield* countWebhooks();
   yield* showDuties();
   return yield* PrometheusMetrics.format({ prefix: "platform" });

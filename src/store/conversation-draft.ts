@@ -3,8 +3,9 @@
  * that they cannot differ. The caller holds the conversation's lock and has read every row that the write concerns.
  */
 import { isDeepStrictEqual } from "node:util";
-import { addUsage, NO_USAGE, type Usage } from "../domain/conversation.ts";
+import { NO_USAGE, type Usage } from "../domain/conversation.ts";
 import { cutText } from "../domain/text.ts";
+import { addUsage, usageSince } from "../domain/usage.ts";
 import {
   CONVERSATION_KEPT_MAX,
   CONVERSATION_ROOM,
@@ -14,6 +15,8 @@ import {
   type ConversationChange,
   type Item,
 } from "./ports/conversations.ts";
+import { UNKNOWN_MODEL } from "./ports/project-usage.ts";
+import type { Spent } from "./spent.ts";
 
 /** An item without its numbers, which the draft gives. */
 export type ItemVersion = Omit<Item, "seq" | "place">;
@@ -52,21 +55,6 @@ const stripped = <I extends ItemVersion>(item: I): I => ({
   pruned: true,
 });
 
-const NANO = 1_000_000_000;
-
-/** The sum after one item's usage has changed. Dollars are rounded, so that no error adds up. */
-const usageAfter = (sum: Usage, before: Usage | null, after: Usage | null): Usage => {
-  const { input_tokens, output_tokens, cached_tokens, cost_usd } = before ?? NO_USAGE;
-  const without = {
-    input_tokens: -input_tokens,
-    output_tokens: -output_tokens,
-    cached_tokens: -cached_tokens,
-    cost_usd: -cost_usd,
-  };
-  const next = addUsage(addUsage(sum, without), after ?? NO_USAGE);
-  return { ...next, cost_usd: Math.max(0, Math.round(next.cost_usd * NANO) / NANO) };
-};
-
 const stateOf = ({ turn, usage, held }: Conversation) => ({ turn, usage, held });
 
 export class ConversationDraft {
@@ -75,6 +63,7 @@ export class ConversationDraft {
   readonly #byNative = new Map<string, string>();
   readonly #written = new Set<string>();
   readonly #changes: ConversationChange[] = [];
+  readonly #spent = new Map<string, Usage>();
   #after: Conversation;
 
   constructor(before: Conversation, items: readonly Item[] = []) {
@@ -115,9 +104,22 @@ export class ConversationDraft {
     this.#hold(item);
     this.#written.add(item.id);
     this.#changes.push({ type: "item", seq, item });
-    const usage = usageAfter(this.#after.usage, former?.usage ?? null, item.usage);
-    this.#after = { ...this.#after, seq, usage };
+    this.#after = { ...this.#after, seq };
+    this.#count(former, item);
     this.resize(bytesOf(item) - (former === undefined ? 0 : bytesOf(former)));
+  }
+
+  #count(former: Item | undefined, item: Item): void {
+    const more = usageSince(former?.usage ?? null, item.usage);
+    if (isDeepStrictEqual(more, NO_USAGE)) return;
+    const model = item.model ?? UNKNOWN_MODEL;
+    this.#spent.set(model, addUsage(this.#spent.get(model) ?? NO_USAGE, more));
+    this.#after = { ...this.#after, usage: addUsage(this.#after.usage, more) };
+  }
+
+  /** What the written versions used more than the former ones, by model. */
+  get spent(): readonly Spent[] {
+    return [...this.#spent].map(([model, usage]) => ({ model, usage }));
   }
 
   setTurn(turn: Conversation["turn"]): void {

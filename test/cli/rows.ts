@@ -235,6 +235,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: "",
     refused: [[NOWHERE], 4, notFound("Project")],
   },
+  "projects usage": {
+    args: () => ["--from", "2026-01-01", "--to", "2026-01-31"],
+    human: /^No model was used from 2026-01-01 to 2026-01-31\.\n$/,
+    json: "/usage?from=2026-01-01&to=2026-01-31",
+    refused: [["--from", "January"], 1, /^`from` must be a day like 2026-01-31\.\n$/],
+  },
   "projects create": {
     args: () => ["another", "--default-branch", "trunk"],
     human: /\nname +another\n[^]*\ndefault branch +trunk\n/,

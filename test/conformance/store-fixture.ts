@@ -19,6 +19,7 @@ import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import type { Accounts } from "../../src/store/ports/accounts.ts";
 import type { Nodes } from "../../src/store/ports/nodes.ts";
 import type { Previews } from "../../src/store/ports/previews.ts";
+import type { ProjectUsage } from "../../src/store/ports/project-usage.ts";
 import type { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import type { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 
@@ -34,6 +35,7 @@ export type Store =
   | Identity
   | Nodes
   | Previews
+  | ProjectUsage
   | Projects
   | Sandboxes
   | Secrets

@@ -16,6 +16,7 @@ import { checkGrants } from "./store-grants.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkLogs } from "./store-logs.ts";
+import { checkProjectUsage } from "./store-project-usage.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
 import { checkRequests } from "./store-requests.ts";
@@ -47,6 +48,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkConversations(check);
     checkConversationAttacks(check);
     checkConversationReaders(check);
+    checkProjectUsage(check);
     checkPages(check);
     checkEvents(check);
   });

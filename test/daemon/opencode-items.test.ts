@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import { itemsOf, requestItem, TOP } from "../../daemon/adapters/opencode-items.ts";
 import { Asked, readMessage, TEXT_MAX, type Recorded } from "../../daemon/adapters/opencode-records.ts";
-import { addUsage, isClosed, NativeItem, NO_USAGE } from "../../src/domain/conversation.ts";
+import { isClosed, NativeItem, NO_USAGE } from "../../src/domain/conversation.ts";
+import { addUsage } from "../../src/domain/usage.ts";
 import { LISTING, openRequests, SESSION, snapshot } from "./support/recorded.ts";
 
 const ITEMS = LISTING.filter(({ info }) => info.sessionID === SESSION.id).flatMap((message) =>

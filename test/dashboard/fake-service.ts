@@ -48,6 +48,8 @@ export interface World {
   changes: Json[];
   diff: string;
   queue: Json[];
+  /** What the agents used. */
+  usage: Json;
   /** Newest first. */
   refusals: Json[];
   /** The ledger with all that one fire's own page shows, newest first. */
@@ -241,6 +243,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "triggers") return world.listing;
+  if (group === "usage") return world.usage;
   if (group === "webhook-refusals") return pageOf("webhook_refusals", world.refusals, query);
   if (group === "secrets")
     return { secrets: world.secrets.map((name) => ({ name, masked: !world.shortSecrets.includes(name) })) };

@@ -50,6 +50,7 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/triggers`, ".card"],
   [`#/projects/${PROJECT_ID}/fires`, ".rows"],
   [`#/projects/${PROJECT_ID}/webhook-refusals`, ".rows"],
+  [`#/projects/${PROJECT_ID}/usage`, ".rows"],
   [`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`, ".request"],
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
   ["#/queue", ".rows"],

@@ -103,4 +103,20 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.screenshot({ path: path.join(PICTURES, `sessions-${name}.png`) });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(window.width);
   });
+
+  it.each(LOOKS)("of a project's usage: $name", async ({ name, window }) => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, visit } = await start(makeWorld(Date.now()), window);
+    await visit(`#/projects/${PROJECT_ID}/usage`);
+    await page.getByText("Last 30 days: 667,320 tokens in · 43,384 out · $2.03.").waitFor();
+    expect(await page.locator(".rows .row").count()).toBe(3);
+    await page.locator(".row", { hasText: "2026-11-20" }).getByText("$1.55").waitFor();
+    await page
+      .locator(".row", { hasText: "2026-11-16" })
+      .getByText("432,000 tokens", { exact: true })
+      .waitFor();
+    fs.mkdirSync(PICTURES, { recursive: true });
+    await page.screenshot({ path: path.join(PICTURES, `usage-${name}.png`) });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(window.width);
+  });
 });

@@ -129,6 +129,26 @@ const refusal = (now: number, rest: Readonly<Record<string, unknown>>) => ({
 });
 
 /** @param now ms since the epoch that the world's instants stand around */
+const usageOf = (rows: readonly (readonly [string, string, number, number, number])[]) => {
+  const days = rows.map(([day, model, input, output, cost]) => ({
+    day,
+    model,
+    input_tokens: input,
+    output_tokens: output,
+    cached_tokens: 0,
+    cost_usd: cost,
+  }));
+  const sum = (name: "input_tokens" | "output_tokens" | "cost_usd") =>
+    days.reduce((all, day) => all + day[name], 0);
+  const total = {
+    input_tokens: sum("input_tokens"),
+    output_tokens: sum("output_tokens"),
+    cached_tokens: 0,
+    cost_usd: sum("cost_usd"),
+  };
+  return { from: "2026-10-22", to: "2026-11-20", days, total };
+};
+
 export const makeWorld = (now: number): World => ({
   me: {
     user: { id: "u", name: "Mona" },
@@ -307,6 +327,12 @@ export const makeWorld = (now: number): World => ({
       delivery_id: null,
     }),
   ],
+  usage: usageOf([
+    ["2026-11-20", "anthropic/claude-large", 184_220, 9_310, 1.52],
+    ["2026-11-20", "openai/gpt-small", 20_100, 1_204, 0.031],
+    ["2026-11-19", "anthropic/claude-large", 61_000, 2_870, 0.48],
+    ["2026-11-16", "local/qwen", 402_000, 30_000, 0],
+  ]),
   refusals: [
     refusal(now, { delivery_id: "8f0f2a10-cc79-11e3-8c11-4c9367dc0958", event: "push", body_bytes: 7632 }),
     refusal(now, { slug: "on-pusch", status: 404, code: "not_found", reason: "unknown_trigger" }),

@@ -73,6 +73,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: project("/repository/credential"),
       answers: [409],
     },
+    "GET /v1/projects/:pid/usage": { target: project("/usage"), answers: [200] },
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
     "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },

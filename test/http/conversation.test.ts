@@ -121,6 +121,42 @@ describe("a session's conversation", () => {
     expect([conversation["state"], conversation["usage"]]).toEqual([row["turn"], row["usage"]]);
   });
 
+  it("adds what it used to its project's day, and to the metrics", async () => {
+    const own = await makeProject(service);
+    const usage = (query = "") => service.request("GET", `/v1/projects/${own}/usage${query}`);
+    const sid = await runSession(service, own, { initial_prompt: "Begin" });
+    expect(fields(expectStatus(await usage(), 200))).toMatchObject({ days: [], total: tokens(0, 0) });
+    const item = nativeItem("m", 1, { model: "anthropic/large", usage: tokens(12, 0.25) });
+    service.daemon.conversation.say(sid, { type: "item", item });
+    const answer = await eventually(async () => {
+      const found = fields(expectStatus(await usage(), 200));
+      expect(found["days"]).toHaveLength(1);
+      return found;
+    });
+    expect(answer).toEqual({
+      from: expect.any(String),
+      to: expect.any(String),
+      days: [{ day: expect.any(String), model: "anthropic/large", ...tokens(12, 0.25) }],
+      total: tokens(12, 0.25),
+    });
+    expect(Date.parse(String(answer["to"])) - Date.parse(String(answer["from"]))).toBe(29 * 86_400_000);
+    expect(fields(await usage("?from=2020-01-01&to=2020-12-31"))).toMatchObject({ days: [] });
+    const { text } = expectStatus(await service.request("GET", "/metrics"), 200);
+    expect(text).toContain(`platform_agent_tokens_total{project="${own}",kind="input"} 12\n`);
+    expect(text).toContain(`platform_agent_cost_usd_total{project="${own}"} 0.25\n`);
+  });
+
+  it.each([
+    ["?from=2026-02-30", "from"],
+    ["?to=0000-01-01", "to"],
+    ["?from=2026-01-02&to=2026-01-01", "from"],
+    ["?from=2025-01-01&to=2026-01-02", "from"],
+  ])("of a project is refused for the days %s", async (query, name) => {
+    const answer = await service.request("GET", `/v1/projects/${pid}/usage${query}`);
+    expect(refusal(answer)).toEqual([400, "invalid_request"]);
+    expect(issuesOf(answer).map(({ path }) => path)).toEqual([name]);
+  });
+
   it.each([
     ["?before=x", "before"],
     ["?before=0", "before"],

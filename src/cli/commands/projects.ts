@@ -9,6 +9,7 @@ import type { Input } from "../input.ts";
 import { fields, table, time } from "../terminal.ts";
 import { oneOf, projectId } from "../words.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
+import { projectUsage } from "./project-usage.ts";
 import {
   gitCredential,
   gitCredentialOptions,
@@ -190,4 +191,12 @@ const update = command({
   },
 });
 
-export const projectCommands = [list, show, create, sync, update, ...repositoryCredentialCommands];
+export const projectCommands = [
+  list,
+  show,
+  projectUsage,
+  create,
+  sync,
+  update,
+  ...repositoryCredentialCommands,
+];

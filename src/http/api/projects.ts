@@ -1,6 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { CredentialRequest, RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
+import { Usage } from "../../domain/conversation.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
@@ -35,6 +36,32 @@ const PatchProject = Schema.Struct({
   triggers_paused: Schema.optionalKey(Schema.Boolean),
   default_branch: Schema.optionalKey(text(244)),
 });
+
+/** The longest span of days that one request reads. */
+export const USAGE_DAYS_MAX = 366;
+
+const DAY = /^2\d{3}-\d{2}-\d{2}$/;
+/** A day of the calendar, in UTC. */
+const Day = Schema.String.annotate({ format: "date" }).check(
+  Schema.makeFilter((day: string) =>
+    DAY.test(day) && new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day) === true
+      ? undefined
+      : "must be a day like 2026-01-31",
+  ),
+);
+
+const DayOfModel = Schema.Struct({
+  day: Schema.String.annotate({ format: "date" }),
+  model: Schema.String,
+  ...Usage.fields,
+});
+
+const UsageWire = Schema.Struct({
+  from: Schema.String.annotate({ format: "date" }),
+  to: Schema.String.annotate({ format: "date" }),
+  days: Schema.Array(DayOfModel),
+  total: Usage,
+}).annotate({ identifier: "ProjectUsage" });
 
 /** Projects and their repositories (api.md 2). */
 export class ProjectsGroup extends HttpApiGroup.make("projects")
@@ -73,6 +100,12 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict, Unprocessable],
     }).annotate(Access, "govern"),
+    HttpApiEndpoint.get("usage", "/projects/:pid/usage", {
+      params: projectParams,
+      query: { from: Schema.optionalKey(Day), to: Schema.optionalKey(Day) },
+      success: UsageWire,
+      error: [BadRequest, NotFound],
+    }).annotate(Access, "read"),
     HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
       params: projectParams,
       success: TriggerListing,

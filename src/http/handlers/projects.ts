@@ -18,6 +18,7 @@ import { Api } from "../api/api.ts";
 import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { ImportPolicy } from "../limits.ts";
+import { usageOf } from "./project-usage.ts";
 import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
 import { gitFailed } from "../refusals.ts";
 import { triggerListing } from "./trigger-listing.ts";
@@ -197,6 +198,7 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
         }),
       ),
     )
+    .handle("usage", ({ params, query }) => answering(usageOf(params.pid, query)))
     .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
     .handle("replaceCredential", ({ params, payload }) => answering(replaceCredential(params.pid, payload)))
     .handle("removeCredential", ({ params }) => answering(removeCredential(params.pid)))

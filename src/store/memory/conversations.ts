@@ -30,6 +30,7 @@ import {
   type Item,
 } from "../ports/conversations.ts";
 import { Fenced, type Memory } from "../ports/journal.ts";
+import { addSpent } from "./project-usage.ts";
 import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
 
 type Service = (typeof Conversations)["Service"];
@@ -127,6 +128,7 @@ const note = (
   );
   const draft = new ConversationDraft(before, items);
   noteReport(draft, before, { report, agentName: session.agentName });
+  addSpent(tables, session.projectId, { now: report.now, spent: draft.spent });
   makeRoom(row, draft);
   return write(tables, row, draft);
 };

@@ -13,6 +13,7 @@ import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Previews from "./previews.ts";
+import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
@@ -34,6 +35,7 @@ export const overTables = Layer.mergeAll(
   Identity.layer,
   Nodes.layer,
   Previews.layer,
+  ProjectUsage.layer,
   Projects.layer,
   Sandboxes.layer,
   Secrets.layer,

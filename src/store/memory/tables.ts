@@ -5,6 +5,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import type { Usage } from "../../domain/conversation.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import { isLive } from "../../domain/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../machines/change-request.ts";
@@ -222,6 +223,8 @@ export class TableSet {
   readonly conversations = new Map<string, ConversationRow>();
   readonly conversationOutbox = new Outbox<ConversationCommand>();
   readonly conversationsWaiting = new Waiting();
+  /** By project, day and model. */
+  readonly usage = new Map<string, Map<string, Map<string, Usage>>>();
   readonly cloneCredentials = new Map<string, CloneCredential>();
   /** By the hash of the present secret: the link's, then the cookie's. */
   readonly previews = new Map<string, PreviewRow>();

@@ -41,6 +41,7 @@ import {
   write,
   type ConversationRow,
 } from "./conversation-rows.ts";
+import { addSpent } from "./project-usage.ts";
 
 const CHANNEL = "platform_conversations";
 
@@ -78,6 +79,7 @@ const makeOpen = Effect.gen(function* () {
 
 /** The agent's name if the sandbox is the session's current one and has not ended, and the rows that a report concerns. */
 interface Fence {
+  readonly projectId: string;
   readonly agentName: string;
   readonly items: readonly Item[];
 }
@@ -90,7 +92,7 @@ const makeNote = Effect.gen(function* () {
     if (before === null) return null;
     // A statement of its own: it sees what was committed while this one waited for the lock.
     const [fence] = yield* sql<Fence>`
-      SELECT agent_name AS "agentName", ${listed(sql, namedItems(sql, id, concerned(id, report)))} AS items
+      SELECT project_id AS "projectId", agent_name AS "agentName", ${listed(sql, namedItems(sql, id, concerned(id, report)))} AS items
       FROM project_sessions AS session
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${report.sandboxId} AND EXISTS (
         SELECT FROM session_sandboxes AS sandbox
@@ -100,6 +102,7 @@ const makeNote = Effect.gen(function* () {
     if (!isNews(before, report)) return { conversation: before, changes: [] };
     const draft = new ConversationDraft(before, fence.items);
     noteReport(draft, before, { report, agentName: fence.agentName });
+    yield* addSpent(sql, fence.projectId, { now: report.now, spent: draft.spent });
     yield* makeRoom(sql, draft);
     return yield* write(sql, draft);
   });

@@ -17,6 +17,7 @@ import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectChanges from "./project-changes.ts";
+import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
 import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
@@ -45,6 +46,7 @@ export const postgresStore = Layer.mergeAll(
   Identity.layer,
   Nodes.layer,
   Previews.layer,
+  ProjectUsage.layer,
   Projects.layer,
   Sandboxes.layer,
   Secrets.layer,

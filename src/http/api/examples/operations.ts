@@ -18,6 +18,7 @@ import {
   ENDS,
   token,
   project,
+  projectUsage,
   upstreamProject,
   session,
   running,
@@ -95,6 +96,10 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "projects.removeCredential": {
     summary: "Remove the credential that the service uses at the project's git server.",
+  },
+  "projects.usage": {
+    summary: "Show the tokens and the cost of a project's agents, by day and model.",
+    response: projectUsage,
   },
   "projects.sync": {
     summary: "Read the manifest from the default branch now, and list the triggers.",

@@ -274,3 +274,11 @@ export const secret = {
   updated_by: USER,
   previous_valid_until: null,
 };
+
+const spent = { input_tokens: 184_220, output_tokens: 9_310, cached_tokens: 120_000, cost_usd: 1.52 };
+export const projectUsage = {
+  from: "2026-10-22",
+  to: "2026-11-20",
+  days: [{ day: "2026-11-20", model: "anthropic/claude-sonnet-5", ...spent }],
+  total: spent,
+};

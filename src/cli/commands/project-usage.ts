@@ -1,0 +1,38 @@
+/** `platform projects usage`: tokens and cost of a project's agents. */
+import type { Answer } from "../contract.ts";
+import { command } from "../command.ts";
+import { table } from "../terminal.ts";
+import { projectId } from "../words.ts";
+
+const OPTIONAL = "[PROJECT]";
+type Used = Answer<"GET /v1/projects/:pid/usage">["total"];
+
+const cells = ({ input_tokens, cached_tokens, output_tokens, cost_usd }: Used): readonly string[] => [
+  String(input_tokens),
+  String(cached_tokens),
+  String(output_tokens),
+  `$${cost_usd.toFixed(4)}`,
+];
+
+export const projectUsage = command({
+  name: "projects usage",
+  about: "Show the tokens and the cost of the last 30 days, by day and model",
+  takes: [OPTIONAL],
+  options: {
+    from: { value: "DAY", about: "First day in UTC, as YYYY-MM-DD (29 days before the last)" },
+    to: { value: "DAY", about: "Last day (today)" },
+  },
+  inProject: true,
+  run: async ({ given, options: { from, to }, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+    const { value, text } = await api().call("GET /v1/projects/:pid/usage", { params: { pid }, query });
+    const rows = value.days.map((row) => [row.day, row.model, ...cells(row)]);
+    const shown = table(
+      ["DAY", "MODEL", "INPUT", "CACHED", "OUTPUT", "COST"],
+      rows.length === 0 ? [] : [...rows, ["total", "", ...cells(value.total)]],
+      `No model was used from ${value.from} to ${value.to}.`,
+    );
+    return { json: text, text: shown };
+  },
+});

@@ -1,0 +1,23 @@
+/** What a write adds to a project's usage, by model. Both adapters use it, so that they cannot differ. */
+import { NO_USAGE, type Usage } from "../domain/conversation.ts";
+import { addUsage } from "../domain/usage.ts";
+import { MODELS_PER_DAY_MAX, OTHER_MODELS } from "./ports/project-usage.ts";
+
+export interface Spent {
+  readonly model: string;
+  readonly usage: Usage;
+}
+
+/** The usage by row: beyond the limit, new models share one. `known`: the day's models so far. */
+export const byRow = (known: readonly string[], spent: readonly Spent[]): readonly Spent[] => {
+  const own = new Set(known);
+  const rows = new Map<string, Usage>();
+  for (const { model, usage } of spent) {
+    if (own.size < MODELS_PER_DAY_MAX) own.add(model);
+    const name = own.has(model) ? model : OTHER_MODELS;
+    rows.set(name, addUsage(rows.get(name) ?? NO_USAGE, usage));
+  }
+  return [...rows]
+    .map(([model, usage]) => ({ model, usage }))
+    .toSorted((a, b) => (a.model < b.model ? -1 : 1));
+};
