@@ -19,6 +19,7 @@ import { cutFront, storableText } from "../src/domain/text.ts";
 import {
   TURN_LIMITS,
   type AgentSession,
+  type Briefing,
   type InitialPrompt,
   type RuntimeAdapter,
   type TurnLimits,
@@ -285,34 +286,54 @@ const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout 
   if (prompt === null && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
   yield* report.whenServed;
   log("ready");
-  const left = savedWork(settings);
+  const left = briefingOf(settings);
   const session = agentSession(settings);
   if (prompt !== null) {
-    const text = left === null ? prompt : `${prompt}\n\n${left}`;
+    const text = left === null ? prompt : `${prompt}\n\n${left.text}`;
     yield* handOver(parts, { ...session, text });
-  } else if (left !== null) yield* tell(parts, { ...session, text: left });
+  } else if (left !== null) yield* tell(parts, left);
   steering.prepared();
 });
 
-/**
- * The message to the agent about work that a former sandbox of its session saved (api.md 3 "Saving"). Null without
- * saved work.
- */
-const savedWork = ({ sessionId, launch: { wip } }: Settings): string | null =>
-  wip === undefined
-    ? null
-    : `Unpushed work from before the restart of this session is saved in commit ${wip}, on refs/wip/${sessionId}. ` +
-      `To continue it, run git fetch origin refs/wip/${sessionId} and look at FETCH_HEAD. Its files are the work tree. ` +
-      "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
-      "git show -s FETCH_HEAD explains how to restore them.";
+/** What the agent hears about former sandboxes of its session. Null: nothing. */
+const briefingOf = (settings: Settings): Briefing | null => {
+  const { sessionId, launch } = settings;
+  const session = agentSession(settings);
+  const { recap } = launch;
+  const told = [
+    ...(recap === undefined ? [] : [{ text: recap.text, note: SUMMARY_GIVEN }]),
+    ...(launch.wip === undefined ? [] : [savedWork(sessionId, launch.wip)]),
+  ];
+  if (told.length === 0) return null;
+  return {
+    sessionId,
+    agentName: recap?.agent ?? session.agentName,
+    model: recap?.model ?? session.model,
+    text: told.map(({ text }) => text).join("\n\n"),
+    note: told.map(({ note }) => note).join(" "),
+  };
+};
 
-const tell = ({ adapter, log }: Parts, message: InitialPrompt) =>
+const SUMMARY_GIVEN =
+  "The session continues in a new sandbox. The agent has a summary of the conversation so far, not the conversation itself.";
+
+/** Work that a former sandbox saved (api.md 3 "Saving"). */
+const savedWork = (sessionId: string, wip: string) => ({
+  text:
+    `Unpushed work from before the restart of this session is saved in commit ${wip}, on refs/wip/${sessionId}. ` +
+    `To continue it, run git fetch origin refs/wip/${sessionId} and look at FETCH_HEAD. Its files are the work tree. ` +
+    "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
+    "git show -s FETCH_HEAD explains how to restore them.",
+  note: `The agent knows that its unpushed work is saved on refs/wip/${sessionId}.`,
+});
+
+const tell = ({ adapter, log }: Parts, briefing: Briefing) =>
   adapter
-    .tell(message)
+    .tell(briefing)
     .pipe(
       Effect.retry(Schedule.spaced(PROMPT_AGAIN)),
       Effect.orDie,
-      Effect.andThen(Effect.sync(() => log("the agent got a message about saved work"))),
+      Effect.andThen(Effect.sync(() => log("the agent got a briefing"))),
     );
 
 /** The time in the health report's format. */

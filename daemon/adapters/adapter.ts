@@ -22,6 +22,13 @@ export interface InitialPrompt extends AgentSession {
   readonly text: string;
 }
 
+/** What the agent hears of its session's former sandbox. */
+export interface Briefing extends AgentSession {
+  readonly text: string;
+  /** What people see of it: a note in the conversation, in place of the text. */
+  readonly note: string;
+}
+
 /** The runtime will never accept the prompt, e.g. because it has no such agent. */
 export interface PromptRefused {
   readonly refused: string;
@@ -144,10 +151,10 @@ export interface RuntimeAdapter {
   /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
-   * Gives the agent a message without starting a turn, in the prompt's agent session, unless that session already has a
+   * Gives the agent a briefing without starting a turn, in the prompt's agent session, unless that session already has a
    * message. Later messages get its agent and model. Called again after a failure.
    */
-  readonly tell: (message: InitialPrompt) => Effect.Effect<void, HttpFailure>;
+  readonly tell: (briefing: Briefing) => Effect.Effect<void, HttpFailure>;
   /**
    * Follows the runtime's turns, and the conversation of the agent session with that title, while the runtime runs.
    * Fails when it cannot follow any longer.

@@ -79,23 +79,35 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
   const content = parts.flatMap((part) =>
     part.synthetic === true || part.ignored === true ? [] : contentOf(part),
   );
-  const isSummary = parts.some(({ type }) => type === "compaction");
-  if (content.length === 0 && !isSummary) return [];
+  const note = noteIn(parts);
+  if (content.length === 0 && note === null) return [];
   return [
     {
       ...EMPTY,
       native_id: info.id,
-      kind: isSummary ? "note" : "message",
-      role: isSummary ? null : "user",
+      kind: note === null ? "message" : "note",
+      role: note === null ? "user" : null,
       status: "completed",
       turn_id: info.id,
       parent_id: null,
-      content: isSummary ? [{ type: "text", text: SUMMARISED }] : content,
+      content: note === null ? content : [{ type: "text", text: note }],
       created_at: info.time.created,
       completed_at: info.time.created,
     },
   ];
 };
+
+/** The text that people see in place of a message that no person wrote. Null: a person wrote it. */
+const noteIn = (parts: readonly Part[]): string | null => {
+  if (parts.some(({ type }) => type === "compaction")) return SUMMARISED;
+  const notes = parts.flatMap(({ synthetic, metadata }) =>
+    synthetic === true ? (textIn(metadata, NOTE) ?? []) : [],
+  );
+  return notes[0] ?? null;
+};
+
+/** The name under which a synthetic part has its note. */
+export const NOTE = "platform_note";
 
 const SUMMARISED =
   "The agent runtime replaced the conversation so far with a summary, to fit the model's context.";

@@ -59,6 +59,7 @@ export const Part = Schema.Struct({
   /** Text that opencode itself added to a person's message. */
   synthetic: optional(Schema.Boolean),
   ignored: optional(Schema.Boolean),
+  metadata: optional(Fields),
   mime: optional(Schema.String),
   filename: optional(Schema.String),
   tool: optional(Schema.String),

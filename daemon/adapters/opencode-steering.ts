@@ -11,6 +11,7 @@ import type { AdapterSteering, AgentSession, Handover, RuntimeAdapter, Sight } f
 import { openSession, splitModel, type OpencodeApi } from "./opencode-api.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "./opencode-errors.ts";
+import { NOTE } from "./opencode-items.ts";
 import { readAtRest, readRequests } from "./opencode-listing.ts";
 import { handOver, lastChoice, nativeMessageId, promptBody } from "./opencode-messages.ts";
 
@@ -132,16 +133,18 @@ export class OpencodeSteering implements AdapterSteering {
     });
 
   /** Gives the agent a message without a turn, unless its session already has one. */
-  readonly tell: RuntimeAdapter["tell"] = (message) =>
+  readonly tell: RuntimeAdapter["tell"] = (briefing) =>
     Effect.gen({ self: this }, function* () {
-      const session = yield* this.#open(message);
+      const session = yield* this.#open(briefing);
       if (yield* this.#isTouched(session)) return;
-      const agent = yield* this.#agentOf(message);
+      const agent = yield* this.#agentOf(briefing);
+      const { model, text, note } = briefing;
       yield* this.#api.post(`/session/${session}/message`, {
         noReply: true,
-        parts: [{ type: "text", text: message.text }],
+        // Synthetic text goes to the model, and is no message of a person.
+        parts: [{ type: "text", text, synthetic: true, metadata: { [NOTE]: note } }],
         ...(agent !== null && { agent }),
-        ...(message.model !== null && { model: splitModel(message.model) }),
+        ...(model !== null && { model: splitModel(model) }),
       });
     });
 

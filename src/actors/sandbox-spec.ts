@@ -8,6 +8,8 @@ import { Projects } from "../store/ports/projects.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { Secrets } from "../store/ports/secrets.ts";
+import { Conversations } from "../store/ports/conversations.ts";
+import { readRecap } from "../services/recap.ts";
 import { Keyring } from "../services/keyring.ts";
 import { openSecrets } from "../duties/secrets.ts";
 
@@ -44,7 +46,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const projects = yield* Projects;
   const identity = yield* Identity;
   const keyring = yield* Keyring;
-  const services = yield* Effect.context<Secrets | Keyring>();
+  const services = yield* Effect.context<Conversations | Secrets | Keyring>();
   return Effect.fnUntraced(function* (sandboxId: string) {
     const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
     const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
@@ -76,6 +78,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
       wip: session.saved?.wip ?? null,
+      recap: yield* Effect.provideContext(readRecap(session.id), services),
       bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
     };
     return spec;

@@ -53,6 +53,16 @@ export const LaunchSettings = Schema.Struct({
   commonEnv: Schema.Record(Schema.String, Schema.String),
   /** The commit on refs/wip/<session> with the work that a former sandbox of the session saved, if there is one. */
   wip: Schema.optionalKey(Schema.String),
+  /** The conversation with former sandboxes of the session. Absent without one. */
+  recap: Schema.optionalKey(
+    Schema.Struct({
+      /** At most `RECAP_MAX` bytes (domain/recap.ts). */
+      text: Schema.String,
+      /** The agent and the `provider/model` that a person chose last. Null: those of the session. */
+      agent: Schema.NullOr(Schema.String),
+      model: Schema.NullOr(Schema.String),
+    }),
+  ),
   /**
    * Milliseconds without contact from the service after which the sandbox ends itself. Without it, the sandbox never
    * does.
@@ -62,3 +72,4 @@ export const LaunchSettings = Schema.Struct({
   bootDeadlineMs: Schema.Finite,
 });
 export type LaunchSettings = typeof LaunchSettings.Type;
+export type Recap = NonNullable<LaunchSettings["recap"]>;

@@ -6,12 +6,14 @@
  *  Z2 A session is judged only by known facts: if its daemon does not answer, it is left alone. The actor that watches
  *     the sandbox decides whether it lives.
  *  Z3 Activity that happens while the daemon is asked counts.
+ *  Z4 An agent that waits for a person does not work, from its question on.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider } from "../sandbox/port.ts";
+import { Conversations } from "../store/ports/conversations.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { Activity } from "../services/activity.ts";
 import { Actors } from "../actors/actors.ts";
@@ -51,6 +53,7 @@ const agentActiveAt = (turn: Turn, now: number, maxTurnMs: number): number => {
 export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTurnMs }: SweeperOptions) {
   const [sessions, activity, actors] = [yield* Sessions, yield* Activity, yield* Actors];
   const [provider, daemon] = [yield* SandboxProvider, yield* DaemonClient];
+  const conversations = yield* Conversations;
   const running = yield* sessions.runningOn(nodeId);
   activity.keep(new Set(running.map(({ id }) => id)));
 
@@ -58,12 +61,19 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
     const now = yield* Clock.currentTimeMillis;
     return now - Math.max(since, activity.last(id)) >= idleTimeoutMs;
   });
+  /** Z4: since when the agent waits for a person, ms since the epoch. Null: it does not. */
+  const waitingSince = Effect.fnUntraced(function* (id: string) {
+    const turn = (yield* conversations.states([id])).get(id)?.turn;
+    return turn?.state === "requires_action" ? turn.since : null;
+  });
   const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt }: (typeof running)[number]) {
     // Most sessions are in use, so only those that may be idle are asked.
     if (!(yield* isIdle(id, runningAt))) return;
     const { turn } = yield* Effect.flatMap(linked(provider, sandboxId), daemon.health);
     const now = yield* Clock.currentTimeMillis;
-    if (!(yield* isIdle(id, Math.max(runningAt, agentActiveAt(turn, now, maxTurnMs))))) return;
+    const waiting = turn.active === true ? yield* waitingSince(id) : null;
+    const workedAt = waiting ?? agentActiveAt(turn, now, maxTurnMs);
+    if (!(yield* isIdle(id, Math.max(runningAt, workedAt)))) return;
     yield* Effect.logInfo("a session is idle", { session: id, turn: turn.active });
     yield* told(actors.session(id, { type: "idle.elapsed" }));
   });

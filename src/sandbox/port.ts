@@ -16,6 +16,7 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import type { Recap } from "../domain/launch.ts";
 
 /** Everything that a provider needs to start one sandbox. */
 export interface SandboxSpec {
@@ -34,6 +35,8 @@ export interface SandboxSpec {
   readonly llmUpstream: string | null;
   /** The commit on refs/wip/<session> with a former sandbox's saved work. Null without saved work. */
   readonly wip: string | null;
+  /** The conversation with former sandboxes. Null without one. */
+  readonly recap: Recap | null;
   /** Milliseconds after which a boot is given up. By then the daemon has stopped retrying its clone. */
   readonly bootDeadlineMs: number;
 }

@@ -66,7 +66,7 @@ const conversing = (
   });
 
 describe("a message", () => {
-  it.effect("is handed over again, as the same one, until the daemon answers", () =>
+  it.effect("is handed over again, as the same one, until the daemon answers [D01]", () =>
     Effect.gen(function* () {
       const { actors, id, handed, untilStatus } = yield* conversing([away, away]);
       yield* actors.conversation(id, posted(ONE));
@@ -76,7 +76,7 @@ describe("a message", () => {
     }),
   );
 
-  it.effect("is handed over by the next life if the service ends in between", () =>
+  it.effect("is handed over by the next life if the service ends in between [D01]", () =>
     Effect.gen(function* () {
       const { actors, id, handed, begin, end, untilStatus } = yield* conversing([Effect.never]);
       yield* actors.conversation(id, posted(ONE));

@@ -39,6 +39,7 @@ export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxS
   egressAllow: [],
   llmUpstream: null,
   wip: null,
+  recap: null,
   bootDeadlineMs: 60_000,
   ...changes,
 });

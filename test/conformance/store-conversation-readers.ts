@@ -53,7 +53,7 @@ const reportsOf = (sandboxId: string, count: number) =>
 
 const checkReaders = (check: Check): void => {
   check(
-    "is the same for a reader that was cut anywhere as for one that read once",
+    "is the same for a reader that was cut anywhere as for one that read once [D03]",
     Effect.gen(function* () {
       const { note, changedAfter } = yield* Conversations;
       const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
@@ -233,7 +233,7 @@ const checkKept = (check: Check): void => {
   );
 
   check(
-    "makes room when it is full: by its oldest outputs, then by the content of its oldest items",
+    "makes room when it is full: by its oldest outputs, then by the content of its oldest items [D08]",
     Effect.gen(function* () {
       const { note, get, page, keepOutput, output, keepAttachment, changedAfter } = yield* Conversations;
       const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));

@@ -214,7 +214,7 @@ const checkNotes = (check: Check): void => {
   );
 
   check(
-    "does not change by a report that came before, nor by one of a former, ended or foreign sandbox",
+    "does not change by a report that came before, nor by one of a former, ended or foreign sandbox [D10]",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { note, page } = yield* Conversations;

@@ -175,7 +175,7 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     }
   };
 
-  test("is the same for ten readers that are cut at any moment: text, thoughts, tools, a plan, a subagent", async () => {
+  test("is the same for ten readers that are cut at any moment: text, thoughts, tools, a plan, a subagent [D03]", async () => {
     const todos = [
       { content: "first", status: "completed", priority: "high" },
       { content: "second", status: "in_progress", priority: "low" },
@@ -237,7 +237,7 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     ]);
   });
 
-  test("is interrupted where the runtime is killed, and goes on with the next one", async () => {
+  test("is interrupted where the runtime is killed, and goes on with the next one [D04]", async () => {
     await send([{ say: "I wait.", tools: [["bash", { command: "sleep 1000", description: "Wait" }]] }]);
     const [reader] = readers as [CutReader];
     const waiting = () =>

@@ -5,7 +5,7 @@ import { REPORT_EVERY_MS } from "../../daemon/conversation/feed.ts";
 import { Follower } from "./support/follower.ts";
 import { growing, item, startFeed } from "./support/feed.ts";
 
-test("readers that are cut at any moment have what the feed has", () => {
+test("readers that are cut at any moment have what the feed has [D03]", () => {
   const id = fc.constantFrom("a", "b", "c", "d");
   const text = fc.string({ unit: fc.constantFrom("x", "sec", "secret", "ret", "😀"), maxLength: 4 });
   const step = fc.oneof(

@@ -157,7 +157,7 @@ describe("secrets", () => {
   const TEXT = `a ${SECRET}${SECRET} sk-abc, b sk-abcdef-abcdef-abc c😀`;
   const CLEAN = new Redactor([SECRET, "sk-abc"]).redact(TEXT);
 
-  test("are masked wherever a text is split, and nothing that was given out changes", () => {
+  test("are masked wherever a text is split, and nothing that was given out changes [D07]", () => {
     for (let first = 0; first <= TEXT.length; first += 1) {
       for (let second = first; second <= Math.min(first + 14, TEXT.length); second += 1) {
         const { feed, read } = startFeed([SECRET, "sk-abc"]);
@@ -185,7 +185,7 @@ describe("secrets", () => {
     expect(takeAll().textOf("a")).toBe("text sk-aside");
   });
 
-  test("are masked in every text of an item", () => {
+  test("are masked in every text of an item [D07]", () => {
     const { feed, versions } = startFeed([SECRET]);
     const change = { path: SECRET, operation: "update", patch: `-${SECRET}` } as const;
     feed.item(
@@ -270,7 +270,7 @@ describe("limits", () => {
     expect(versions()[0]?.tool?.changes.map(({ patch }) => patch?.length)).toEqual([40_000, undefined]);
   });
 
-  test("the feed stays within its limit: the oldest outputs go first, then the oldest closed items", () => {
+  test("the feed stays within its limit: the oldest outputs go first, then the oldest closed items [D08]", () => {
     const { feed, versions } = startFeed();
     const size = (): number => Buffer.byteLength(JSON.stringify(versions()));
     feed.item(growing("open", "text"));

@@ -189,7 +189,7 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
       "hears of saved work first, and gets no prompt, if the prompt was delivered before",
       async () => {
         await start({ wip: WIP, prepare: ({ state }) => (state.bootstrap = "done") });
-        await daemon.logged("the agent got a message about saved work");
+        await daemon.logged("the agent got a briefing");
         const told = await heard();
         expect(told).toMatchObject([
           { role: "user", text: expect.stringContaining(`refs/wip/${daemon.sessionId}`) },

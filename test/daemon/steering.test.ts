@@ -165,7 +165,7 @@ describe.skipIf(!hasOpencode)("the agent of a session with a prompt", () => {
     expect(steered.follower.ended).toBe(15);
   });
 
-  test("gets each of 20 messages once that are sent while a turn ends [C-2]", async () => {
+  test("gets each of 20 messages once that are sent while a turn ends [D02]", async () => {
     const first = steered.follower.ended + 1;
     await steered.deliver("n0", "hold number 0.");
     for (let count = 1; count <= 20; count += 1) {
@@ -183,6 +183,36 @@ describe.skipIf(!hasOpencode)("the agent of a session with a prompt", () => {
       expect(steered.model.asked(`number ${count}.`), `number ${count}`).toBe(1);
       expect(steered.answersTo(`n${count}`), `number ${count}`).toMatchObject([{ status: "completed" }]);
     }
+  });
+});
+
+describe.skipIf(!hasOpencode)("the agent of a session with a former sandbox", () => {
+  let steered: Steered;
+  afterEach(() => steered.stop());
+
+  test("has a summary of the conversation before people's messages, and people see a note of it [D06]", async () => {
+    const recap = { text: "Ada: Fix the parser.", agent: "second", model: "held/two" };
+    steered = await Steered.start({
+      environment: PROMPT,
+      recap,
+      wip: "a11ce".repeat(8),
+      prepare: ({ state }) => (state.bootstrap = "done"),
+    });
+    expect(await steered.deliver("m1", "What did I ask first?")).toBe(1);
+    await steered.ended(1);
+    const [call] = steered.model.calls;
+    expect(call).toMatchObject({ model: "two", text: "What did I ask first?" });
+    expect(call?.before).toContain(recap.text);
+    expect(call?.before).toContain(`refs/wip/${steered.daemon.sessionId}`);
+    const [note, ...others] = steered.items;
+    expect(note).toMatchObject({ kind: "note", role: null, status: "completed", message_id: null });
+    expect(JSON.stringify(note?.content)).toMatch(
+      /has a summary of the conversation.*is saved on refs\/wip\//,
+    );
+    expect(others.map(({ kind, role, message_id: id }) => [kind, role, id])).toEqual([
+      ["message", "user", "m1"],
+      ["message", "agent", null],
+    ]);
   });
 });
 

@@ -231,7 +231,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => distanceToEnd(page)).toBe(0);
   });
 
-  it("keeps a bounded number of elements with 10,000 items, and shows the newest", async () => {
+  it("keeps a bounded number of elements with 10,000 items, and shows the newest [D08]", async () => {
     const { page, fake } = await openWith(messages(1));
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     for (let n = 1; n <= 10_000; n += 1) fake.say("item", sampleItem(`n${n}`, text(`item ${n}.`)));
@@ -243,7 +243,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Newest (60 more)" }).waitFor();
   });
 
-  it("keeps focus and selection while items change", async () => {
+  it("keeps focus and selection while items change [D09]", async () => {
     const link = sampleItem("link", text("see [the guide](https://example.com/)"));
     const { page, fake } = await openWith(conversationOf([growing("one two"), link]));
     await expect.poll(() => fake.conversations.readers()).toBe(1);
@@ -287,7 +287,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => fake.conversations.readers()).toBe(0);
   });
 
-  it("runs nothing and loads nothing that a text names [T08]", async () => {
+  it("runs nothing and loads nothing that a text names [T08] [D09]", async () => {
     const hostile = [
       `<img src="https://evil.example/a.png" onerror="pwned=1"><script>pwned=1</script><iframe src="https://evil.example">`,
       "![pixel](https://evil.example/pixel.png) [run](javascript:pwned=1) <javascript:pwned=1>",

@@ -14,6 +14,7 @@ const spec = (id: string): SandboxSpec => ({
   egressAllow: [],
   llmUpstream: null,
   wip: null,
+  recap: null,
   bootDeadlineMs: 1000,
 });
 

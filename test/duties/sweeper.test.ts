@@ -6,6 +6,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { Activity, activityLayer } from "../../src/services/activity.ts";
 import { Actors } from "../../src/actors/actors.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
 import { sweep } from "../../src/duties/sweeper.ts";
 import * as Layer from "effect/Layer";
 import { answered, openActorsWorld, READY } from "../support/world/actors.ts";
@@ -84,6 +85,29 @@ describe("a running session", () => {
       yield* TestClock.adjust(MAX_TURN_MS + IDLE_MS);
       const now = instant(yield* Clock.currentTimeMillis);
       says(world, { active: true, active_since: instant(since), last_activity_at: now });
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("is hibernated despite its turn if the agent waits for a person and none comes", () =>
+    Effect.gen(function* () {
+      const { world, activity, id, swept } = yield* running;
+      const since = yield* Clock.currentTimeMillis;
+      says(world, { active: true, active_since: instant(since) });
+      yield* TestClock.adjust(IDLE_MS * 2);
+      const sandboxId = (yield* world.session(id))?.sandboxId ?? "";
+      const now = yield* Clock.currentTimeMillis;
+      const turn = { state: "requires_action", waiting_for: null } as const;
+      const ask = Effect.flatMap(Conversations, ({ open, note }) =>
+        Effect.andThen(open(id, now), note(id, { sandboxId, items: [], turn, rev: 1, now })),
+      );
+      expect((yield* world.inPorts(ask))?.conversation.turn.state).toBe("requires_action");
+      yield* TestClock.adjust(IDLE_MS - 60_000);
+      expect(yield* swept).toBe("running");
+      activity.touch(id);
+      yield* TestClock.adjust(IDLE_MS - 60_000);
+      expect(yield* swept).toBe("running");
+      yield* TestClock.adjust(60_000);
       expect(yield* swept).toBe("stopped");
     }),
   );

@@ -112,6 +112,31 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
     expect(models).not.toEqual([]);
   });
 
+  it("knows what was said after a restart, in a summary that the conversation names [D06]", async () => {
+    await session.call("POST", "stop");
+    const id = randomUUID();
+    await session.call("POST", "messages", { id, text: "run: echo asked after the restart" });
+    const items = async () =>
+      (
+        (await session.call("GET", "conversation")) as unknown as { items: readonly Json[] }
+      ).items.toReversed();
+    await expect.poll(async () => JSON.stringify(await items()), POLL).toMatch(/asked after.*Done\./s);
+    const kept = await items();
+    expect(kept.filter(({ kind }) => kind === "note")).toMatchObject([
+      {
+        content: [
+          { type: "text", text: expect.stringContaining("has a summary of the conversation") as string },
+        ],
+      },
+    ]);
+    const said = kept.filter(({ kind, role }) => kind === "message" && role === "user");
+    expect(said.at(-1)).toMatchObject({ id, status: "accepted" });
+    expect(said.map(({ author }) => (author as Json | null)?.["kind"])).toEqual(said.map(() => "user"));
+    const [own] = (await session.call("GET", "runtime/session")) as unknown as readonly Json[];
+    const heard = JSON.stringify(await session.call("GET", `runtime/session/${String(own?.["id"])}/message`));
+    expect(heard).toContain(`admin: ${PROMPT}`);
+  });
+
   it("streams the events of a session and its prompt while they happen, and stays open", async () => {
     const events = await openEvents();
     expect(events.type).toContain("text/event-stream");

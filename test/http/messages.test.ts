@@ -262,7 +262,7 @@ describe("an interrupt", () => {
 });
 
 describe("a request", () => {
-  it("gets one answer: of two people at once one wins, and the other learns who did", async () => {
+  it("gets one answer: of two people at once one wins, and the other learns who did [D05]", async () => {
     const { id, sid, answer } = await asking({});
     const { token: ada } = await makeUserToken(service, { name: "Ada" });
     const answers = await Promise.all([
@@ -296,7 +296,7 @@ describe("a request", () => {
     );
   });
 
-  it("takes no answer that contains a secret", async () => {
+  it("takes no answer that contains a secret [D07]", async () => {
     await putSecret(service, pid, "DEPLOY_KEY", "dk-very-secret");
     const refused = async (at: string, body: Fields) => refusal(await service.request("POST", at, { body }));
     const permission = await asking({});
@@ -310,7 +310,7 @@ describe("a request", () => {
     await eventually(() => expect(service.daemon.steering.answered).toHaveLength(1));
   });
 
-  it("of a trigger's session is declined at once, because it has no person", async () => {
+  it("of a trigger's session is declined at once, because it has no person [D10]", async () => {
     const sid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
     await reached(service, pid, sid, "running");
     rev += 1;

@@ -81,6 +81,7 @@ const spec = (id: string): SandboxSpec => ({
   egressAllow: [],
   llmUpstream: null,
   wip: null,
+  recap: null,
   bootDeadlineMs: 1000,
 });
 

@@ -84,6 +84,7 @@ export const plantOrphan = (world: World): void => {
     egressAllow: [],
     llmUpstream: null,
     wip: null,
+    recap: null,
     bootDeadlineMs: 0,
   };
   world.ask(Effect.flatMap(SimulatedSandboxes, ({ plant }) => plant(spec)));

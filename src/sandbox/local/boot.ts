@@ -55,6 +55,7 @@ export const launchSettings = (
       no_proxy: noProxy,
     },
     ...(spec.wip !== null && { wip: spec.wip }),
+    ...(spec.recap !== null && { recap: spec.recap }),
     orphanMs: installation.options.orphanMs,
     bootDeadlineMs: spec.bootDeadlineMs,
   };

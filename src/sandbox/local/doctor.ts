@@ -179,6 +179,7 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
       egressAllow: [],
       llmUpstream: null,
       wip: null,
+      recap: null,
       bootDeadlineMs: PATIENCE_MS,
     });
     await within(sandboxes.exitOf(id), PATIENCE_MS);

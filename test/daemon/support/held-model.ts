@@ -18,6 +18,8 @@ export interface HeldCall {
   readonly text: string;
   /** The last result of a tool, if it came after that. */
   readonly result: string | null;
+  /** What people said before. */
+  readonly before: string;
 }
 
 /** A message that makes the model call the tool. */
@@ -60,7 +62,8 @@ export class HeldModel {
     const gate = this.#gate;
     response.writeHead(200, { "content-type": "text/event-stream" });
     if (body.tools !== undefined) {
-      this.calls.push({ model: body.model, text, result });
+      const said = body.messages.slice(0, at).filter(({ role }) => role === "user");
+      this.calls.push({ model: body.model, text, result, before: said.map(textOf).join("\n") });
       const [, name, input] = /^Call (\w+):\n(.*)$/m.exec(text) ?? [];
       if (name !== undefined && result === null) return callTool(response, { name, input });
       write(response, { role: "assistant", content: "I begin. " });

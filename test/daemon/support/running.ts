@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { LaunchSettings } from "../../../src/domain/launch.ts";
+import type { LaunchSettings, Recap } from "../../../src/domain/launch.ts";
 import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
@@ -38,6 +38,8 @@ export interface RunOptions {
   readonly turnLimits?: LaunchSettings["turnLimits"];
   /** Work that a former sandbox saved. */
   readonly wip?: string;
+  /** The conversation with former sandboxes. */
+  readonly recap?: Recap;
   /** Put before everything that runs as the agent; nothing where it is left out. */
   readonly prefix?: readonly string[];
   /** Where the runtime listens; a free port where it is left out. */
@@ -239,6 +241,7 @@ export class Running {
       },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
       ...(options.wip !== undefined && { wip: options.wip }),
+      ...(options.recap !== undefined && { recap: options.recap }),
       ...(options.models !== undefined && { models: options.models }),
       ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),
     };

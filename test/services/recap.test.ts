@@ -1,0 +1,45 @@
+import { it } from "@effect/vitest";
+import * as Effect from "effect/Effect";
+import { describe, expect } from "vitest";
+import { readRecap } from "../../src/services/recap.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
+import { converse, nativeItem, report } from "../support/world/conversations.ts";
+import { admitSession } from "../support/world/sessions.ts";
+import { makeWorld, NOON } from "../support/world/world.ts";
+
+const check = <E>(name: string, test: Effect.Effect<void, E, Effect.Services<typeof world>>) =>
+  it.live(name, () => Effect.provide(test, memoryStore, { local: true }));
+const world = Effect.flatMap(makeWorld(5), converse);
+
+describe("the recap for a fresh sandbox", () => {
+  check(
+    "has nothing while no sandbox had the prompt",
+    Effect.gen(function* () {
+      const sessionId = yield* admitSession(yield* makeWorld(5));
+      expect(yield* readRecap(sessionId)).toBeNull();
+      yield* (yield* Conversations).open(sessionId, NOON);
+      expect(yield* readRecap(sessionId)).toBeNull();
+    }),
+  );
+
+  check(
+    "has the first message and the newest items of a long conversation",
+    Effect.gen(function* () {
+      const { sessionId, sandboxId } = yield* world;
+      const { note } = yield* Conversations;
+      const prompt = nativeItem("prompt", 1, { role: "user", message_id: sessionId });
+      yield* note(sessionId, report(sandboxId, 1, { items: [prompt] }));
+      const answers = Array.from({ length: 250 }, (_, n) => nativeItem(`a${n}`, n + 2));
+      yield* note(sessionId, report(sandboxId, 300, { items: answers }));
+      const { text, ...choice } = (yield* readRecap(sessionId)) ?? { text: "" };
+      expect(choice).toEqual({ agent: null, model: null });
+      const entries = text.split("\n\n").slice(1);
+      expect(entries).toHaveLength(202);
+      expect(entries[0]).toContain("Say hello.");
+      expect(entries[1]).toBe("[Earlier entries are left out here.]");
+      expect(entries[2]).toContain("text of a50 at 52");
+      expect(entries.at(-1)).toContain("You: text of a249 at 251");
+    }),
+  );
+});
