@@ -60,7 +60,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],',
     put: "",
-    seed: 21,
+    seed: 24,
   },
   {
     name: "destroy-forgotten",
@@ -95,7 +95,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 47,
+    seed: 21,
   },
   {
     name: "deleted-restarts",
@@ -137,14 +137,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 38,
+    seed: 14,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 396,
+    seed: 156,
   },
   {
     name: "drain-does-not-wake",
@@ -282,7 +282,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "idle-while-at-work",
     file: "src/duties/sweeper.ts",
-    find: "Math.max(runningAt, agentActiveAt(turn, now, maxTurnMs))",
+    find: "Math.max(runningAt, workedAt)",
     put: "runningAt",
     seed: 3,
   },
@@ -333,6 +333,6 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/handlers/sessions.ts",
     find: '    .session(session.id, { type: "delete.requested" })',
     put: '    .session(session.id, { type: "idle.elapsed" })',
-    seed: 2,
+    seed: 4,
   },
 ];
