@@ -31,8 +31,8 @@ export interface GithubWorld extends GithubRepositories {
   readonly known: Upstreams["Service"];
 }
 
-/** No test waits for a host that is slow on purpose. */
-const QUICK: ApiOptions = { exchangeMs: 2_000, backoffMs: 1, patienceMs: 2_000 };
+/** In one exchange the host may run many git processes, which are slow on a loaded machine. No test waits for rate limits. */
+const QUICK: ApiOptions = { exchangeMs: 20_000, backoffMs: 1, patienceMs: 2_000 };
 
 /** As an app, the way that asks for most. */
 export const asApp = ({ app }: GithubHost): RepositoryCredential => ({
