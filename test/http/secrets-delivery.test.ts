@@ -27,15 +27,24 @@ afterEach(() => service.close());
 const revisionOf = async (): Promise<string> =>
   String(fields(await service.request("GET", `/v1/projects/${pid}/secrets`))["revision"]);
 
-/** Waits until so many changes were sent and nothing is left to send; tells them without their contexts. */
+/**
+ * Waits until so many changes were sent and nothing is left to send.
+ * @returns them without their contexts, each once: one whose answer is late is sent again.
+ */
 const sent = async (count: number): Promise<readonly Omit<AskedEnv, "context">[]> => {
   await eventually(async () => {
-    expect(service.daemon.envs).toHaveLength(count);
+    expect(changes().size).toBe(count);
     const outdated = Effect.flatMap(Sandboxes, (sandboxes) => sandboxes.outdated("test-node"));
     expect(await service.inside(outdated)).toEqual([]);
   });
-  return service.daemon.envs.map(({ revision, env }) => ({ revision, env }));
+  return [...changes().values()];
 };
+
+/** What was sent, by content. */
+const changes = (): ReadonlyMap<string, Omit<AskedEnv, "context">> =>
+  new Map(
+    service.daemon.envs.map(({ revision, env }) => [JSON.stringify([revision, env]), { revision, env }]),
+  );
 
 describe("a changed secret", () => {
   it("is sent to the running sessions of its project, with a context that their daemons accept", async () => {
@@ -79,8 +88,8 @@ describe("a changed secret", () => {
     await runSession(service, pid);
     service.daemon.loseAnswers(1);
     await putSecret(service, pid, "ONE", "a value");
-    const [first, second] = await sent(2);
-    expect(second).toEqual(first);
+    await sent(1);
+    expect(service.daemon.envs.length).toBeGreaterThan(1);
   });
 
   it("is not sent to a stopped session, whose next boot includes it", async () => {
@@ -98,14 +107,14 @@ describe("a changed secret", () => {
       const names = (await sandboxEnvironment(service, sid))["PLATFORM_PROJECT_SECRET_NAMES"];
       expect(names).toBe("ONE");
     });
-    expect(service.daemon.envs).toHaveLength(1);
+    expect(changes().size).toBe(1);
   });
 
   it("is in no line of the log [S06]", async () => {
     await runSession(service, pid);
     service.daemon.loseAnswers(1);
     await putSecret(service, pid, "ONE", "a canary of a value");
-    await sent(2);
+    await sent(1);
     const log = service.logs.join("\n");
     expect(log).toContain("secrets delivered");
     expect(log).toContain("secrets could not be delivered");

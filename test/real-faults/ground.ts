@@ -1,6 +1,7 @@
 /** Prepares a service for the plants: one session that has passed through every state, and one that runs. */
 import { eventually } from "../support/service/account-view.ts";
 import type { Ground } from "./plants.ts";
+import type { Seen } from "./seen.ts";
 import type { Trial } from "./trial.ts";
 
 /** Nothing waits and nothing is live; triggers are paused. */
@@ -20,10 +21,24 @@ const emptied = async ({ service: { life, projectId } }: Trial): Promise<void> =
   });
 };
 
+/** A webhook that started a session, and the second due instant that did. Null: on a slow machine they come later. */
+const firesIn = ({ tables: { fires } }: Seen) => {
+  const fired = fires.find(({ kind, status }) => kind === "webhook" && status === "fired");
+  const [, instant] = fires
+    .filter(({ kind, status }) => kind === "cron" && status === "fired")
+    .toSorted((a, b) => (a.scheduledFor ?? 0) - (b.scheduledFor ?? 0));
+  if (fired?.sessionId === undefined || fired.sessionId === null || instant === undefined) return null;
+  return { fired: { id: fired.id, sessionId: fired.sessionId }, instant: instant.id };
+};
+
 export const groundOf = async (trial: Trial): Promise<Ground> => {
   const { service, load } = trial;
   const { life, projectId } = service;
   const project = `/v1/projects/${projectId}`;
+  load.go();
+  await eventually(async () => {
+    if (firesIn(await trial.look()) === null) throw new Error("no webhook and no due instant has fired");
+  });
   await load.pause();
   await emptied(trial);
 
@@ -55,20 +70,14 @@ export const groundOf = async (trial: Trial): Promise<Ground> => {
   const running = await started();
 
   const seen = await trial.check();
-  const fired = seen.tables.fires.find(({ kind, status }) => kind === "webhook" && status === "fired");
-  const due = seen.tables.fires
-    .filter(({ kind, status }) => kind === "cron" && status === "fired")
-    .toSorted((a, b) => (a.scheduledFor ?? 0) - (b.scheduledFor ?? 0));
-  const instant = due[1];
-  if (fired?.sessionId === undefined || fired.sessionId === null || instant === undefined)
-    throw new Error("no webhook and no due instant has fired");
+  const fires = firesIn(seen);
+  if (fires === null) throw new Error("the fires are gone");
   return {
+    ...fires,
     service,
     seen,
     look: () => trial.look(),
     ended: { ...first, pushed },
     running,
-    fired: { id: fired.id, sessionId: fired.sessionId },
-    instant: instant.id,
   };
 };

@@ -1,6 +1,6 @@
 /**
  * A model provider on loopback that fails on request: an OpenAI-compatible and an Anthropic server in one. The model's
- * id decides the outcome of a call: `ok`, `unauthorized`, `quota`, `broken`, `cut`, `unfinished`, `missing`.
+ * id decides the outcome of a call: `ok`, `unauthorized`, `quota`, `broken`, `cut`, `unfinished`, `missing`, `later`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -25,6 +25,7 @@ const REFUSALS: Readonly<Record<string, readonly [number, string]>> = {
   unauthorized: [401, "Incorrect API key provided: sk-canary-key-of-the-project"],
   quota: [429, "You exceeded your current quota"],
   broken: [500, "The server had an error"],
+  later: [503, "The server is overloaded"],
   missing: [404, "The model `missing` does not exist"],
 };
 
@@ -96,7 +97,9 @@ export class ModelStub {
     });
     const [status, message] = REFUSALS[body.model] ?? [200, ""];
     if (status !== 200) {
-      response.writeHead(status, { "content-type": "application/json" });
+      // Long, but shorter than the daemon waits for all attempts.
+      const pause = body.model === "later" ? { "retry-after": "120" } : {};
+      response.writeHead(status, { "content-type": "application/json", ...pause });
       response.end(JSON.stringify({ error: { message, type: "refused", code: null } }));
     } else if (path.endsWith("/messages")) anthropic(response, body);
     else openai(response, body);
