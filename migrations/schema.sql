@@ -101,10 +101,12 @@ CREATE TABLE conversation_attachments (
   sha256 text NOT NULL,
   content bytea NOT NULL,
   created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone,
   CONSTRAINT conversation_attachments_bounded CHECK ((octet_length(content) <= 10485760)),
   CONSTRAINT conversation_attachments_conversation_fkey FOREIGN KEY (session_id) REFERENCES conversations(session_id) ON DELETE CASCADE,
   CONSTRAINT conversation_attachments_pkey PRIMARY KEY (session_id, id)
 );
+CREATE INDEX conversation_attachments_expiring_idx ON public.conversation_attachments USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE TABLE conversation_items (
   session_id uuid NOT NULL,

@@ -1,10 +1,11 @@
 /**
  * Removes expired rows, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous values of
- * secrets, events (api.md 1).
+ * secrets, attachments that no message has, events (api.md 1).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { Conversations } from "../store/ports/conversations.ts";
 import { Events } from "../store/ports/events.ts";
 import { Fires } from "../store/ports/fires.ts";
 import { Secrets } from "../store/ports/secrets.ts";
@@ -32,6 +33,8 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: Retention
   while ((yield* refusals.prune(now - REFUSALS_KEPT_MS)) > 0) yield* Effect.sleep(BREATH);
   const secrets = yield* Secrets;
   while ((yield* secrets.prunePrevious(now)) > 0) yield* Effect.sleep(BREATH);
+  const conversations = yield* Conversations;
+  while ((yield* conversations.pruneAttachments(now)) > 0) yield* Effect.sleep(BREATH);
   yield* (yield* Events).prune(now);
 });
 

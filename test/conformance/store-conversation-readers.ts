@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect";
 import type { NativeItem } from "../../src/domain/conversation.ts";
 import {
   ATTACHMENT_KEPT_MAX,
+  ATTACHMENT_UNUSED_MS,
   CHANGES_BEHIND_MAX,
   Conversations,
   CONVERSATION_KEPT_MAX,
@@ -282,9 +283,47 @@ const checkKept = (check: Check): void => {
   );
 };
 
+const checkUnused = (check: Check): void => {
+  check(
+    "removes an attachment that no message has after some hours, and keeps that of a message",
+    Effect.gen(function* () {
+      const { note, get, keepAttachment, attachment, attachmentHeads, pruneAttachments } =
+        yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const [used, unused, later] = [attachmentOf(10), attachmentOf(200), attachmentOf(3000)];
+      for (const file of [used, unused]) yield* keepAttachment(sessionId, { ...file, now: NOON });
+      yield* keepAttachment(sessionId, { ...later, now: NOON + 1 });
+      const fileOf = (attachment_id: string) =>
+        ({ type: "file", name: "a", media_type: "text/plain", attachment_id }) as const;
+      // Only messages of people have attachments. A sandbox may name anything.
+      const said = { role: "user", content: [fileOf(used.id), fileOf("no id")] } as const;
+      const items = [nativeItem("m", 1, said), nativeItem("a", 2, { content: [fileOf(unused.id)] })];
+      const noted = yield* note(sessionId, report(sandboxId, 2, { items }));
+      expect(noted?.changes).toHaveLength(2);
+      const named = [later.id, randomUUID(), unused.id, used.id];
+      const heads = Effect.map(attachmentHeads(sessionId, named), (all) => all.map(({ id }) => id));
+      const pruneAll = Effect.fnUntraced(function* (now: number) {
+        while ((yield* pruneAttachments(now)) > 0);
+      });
+      yield* pruneAll(NOON + ATTACHMENT_UNUSED_MS - 1);
+      expect(yield* heads).toEqual([later.id, unused.id, used.id]);
+      const before = (yield* get(sessionId))?.bytes ?? 0;
+      expect(yield* pruneAttachments(NOON + ATTACHMENT_UNUSED_MS)).toBeGreaterThan(0);
+      yield* pruneAll(NOON + ATTACHMENT_UNUSED_MS);
+      expect(yield* heads).toEqual([later.id, used.id]);
+      expect((yield* get(sessionId))?.bytes).toBe(before - 200);
+      expect(yield* attachment(sessionId, unused.id)).toBe(null);
+      yield* pruneAll(NOON + 1000 * ATTACHMENT_UNUSED_MS);
+      const { content, ...head } = used;
+      expect(yield* attachmentHeads(sessionId, named)).toEqual([{ ...head, bytes: content.length }]);
+    }),
+  );
+};
+
 export const checkConversationReaders = (check: Check): void => {
   describe("a conversation", () => {
     checkReaders(check);
     checkKept(check);
+    checkUnused(check);
   });
 };

@@ -8,6 +8,7 @@ import type {
   ConversationEvent,
   ConversationSnapshot,
 } from "../../machines/conversation.ts";
+import { attachedTo } from "../attached.ts";
 import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../conversation-draft.ts";
 import {
   closeItems,
@@ -22,6 +23,7 @@ import { changesOf, pageOfItems, placeOf } from "../conversation-pages.ts";
 import { cutBytes, storableReport } from "../conversation-reports.ts";
 import {
   ATTACHMENT_KEPT_MAX,
+  ATTACHMENT_UNUSED_MS,
   Conversations,
   CONVERSATION_KEPT_MAX,
   type ChangedConversation,
@@ -42,6 +44,10 @@ const inOrder = (row: ConversationRow): readonly Item[] =>
 const write = (tables: TableSet, row: ConversationRow, draft: ConversationDraft): ChangedConversation => {
   const { items, ...changed } = draft.finish();
   for (const item of items) row.items.set(item.id, item);
+  for (const id of attachedTo(items)) {
+    const kept = row.attachments.get(id);
+    if (kept !== undefined) row.attachments.set(id, { ...kept, expiresAt: null });
+  }
   tables.conversations.set(draft.id, { ...row, conversation: changed.conversation });
   if (changed.changes.length > 0) tables.conversationsWaiting.wake(draft.id);
   return changed;
@@ -209,7 +215,7 @@ const keepOutput = (tables: TableSet, id: string, given: Parameters<Service["kee
 const keepAttachment = (
   tables: TableSet,
   id: string,
-  { now: _now, ...attachment }: Parameters<Service["keepAttachment"]>[1],
+  { now, ...attachment }: Parameters<Service["keepAttachment"]>[1],
 ): "kept" | "full" | null => {
   const row = tables.conversations.get(id);
   if (row === undefined) return null;
@@ -218,12 +224,37 @@ const keepAttachment = (
   const outputs = [...row.outputs.keys()].reduce((sum, itemId) => sum + sizeOfOutput(row, itemId), 0);
   if (row.conversation.bytes - outputs + length > CONVERSATION_KEPT_MAX) return "full";
   if (length > ATTACHMENT_KEPT_MAX) throw new Error("an attachment is too large");
-  row.attachments.set(attachment.id, attachment);
+  row.attachments.set(attachment.id, { attachment, expiresAt: now + ATTACHMENT_UNUSED_MS });
   const draft = new ConversationDraft(row.conversation);
   draft.resize(length);
   pruneOutputs(row, draft);
   write(tables, row, draft);
   return "kept";
+};
+
+const attachmentHeads = (row: ConversationRow | undefined, ids: readonly string[]) =>
+  [...new Set(ids)].flatMap((id) => {
+    const kept = row?.attachments.get(id)?.attachment;
+    if (kept === undefined) return [];
+    const { content, ...head } = kept;
+    return [{ ...head, bytes: content.length }];
+  });
+
+const pruneAttachments = (tables: TableSet, now: number): number => {
+  let count = 0;
+  for (const row of tables.conversations.values()) {
+    const expired = [...row.attachments].filter(
+      ([, { expiresAt }]) => expiresAt !== null && expiresAt <= now,
+    );
+    const draft = new ConversationDraft(row.conversation);
+    for (const [id, { attachment }] of expired) {
+      row.attachments.delete(id);
+      draft.resize(-attachment.content.length);
+    }
+    if (expired.length > 0) write(tables, row, draft);
+    count += expired.length;
+  }
+  return count;
 };
 
 export const layer = Layer.effect(
@@ -263,7 +294,10 @@ export const layer = Layer.effect(
       item: (id, itemId) => Effect.sync(() => rowOf(id)?.items.get(itemId) ?? null),
       output: (id, itemId) => Effect.sync(() => rowOf(id)?.outputs.get(itemId) ?? null),
       keepAttachment: (id, attachment) => Effect.sync(() => keepAttachment(tables, id, attachment)),
-      attachment: (id, attachmentId) => Effect.sync(() => rowOf(id)?.attachments.get(attachmentId) ?? null),
+      attachment: (id, attachmentId) =>
+        Effect.sync(() => rowOf(id)?.attachments.get(attachmentId)?.attachment ?? null),
+      attachmentHeads: (id, ids) => Effect.sync(() => attachmentHeads(rowOf(id), ids)),
+      pruneAttachments: (now) => Effect.sync(() => pruneAttachments(tables, now)),
     };
   }),
 );

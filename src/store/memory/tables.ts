@@ -86,7 +86,7 @@ export interface ConversationRow {
   readonly items: Map<string, Item>;
   /** By item. */
   readonly outputs: Map<string, string>;
-  readonly attachments: Map<string, Attachment>;
+  readonly attachments: Map<string, { readonly attachment: Attachment; readonly expiresAt: number | null }>;
 }
 export interface FireRow extends PlannedFire {
   readonly answersDelivery: boolean;

@@ -40,6 +40,8 @@ export const CONVERSATION_ROOM = 56 * 1024 * 1024;
 export const ITEM_KEPT_MAX = 1024 * 1024;
 /** The largest attachment, in bytes. */
 export const ATTACHMENT_KEPT_MAX = 10 * 1024 * 1024;
+/** How long an attachment is kept that no message has, ms. */
+export const ATTACHMENT_UNUSED_MS = 6 * 60 * 60 * 1000;
 /** A reader that misses more versions than this is told `reset`, and reads the newest page instead. */
 export const CHANGES_BEHIND_MAX = 2_000;
 
@@ -161,6 +163,15 @@ export interface NotedReport {
   readonly now: number;
 }
 
+/** An attachment without its content. */
+export interface AttachmentHead {
+  readonly id: string;
+  readonly name: string;
+  readonly mediaType: string;
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
 export class Conversations extends Context.Service<
   Conversations,
   {
@@ -227,12 +238,20 @@ export class Conversations extends Context.Service<
     readonly output: (sessionId: string, itemId: string) => Stored<string | null>;
     /**
      * Keeps an attachment; a second call with its id changes nothing. `full`: the conversation has no room for it, and
-     * nothing is kept. Null if there is no conversation.
+     * nothing is kept. Null if there is no conversation. Without a message that has it, it expires after
+     * `ATTACHMENT_UNUSED_MS`. A message that names it is written together with the end of that limit.
      */
     readonly keepAttachment: (
       sessionId: string,
       attachment: Attachment & { readonly now: number },
     ) => Stored<"kept" | "full" | null>;
     readonly attachment: (sessionId: string, id: string) => Stored<Attachment | null>;
+    /** Those of the named attachments that the conversation has, in the order of the names. */
+    readonly attachmentHeads: (
+      sessionId: string,
+      ids: readonly string[],
+    ) => Stored<readonly AttachmentHead[]>;
+    /** Removes expired attachments of a few conversations, and returns how many. */
+    readonly pruneAttachments: (now: number) => Stored<number>;
   }
 >()("platform/store/Conversations") {}

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
+import { attachedTo } from "../attached.ts";
 import { bytesOf, recordOf, STRIPPED_MAX, type ConversationDraft } from "../conversation-draft.ts";
 import type { Conversation, Item } from "../ports/conversations.ts";
 import { at, json } from "./connection/statement.ts";
@@ -104,6 +105,12 @@ const fieldsOf = (item: Item) => ({
 /** Stores a draft's versions. */
 export const write = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
   const { items, ...changed } = draft.finish();
+  const attached = attachedTo(items);
+  // As text: a sandbox may name what is no id.
+  if (attached.length > 0)
+    yield* sql`
+      UPDATE conversation_attachments SET expires_at = NULL
+      WHERE session_id = ${draft.id} AND id::text = ANY(${[...attached]}::text[])`;
   const { id, seq, turnSeq, turn, usage, sandbox, bytes } = changed.conversation;
   yield* sql`
     WITH written AS (

@@ -17,9 +17,11 @@ import {
 import { changesOf, pageOfItems, placeOf } from "../conversation-pages.ts";
 import { cutBytes, storableReport } from "../conversation-reports.ts";
 import {
+  ATTACHMENT_UNUSED_MS,
   Conversations,
   CONVERSATION_KEPT_MAX,
   type Attachment,
+  type AttachmentHead,
   type ChangedConversation,
   type Item,
 } from "../ports/conversations.ts";
@@ -197,9 +199,9 @@ const makeKeeping = Effect.gen(function* () {
     const { length } = attachment.content;
     if (before.bytes - (room?.outputs ?? 0) + length > CONVERSATION_KEPT_MAX) return "full";
     yield* sql`
-      INSERT INTO conversation_attachments (session_id, id, name, media_type, sha256, content, created_at)
+      INSERT INTO conversation_attachments (session_id, id, name, media_type, sha256, content, created_at, expires_at)
       VALUES (${id}, ${attachment.id}, ${attachment.name}, ${attachment.mediaType}, ${attachment.sha256},
-        ${Buffer.from(attachment.content)}, ${at(now)})`;
+        ${Buffer.from(attachment.content)}, ${at(now)}, ${at(now + ATTACHMENT_UNUSED_MS)})`;
     const draft = new ConversationDraft(before);
     draft.resize(length);
     yield* pruneOutputs(sql, draft);
@@ -226,6 +228,38 @@ const makeKeeping = Effect.gen(function* () {
   return { keepOutput, keepAttachment, item, output, attachment };
 });
 
+/** How many conversations one call of `pruneAttachments` looks at. */
+const PRUNED_AT_ONCE = 20;
+
+const makeAttachments = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const attachmentHeads: Service["attachmentHeads"] = (id, ids) =>
+    sql<AttachmentHead>`
+      SELECT id, name, media_type AS "mediaType", sha256, octet_length(content) AS bytes FROM conversation_attachments
+      WHERE session_id = ${id} AND id::text = ANY(${[...ids]}::text[])
+      ORDER BY array_position(${[...ids]}::text[], id::text)`.pipe(stored("conversations.attachmentHeads"));
+  /** A message that takes the lock first has its attachments kept. */
+  const pruneOne = Effect.fnUntraced(function* (id: string, now: number) {
+    const before = yield* locked(sql, id);
+    if (before === null) return 0;
+    const removed = yield* sql<{ readonly bytes: number }>`
+      DELETE FROM conversation_attachments WHERE session_id = ${id} AND expires_at <= ${at(now)}
+      RETURNING octet_length(content) AS bytes`;
+    const draft = new ConversationDraft(before);
+    for (const { bytes } of removed) draft.resize(-bytes);
+    yield* write(sql, draft);
+    return removed.length;
+  });
+  const pruneAttachments: Service["pruneAttachments"] = Effect.fnUntraced(function* (now) {
+    const expired = yield* sql<{ readonly id: string }>`
+      SELECT DISTINCT session_id AS id FROM conversation_attachments WHERE expires_at <= ${at(now)}
+      LIMIT ${PRUNED_AT_ONCE}`;
+    const counts = yield* Effect.forEach(expired, ({ id }) => sql.withTransaction(pruneOne(id, now)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }, stored("conversations.pruneAttachments"));
+  return { attachmentHeads, pruneAttachments };
+});
+
 export const layer = Layer.effect(
   Conversations,
   Effect.gen(function* () {
@@ -238,6 +272,8 @@ export const layer = Layer.effect(
     const [open, note, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
     const { get, ...reads } = yield* makeReads;
     const { keepOutput, keepAttachment, ...keeping } = yield* makeKeeping;
+
+    const attachments = yield* makeAttachments;
 
     /** One transaction, whose commit wakes readers if it changed anything. */
     const writing = <A extends ChangedConversation | "full" | null, E>(
@@ -252,6 +288,7 @@ export const layer = Layer.effect(
     return {
       ...reads,
       ...keeping,
+      ...attachments,
       ...ofActor,
       open: (id, now) =>
         Effect.gen(function* () {
