@@ -283,6 +283,9 @@ const checkKept = (check: Check): void => {
   );
 };
 
+const fileOf = (attachment_id: string) =>
+  ({ type: "file", name: "a", media_type: "text/plain", attachment_id }) as const;
+
 const checkUnused = (check: Check): void => {
   check(
     "removes an attachment that no message has after some hours, and keeps that of a message",
@@ -293,8 +296,6 @@ const checkUnused = (check: Check): void => {
       const [used, unused, later] = [attachmentOf(10), attachmentOf(200), attachmentOf(3000)];
       for (const file of [used, unused]) yield* keepAttachment(sessionId, { ...file, now: NOON });
       yield* keepAttachment(sessionId, { ...later, now: NOON + 1 });
-      const fileOf = (attachment_id: string) =>
-        ({ type: "file", name: "a", media_type: "text/plain", attachment_id }) as const;
       // Only messages of people have attachments. A sandbox may name anything.
       const said = { role: "user", content: [fileOf(used.id), fileOf("no id")] } as const;
       const items = [nativeItem("m", 1, said), nativeItem("a", 2, { content: [fileOf(unused.id)] })];
