@@ -1,4 +1,4 @@
-/** Reads the JSON bodies of the control surface, with limits on size and time (api.md 1). */
+/** Reads the bodies of the control surface, with limits on size and time (api.md 1). */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { invalid, type Refused } from "./answer.ts";
 
@@ -9,15 +9,15 @@ const ARRIVAL_MS = 30_000;
 /** The body's value, or the refusal to answer with. */
 export type ReadBody = { readonly value: unknown } | Refused;
 
-const TOO_LARGE: ReadBody = {
+const tooLarge = (limit: number): Refused => ({
   status: 413,
-  body: { error: `The body has more than ${JSON_LIMIT_BYTES} bytes.`, code: "body_too_large" },
-};
-const TOO_SLOW: ReadBody = {
+  body: { error: `The body has more than ${limit} bytes.`, code: "body_too_large" },
+});
+const TOO_SLOW: Refused = {
   status: 408,
   body: { error: "The body did not arrive in time.", code: "body_timeout" },
 };
-const CUT_SHORT: ReadBody = {
+const CUT_SHORT: Refused = {
   status: 400,
   body: { error: "The request ended before its body was complete.", code: "malformed_request" },
 };
@@ -31,38 +31,50 @@ const READ_AWAY_MS = 2000;
 
 /** An empty body counts as `{}`. Never rejects. */
 export const readJson = async (request: IncomingMessage, response: ServerResponse): Promise<ReadBody> => {
-  const { expect, "content-length": said = 0 } = request.headers;
-  const isTooLarge = Number(said) > JSON_LIMIT_BYTES;
-  // A sender that waits for permission gets the refusal at once.
-  if (isTooLarge && expect !== undefined) return TOO_LARGE;
-  if (expect !== undefined) response.writeContinue();
-  const bytes = await collect(request, isTooLarge);
+  const bytes = await readBytes(request, response, JSON_LIMIT_BYTES);
   return Buffer.isBuffer(bytes) ? parse(bytes) : bytes;
 };
 
-const collect = (request: IncomingMessage, isTooLarge: boolean): Promise<Buffer | ReadBody> =>
+/** The body as it is. Never rejects. */
+export const readBytes = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  limit: number,
+): Promise<Buffer | Refused> => {
+  const { expect, "content-length": said = 0 } = request.headers;
+  const isTooLarge = Number(said) > limit;
+  // A sender that waits for permission gets the refusal at once.
+  if (isTooLarge && expect !== undefined) return tooLarge(limit);
+  if (expect !== undefined) response.writeContinue();
+  return await collect(request, { limit, isTooLarge });
+};
+
+const collect = (
+  request: IncomingMessage,
+  { limit, isTooLarge }: { readonly limit: number; readonly isTooLarge: boolean },
+): Promise<Buffer | Refused> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    let refusal: ReadBody | null = null;
-    const end = (result: Buffer | ReadBody): void => {
+    let refusal: Refused | null = null;
+    const end = (result: Buffer | Refused): void => {
       clearTimeout(timer);
       resolve(refusal ?? result);
     };
     // oxlint-disable-next-line no-restricted-globals -- below Effect, beside the server it serves
     let timer = setTimeout(() => end(TOO_SLOW), ARRIVAL_MS);
     const refuse = (): void => {
-      refusal = TOO_LARGE;
+      refusal = tooLarge(limit);
       chunks.length = 0;
       clearTimeout(timer);
       // oxlint-disable-next-line no-restricted-globals -- below Effect, beside the server it serves
-      timer = setTimeout(() => end(TOO_LARGE), READ_AWAY_MS);
+      timer = setTimeout(() => end(tooLarge(limit)), READ_AWAY_MS);
     };
     if (isTooLarge) refuse();
     request.on("data", (chunk: Buffer) => {
       if (refusal !== null) return;
       length += chunk.length;
-      if (length > JSON_LIMIT_BYTES) refuse();
+      if (length > limit) refuse();
       else chunks.push(chunk);
     });
     request.once("end", () => end(Buffer.concat(chunks)));

@@ -24,6 +24,7 @@ import {
   type RuntimeAdapter,
   type TurnLimits,
 } from "./adapters/adapter.ts";
+import { Attachments } from "./attachments.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
@@ -65,6 +66,7 @@ interface Parts {
   readonly report: Report;
   readonly feed: ConversationFeed;
   readonly steering: Steering;
+  readonly attachments: Attachments;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly ring: LogRing;
@@ -107,13 +109,22 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
   const controlled = Deferred.makeUnsafe<Controlled>();
   // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
   const feed = new ConversationFeed({ redactor, now: () => Date.now(), after });
-  const steering = new Steering({ adapter, report, feed, log, session: agentSession(settings) });
+  const attachments = new Attachments(settings.layout.attachmentsDir);
+  const steering = new Steering({
+    adapter,
+    report,
+    feed,
+    log,
+    attachments,
+    session: agentSession(settings),
+  });
   const parts: Parts = {
     settings,
     adapter,
     report,
     feed,
     steering,
+    attachments,
     redactor,
     log,
     ring,
@@ -132,7 +143,7 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
 /** Listens on the port and the socket until the scope closes. */
 const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { settings, adapter, report, feed, steering, redactor, log, ring } = parts;
+    const { settings, adapter, report, feed, steering, attachments, redactor, log, ring } = parts;
     const { layout, servicePort } = settings;
     const server = new DaemonServer({
       token: settings.token,
@@ -141,7 +152,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       blockedPorts: [servicePort, layout.runtimePort, FORWARDER_PORT],
       report,
       ring,
-      ...(adapter.steering !== null && { feed, steering: yield* makeSteering(steering) }),
+      ...(adapter.steering !== null && { feed, attachments, steering: yield* makeSteering(steering) }),
       abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
       control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });

@@ -16,6 +16,8 @@ export type Route =
   | { readonly kind: "conversation"; readonly after: number }
   | { readonly kind: "control"; readonly name: ControlName }
   | { readonly kind: "steering"; readonly name: SteeringName }
+  /** `id`: a UUID. */
+  | { readonly kind: "attachment"; readonly id: string }
   | { readonly kind: "runtime"; readonly path: string }
   | { readonly kind: "port"; readonly port: number; readonly path: string }
   | { readonly kind: "refused"; readonly refusal: Refusal };
@@ -48,6 +50,7 @@ const STEERING: ReadonlyMap<string, SteeringName> = new Map([
   ["/platform/interrupt", "interrupt"],
   ["/platform/answer", "answer"],
 ]);
+const ATTACHMENT = /^\/platform\/attachments\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const PORT = /^[1-9][0-9]{0,4}$/;
 const MAX_PORT = 65_535;
 
@@ -91,6 +94,11 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/models") {
     if (method === "GET") return { kind: "steering", name: "models" };
     return refused(405, "method_not_allowed", "Use GET to read the models.");
+  }
+  const [, id = null] = ATTACHMENT.exec(path) ?? [];
+  if (id !== null) {
+    if (method === "PUT") return { kind: "attachment", id };
+    return refused(405, "method_not_allowed", "Use PUT to store an attachment.");
   }
   const control = CONTROLS.get(path);
   const steering = STEERING.get(path);

@@ -11,6 +11,7 @@ import {
   verifyUserContext,
   type UserContextRefusal,
 } from "../src/domain/user-context.ts";
+import { ATTACHMENT_MAX } from "../src/domain/attachment.ts";
 import { ambiguityOf, upgradeAmbiguityOf } from "../src/proxy/ambiguity.ts";
 import { handshakeFault } from "../src/proxy/handshake.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
@@ -28,7 +29,8 @@ import {
   NOT_READY,
   NOT_SUPPORTED,
 } from "./answer.ts";
-import { readJson } from "./body.ts";
+import type { Attachments } from "./attachments.ts";
+import { readBytes, readJson } from "./body.ts";
 import type { ControlAnswer, ControlSurface } from "./control.ts";
 import { answerConversation } from "./conversation/conversation-stream.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
@@ -55,6 +57,8 @@ export interface ServerOptions {
   readonly control: ControlSurface;
   /** Messages, interrupts, answers and models. Absent: the runtime has no conversation. */
   readonly steering?: SteeringSurface;
+  /** Absent: the runtime has no conversation. */
+  readonly attachments?: Attachments;
 }
 
 /** Headers must arrive within this time (api.md 1). */
@@ -134,6 +138,7 @@ export class DaemonServer {
     if (route.kind === "conversation") return this.#conversation(route.after, response);
     if (route.kind === "control" || route.kind === "steering")
       return void this.#control(route, request, response);
+    if (route.kind === "attachment") return void this.#attachment(route.id, request, response);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.pass(request, response, to), response);
@@ -208,6 +213,17 @@ export class DaemonServer {
     const answer = "value" in read ? await call(read.value) : read;
     if ("done" in answer) answerJson(response, 200, answer.done);
     else if (answer === NOT_READY) answerNotReady(response);
+    else answerError(response, answer.status, answer.body);
+  }
+
+  async #attachment(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { attachments } = this.#options;
+    if (attachments === undefined) return answerError(response, NOT_SUPPORTED.status, NOT_SUPPORTED.body);
+    const size = attachments.sizeOf(id);
+    // One that is here already is answered as stored, whatever its body.
+    const read = await readBytes(request, response, size ?? ATTACHMENT_MAX);
+    const answer = Buffer.isBuffer(read) ? attachments.keep(id, read) : read;
+    if ("done" in answer) answerJson(response, 200, answer.done);
     else answerError(response, answer.status, answer.body);
   }
 

@@ -31,6 +31,8 @@ export interface Layout {
   readonly gitConfigFile: string;
   /** The platform's defaults for the agent runtime, in the same directory. */
   readonly runtimeDefaultsFile: string;
+  /** Files that people attached to messages, in the same directory. */
+  readonly attachmentsDir: string;
   readonly runtimePort: number;
 }
 
@@ -43,6 +45,7 @@ export const SANDBOX_LAYOUT: Layout = {
   rejectionPipe: `${AGENT_READABLE_DIR}/git-credential-refused`,
   gitConfigFile: `${AGENT_READABLE_DIR}/gitconfig`,
   runtimeDefaultsFile: `${AGENT_READABLE_DIR}/runtime-defaults.json`,
+  attachmentsDir: `${AGENT_READABLE_DIR}/attachments`,
   runtimePort: RUNTIME_PORT,
 };
 

@@ -34,6 +34,7 @@ import type {
   Handover,
   RuntimeAdapter,
 } from "./adapters/adapter.ts";
+import type { Attachments } from "./attachments.ts";
 import { ENDING, invalid, NOT_READY, NOT_SUPPORTED, refusal, type Refused } from "./answer.ts";
 import type { ControlAnswer } from "./control.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
@@ -49,6 +50,7 @@ export interface SteeringOptions {
   readonly feed: ConversationFeed;
   readonly log: Log;
   readonly session: AgentSession;
+  readonly attachments: Pick<Attachments, "missing" | "files">;
 }
 
 /** Never rejects. */
@@ -248,8 +250,12 @@ export class Steering {
       if (!this.#options.report.serving || !this.#isPrepared) return NOT_READY;
       const { open } = this.#book;
       if (open !== null && open.messageId !== message.id) return told({ outcome: "busy", turn: open.number });
+      const { attachments, session } = this.#options;
+      const named = message.attachments ?? [];
+      const missing = attachments.missing(named);
+      if (missing.length > 0) return told({ outcome: "incomplete", attachments: missing });
       const turn = this.#book.begin(message.id);
-      const handed = yield* Effect.exit(steering.hand(this.#options.session, message));
+      const handed = yield* Effect.exit(steering.hand(session, message, attachments.files(named)));
       const nowMs = yield* Clock.currentTimeMillis;
       this.#askSoon();
       if (Exit.isSuccess(handed)) return told(this.#outcome(handed.value, { id: message.id, turn, nowMs }));

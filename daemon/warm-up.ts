@@ -59,6 +59,7 @@ const layoutIn = (directory: string): Layout => {
     rejectionPipe: join(directory, "git-credential-refused"),
     gitConfigFile: join(directory, "gitconfig"),
     runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
+    attachmentsDir: join(directory, "attachments"),
     runtimePort: 1,
   };
 };

@@ -16,12 +16,16 @@ export class ApiError extends Error {
 
 let csrf = "";
 
-/** @param {string} method @param {string} path @param {unknown} [body] */
+/** A file may be large, and the reader's line slow. The service waits as long. */
+const UPLOAD_TIMEOUT_MS = 120_000;
+
+/** @param {string} method @param {string} path @param {unknown} [body] a file is sent as it is, anything else as JSON */
 const call = async (method, path, body) => {
+  const file = body instanceof Blob ? body : null;
   /** @type {Record<string, string>} */
   const headers = { accept: "application/json, text/plain" };
   if (method !== "GET") headers["x-csrf-token"] = csrf;
-  if (body !== undefined) headers["content-type"] = "application/json";
+  if (body !== undefined) headers["content-type"] = file === null ? "application/json" : fileType(file);
   /** @type {Response} */
   let answer;
   try {
@@ -29,10 +33,10 @@ const call = async (method, path, body) => {
     answer = await fetch(path, {
       method,
       headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: file ?? JSON.stringify(body) }),
       credentials: "same-origin",
       redirect: "error",
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(file === null ? TIMEOUT_MS : UPLOAD_TIMEOUT_MS),
     });
   } catch {
     throw new ApiError(0, { code: "unreachable", error: "The service does not respond." });
@@ -45,6 +49,9 @@ const call = async (method, path, body) => {
     ...parse(text),
   });
 };
+
+/** @param {Blob} file */
+const fileType = ({ type }) => (type === "" ? "application/octet-stream" : type);
 
 /** @param {string} text @returns {any} null if it is not JSON */
 const parse = (text) => {
@@ -61,6 +68,9 @@ export const getJson = async (path) => parse(await call("GET", path));
 export const getText = (path) => call("GET", path);
 /** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
 export const post = async (path, body = {}) => parse(await call("POST", path, body));
+
+/** @param {string} path @param {Blob} file @returns {Promise<any>} */
+export const upload = async (path, file) => parse(await call("POST", path, file));
 
 /** @param {string} path @param {unknown} body @returns {Promise<any>} */
 export const put = async (path, body) => parse(await call("PUT", path, body));

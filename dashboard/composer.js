@@ -6,6 +6,7 @@
  *  C2 A text that the service refused because of a secret is not stored, until the text area was empty once.
  *  C3 The text area is made once, so that focus, selection and undo survive every update.
  */
+import { makeAttachments } from "./attachments.js";
 import { h, morph } from "./dom.js";
 import { keep, readKept } from "./kept.js";
 import { makeChoices } from "./models.js";
@@ -35,8 +36,8 @@ const ADVICE = /** @type {Record<string, string>} */ ({
 /** On a phone, the key for a new line is Enter. */
 const isPhone = () => matchMedia("(max-width: 40rem) and (pointer: coarse)").matches;
 
-/** @param {import("./models.js").Choices} choices */
-const makeElements = (choices) => {
+/** @param {import("./models.js").Choices} choices @param {import("./attachments.js").Attachments} files */
+const makeElements = (choices, files) => {
   const area = /** @type {HTMLTextAreaElement} */ (
     h("textarea", { id: "message", rows: 1, "aria-describedby": "message-keys" })
   );
@@ -50,8 +51,9 @@ const makeElements = (choices) => {
       { class: "composer", "aria-label": "Message to the agent" },
       h("label", { class: "unseen", for: "message" }, "Message"),
       area,
+      files.list,
       choices.element,
-      h("div", { class: "composer-bar" }, choices.button, buttons),
+      h("div", { class: "composer-bar" }, files.button, files.input, choices.button, buttons),
       h(
         "p",
         { id: "message-keys", class: "unseen" },
@@ -71,18 +73,26 @@ export const makeComposer = (path, listener) => {
   const name = `draft ${path}`;
   let isSecret = false;
   const choices = makeChoices(path, () => store());
-  const { area, alert, buttons, form } = makeElements(choices);
+  const files = makeAttachments(path, { changed: () => changed(), told: (problem) => say(problem) });
+  const { area, alert, buttons, form } = makeElements(choices, files);
   /** @type {Moment} */
   let moment = { status: "running", turn: "idle", stopping: false };
 
   const store = () => {
     if (area.value === "") isSecret = false;
-    const isEmpty = area.value === "" && choices.chosen.model === "" && choices.chosen.agent === "";
-    keep(name, isSecret || isEmpty ? null : { text: area.value, ...choices.chosen });
+    const { ready } = files;
+    const isChosen = choices.chosen.model !== "" || choices.chosen.agent !== "" || ready.length > 0;
+    const isKept = isChosen || area.value !== "";
+    keep(name, isKept ? { text: isSecret ? "" : area.value, ...choices.chosen, files: ready } : null);
   };
-  const draw = () => morph(buttons, buttonsView(moment, area.value.trim() === ""));
+  const isSendable = () => !files.isUnready && (area.value.trim() !== "" || files.ready.length > 0);
+  const draw = () => morph(buttons, buttonsView(moment, !isSendable()));
   const typed = () => {
     grow(area);
+    store();
+    draw();
+  };
+  const changed = () => {
     store();
     draw();
   };
@@ -97,18 +107,27 @@ export const makeComposer = (path, listener) => {
   /** @param {Message["delivery"]} delivery */
   const send = (delivery) => {
     const text = area.value.replace(/^\s*\n/, "").trimEnd();
-    if (text.trim() === "") return;
+    if (!isSendable()) return;
     const { model, agent } = choices.chosen;
+    const attachments = files.ready;
     say();
     choices.choose({});
+    files.set([]);
     write("");
-    listener.send({ text, delivery, ...(model !== "" && { model }), ...(agent !== "" && { agent }) });
+    listener.send({
+      text: text.trim() === "" ? "" : text,
+      delivery,
+      ...(attachments.length > 0 && { attachments }),
+      ...(model !== "" && { model }),
+      ...(agent !== "" && { agent }),
+    });
     area.focus();
   };
   /** @param {Message} message */
-  const putBack = ({ text, model = "", agent = "" }) => {
+  const putBack = ({ text, attachments = [], model = "", agent = "" }) => {
     if (area.value === "") choices.choose({ model, agent });
-    write(area.value === "" ? text : `${text}\n\n${area.value}`);
+    files.set([...attachments, ...files.ready]);
+    write([text, area.value].filter((words) => words !== "").join("\n\n"));
   };
 
   form.addEventListener("submit", (event) => {
@@ -121,9 +140,11 @@ export const makeComposer = (path, listener) => {
     if (pressed?.getAttribute("data-do") === "stop") listener.stop();
   });
   listenToTyping(area, () => send("queue"), typed);
+  listenToFiles(form, area, files);
 
   const kept = readKept(name);
   choices.choose({ model: kept?.model ?? "", agent: kept?.agent ?? "" });
+  files.set(kept?.files ?? []);
   write(kept?.text ?? "");
   return {
     alert,
@@ -158,6 +179,34 @@ const listenToTyping = (area, send, typed) => {
     send();
   });
   area.setAttribute("enterkeyhint", isPhone() ? "enter" : "send");
+};
+
+/**
+ * Files that are pasted, or dropped onto the composer.
+ *
+ * @param {HTMLElement} form
+ * @param {HTMLElement} area
+ * @param {import("./attachments.js").Attachments} files
+ */
+const listenToFiles = (form, area, files) => {
+  area.addEventListener("paste", (event) => {
+    const pasted = [...(event.clipboardData?.files ?? [])];
+    if (pasted.length === 0) return;
+    event.preventDefault();
+    files.add(pasted);
+  });
+  form.addEventListener("dragover", (event) => {
+    if (event.dataTransfer?.types.includes("Files") !== true) return;
+    event.preventDefault();
+    form.classList.add("dropping");
+  });
+  for (const sign of ["dragleave", "drop"])
+    form.addEventListener(sign, () => form.classList.remove("dropping"));
+  form.addEventListener("drop", (event) => {
+    if (event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
+    event.preventDefault();
+    files.add(event.dataTransfer.files);
+  });
 };
 
 /** As high as its text, up to the limit in style.css. @param {HTMLTextAreaElement} area */

@@ -58,7 +58,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     const { held } = conversation;
     // Until the conversation is known, it may have them.
     const own = reading.heard ? outbox.sent : [];
-    return { next, queue, sent: own, isNext, held, status, busy: steering.busy, me: around.me };
+    return { next, queue, sent: own, isNext, held, status, busy: steering.busy, me: around.me, path };
   };
 
   const drawTurn = () =>

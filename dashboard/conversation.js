@@ -17,6 +17,7 @@ import { listenToAnswers } from "./answers.js";
 
 /**
  * @typedef {object} Shown the elements, and what of the conversation is in them
+ * @property {string} path of the session in the API
  * @property {HTMLElement} root
  * @property {HTMLElement} head
  * @property {HTMLElement} log
@@ -51,8 +52,8 @@ const MARGIN = 12;
 /** The place of the conversation in the session's page. */
 export const conversationPlace = () => h("div", { "data-own": "conversation", "data-key": "conversation" });
 
-/** @param {Foot} foot @returns {Shown} */
-const makeShown = (foot) => {
+/** @param {string} path of the session in the API @param {Foot} foot @returns {Shown} */
+const makeShown = (path, foot) => {
   const head = h("div", { class: "turn" });
   const edge = h("div", { class: "edge" });
   const list = h("ol", { class: "items" });
@@ -72,6 +73,7 @@ const makeShown = (foot) => {
     foot.element,
   );
   return {
+    path,
     root,
     head,
     log,
@@ -122,7 +124,7 @@ export const showConversation = (path, changed) => {
   const reading = followConversation(path, drawSoon);
   // The reader sees the effect of what they did at once.
   const foot = makeFoot(path, reading, { changed: draw, sent: () => toEnd(shown, reading) });
-  const shown = makeShown(foot);
+  const shown = makeShown(path, foot);
   listen(shown, reading);
   // The log gets smaller while a reader types.
   const sizes = new ResizeObserver(() => {
@@ -230,7 +232,7 @@ const edgeView = ({ start, total }, { conversation, heard, reading }) => {
 };
 
 /** @param {Shown} shown @param {Item[]} items */
-const drawRows = ({ rows, list, opened, agent, log, drafts, foot }, items) => {
+const drawRows = ({ rows, list, opened, path, agent, log, drafts, foot }, items) => {
   const kept = new Set(items.map(({ id }) => id));
   for (const [id, { element }] of rows) {
     if (kept.has(id)) continue;
@@ -252,7 +254,7 @@ const drawRows = ({ rows, list, opened, agent, log, drafts, foot }, items) => {
     const asked = foot.steering.askedOf(item.id);
     if (row.item !== item || row.isOpened !== isOpened || row.asked !== asked) {
       const wasInside = row.element.contains(document.activeElement);
-      drawRow(row, item, { agent, isOpened, asked, draft: drafts.get(item.id) ?? {} });
+      drawRow(row, item, { path, agent, isOpened, asked, draft: drafts.get(item.id) ?? {} });
       // An answered request has no form any more.
       if (wasInside && !row.element.contains(document.activeElement)) log.focus({ preventScroll: true });
     }

@@ -42,6 +42,16 @@ export const h = (tag, attributes, ...children) => {
   return element;
 };
 
+const ATTACHMENT = /^\/v1\/projects\/[\da-f-]{36}\/sessions\/[\da-f-]{36}\/attachments\/[\da-f-]{36}$/;
+
+/** A picture that a person attached. @param {string} path of the attachment in the API @param {string} alt */
+export const picture = (path, alt) => {
+  if (!ATTACHMENT.test(path)) throw new Error("the page shows attachments only");
+  const element = h("img", { alt: visible(alt), loading: "lazy", decoding: "async" });
+  element.setAttribute("src", path);
+  return element;
+};
+
 /** Where links in texts of other authors may lead. */
 const OUTSIDE = /^(https?:\/\/|mailto:)/;
 

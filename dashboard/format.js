@@ -59,3 +59,12 @@ export const shortId = (id) => id.slice(-8);
 
 /** @param {number} count @param {string} noun @returns {string} "1 session", "2 sessions" */
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+const KIB = 1024;
+
+/** @param {number} bytes */
+export const size = (bytes) => {
+  if (bytes < KIB) return `${bytes} B`;
+  if (bytes < KIB * KIB) return `${Math.round(bytes / KIB)} KiB`;
+  return `${(bytes / KIB / KIB).toFixed(1).replace(/\.0$/, "")} MiB`;
+};

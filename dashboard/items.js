@@ -1,7 +1,7 @@
 /** One item of a conversation as elements. */
 import { isOpen, textOf } from "./conversation-model.js";
 import { diffLines } from "./diff.js";
-import { h } from "./dom.js";
+import { h, picture } from "./dom.js";
 import { dollars, duration, grouped } from "./format.js";
 import { markdown } from "./markdown-view.js";
 import { badge, clockTime, code, tag } from "./parts.js";
@@ -13,6 +13,7 @@ import { requestView } from "./requests.js";
 
 /**
  * @typedef {object} Context
+ * @property {string} path of the session in the API
  * @property {string} agent
  * @property {boolean} isOpened whether the reader opened the item's details
  * @property {import("./steering.js").Asked} asked
@@ -65,7 +66,7 @@ export const usageText = ({ input_tokens, output_tokens, cached_tokens, cost_usd
     .join(" · ");
 
 /** @param {Item} item @param {Context} context */
-const messageView = (item, { agent }) => [
+const messageView = (item, { agent, path }) => [
   h(
     "p",
     { class: "said-by" },
@@ -77,26 +78,33 @@ const messageView = (item, { agent }) => [
     !USUAL.has(item.status) && [" ", badge(item.status)],
   ),
   markdown(textOf(item)),
-  filesView(item),
+  filesView(filesIn(item), path),
   ...errorView(item),
   item.role === "agent" &&
     (item.model !== null || item.usage !== null) &&
     h("p", { class: "spent" }, [item.model, item.usage && usageText(item.usage)].filter(Boolean).join(" · ")),
 ];
 
-/** @param {Item} item */
-const filesView = ({ content }) => {
-  const files = content.flatMap((part) => (part.type === "file" ? [part] : []));
-  return (
-    files.length > 0 &&
-    h(
-      "ul",
-      { class: "files", "aria-label": "Files" },
-      files.map(({ name, media_type: type }) =>
-        h("li", {}, code(name), " ", h("span", { class: "quiet" }, type)),
-      ),
-    )
-  );
+/** @typedef {{name: string, media_type: string, attachment_id: string | null}} ShownFile */
+
+/** @param {Pick<Item, "content">} item @returns {ShownFile[]} */
+export const filesIn = ({ content }) => content.flatMap((part) => (part.type === "file" ? [part] : []));
+
+/** The kinds that the service sends as images. */
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** @param {readonly ShownFile[]} files @param {string} path of the session in the API */
+export const filesView = (files, path) =>
+  files.length > 0 &&
+  h("ul", { class: "files", "aria-label": "Files" }, ...files.map((file) => fileView(file, path)));
+
+/** @param {ShownFile} file @param {string} path */
+const fileView = ({ name, media_type: type, attachment_id: id }, path) => {
+  if (id === null) return h("li", {}, code(name), " ", h("span", { class: "quiet" }, type));
+  const href = `${path}/attachments/${id}`;
+  return PICTURES.has(type)
+    ? h("li", { class: "picture" }, h("a", { href, target: "_blank", title: name }, picture(href, name)))
+    : h("li", {}, h("a", { href, download: name }, name), " ", h("span", { class: "quiet" }, type));
 };
 
 /** @param {Item} item */

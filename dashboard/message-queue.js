@@ -2,6 +2,7 @@
 import { textOf } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { counted } from "./format.js";
+import { filesIn, filesView } from "./items.js";
 import { markdown } from "./markdown-view.js";
 import { clockTime } from "./parts.js";
 
@@ -19,31 +20,40 @@ import { clockTime } from "./parts.js";
  * @property {string} status of the session
  * @property {Set<string>} busy
  * @property {string} me the reader's name
+ * @property {string} path of the session in the API
  */
 
 /** The messages at the end of the conversation. @param {Waiting} waiting @returns {Child[]} */
-export const nextView = ({ next, sent, isNext, busy, me, status }) => [
+export const nextView = ({ next, sent, isNext, busy, me, status, path }) => [
   ...next.map((item) =>
     messageRow(
       { id: item.id, author: item.author?.name ?? "Unknown author", at: item.created_at },
-      markdown(textOf(item)),
+      [markdown(textOf(item)), filesView(filesIn(item), path)],
       item.status === "queued"
         ? [status === "running" ? "Sending… " : "Waits for the sandbox ", cancelButton(item.id, busy)]
         : ["Sending…"],
     ),
   ),
   ...(isNext ? sent : []).map((one) =>
-    messageRow({ id: one.id, author: me, at: one.at }, markdown(one.message.text), sentState(one)),
+    messageRow(
+      { id: one.id, author: me, at: one.at },
+      [markdown(one.message.text), filesView(sentFiles(one), path)],
+      sentState(one),
+    ),
   ),
 ];
 
-/** @param {{id: string, author: string, at: string}} said @param {Node} text @param {Child[]} state @returns {HTMLElement} */
-const messageRow = ({ id, author, at }, text, state) =>
+/** @param {Sent} sent @returns {import("./items.js").ShownFile[]} */
+const sentFiles = ({ message: { attachments = [] } }) =>
+  attachments.map(({ id, name, media_type }) => ({ name, media_type, attachment_id: id }));
+
+/** @param {{id: string, author: string, at: string}} said @param {Child[]} words @param {Child[]} state @returns {HTMLElement} */
+const messageRow = ({ id, author, at }, words, state) =>
   h(
     "li",
     { class: "own-message", "data-key": id, "data-message": id },
     h("p", { class: "said-by" }, h("strong", {}, author), " ", clockTime(at)),
-    text,
+    ...words,
     h("p", { class: "message-state" }, ...state),
   );
 
@@ -88,14 +98,17 @@ export const queueView = ({ queue, sent, isNext, held, status, busy, me }) => {
       queue.map((item) =>
         queuedRow(
           item.id,
-          [item.author?.name ?? "Unknown author", textOf(item)],
+          [item.author?.name ?? "Unknown author", inShort(textOf(item), filesIn(item))],
           [cancelButton(item.id, busy)],
         ),
       ),
-      own.map((one) => queuedRow(one.id, [me, one.message.text], sentState(one))),
+      own.map((one) => queuedRow(one.id, [me, inShort(one.message.text, sentFiles(one))], sentState(one))),
     ),
   ];
 };
+
+/** @param {string} text @param {readonly {name: string}[]} files */
+const inShort = (text, files) => [text, ...files.map(({ name }) => `[${name}]`)].join(" ").trim();
 
 /** @param {string} id @param {[string, string]} said author and text @param {Child[]} state @returns {HTMLElement} */
 const queuedRow = (id, [author, text], state) =>

@@ -11,7 +11,8 @@ import { now } from "./format.js";
 import { keep, readKept } from "./kept.js";
 
 /** @typedef {import("./wire.d.ts").Item} Item */
-/** @typedef {{text: string, delivery: "queue" | "interrupt", model?: string, agent?: string}} Message */
+/** @typedef {import("./attachments.js").Attachment} Attachment */
+/** @typedef {{text: string, attachments?: readonly Attachment[], delivery: "queue" | "interrupt", model?: string, agent?: string}} Message */
 
 /**
  * @typedef {object} Sent
@@ -113,11 +114,18 @@ const drop = ({ path, sent }, one) => {
   store(path, (all) => all.filter(({ id }) => id !== one.id));
 };
 
+/** @param {Message} message as the service takes it */
+const payloadOf = ({ text, attachments = [], ...others }) => ({
+  ...others,
+  ...(text !== "" && { text }),
+  ...(attachments.length > 0 && { attachments: attachments.map(({ id }) => id) }),
+});
+
 /** @param {Box} box @param {Sent} one @param {number} attempts made before */
 const attempt = async (box, one, attempts) => {
   const { path, listener } = box;
   try {
-    const { message } = await post(`${path}/messages`, { id: one.id, ...one.message });
+    const { message } = await post(`${path}/messages`, { id: one.id, ...payloadOf(one.message) });
     drop(box, one);
     listener.taken(message);
   } catch (error) {

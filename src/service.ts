@@ -58,6 +58,7 @@ import { firesHandlers } from "./http/handlers/fires.ts";
 import { GitEndpoint, gitRoute } from "./http/git/git.ts";
 import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
+import { attachmentRoutes } from "./http/attachments.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";
@@ -272,6 +273,7 @@ const routes = Layer.mergeAll(
   docsRoute,
   gitRoute,
   liveRoutes,
+  attachmentRoutes,
   systemRoutes,
   metricsRoute,
   guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),

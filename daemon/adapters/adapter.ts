@@ -6,6 +6,7 @@ import type * as Effect from "effect/Effect";
 import type { ItemError, NativeItem, TextDelta, TurnNow } from "../../src/domain/conversation.ts";
 import type { LastTurn } from "../../src/domain/last-turn.ts";
 import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
+import type { AttachedFile } from "../attachments.ts";
 import type { HttpFailure } from "../http-client.ts";
 
 /** The agent session, with the agent and model for its first message. */
@@ -117,7 +118,11 @@ export type Sight =
 /** Steers a runtime's conversation. */
 export interface AdapterSteering {
   /** Hands a message to the agent session. May be repeated: the runtime has the message once (steering.ts, Y1). */
-  readonly hand: (session: AgentSession, message: OutgoingMessage) => Effect.Effect<Handover, HttpFailure>;
+  readonly hand: (
+    session: AgentSession,
+    message: OutgoingMessage,
+    files: readonly AttachedFile[],
+  ) => Effect.Effect<Handover, HttpFailure>;
   /**
    * Looks whether the agent session rests. If it does, all that it has done was reported to the observer of `follow`.
    *

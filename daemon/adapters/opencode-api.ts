@@ -5,6 +5,8 @@ import * as Schema from "effect/Schema";
 import { callForAnswer, callHttp, callJson, type HttpAnswer, type HttpFailure } from "../http-client.ts";
 import { CALL_TIMEOUT_MS } from "./adapter.ts";
 
+/** The longest answer. A listing has the files of its messages, in base64. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** How long one short read may take. */
 const READ_TIMEOUT_MS = 5000;
 /**
@@ -29,15 +31,16 @@ export class OpencodeApi {
   }
 
   get<A>(path: string, schema: Schema.Decoder<A>): Effect.Effect<A, HttpFailure> {
-    return Effect.retry(callJson({ url: this.url(path), timeoutMs: READ_TIMEOUT_MS }, schema), {
+    const call = { url: this.url(path), timeoutMs: READ_TIMEOUT_MS, maxBytes: ANSWER_BYTES_MAX };
+    return Effect.retry(callJson(call, schema), {
       ...READ_AGAIN,
       while: ({ status }) => status === null,
     });
   }
 
-  /** An answer that may be long, with its headers. */
-  page(path: string, maxBytes: number): Effect.Effect<HttpAnswer, HttpFailure> {
-    return callForAnswer({ url: this.url(path), timeoutMs: CALL_TIMEOUT_MS, maxBytes });
+  /** An answer that may take long, with its headers. */
+  page(path: string): Effect.Effect<HttpAnswer, HttpFailure> {
+    return callForAnswer({ url: this.url(path), timeoutMs: CALL_TIMEOUT_MS, maxBytes: ANSWER_BYTES_MAX });
   }
 
   post(path: string, body: unknown = {}): Effect.Effect<string, HttpFailure> {

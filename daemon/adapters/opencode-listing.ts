@@ -5,9 +5,8 @@ import { HttpFailure, type HttpAnswer } from "../http-client.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
 import { readMessage, type Recorded } from "./opencode-records.ts";
 
-/** Messages in one answer. A message may have files of 25 MiB, in base64. */
+/** Messages in one answer. */
 const PAGE_MESSAGES = 20;
-const PAGE_BYTES_MAX = 64 * 1024 * 1024;
 /** How many messages of a session are read, newest first, and how much of them in bytes. Older ones are left out. */
 const MESSAGES_MAX = 2000;
 const MESSAGES_BYTES_MAX = 64 * 1024 * 1024;
@@ -19,7 +18,7 @@ const CURSOR = "x-next-cursor";
 /** Calls that read. */
 export interface Reads {
   readonly get: <A>(path: string, schema: Schema.Decoder<A>) => Effect.Effect<A, HttpFailure>;
-  readonly page: (path: string, maxBytes: number) => Effect.Effect<HttpAnswer, HttpFailure>;
+  readonly page: (path: string) => Effect.Effect<HttpAnswer, HttpFailure>;
   /** Sessions with a turn in progress. */
   readonly busySessions: Effect.Effect<readonly string[], HttpFailure>;
 }
@@ -103,7 +102,7 @@ const messagesOf = Effect.fnUntraced(function* (api: Reads, sessionId: string, m
   let length = 0;
   for (let count = 0; count < max && length < MESSAGES_BYTES_MAX; count += PAGE_MESSAGES) {
     const path = `/session/${sessionId}/message?limit=${PAGE_MESSAGES}${before}`;
-    const { body, headers } = yield* api.page(path, PAGE_BYTES_MAX);
+    const { body, headers } = yield* api.page(path);
     const records = yield* Effect.mapError(Schema.decodeUnknownEffect(Page)(body), () => UNEXPECTED);
     pages.unshift(records.flatMap((record) => readMessage(record) ?? []));
     length += body.length;

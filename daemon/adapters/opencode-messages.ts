@@ -15,6 +15,7 @@ import type { ItemError } from "../../src/domain/conversation.ts";
 import type { HttpFailure } from "../http-client.ts";
 import type { Handover } from "./adapter.ts";
 import { splitModel } from "./opencode-api.ts";
+import type { PromptPart } from "./opencode-files.ts";
 
 /** A message for opencode, with everything that it does not choose by itself. */
 export interface Prompt {
@@ -23,6 +24,8 @@ export interface Prompt {
   /** When it was sent first, ms since the epoch. */
   readonly sentMs: number;
   readonly text: string;
+  /** Parts that follow the text. */
+  readonly more: readonly PromptPart[];
   /** Null: opencode's default. */
   readonly agent: string | null;
   /** `provider/model`. Null: opencode's choice. */
@@ -64,10 +67,13 @@ const nativeId = (prefix: "msg" | "prt", { id, sentMs }: Dated, count: number): 
 export const nativeMessageId = (message: Dated): string => nativeId("msg", message, 0);
 
 /** The body of the call that hands the message over. */
-export const promptBody = ({ agent, model, ...message }: Prompt) => ({
+export const promptBody = ({ agent, model, text, more, ...message }: Prompt) => ({
   messageID: nativeMessageId(message),
-  // Without an id, the part of a message that is handed over twice would double.
-  parts: [{ id: nativeId("prt", message, 1), type: "text", text: message.text }],
+  // Without an id, the parts of a message that is handed over twice would double.
+  parts: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...more].map((part, at) => ({
+    id: nativeId("prt", message, at + 1),
+    ...part,
+  })),
   ...(agent !== null && { agent }),
   ...(model !== null && { model: splitModel(model) }),
 });

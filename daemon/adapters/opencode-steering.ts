@@ -11,6 +11,7 @@ import type { AdapterSteering, AgentSession, Handover, RuntimeAdapter, Sight } f
 import { openSession, splitModel, type OpencodeApi } from "./opencode-api.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "./opencode-errors.ts";
+import { partsOf } from "./opencode-files.ts";
 import { NOTE } from "./opencode-items.ts";
 import { readAtRest, readRequests } from "./opencode-listing.ts";
 import { handOver, lastChoice, nativeMessageId, promptBody } from "./opencode-messages.ts";
@@ -126,7 +127,7 @@ export class OpencodeSteering implements AdapterSteering {
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       this.#promptMs ??= yield* Clock.currentTimeMillis;
       const { sessionId: id, text, model } = prompt;
-      const body = promptBody({ id, sentMs: this.#promptMs, text, agent, model });
+      const body = promptBody({ id, sentMs: this.#promptMs, text, more: [], agent, model });
       this.#handing(session, id, body.messageID);
       yield* this.#api.post(`/session/${session}/prompt_async`, body);
       return "accepted" as const;
@@ -148,7 +149,7 @@ export class OpencodeSteering implements AdapterSteering {
       });
     });
 
-  readonly hand: AdapterSteering["hand"] = (wanted, message) =>
+  readonly hand: AdapterSteering["hand"] = (wanted, message, files) =>
     Effect.gen({ self: this }, function* () {
       const error = yield* this.#faultOf(message);
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
@@ -161,7 +162,8 @@ export class OpencodeSteering implements AdapterSteering {
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       const { id, sent_at: sentMs, text } = message;
       this.#handing(session, id, nativeMessageId({ id, sentMs }));
-      return yield* handOver(handing, { id, sentMs, text, agent, model });
+      const more = yield* partsOf(files);
+      return yield* handOver(handing, { id, sentMs, text, more, agent, model });
     });
 
   readonly look: AdapterSteering["look"] = (sessionId, messageId) =>

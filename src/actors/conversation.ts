@@ -6,11 +6,12 @@
  *  once, an interrupt names its turn, and a request is answered once.
  */
 import * as Effect from "effect/Effect";
-import { isClosed, textOf } from "../domain/conversation.ts";
+import type { AttachmentHead } from "../domain/attachment.ts";
+import { attachmentsOf, isClosed, textOf } from "../domain/conversation.ts";
 import type { SandboxStatus } from "../domain/session.ts";
 import type { MessageHandedOver, OutgoingMessage } from "../domain/steering.ts";
 import { conversation, type ConversationCommand, type ConversationEvent } from "../machines/conversation.ts";
-import { DaemonClient, type DaemonUnreachable, type NoConversation } from "../sandbox/daemon.ts";
+import { DaemonClient, DaemonUnreachable, type NoConversation } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink, type SandboxError } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
 import { serviceContext } from "../services/service-context.ts";
@@ -47,19 +48,48 @@ const crashed = (reason: string) => ({
   message: `The service could not send the message: ${reason}`,
 });
 
-const outgoing = (item: Item): OutgoingMessage => ({
+/** Attachments are kept as long as their message. */
+const INCOMPLETE = {
+  code: "attachment_gone",
+  message: "A file of this message is not kept any more. Attach it again, and send a new message.",
+};
+/** The daemon asks for attachments that it got just now. */
+const ASKS_AGAIN = new DaemonUnreachable({ message: "the daemon asked for the same attachments again" });
+
+const outgoing = (item: Item, attachments: readonly AttachmentHead[]): OutgoingMessage => ({
   id: item.id,
   sent_at: item.sentAt ?? item.createdAt,
   text: textOf(item.content),
+  ...(attachments.length > 0 && { attachments }),
   model: item.model,
   agent: item.agent,
 });
+
+type Settled = Exclude<MessageHandedOver, { readonly outcome: "incomplete" }>;
+
+/** Hands a message over, together with the attachments that the daemon has not got. */
+const handing = (
+  { conversations, daemon }: { readonly conversations: Conversations["Service"]; readonly daemon: DaemonClient["Service"] },
+  sessionId: string,
+  message: OutgoingMessage,
+) =>
+  Effect.fnUntraced(function* (link: DaemonLink, context: string) {
+    const answer = yield* daemon.hand(link, context, message);
+    if (answer.outcome !== "incomplete") return answer;
+    for (const id of answer.attachments) {
+      const kept = yield* conversations.attachment(sessionId, id);
+      if (kept === null) return { outcome: "refused", error: INCOMPLETE } satisfies Settled;
+      yield* daemon.attach(link, context, { id, content: kept.content });
+    }
+    const again = yield* daemon.hand(link, context, message);
+    return again.outcome === "incomplete" ? yield* ASKS_AGAIN : again;
+  });
 
 type SendMessage = Extract<ConversationCommand, { type: "sendMessage" }>;
 
 const outcomeOf = (
   { messageId, sandboxId }: SendMessage,
-  answer: MessageHandedOver | null,
+  answer: Settled | null,
 ): ConversationEvent => {
   const about = { messageId, sandboxId };
   switch (answer?.outcome) {
@@ -77,7 +107,7 @@ const outcomeOf = (
 type Call<A> = (
   link: DaemonLink,
   context: string,
-) => Effect.Effect<A, DaemonUnreachable | NoConversation | SandboxError>;
+) => Effect.Effect<A, DaemonUnreachable | NoConversation | SandboxError | StoreError>;
 
 /** @returns a function that calls the daemon of a sandbox of this session. */
 const callerOf = Effect.fnUntraced(function* (sessionId: string) {
@@ -127,8 +157,13 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
               outcome: "refused",
               error: crashed("it is not in the conversation"),
             });
-          const answer = yield* called(command.sandboxId, (link, context) =>
-            daemon.hand(link, context, outgoing(item)),
+          const named = attachmentsOf(item.content);
+          const attachments = yield* conversations.attachmentHeads(id, named);
+          if (attachments.length < new Set(named).size)
+            return outcomeOf(command, { outcome: "refused", error: INCOMPLETE });
+          const answer = yield* called(
+            command.sandboxId,
+            handing({ conversations, daemon }, id, outgoing(item, attachments)),
           );
           // The machine hears of the sandbox's end by itself.
           return answer === "ended" ? undefined : outcomeOf(command, answer);

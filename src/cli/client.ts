@@ -49,6 +49,7 @@ interface Sent {
   readonly method: string;
   /** Relative to the API's address. */
   readonly path: string;
+  /** Bytes are sent as they are, anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -63,7 +64,8 @@ const open = async (
 ): Promise<http.IncomingMessage> => {
   const url = new URL(apiUrl);
   const { Agent, request } = await libraryFor(url);
-  const body = sent.body === undefined ? undefined : JSON.stringify(sent.body);
+  const isRaw = sent.body instanceof Uint8Array;
+  const body = isRaw || sent.body === undefined ? sent.body : JSON.stringify(sent.body);
   return await new Promise((resolve, reject) => {
     const call = request({
       method: sent.method,
@@ -75,7 +77,7 @@ const open = async (
         authorization: `Bearer ${token}`,
         accept: "application/json",
         ...(body !== undefined && {
-          "content-type": "application/json",
+          "content-type": isRaw ? "application/octet-stream" : "application/json",
           "content-length": Buffer.byteLength(body),
         }),
         ...sent.headers,
@@ -178,6 +180,11 @@ export class Client {
     const value = isText ? text : text === "" ? {} : parsed(text);
     if (value === undefined) throw stranger(new URL(this.#connection.apiUrl), answer);
     return { value: value as Answer<R>, text: isText ? JSON.stringify(text) : text === "" ? "{}" : text };
+  }
+
+  /** Sends a file to a path below `/v1`. */
+  async upload(path: string, content: Uint8Array): Promise<unknown> {
+    return parsed((await this.#text({ method: "POST", path, body: content })).text);
   }
 
   /** Reads a path below `/v1` whose answer is text. */

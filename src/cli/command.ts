@@ -7,17 +7,24 @@ interface TextOption {
   /** The placeholder for the value in the help. */
   readonly value: string;
   readonly about: string;
+  /** It may be given several times. */
+  readonly many?: true;
 }
 interface SwitchOption {
   readonly value?: never;
   readonly about: string;
+  readonly many?: never;
 }
 /** Options by their long names. */
 export type Options = Readonly<Record<string, TextOption | SwitchOption>>;
 
-/** The given values: text, or whether a switch is set. */
+/** The given values: text, several texts, or whether a switch is set. */
 export type OptionValues<O extends Options> = {
-  readonly [Name in keyof O]: O[Name] extends { readonly value: string } ? string | undefined : boolean;
+  readonly [Name in keyof O]: O[Name] extends { readonly many: true }
+    ? readonly string[]
+    : O[Name] extends { readonly value: string }
+      ? string | undefined
+      : boolean;
 };
 
 /** `NUMBER`, or `[SESSION]` if it is optional. Optional arguments come last. */
@@ -82,7 +89,7 @@ export interface Command {
   readonly run: (
     call: Call<
       Readonly<Record<string, string | undefined>>,
-      Readonly<Record<string, string | boolean | undefined>>
+      Readonly<Record<string, string | boolean | readonly string[] | undefined>>
     >,
   ) => Promise<Result>;
 }

@@ -12,7 +12,7 @@ export type Wish =
       readonly kind: "run";
       readonly command: Command;
       readonly given: Readonly<Record<string, string | undefined>>;
-      readonly options: Readonly<Record<string, string | boolean | undefined>>;
+      readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
       readonly project: string | undefined;
       readonly json: boolean;
     };
@@ -93,6 +93,7 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     tokens: true,
   });
   const values: Record<string, string | boolean> = {};
+  const lists = listsOf(command);
   const words: string[] = [];
   for (const token of tokens) {
     if (token.kind === "positional") words.push(token.value);
@@ -104,6 +105,11 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     if (type === "string" && value === undefined) throw usage(`--${name} needs a value. ${see}`);
     if (type === "string" && inlineValue === false && /^-./.test(value ?? ""))
       throw usage(`--${name} needs a value. Write a value that begins with - as --${name}=VALUE. ${see}`);
+    const list = lists[name];
+    if (list !== undefined) {
+      list.push(value ?? "");
+      continue;
+    }
     if (type === "string" && values[name] !== undefined) throw usage(`--${name} is given twice. ${see}`);
     values[name] = value ?? true;
   }
@@ -113,11 +119,19 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     kind: "run",
     command,
     given: namedWords(command, words, see),
-    options: { ...switchesOff(command), ...own },
+    options: { ...switchesOff(command), ...lists, ...own },
     project: typeof project === "string" ? project : undefined,
     json: json === true,
   };
 };
+
+/** Empty lists for the options that may be given several times. */
+const listsOf = ({ options }: Command): Record<string, string[]> =>
+  Object.fromEntries(
+    Object.entries(options).flatMap(([name, { many }]): [string, string[]][] =>
+      many === true ? [[name, []]] : [],
+    ),
+  );
 
 const switchesOff = ({ options }: Command): Record<string, boolean> =>
   Object.fromEntries(

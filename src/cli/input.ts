@@ -66,6 +66,17 @@ export class Input {
     }
   }
 
+  /** A file's bytes, at most `max` of them. */
+  bytes(path: string, max: number): Uint8Array {
+    try {
+      if (statSync(path).size > max) throw usage(`${path} is larger than ${max} bytes.`);
+      return readFileSync(path);
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      throw usage(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? "no reason given"}).`);
+    }
+  }
+
   /** The next line. A person gets a prompt for it. */
   async line(question: string): Promise<string> {
     return this.isTerminal ? await this.#typed(question, true) : await this.#readLine();

@@ -47,22 +47,31 @@ export interface Author {
   readonly fireId: string | null;
 }
 
+export const FilePart = Schema.Struct({
+  type: Schema.Literal("file"),
+  name: Schema.String,
+  media_type: Schema.String,
+  /** The id of a kept attachment. Null: the file lies in the workspace. */
+  attachment_id: Schema.NullOr(Schema.String),
+});
+export type FilePart = typeof FilePart.Type;
+
 /** One part of an item's content. */
 export const ContentPart = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
-  Schema.Struct({
-    type: Schema.Literal("file"),
-    name: Schema.String,
-    media_type: Schema.String,
-    /** The id of a kept attachment. Null: the file lies in the workspace. */
-    attachment_id: Schema.NullOr(Schema.String),
-  }),
+  FilePart,
 ]);
 export type ContentPart = typeof ContentPart.Type;
 
 /** The text of an item's content, without its files. */
 export const textOf = (content: readonly ContentPart[]): string =>
   content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+
+/** The ids of the attachments in an item's content. */
+export const attachmentsOf = (content: readonly ContentPart[]): readonly string[] =>
+  content.flatMap((part) =>
+    part.type === "file" && part.attachment_id !== null ? [part.attachment_id] : [],
+  );
 
 /** The work of a tool, in the words of the Agent Client Protocol. */
 export const ToolKind = Schema.Literals([

@@ -4,8 +4,10 @@
  *  Y1 A message has one id for ever. Handed over again, it is in the runtime once.
  *  Y2 The daemon numbers the turns of its sandbox from 1. A message that is handed over begins one turn.
  *  Y3 An interrupt names its turn, so it never ends a later one.
+ *  Y4 Attachments travel apart from their message, once it is known which of them the daemon needs.
  */
 import * as Schema from "effect/Schema";
+import { AttachmentHead } from "./attachment.ts";
 import { ItemError } from "./conversation.ts";
 
 /** The longest text of one message, in bytes of UTF-8. */
@@ -20,6 +22,8 @@ export const OutgoingMessage = Schema.Struct({
   /** When it was handed over for the first time, ms since the epoch. */
   sent_at: Schema.Finite,
   text: Schema.String,
+  /** Files that the daemon must have before the agent gets the message. Absent: none. */
+  attachments: Schema.optionalKey(Schema.Array(AttachmentHead)),
   /** `provider/model`. Null: the model of the message before. */
   model: Schema.NullOr(Schema.String),
   /** Null: the agent of the message before. */
@@ -37,6 +41,8 @@ export const MessageHandedOver = Schema.Union([
   Schema.Struct({ outcome: Schema.Literal("busy"), turn: TurnNumber }),
   /** The runtime will never accept the message. */
   Schema.Struct({ outcome: Schema.Literal("refused"), error: ItemError }),
+  /** The daemon has not got these attachments yet. It takes them now, and then the message again. */
+  Schema.Struct({ outcome: Schema.Literal("incomplete"), attachments: Schema.Array(Schema.String) }),
 ]);
 export type MessageHandedOver = typeof MessageHandedOver.Type;
 

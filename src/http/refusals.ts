@@ -31,6 +31,13 @@ export const projectInactive = () =>
     code: "project_not_active",
   });
 
+/** A session whose runtime has no conversation. */
+export const takesNoMessages = () =>
+  new Conflict({
+    error: "The agent runtime of this installation takes no messages (PLATFORM_AGENT_ADAPTER=plain).",
+    code: "not_supported",
+  });
+
 export const promptTooLarge = (): Internal =>
   new Internal({
     error: `The rendered prompt is larger than ${PROMPT_LIMIT_BYTES} bytes.`,

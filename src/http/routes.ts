@@ -58,6 +58,8 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.json", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/conversation.md", power: "read" },
+  { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/attachments", power: "converse" },
+  { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/attachments/:id", power: "read" },
   { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/abort", power: "work" },
   { method: "POST", pattern: "/v1/projects/:pid/sessions/:sid/refresh", power: "work" },
   { method: "*", pattern: "/v1/projects/:pid/sessions/:sid/runtime/*", power: "work" },

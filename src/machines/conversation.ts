@@ -13,7 +13,7 @@
  *  M7 Where no person attends, the oldest request is declined as soon as it is reported, and then the next one.
  */
 import { assign, setup } from "xstate";
-import type { Author, ItemError } from "../domain/conversation.ts";
+import type { Author, FilePart, ItemError } from "../domain/conversation.ts";
 import { QUEUE_MAX, type RequestAnswer } from "../domain/steering.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 
@@ -46,6 +46,7 @@ export type ConversationSnapshot = Snapshot<ConversationState, ConversationConte
 export interface MessageDraft {
   readonly author: Author;
   readonly text: string;
+  readonly files: readonly FilePart[];
   /** `provider/model`. Null: the model of the message before. */
   readonly model: string | null;
   /** Null: the agent of the message before. */

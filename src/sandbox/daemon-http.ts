@@ -43,7 +43,7 @@ const named = (raw: readonly string[]): Readonly<Record<string, string>> =>
 interface Call {
   readonly path: string;
   readonly timeoutMs: number;
-  /** Sent as JSON by POST. Without a body the call is a GET. */
+  /** Bytes are sent as they are, by PUT; anything else as JSON, by POST. Without a body the call is a GET. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -53,17 +53,26 @@ interface Answer {
   readonly text: string;
 }
 
+const sentAs = (body: unknown) => {
+  if (body === undefined) return { method: "GET", body, headers: {} };
+  const isRaw = body instanceof Uint8Array;
+  const bytes = isRaw ? body : Buffer.from(JSON.stringify(body));
+  return {
+    method: isRaw ? "PUT" : "POST",
+    body: bytes,
+    headers: {
+      "content-type": isRaw ? "application/octet-stream" : "application/json",
+      "content-length": bytes.length,
+    },
+  };
+};
+
 const ask = (
   link: DaemonLink,
   { path, timeoutMs, ...call }: Call,
 ): Effect.Effect<Answer, DaemonUnreachable> =>
   Effect.callback<Answer, DaemonUnreachable>((resume) => {
-    const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-    const headers =
-      body === undefined
-        ? {}
-        : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-    const method = body === undefined ? "GET" : "POST";
+    const { method, body, headers } = sentAs(call.body);
     const asked = linkRequest(link, { method, path, by: "service" });
     const opened = request(
       {
@@ -224,6 +233,8 @@ const Aborted = Schema.Struct({ aborted: Schema.Boolean });
 /** Longer than the daemon hands a message over, several times. */
 const HAND_TIMEOUT_MS = 60_000;
 const STEER_TIMEOUT_MS = 20_000;
+/** An attachment has at most 10 MiB. */
+const ATTACH_TIMEOUT_MS = 60_000;
 
 /** A call that steers the agent. A runtime without a conversation answers 409. */
 const steer = <A>(
@@ -240,6 +251,7 @@ const steer = <A>(
     }),
   );
 
+const Attached = Schema.Struct({ stored: Schema.Literal(true) });
 const Interrupted = Schema.Struct({ interrupted: Schema.Boolean });
 const Answered = Schema.Struct({ answered: Schema.Boolean });
 
@@ -304,6 +316,14 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
   conversation,
   hand: (link, context, body) =>
     steer(link, { path: "/platform/messages", context, timeoutMs: HAND_TIMEOUT_MS, body }, MessageHandedOver),
+  attach: (link, context, { id, content: body }) =>
+    Effect.asVoid(
+      steer(
+        link,
+        { path: `/platform/attachments/${id}`, context, timeoutMs: ATTACH_TIMEOUT_MS, body },
+        Attached,
+      ),
+    ),
   interrupt: (link, context, body) =>
     Effect.map(
       steer(link, { path: "/platform/interrupt", context, timeoutMs: STEER_TIMEOUT_MS, body }, Interrupted),

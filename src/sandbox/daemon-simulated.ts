@@ -25,6 +25,7 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   logs: () => Stream.never,
   conversation: () => Stream.never,
   hand: () => Effect.fail(new NoConversation()),
+  attach: () => Effect.fail(new NoConversation()),
   interrupt: () => Effect.fail(new NoConversation()),
   answer: () => Effect.fail(new NoConversation()),
   models: () => Effect.fail(new NoConversation()),

@@ -118,6 +118,14 @@ export class DaemonClient extends Context.Service<
       context: string,
       message: OutgoingMessage,
     ) => Effect.Effect<MessageHandedOver, DaemonUnreachable | NoConversation>;
+    /**
+     * Gives the daemon an attachment of the message that was handed over last, and found incomplete. May be repeated.
+     */
+    readonly attach: (
+      link: DaemonLink,
+      context: string,
+      attachment: { readonly id: string; readonly content: Uint8Array },
+    ) => Effect.Effect<void, DaemonUnreachable | NoConversation>;
     /** Ends the turn of that number. False if it has ended. */
     readonly interrupt: (
       link: DaemonLink,

@@ -57,7 +57,10 @@ const firstVersion = (id: string, message: MessageDraft, step: ConversationStep)
     status: isSent ? "sending" : "queued",
     turnId: id,
     parentId: null,
-    content: [{ type: "text", text: storableText(message.text) }],
+    content: [
+      ...(message.text === "" ? [] : [{ type: "text" as const, text: storableText(message.text) }]),
+      ...message.files,
+    ],
     tool: null,
     plan: [],
     request: null,

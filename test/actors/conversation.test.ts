@@ -18,7 +18,7 @@ const posted = (messageId: string) =>
     type: "message.posted",
     messageId,
     isUrgent: false,
-    message: { author, text: `text of ${messageId}`, model: null, agent: null },
+    message: { author, text: `text of ${messageId}`, files: [], model: null, agent: null },
   }) as const;
 const ONE = "0190f3b2-0000-7000-8000-00000000000a";
 const idle = (ended: number): ConversationReport => ({

@@ -57,6 +57,7 @@ const makeLayout = (): Layout => {
     rejectionPipe: at("git-credential-refused"),
     gitConfigFile: at("gitconfig"),
     runtimeDefaultsFile: at("runtime-defaults.json"),
+    attachmentsDir: at("attachments"),
     runtimePort: 1,
   };
 };

@@ -120,7 +120,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [await runSession(world.service, world.pid), "Add a test."],
     human: new RegExp(`^${ID} (queued|sending)\n$`),
     json: { message: { content: [{ type: "text", text: "Add a test." }] } },
-    refused: [[NOWHERE], 2, /^Give TEXT or --file, not both\.\n$/],
+    refused: [[NOWHERE], 2, /^Give TEXT, --file or --attach\.\n$/],
   },
   "sessions interrupt": {
     args: async () => [await runSession(world.service, world.pid)],

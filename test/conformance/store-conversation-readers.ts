@@ -2,9 +2,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import { ATTACHMENT_MAX } from "../../src/domain/attachment.ts";
 import type { NativeItem } from "../../src/domain/conversation.ts";
 import {
-  ATTACHMENT_KEPT_MAX,
   ATTACHMENT_UNUSED_MS,
   CHANGES_BEHIND_MAX,
   Conversations,
@@ -245,7 +245,7 @@ const checkKept = (check: Check): void => {
         .map(({ id }) => id)
         .toReversed();
       const keep = (itemId: string) => keepOutput(sessionId, { itemId, sandboxId, text: "x".repeat(MIB) });
-      const attach = () => keepAttachment(sessionId, { ...attachmentOf(ATTACHMENT_KEPT_MAX), now: NOON });
+      const attach = () => keepAttachment(sessionId, { ...attachmentOf(ATTACHMENT_MAX), now: NOON });
       const keptOutputs = Effect.map(
         Effect.forEach(ids, (id) => output(sessionId, id)),
         (texts) => texts.map((text) => text !== null),
@@ -315,8 +315,9 @@ const checkUnused = (check: Check): void => {
       expect((yield* get(sessionId))?.bytes).toBe(before - 200);
       expect(yield* attachment(sessionId, unused.id)).toBe(null);
       yield* pruneAll(NOON + 1000 * ATTACHMENT_UNUSED_MS);
-      const { content, ...head } = used;
-      expect(yield* attachmentHeads(sessionId, named)).toEqual([{ ...head, bytes: content.length }]);
+      const { content, mediaType, ...head } = used;
+      const known = { ...head, media_type: mediaType, bytes: content.length };
+      expect(yield* attachmentHeads(sessionId, named)).toEqual([known]);
     }),
   );
 };

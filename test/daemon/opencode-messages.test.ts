@@ -28,6 +28,7 @@ const message = (id: string, text: string, sentMs = NOON): Prompt => ({
   id,
   sentMs,
   text,
+  more: [],
   model: null,
   agent: null,
 });

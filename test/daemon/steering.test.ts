@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Attachments } from "../../daemon/attachments.ts";
 import { opencodeAdapter } from "../../daemon/adapters/opencode.ts";
 import { makeSteering, Steering } from "../../daemon/steering.ts";
 import { startFeed } from "./support/feed.ts";
@@ -12,6 +13,8 @@ import { hasOpencode, POLL, Steered } from "./support/steered.ts";
 
 const PROMPT = { PLATFORM_INITIAL_PROMPT: "hold the prompt", PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
 
+/** For messages without attachments. */
+const none = new Attachments("/nonexistent");
 const invalid = (path: string) => [400, { code: "invalid_request", details: { issues: [{ path }] } }];
 const refused = (code: string, message: unknown) => [200, { outcome: "refused", error: { code, message } }];
 
@@ -261,6 +264,7 @@ describe("a runtime that does not answer", () => {
     const steering = new Steering({
       adapter: opencodeAdapter(await freePort()),
       report: { serving },
+      attachments: none,
       feed,
       log: (event, fields) => void log.push({ event, ...fields }),
       session,
@@ -317,6 +321,7 @@ describe.skipIf(!hasOpencode)("a runtime whose events do not arrive", () => {
     const steering = new Steering({
       adapter,
       report: { serving: true },
+      attachments: none,
       feed,
       log: (event, fields) => void log.push([event, fields]),
       session,

@@ -20,7 +20,7 @@ const report = {
   isAttended: true,
 } as const;
 const author = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;
-const message = { author, text: "Go on.", model: null, agent: null };
+const message = { author, text: "Go on.", files: [], model: null, agent: null };
 const outcome = { messageId: "a", sandboxId: "one" } as const;
 
 const events: ConversationEvent[] = [

@@ -123,6 +123,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       logs: () => Stream.never,
       conversation: (link, { after }) => talks.follow(idOf(link), after),
       hand: () => Effect.fail(new NoConversation()),
+      attach: () => Effect.fail(new NoConversation()),
       interrupt: () => Effect.fail(new NoConversation()),
       answer: () => Effect.fail(new NoConversation()),
       models: () => Effect.fail(new NoConversation()),

@@ -5,6 +5,7 @@ import { command } from "../command.ts";
 import { usage } from "../failure.ts";
 import { visible } from "../terminal.ts";
 import { anyId, oneOf, sessionId } from "../words.ts";
+import { attached } from "./attached.ts";
 
 type Message = Answer<"POST /v1/projects/:pid/sessions/:sid/messages">["message"];
 type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/answer">["payload"];
@@ -18,6 +19,7 @@ export const send = command({
   inProject: true,
   options: {
     file: { value: "FILE", about: "Read the message from a file (- for standard input)" },
+    attach: { value: "FILE", many: true, about: "Attach a file. May be given up to 10 times" },
     now: { about: "End the agent's turn, and send the message before those that wait" },
     model: { value: "PROVIDER/MODEL", about: "From this message on, use this model" },
     agent: { value: "NAME", about: "From this message on, use this agent" },
@@ -26,14 +28,21 @@ export const send = command({
   notes:
     "The message waits until the agent has ended its turn. A session that has ended is restarted. If 20 messages wait, or the account has no free session, the exit code is 6.",
   run: async ({ given, options, input, api, project }) => {
-    const { file, now, model, agent, id } = options;
-    if ((given.TEXT === undefined) === (file === undefined)) throw usage("Give TEXT or --file, not both.");
-    const words = file === undefined ? (given.TEXT ?? "") : await input.file(file);
-    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/messages", {
-      params: { pid: await project(), sid: sessionId(given.SESSION) },
+    const { file, attach, now, model, agent, id } = options;
+    if (given.TEXT !== undefined && file !== undefined) throw usage("Give TEXT or --file, not both.");
+    const words = file === undefined ? given.TEXT : await input.file(file);
+    if (words === undefined && attach.length === 0) throw usage("Give TEXT, --file or --attach.");
+    if (id !== undefined && attach.length > 0)
+      throw usage("Give --id or --attach, not both: a repeated call would attach other files.");
+    const params = { pid: await project(), sid: sessionId(given.SESSION) };
+    const client = api();
+    const attachments = await attached({ client, input }, params, attach);
+    const { value, text } = await client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
+      params,
       payload: {
         id: id === undefined ? randomUUID() : anyId(id, "--id"),
-        text: words,
+        ...(words !== undefined && { text: words }),
+        ...(attachments.length > 0 && { attachments }),
         delivery: now ? "interrupt" : "queue",
         ...(model !== undefined && { model }),
         ...(agent !== undefined && { agent }),

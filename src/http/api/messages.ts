@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { ATTACHMENTS_MAX } from "../../domain/attachment.ts";
 import { MESSAGE_TEXT_MAX, RuntimeOffers } from "../../domain/steering.ts";
 import { Access, Authorized } from "./access.ts";
 import { ItemWire } from "./conversation.ts";
@@ -10,7 +11,14 @@ const PostMessage = Schema.Struct({
   id: Uuid.annotate({
     description: "The message's id, made by the client. The same message may be posted again.",
   }),
-  text: textOfBytes(MESSAGE_TEXT_MAX),
+  text: Schema.optionalKey(textOfBytes(MESSAGE_TEXT_MAX)).annotate({
+    description: "May be left out if the message has attachments.",
+  }),
+  attachments: Schema.optionalKey(Schema.Array(Uuid).check(Schema.isMaxLength(ATTACHMENTS_MAX))).annotate({
+    description:
+      `Ids of files that were attached to this session, at most ${ATTACHMENTS_MAX} with 25 MiB together. ` +
+      "The agent finds them in its sandbox.",
+  }),
   delivery: Schema.optionalKey(Schema.Literals(["queue", "interrupt"])).annotate({
     description:
       "`queue` (the default): after the messages that wait. `interrupt`: ends the agent's turn, and goes before them.",

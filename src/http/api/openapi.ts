@@ -170,6 +170,57 @@ const archive = (form: "json" | "markdown"): RawOperation => ({
   },
 });
 
+const attach: RawOperation = {
+  tag: "messages",
+  id: "messages.attach",
+  summary: "Attach a file to a session, for a message that is posted later.",
+  body: "*/*",
+  parameters: [
+    {
+      name: "name",
+      in: "query",
+      required: true,
+      description: "The file's name. A path is dropped.",
+      schema: { type: "string" },
+    },
+  ],
+  responses: {
+    201: json(
+      {
+        type: "object",
+        properties: {
+          id: { type: "string", format: "uuid" },
+          name: { type: "string" },
+          media_type: { type: "string" },
+          bytes: { type: "integer" },
+          sha256: { type: "string" },
+        },
+        required: ["id", "name", "media_type", "bytes", "sha256"],
+      },
+      "The file is kept. Name its id in a message within 6 hours, or it is removed.",
+    ),
+    400: refusal("The name is missing, or the body is empty."),
+    ...reading,
+    408: refusal("The file did not arrive within 2 minutes."),
+    409: refusal("The agent runtime takes no messages."),
+    413: refusal("The file is larger than 10 MiB, or the conversation has no room for it."),
+    422: refusal("The file contains the value of a secret."),
+  },
+};
+
+const attachment: RawOperation = {
+  tag: "messages",
+  id: "messages.attachment",
+  summary: "Read an attached file.",
+  responses: {
+    200: {
+      description: "The file. Only PNG, JPEG, GIF and WebP have their own content type; others are downloads.",
+      content: { "*/*": { schema: { type: "string", format: "binary" } } },
+    },
+    ...reading,
+  },
+};
+
 const conversationEvents: RawOperation = {
   tag: "live",
   id: "live.conversation",
@@ -302,6 +353,8 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   [`${SESSION}/conversation/events`]: { get: conversationEvents },
   [`${SESSION}/conversation.json`]: { get: archive("json") },
   [`${SESSION}/conversation.md`]: { get: archive("markdown") },
+  [`${SESSION}/attachments`]: { post: attach },
+  [`${SESSION}/attachments/{id}`]: { get: attachment },
   [`${SESSION}/refresh`]: {
     post: relayed("relay.refresh", "Fetch the session branch and restart the agent runtime in place."),
   },

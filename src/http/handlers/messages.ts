@@ -1,14 +1,14 @@
 /** Handlers of api/messages.ts: what people say to the agent, by the session's conversation actor. */
+import { isDeepStrictEqual } from "node:util";
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../actors/actors.ts";
 import { isAgentModel, isAgentName } from "../../domain/agent.ts";
-import { isClosed, textOf, type Author } from "../../domain/conversation.ts";
-import { isMasked } from "../../domain/secret.ts";
+import { MESSAGE_ATTACHMENTS_MAX } from "../../domain/attachment.ts";
+import { attachmentsOf, isClosed, textOf, type Author, type FilePart } from "../../domain/conversation.ts";
 import { isLive } from "../../domain/session.ts";
 import { QUEUE_MAX, type RequestAnswer } from "../../domain/steering.ts";
-import { openSecrets } from "../../duties/secrets.ts";
 import type { ConversationEvent } from "../../machines/conversation.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
@@ -20,15 +20,18 @@ import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import type { Session } from "../../store/ports/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import { badRequest, Conflict, notFound, TooMany, Unavailable, Unprocessable } from "../api/errors.ts";
+import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
+import { refuseSecrets } from "../message-secrets.ts";
+import { takesNoMessages } from "../refusals.ts";
 import { answering, opened, sessionFor } from "./answers.ts";
 import { answerWire, itemWire } from "./conversation-wire.ts";
 import { restarted } from "./restarting.ts";
 
 interface MessageWish {
   readonly id: string;
-  readonly text: string;
+  readonly text?: string;
+  readonly attachments?: readonly string[];
   readonly delivery?: "queue" | "interrupt";
   readonly model?: string;
   readonly agent?: string;
@@ -36,16 +39,10 @@ interface MessageWish {
 type SessionPath = { readonly pid: string; readonly sid: string };
 type ItemPath = SessionPath & { readonly id: string };
 
-const notSupported = () =>
-  new Conflict({
-    error: "The agent runtime of this installation takes no messages (PLATFORM_AGENT_ADAPTER=plain).",
-    code: "not_supported",
-  });
-
 /** The session of the path, whose runtime takes messages. */
 const conversing = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
-  if ((yield* Limits).agentAdapter === "plain") return yield* notSupported();
+  if ((yield* Limits).agentAdapter === "plain") return yield* takesNoMessages();
   yield* opened(session.id);
   return session;
 });
@@ -64,19 +61,14 @@ const authorOf = ({ user }: Principal): Author => ({
   fireId: null,
 });
 
-/** A secret in a message or an answer would be kept, and shown to everyone who may read the conversation. */
-const refuseSecrets = Effect.fnUntraced(function* (projectId: string, texts: readonly string[]) {
-  const { values } = yield* openSecrets(projectId);
-  for (const [name, value] of Object.entries(values))
-    if (isMasked(Buffer.byteLength(value)) && texts.some((text) => text.includes(value)))
-      return yield* new Unprocessable({
-        error: `The text contains the value of the secret ${name}. Name the secret instead of its value.`,
-        code: "secret_in_message",
-        details: { secret: name },
-      });
-});
+const refuseSecretsIn = (projectId: string, texts: readonly string[]) =>
+  refuseSecrets(projectId, "The text", (value) => texts.some((text) => text.includes(value)));
 
-const checkWish = Effect.fnUntraced(function* ({ model, agent }: MessageWish) {
+const checkWish = Effect.fnUntraced(function* ({ text, attachments = [], model, agent }: MessageWish) {
+  if (text === undefined && attachments.length === 0)
+    return yield* badRequest("text", "must be given, unless the message has attachments");
+  if (new Set(attachments).size < attachments.length)
+    return yield* badRequest("attachments", "must name each attachment once");
   if (model !== undefined && !isAgentModel(model))
     return yield* badRequest("model", "must have the form provider/model");
   if (agent !== undefined && !isAgentName(agent))
@@ -86,11 +78,32 @@ const checkWish = Effect.fnUntraced(function* ({ model, agent }: MessageWish) {
     );
 });
 
+/** The named attachments, as parts of the message. */
+const filesOf = Effect.fnUntraced(function* (sessionId: string, ids: readonly string[]) {
+  const heads = yield* (yield* Conversations).attachmentHeads(sessionId, ids);
+  const unknown = ids.findIndex((id) => !heads.some((head) => head.id === id));
+  if (unknown !== -1)
+    return yield* badRequest(
+      `attachments.${unknown}`,
+      "must be an attachment of this session; one that no message has is removed after 6 hours",
+    );
+  const bytes = heads.reduce((sum, head) => sum + head.bytes, 0);
+  if (bytes > MESSAGE_ATTACHMENTS_MAX)
+    return yield* badRequest(
+      "attachments",
+      `must have at most ${MESSAGE_ATTACHMENTS_MAX} bytes together, but have ${bytes}`,
+    );
+  return heads.map(
+    ({ id, name, media_type }): FilePart => ({ type: "file", name, media_type, attachment_id: id }),
+  );
+});
+
 /** Whether the item is this message, posted before. */
 const isSame = (item: Item, wish: MessageWish, userId: string): boolean =>
   item.kind === "message" &&
   item.author?.userId === userId &&
-  textOf(item.content) === wish.text &&
+  textOf(item.content) === (wish.text ?? "") &&
+  isDeepStrictEqual(attachmentsOf(item.content), wish.attachments ?? []) &&
   item.model === (wish.model ?? null) &&
   item.agent === (wish.agent ?? null);
 
@@ -132,7 +145,8 @@ const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish
   const former = yield* item(session.id, wish.id);
   if (former !== null)
     return isSame(former, wish, caller.user.id) ? { message: former, isNew: false } : yield* idTaken();
-  yield* refuseSecrets(session.projectId, [wish.text]);
+  yield* refuseSecretsIn(session.projectId, [wish.text ?? ""]);
+  const files = yield* filesOf(session.id, wish.attachments ?? []);
   yield* awakened(session, params);
   const { accepted } = yield* tell(session.id, {
     type: "message.posted",
@@ -140,7 +154,8 @@ const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish
     isUrgent: wish.delivery === "interrupt",
     message: {
       author: authorOf(caller),
-      text: wish.text,
+      text: wish.text ?? "",
+      files,
       model: wish.model ?? null,
       agent: wish.agent ?? null,
     },
@@ -211,7 +226,7 @@ const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer
   const asked = yield* itemOf(session.id, params.id, "request");
   if (asked.kind !== "request") return yield* notFound("request");
   if (isClosed(asked.status) || asked.answer !== null) return yield* settled(asked);
-  yield* refuseSecrets(session.projectId, wordsIn(given));
+  yield* refuseSecretsIn(session.projectId, wordsIn(given));
   const { accepted } = yield* tell(session.id, {
     type: "answer.given",
     requestId: asked.id,
@@ -265,7 +280,7 @@ export const messagesHandlers = HttpApiBuilder.group(Api, "messages", (handlers)
           Effect.catchTags({
             DaemonUnreachable: unreachable,
             SandboxError: unreachable,
-            NoConversation: () => Effect.fail(notSupported()),
+            NoConversation: () => Effect.fail(takesNoMessages()),
           }),
         ),
       ),

@@ -1,43 +1,21 @@
 /** Raw routes of live data: events of a project or a session, a session's logs, and its conversation (api.md 3). */
 import * as Data from "effect/Data";
-import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
-import { parseUuid } from "../../domain/ids.ts";
 import type { Conversations } from "../../store/ports/conversations.ts";
 import type { Principal } from "../../store/ports/identity.ts";
-import { hasPower } from "../access.ts";
-import { badRequest, isApiError, TooMany, type ApiError } from "../api/errors.ts";
-import { answering, opened, projectFor, sessionFor } from "../handlers/answers.ts";
-import { authenticator, forbidden } from "../authorize.ts";
+import { badRequest, TooMany } from "../api/errors.ts";
+import { opened, projectFor, sessionFor } from "../handlers/answers.ts";
 import { conversationStream, placeOf } from "./conversation.ts";
 import { eventResponse, eventStream } from "./events.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
-import { heldBy, Openings } from "../openings.ts";
-import { apiErrorResponse } from "../respond.ts";
+import { answered, calledWith, endOf, type RawParams } from "../raw-route.ts";
 
-interface LiveParams {
-  readonly pid: string;
-  readonly sid: string | null;
-}
-
-/** Authenticates, checks that the caller may read, and passes on the ids of the path. */
-const reading = <A, E, R>(handler: (caller: Principal, params: LiveParams) => Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const authenticate = yield* authenticator;
-    const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
-    if (!hasPower(caller, "read")) return yield* forbidden(caller);
-    const { params } = yield* HttpRouter.RouteContext;
-    const pid = parseUuid(params["pid"] ?? "");
-    const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
-    if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
-    if (params["sid"] !== undefined && sid === null)
-      return yield* badRequest("sid", "must be a lower-case UUID");
-    return yield* handler(caller, { pid, sid });
-  });
+const reading = <A, E, R>(handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>) =>
+  calledWith("read", handler);
 
 /** How many streams one token may have open (api.md 1 "Live data"). */
 const STREAMS_MAX = 100;
@@ -69,12 +47,6 @@ const tooManyStreams = () =>
     code: "too_many_streams",
     details: { limit: STREAMS_MAX },
   });
-
-/** Completes when the caller's token ends: a stream must not outlive its token (threats.md T03). */
-const endOf = (caller: Principal, projectId: string) =>
-  Effect.flatMap(Openings, ({ ending }) =>
-    Effect.map(ending(heldBy(caller, { projectId, session: null })), Deferred.await),
-  );
 
 const events = (counted: ReturnType<typeof streamCounter>) =>
   reading((caller, { pid, sid }) =>
@@ -139,11 +111,6 @@ const archive = (form: "json" | "md") =>
   );
 
 class TokenEnded extends Data.TaggedError("TokenEnded") {}
-
-const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.catch(answering(handler), (error: unknown) =>
-    isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
-  );
 
 const SESSION = "/v1/projects/:pid/sessions/:sid";
 

@@ -8,6 +8,7 @@ import type {
   ConversationEvent,
   ConversationSnapshot,
 } from "../../machines/conversation.ts";
+import { ATTACHMENT_MAX } from "../../domain/attachment.ts";
 import { attachedTo } from "../attached.ts";
 import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../conversation-draft.ts";
 import {
@@ -22,7 +23,6 @@ import { noteStep, snapshotOf, stepConcerns, type ConversationStep } from "../co
 import { changesOf, pageOfItems, placeOf } from "../conversation-pages.ts";
 import { cutBytes, storableReport } from "../conversation-reports.ts";
 import {
-  ATTACHMENT_KEPT_MAX,
   ATTACHMENT_UNUSED_MS,
   Conversations,
   CONVERSATION_KEPT_MAX,
@@ -223,7 +223,7 @@ const keepAttachment = (
   const { length } = attachment.content;
   const outputs = [...row.outputs.keys()].reduce((sum, itemId) => sum + sizeOfOutput(row, itemId), 0);
   if (row.conversation.bytes - outputs + length > CONVERSATION_KEPT_MAX) return "full";
-  if (length > ATTACHMENT_KEPT_MAX) throw new Error("an attachment is too large");
+  if (length > ATTACHMENT_MAX) throw new Error("an attachment is too large");
   row.attachments.set(attachment.id, { attachment, expiresAt: now + ATTACHMENT_UNUSED_MS });
   const draft = new ConversationDraft(row.conversation);
   draft.resize(length);
@@ -236,8 +236,8 @@ const attachmentHeads = (row: ConversationRow | undefined, ids: readonly string[
   [...new Set(ids)].flatMap((id) => {
     const kept = row?.attachments.get(id)?.attachment;
     if (kept === undefined) return [];
-    const { content, ...head } = kept;
-    return [{ ...head, bytes: content.length }];
+    const { content, mediaType, ...head } = kept;
+    return [{ ...head, media_type: mediaType, bytes: content.length }];
   });
 
 const pruneAttachments = (tables: TableSet, now: number): number => {

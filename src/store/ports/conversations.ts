@@ -23,6 +23,7 @@ import type {
   TurnNow,
   Usage,
 } from "../../domain/conversation.ts";
+import type { AttachmentHead } from "../../domain/attachment.ts";
 import type { RequestAnswer } from "../../domain/steering.ts";
 import type {
   ConversationCommand,
@@ -38,8 +39,6 @@ export const CONVERSATION_KEPT_MAX = 64 * 1024 * 1024;
 export const CONVERSATION_ROOM = 56 * 1024 * 1024;
 /** The largest record of one item, in bytes. A larger one is kept without its content, and marked `pruned`. */
 export const ITEM_KEPT_MAX = 1024 * 1024;
-/** The largest attachment, in bytes. */
-export const ATTACHMENT_KEPT_MAX = 10 * 1024 * 1024;
 /** How long an attachment is kept that no message has, ms. */
 export const ATTACHMENT_UNUSED_MS = 6 * 60 * 60 * 1000;
 /** A reader that misses more versions than this is told `reset`, and reads the newest page instead. */
@@ -148,7 +147,7 @@ export interface Attachment {
   readonly name: string;
   readonly mediaType: string;
   readonly sha256: string;
-  /** At most `ATTACHMENT_KEPT_MAX` bytes. */
+  /** At most `ATTACHMENT_MAX` bytes. */
   readonly content: Uint8Array;
 }
 
@@ -161,15 +160,6 @@ export interface NotedReport {
   /** Everything up to this number was reported. A change of the turn has a number of its own. */
   readonly rev: number;
   readonly now: number;
-}
-
-/** An attachment without its content. */
-export interface AttachmentHead {
-  readonly id: string;
-  readonly name: string;
-  readonly mediaType: string;
-  readonly sha256: string;
-  readonly bytes: number;
 }
 
 export class Conversations extends Context.Service<

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { AttachmentHead } from "../../domain/attachment.ts";
 import { OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
 import { storableText } from "../../domain/text.ts";
 import { ConversationDraft } from "../conversation-draft.ts";
@@ -21,7 +22,6 @@ import {
   Conversations,
   CONVERSATION_KEPT_MAX,
   type Attachment,
-  type AttachmentHead,
   type ChangedConversation,
   type Item,
 } from "../ports/conversations.ts";
@@ -235,7 +235,7 @@ const makeAttachments = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const attachmentHeads: Service["attachmentHeads"] = (id, ids) =>
     sql<AttachmentHead>`
-      SELECT id, name, media_type AS "mediaType", sha256, octet_length(content) AS bytes FROM conversation_attachments
+      SELECT id, name, media_type, sha256, octet_length(content) AS bytes FROM conversation_attachments
       WHERE session_id = ${id} AND id::text = ANY(${[...ids]}::text[])
       ORDER BY array_position(${[...ids]}::text[], id::text)`.pipe(stored("conversations.attachmentHeads"));
   /** A message that takes the lock first has its attachments kept. */

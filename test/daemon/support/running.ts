@@ -88,6 +88,7 @@ export class Running {
       rejectionPipe: join(directory, "git-credential-refused"),
       gitConfigFile: join(directory, "gitconfig"),
       runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
+      attachmentsDir: join(directory, "attachments"),
       runtimePort: this.runtimePort,
     };
     this.service = new Service({ root: directory, projectId: PROJECT_ID, token: TOKEN });

@@ -8,11 +8,12 @@ import type {
 } from "../../../src/domain/steering.ts";
 import { NoConversation, type DaemonClient } from "../../../src/sandbox/daemon.ts";
 
-type Steering = Pick<DaemonClient["Service"], "hand" | "interrupt" | "answer" | "models">;
+type Steering = Pick<DaemonClient["Service"], "hand" | "attach" | "interrupt" | "answer" | "models">;
 
 /** A runtime that takes no messages, e.g. `plain`. */
 export const unsteered: Steering = {
   hand: () => Effect.fail(new NoConversation()),
+  attach: () => Effect.fail(new NoConversation()),
   interrupt: () => Effect.fail(new NoConversation()),
   answer: () => Effect.fail(new NoConversation()),
   models: () => Effect.fail(new NoConversation()),
@@ -24,6 +25,8 @@ export class ScriptedSteering {
   /** The turns that were interrupted. */
   readonly interrupted: number[] = [];
   readonly answered: AnswerOrder[] = [];
+  /** The attachments that the daemon got. */
+  readonly attached = new Map<string, Uint8Array>();
   #turns = 0;
   #next: readonly MessageHandedOver[] = [];
   offers: RuntimeOffers = {
@@ -37,6 +40,7 @@ export class ScriptedSteering {
     this.handed.length = 0;
     this.interrupted.length = 0;
     this.answered.length = 0;
+    this.attached.clear();
     this.#next = [];
     this.#turns = 0;
   }
@@ -49,6 +53,7 @@ export class ScriptedSteering {
   get layer(): Steering {
     return {
       hand: (_link, _context, message) => Effect.sync(() => this.#hand(message)),
+      attach: (_link, _context, { id, content }) => Effect.sync(() => void this.attached.set(id, content)),
       interrupt: (_link, _context, { turn }) =>
         Effect.as(
           Effect.sync(() => this.interrupted.push(turn)),
@@ -68,6 +73,8 @@ export class ScriptedSteering {
     const [answer, ...others] = this.#next;
     this.#next = others;
     if (answer !== undefined) return answer;
+    const missing = (message.attachments ?? []).filter(({ id }) => !this.attached.has(id));
+    if (missing.length > 0) return { outcome: "incomplete", attachments: missing.map(({ id }) => id) };
     this.#turns += 1;
     return { outcome: "accepted", turn: this.#turns };
   }

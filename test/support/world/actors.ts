@@ -92,6 +92,7 @@ const scriptedDaemon = (script: DaemonScript) =>
     logs: () => Stream.never,
     conversation: (_link, { after }) => Stream.suspend(() => script.conversation?.(after) ?? Stream.never),
     hand: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).hand(...asked)),
+    attach: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).attach(...asked)),
     interrupt: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).interrupt(...asked)),
     answer: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).answer(...asked)),
     models: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).models(...asked)),

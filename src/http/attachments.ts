@@ -1,0 +1,117 @@
+/**
+ * Files that people attach to a session's messages (api.md 3 "Attachments"). Raw routes, because a body is any bytes.
+ *
+ *  F1 A file is only ever served as what it cannot do harm with: a known kind of image is shown, everything else is a
+ *     download, and nothing of it may run.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import {
+  ATTACHMENT_MAX,
+  attachmentName,
+  isImage,
+  mediaTypeOf,
+  type AttachmentHead,
+} from "../domain/attachment.ts";
+import { parseUuid } from "../domain/ids.ts";
+import { Conversations, CONVERSATION_KEPT_MAX, type Attachment } from "../store/ports/conversations.ts";
+import { badRequest, notFound, TooLarge, Unauthorized } from "./api/errors.ts";
+import { awaitBody, BodyTime } from "./body.ts";
+import { opened, sessionFor } from "./handlers/answers.ts";
+import { Limits } from "./limits.ts";
+import { refuseSecrets } from "./message-secrets.ts";
+import { answered, calledWith, endOf } from "./raw-route.ts";
+import { takesNoMessages } from "./refusals.ts";
+
+/** How long a file may take to arrive. 10 MiB need a line of 0.7 Mbit/s. */
+const ARRIVES_WITHIN = "2 minutes";
+
+const conversationFull = () =>
+  new TooLarge({
+    error: `The conversation has no room for this file: ${CONVERSATION_KEPT_MAX} bytes are kept of a session. Start a new session.`,
+    code: "conversation_full",
+    details: { limit: CONVERSATION_KEPT_MAX },
+  });
+
+const tokenEnded = () =>
+  new Unauthorized({ error: "The token ended while the file arrived.", code: "unauthorized" });
+
+const headOf = ({ id, name, mediaType, sha256, content }: Attachment): AttachmentHead => ({
+  id,
+  name,
+  media_type: mediaType,
+  bytes: content.length,
+  sha256,
+});
+
+/** `POST attachments?name=`: keeps the body. 201 with its record. */
+const attach = calledWith("converse", (caller, { pid, sid }) =>
+  Effect.gen(function* () {
+    const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
+    if ((yield* Limits).agentAdapter === "plain") return yield* takesNoMessages();
+    const request = yield* HttpServerRequest.HttpServerRequest;
+    const name = new URL(request.url, "http://service").searchParams.get("name");
+    if (name === null || name === "") return yield* badRequest("name", "must be the file's name");
+    const end = yield* endOf(caller, pid);
+    yield* Effect.raceFirst(
+      Effect.provideService(awaitBody(request, ATTACHMENT_MAX), BodyTime, ARRIVES_WITHIN),
+      Effect.andThen(end, tokenEnded()),
+    );
+    const content = Buffer.from(yield* Effect.orDie(request.arrayBuffer));
+    if (content.length === 0) return yield* badRequest("", "must have the file's content, but is empty");
+    yield* refuseSecrets(session.projectId, "The file", (value) => content.includes(value));
+    yield* opened(session.id);
+    const attachment: Attachment = {
+      id: randomUUID(),
+      name: attachmentName(name),
+      mediaType: mediaTypeOf(request.headers["content-type"] ?? null, content),
+      sha256: createHash("sha256").update(content).digest("hex"),
+      content,
+    };
+    const now = yield* Clock.currentTimeMillis;
+    const kept = yield* (yield* Conversations).keepAttachment(session.id, { ...attachment, now });
+    if (kept === null) return yield* notFound("session");
+    if (kept === "full") return yield* conversationFull();
+    return HttpServerResponse.jsonUnsafe(headOf(attachment), { status: 201 });
+  }),
+);
+
+/** Every character that a header's plain form cannot have is `_` there. */
+const disposition = (kind: "inline" | "attachment", name: string): string => {
+  const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
+  const exact = encodeURIComponent(name).replaceAll(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
+  return `${kind}; filename="${plain}"; filename*=UTF-8''${exact}`;
+};
+
+/** `GET attachments/{id}`: the file. */
+const read = calledWith("read", (caller, { pid, sid }) =>
+  Effect.gen(function* () {
+    const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
+    const { params } = yield* HttpRouter.RouteContext;
+    const id = parseUuid(params["id"] ?? "");
+    if (id === null) return yield* badRequest("id", "must be a lower-case UUID");
+    const found = yield* (yield* Conversations).attachment(session.id, id);
+    if (found === null) return yield* notFound("attachment");
+    const shown = isImage(found.mediaType);
+    return HttpServerResponse.uint8Array(found.content, {
+      contentType: shown ? found.mediaType : "application/octet-stream",
+      headers: {
+        "content-disposition": disposition(shown ? "inline" : "attachment", found.name),
+        "content-security-policy": "default-src 'none'; sandbox",
+        "x-content-type-options": "nosniff",
+        // An attachment never changes.
+        "cache-control": "private, max-age=86400, immutable",
+        etag: `"${found.sha256}"`,
+      },
+    });
+  }),
+);
+
+const ATTACHMENTS = "/v1/projects/:pid/sessions/:sid/attachments";
+
+export const attachmentRoutes = HttpRouter.addAll([
+  HttpRouter.route("POST", ATTACHMENTS, answered(attach)),
+  HttpRouter.route("GET", `${ATTACHMENTS}/:id`, answered(read)),
+]);

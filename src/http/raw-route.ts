@@ -1,0 +1,49 @@
+/** What raw routes of a project or a session have in common: the caller, the ids of the path, and the form of errors. */
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
+import { parseUuid } from "../domain/ids.ts";
+import type { Principal } from "../store/ports/identity.ts";
+import { hasPower } from "./access.ts";
+import type { Power } from "./api/access.ts";
+import { badRequest, isApiError, type ApiError } from "./api/errors.ts";
+import { authenticator, forbidden } from "./authorize.ts";
+import { answering } from "./handlers/answers.ts";
+import { heldBy, Openings } from "./openings.ts";
+import { apiErrorResponse } from "./respond.ts";
+
+export interface RawParams {
+  readonly pid: string;
+  /** Null: the path names no session. */
+  readonly sid: string | null;
+}
+
+/** Authenticates, checks the caller's power, and passes on the ids of the path. */
+export const calledWith = <A, E, R>(
+  power: Power,
+  handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>,
+) =>
+  Effect.gen(function* () {
+    const authenticate = yield* authenticator;
+    const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
+    if (!hasPower(caller, power)) return yield* forbidden(caller);
+    const { params } = yield* HttpRouter.RouteContext;
+    const pid = parseUuid(params["pid"] ?? "");
+    const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
+    if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
+    if (params["sid"] !== undefined && sid === null)
+      return yield* badRequest("sid", "must be a lower-case UUID");
+    return yield* handler(caller, { pid, sid });
+  });
+
+/** Completes when the caller's token ends: nothing that lasts may outlive its token (threats.md T03). */
+export const endOf = (caller: Principal, projectId: string) =>
+  Effect.flatMap(Openings, ({ ending }) =>
+    Effect.map(ending(heldBy(caller, { projectId, session: null })), Deferred.await),
+  );
+
+/** The handler's answer, or its error in the common shape. */
+export const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.catch(answering(handler), (error: unknown) =>
+    isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
+  );
