@@ -59,7 +59,7 @@ export const makeAttachments = (path, { changed, told }) => {
     h("input", { type: "file", multiple: true, hidden: true, tabindex: -1, "aria-hidden": "true" })
   );
   const button = h("button", { type: "button", class: "attach", title: "Attach files" }, "Attach");
-  const list = h("ul", { class: "chips", "aria-label": "Attached files" });
+  const list = h("ul", { class: "chips", "aria-label": "Attached files", hidden: true });
   const draw = () => {
     morph(list, chosen.map(chip));
     list.toggleAttribute("hidden", chosen.length === 0);
@@ -105,7 +105,6 @@ export const makeAttachments = (path, { changed, told }) => {
     draw();
     button.focus();
   });
-  draw();
   return {
     button,
     input,

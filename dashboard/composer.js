@@ -63,6 +63,26 @@ const makeElements = (choices, files) => {
   };
 };
 
+/**
+ * What is not sent yet, in the tab's storage (C1, C2).
+ *
+ * @param {string} name in the storage
+ * @param {{area: HTMLTextAreaElement, choices: import("./models.js").Choices, files: import("./attachments.js").Attachments}} parts
+ */
+const makeDraft = (name, { area, choices: { chosen }, files }) => {
+  let isSecret = false;
+  return {
+    kept: readKept(name),
+    keepNoText: () => (isSecret = true),
+    store: () => {
+      if (area.value === "") isSecret = false;
+      const isEmpty =
+        area.value === "" && chosen.model === "" && chosen.agent === "" && files.ready.length === 0;
+      keep(name, isEmpty ? null : { text: isSecret ? "" : area.value, ...chosen, files: files.ready });
+    },
+  };
+};
+
 /** @typedef {ReturnType<typeof makeComposer>} Composer */
 
 /**
@@ -70,30 +90,21 @@ const makeElements = (choices, files) => {
  * @param {{send: (message: Message) => void, stop: () => void}} listener
  */
 export const makeComposer = (path, listener) => {
-  const name = `draft ${path}`;
-  let isSecret = false;
-  const choices = makeChoices(path, () => store());
+  const choices = makeChoices(path, () => draft.store());
   const files = makeAttachments(path, { changed: () => changed(), told: (problem) => say(problem) });
   const { area, alert, buttons, form } = makeElements(choices, files);
+  const draft = makeDraft(`draft ${path}`, { area, choices, files });
   /** @type {Moment} */
   let moment = { status: "running", turn: "idle", stopping: false };
 
-  const store = () => {
-    if (area.value === "") isSecret = false;
-    const { ready } = files;
-    const isChosen = choices.chosen.model !== "" || choices.chosen.agent !== "" || ready.length > 0;
-    const isKept = isChosen || area.value !== "";
-    keep(name, isKept ? { text: isSecret ? "" : area.value, ...choices.chosen, files: ready } : null);
-  };
   const isSendable = () => !files.isUnready && (area.value.trim() !== "" || files.ready.length > 0);
   const draw = () => morph(buttons, buttonsView(moment, !isSendable()));
   const typed = () => {
     grow(area);
-    store();
-    draw();
+    changed();
   };
   const changed = () => {
-    store();
+    draft.store();
     draw();
   };
   /** @param {string} text */
@@ -130,22 +141,14 @@ export const makeComposer = (path, listener) => {
     write([text, area.value].filter((words) => words !== "").join("\n\n"));
   };
 
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    send("queue");
-  });
-  form.addEventListener("click", ({ target }) => {
-    const pressed = target instanceof Element ? target.closest("button[data-do]") : null;
-    if (pressed?.getAttribute("data-do") === "now") send("interrupt");
-    if (pressed?.getAttribute("data-do") === "stop") listener.stop();
-  });
+  listenToButtons(form, send, listener.stop);
   listenToTyping(area, () => send("queue"), typed);
   listenToFiles(form, area, files);
 
-  const kept = readKept(name);
-  choices.choose({ model: kept?.model ?? "", agent: kept?.agent ?? "" });
-  files.set(kept?.files ?? []);
-  write(kept?.text ?? "");
+  const { text = "", files: attached = [], model = "", agent = "" } = draft.kept ?? {};
+  choices.choose({ model, agent });
+  files.set(attached);
+  write(text);
   return {
     alert,
     element: form,
@@ -162,11 +165,24 @@ export const makeComposer = (path, listener) => {
     putBack,
     /** @param {Message} message @param {ApiError} error */
     refused: (message, error) => {
-      if (error.code === "secret_in_message") isSecret = true;
+      if (error.code === "secret_in_message") draft.keepNoText();
       putBack(message);
       say(...prose(error.message), ` ${ADVICE[error.code] ?? "Your text is in the text area again."}`);
     },
   };
+};
+
+/** @param {HTMLElement} form @param {(delivery: Message["delivery"]) => void} send @param {() => void} stop */
+const listenToButtons = (form, send, stop) => {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send("queue");
+  });
+  form.addEventListener("click", ({ target }) => {
+    const pressed = target instanceof Element ? target.closest("button[data-do]") : null;
+    if (pressed?.getAttribute("data-do") === "now") send("interrupt");
+    if (pressed?.getAttribute("data-do") === "stop") stop();
+  });
 };
 
 /** @param {HTMLTextAreaElement} area @param {() => void} send @param {() => void} typed */

@@ -69,11 +69,10 @@ export const nativeMessageId = (message: Dated): string => nativeId("msg", messa
 /** The body of the call that hands the message over. */
 export const promptBody = ({ agent, model, text, more, ...message }: Prompt) => ({
   messageID: nativeMessageId(message),
-  // Without an id, the parts of a message that is handed over twice would double.
-  parts: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...more].map((part, at) => ({
-    id: nativeId("prt", message, at + 1),
-    ...part,
-  })),
+  parts: (text === "" ? more : [{ type: "text" as const, text }, ...more]).map((part, at) =>
+    // Without an id, the parts of a message that is handed over twice would double.
+    Object.assign({ id: nativeId("prt", message, at + 1) }, part),
+  ),
   ...(agent !== null && { agent }),
   ...(model !== null && { model: splitModel(model) }),
 });

@@ -69,7 +69,10 @@ type Settled = Exclude<MessageHandedOver, { readonly outcome: "incomplete" }>;
 
 /** Hands a message over, together with the attachments that the daemon has not got. */
 const handing = (
-  { conversations, daemon }: { readonly conversations: Conversations["Service"]; readonly daemon: DaemonClient["Service"] },
+  {
+    conversations,
+    daemon,
+  }: { readonly conversations: Conversations["Service"]; readonly daemon: DaemonClient["Service"] },
   sessionId: string,
   message: OutgoingMessage,
 ) =>
@@ -87,10 +90,7 @@ const handing = (
 
 type SendMessage = Extract<ConversationCommand, { type: "sendMessage" }>;
 
-const outcomeOf = (
-  { messageId, sandboxId }: SendMessage,
-  answer: Settled | null,
-): ConversationEvent => {
+const outcomeOf = ({ messageId, sandboxId }: SendMessage, answer: Settled | null): ConversationEvent => {
   const about = { messageId, sandboxId };
   switch (answer?.outcome) {
     case undefined:

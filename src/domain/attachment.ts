@@ -43,9 +43,9 @@ export const attachmentName = (given: string): string => {
 const shortened = (name: string): string => {
   if (Buffer.byteLength(name) <= ATTACHMENT_NAME_MAX) return name;
   const [extension = ""] = /\.\w{1,16}$/.exec(name) ?? [];
-  let stem = [...name.slice(0, name.length - extension.length)];
-  while (Buffer.byteLength(stem.join("") + extension) > ATTACHMENT_NAME_MAX) stem = stem.slice(0, -1);
-  return stem.join("") + extension;
+  const characters = Array.from(name.slice(0, name.length - extension.length));
+  while (Buffer.byteLength(characters.join("") + extension) > ATTACHMENT_NAME_MAX) characters.pop();
+  return characters.join("") + extension;
 };
 
 const startsWith = (bytes: Uint8Array, at: number, text: string): boolean =>

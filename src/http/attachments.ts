@@ -81,7 +81,10 @@ const attach = calledWith("converse", (caller, { pid, sid }) =>
 /** Every character that a header's plain form cannot have is `_` there. */
 const disposition = (kind: "inline" | "attachment", name: string): string => {
   const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
-  const exact = encodeURIComponent(name).replaceAll(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
+  const exact = encodeURIComponent(name).replaceAll(
+    /['()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16)}`,
+  );
   return `${kind}; filename="${plain}"; filename*=UTF-8''${exact}`;
 };
 

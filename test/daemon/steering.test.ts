@@ -14,7 +14,7 @@ import { hasOpencode, POLL, Steered } from "./support/steered.ts";
 const PROMPT = { PLATFORM_INITIAL_PROMPT: "hold the prompt", PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
 
 /** For messages without attachments. */
-const none = new Attachments("/nonexistent");
+const noFiles = new Attachments("/nonexistent");
 const invalid = (path: string) => [400, { code: "invalid_request", details: { issues: [{ path }] } }];
 const refused = (code: string, message: unknown) => [200, { outcome: "refused", error: { code, message } }];
 
@@ -264,7 +264,7 @@ describe("a runtime that does not answer", () => {
     const steering = new Steering({
       adapter: opencodeAdapter(await freePort()),
       report: { serving },
-      attachments: none,
+      attachments: noFiles,
       feed,
       log: (event, fields) => void log.push({ event, ...fields }),
       session,
@@ -321,7 +321,7 @@ describe.skipIf(!hasOpencode)("a runtime whose events do not arrive", () => {
     const steering = new Steering({
       adapter,
       report: { serving: true },
-      attachments: none,
+      attachments: noFiles,
       feed,
       log: (event, fields) => void log.push([event, fields]),
       session,

@@ -44,6 +44,11 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     expectStatus(await cast.service.request("POST", target, { body: { id, text: "Go on." } }), 201);
     return id;
   };
+  const attachFile = async (): Promise<string> => {
+    const target = `/v1/projects/${cast.pid}/sessions/${cast.sid}/attachments?name=a.txt`;
+    const kept = await cast.service.request("POST", target, { body: "the file" });
+    return String(fields(expectStatus(kept, 201))["id"]);
+  };
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
 
@@ -124,6 +129,15 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: inSession("/messages"),
       body: () => ({ id: randomUUID(), text: "Go on." }),
       answers: [201],
+    },
+    "POST /v1/projects/:pid/sessions/:sid/attachments": {
+      target: inSession("/attachments?name=notes.txt"),
+      body: () => ({ any: "bytes" }),
+      answers: [201],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/attachments/:id": {
+      target: async () => inSession(`/attachments/${await attachFile()}`)(),
+      answers: [200],
     },
     // The agent may have the message already.
     "DELETE /v1/projects/:pid/sessions/:sid/messages/:id": {

@@ -3,9 +3,18 @@
  * raw routes that stream or check raw bytes.
  */
 import { illustrate } from "./examples/illustrate.ts";
+import { archive, attach, attachment, conversationEvents } from "./openapi-conversation.ts";
+import {
+  answerOf,
+  ERROR_REF,
+  headerParameter,
+  json,
+  reading,
+  refusal,
+  type Node,
+  type RawOperation,
+} from "./openapi-parts.ts";
 
-/** A JSON object in the document. */
-type Node = Readonly<Record<string, unknown>>;
 type Operation = Node & { readonly responses?: Readonly<Record<string, Node>> };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
@@ -13,8 +22,6 @@ interface Document extends Node {
   readonly paths: Paths;
   readonly components: Node & { readonly schemas: Readonly<Record<string, unknown>> };
 }
-
-const ERROR_REF = "#/components/schemas/Error";
 
 const errorSchema = {
   type: "object",
@@ -41,41 +48,12 @@ const securitySchemes = {
   },
 };
 
-const json = (schema: Node, description: string): Node => ({
-  description,
-  content: { "application/json": { schema } },
-});
-const refusal = (description: string): Node => json({ $ref: ERROR_REF }, description);
-const answerOf = (type: string, description: string): Node => ({
-  description,
-  content: { [type]: { schema: { type: "string" } } },
-});
-
 const pathParameter = (name: string): Node => ({
   name,
   in: "path",
   required: true,
   schema: { type: "string", ...(name === "pid" || name === "sid" ? { format: "uuid" } : {}) },
 });
-const headerParameter = (name: string, description: string): Node => ({
-  name,
-  in: "header",
-  required: false,
-  description,
-  schema: { type: "string" },
-});
-
-interface RawOperation {
-  readonly tag: string;
-  readonly id: string;
-  readonly summary: string;
-  readonly parameters?: readonly Node[];
-  readonly responses: Readonly<Record<string, Node>>;
-  /** The default is the bearer token. */
-  readonly security?: readonly Node[];
-  readonly body?: string;
-}
-
 const operation = (path: string, raw: RawOperation): Operation => ({
   tags: [raw.tag],
   operationId: raw.id,
@@ -95,12 +73,6 @@ const operation = (path: string, raw: RawOperation): Operation => ({
   responses: raw.responses,
   ...(raw.security === undefined ? {} : { security: raw.security }),
 });
-
-const reading = {
-  401: refusal("Missing, invalid or expired token."),
-  403: refusal("The token does not have permission."),
-  404: refusal("Not found."),
-};
 
 const stream = (id: string, summary: string): RawOperation => ({
   tag: "live",
@@ -151,99 +123,6 @@ const logs: RawOperation = {
       },
     },
     400: refusal("`follow` is neither 0 nor 1."),
-    ...reading,
-    429: refusal("The token has too many open streams."),
-  },
-};
-
-/** The whole of a session's conversation. */
-const archive = (form: "json" | "markdown"): RawOperation => ({
-  tag: "live",
-  id: `live.conversation_${form}`,
-  summary: form === "json" ? "Read a whole conversation as JSON." : "Read a whole conversation as Markdown.",
-  responses: {
-    200:
-      form === "json"
-        ? json({ type: "object" }, "`{session_id, seq, state, usage, items}`. The oldest item is the first.")
-        : answerOf("text/markdown", "All items, oldest first, for people."),
-    ...reading,
-  },
-});
-
-const attach: RawOperation = {
-  tag: "messages",
-  id: "messages.attach",
-  summary: "Attach a file to a session, for a message that is posted later.",
-  body: "*/*",
-  parameters: [
-    {
-      name: "name",
-      in: "query",
-      required: true,
-      description: "The file's name. A path is dropped.",
-      schema: { type: "string" },
-    },
-  ],
-  responses: {
-    201: json(
-      {
-        type: "object",
-        properties: {
-          id: { type: "string", format: "uuid" },
-          name: { type: "string" },
-          media_type: { type: "string" },
-          bytes: { type: "integer" },
-          sha256: { type: "string" },
-        },
-        required: ["id", "name", "media_type", "bytes", "sha256"],
-      },
-      "The file is kept. Name its id in a message within 6 hours, or it is removed.",
-    ),
-    400: refusal("The name is missing, or the body is empty."),
-    ...reading,
-    408: refusal("The file did not arrive within 2 minutes."),
-    409: refusal("The agent runtime takes no messages."),
-    413: refusal("The file is larger than 10 MiB, or the conversation has no room for it."),
-    422: refusal("The file contains the value of a secret."),
-  },
-};
-
-const attachment: RawOperation = {
-  tag: "messages",
-  id: "messages.attachment",
-  summary: "Read an attached file.",
-  responses: {
-    200: {
-      description: "The file. Only PNG, JPEG, GIF and WebP have their own content type; others are downloads.",
-      content: { "*/*": { schema: { type: "string", format: "binary" } } },
-    },
-    ...reading,
-  },
-};
-
-const conversationEvents: RawOperation = {
-  tag: "live",
-  id: "live.conversation",
-  summary: "Stream a session's conversation.",
-  parameters: [
-    {
-      name: "after",
-      in: "query",
-      required: false,
-      description: "The `seq` after which the stream begins. Without it, the stream has only later versions.",
-      schema: { type: "integer", minimum: 0 },
-    },
-    headerParameter("Last-Event-ID", "Resumes after this event. It wins over `after`."),
-  ],
-  responses: {
-    200: answerOf(
-      "text/event-stream",
-      "`item` has a version of an item, `state` has `{seq, state, queue_held, usage}`. Their id is the version's `seq`. `delta` has " +
-        "no id: `{item_id, offset, text}` is text that was added to the item's last text part at this offset, in " +
-        "UTF-16 code units. A reader whose text has another length ignores it. After `reset` a reader reads the " +
-        "conversation again. An event has at most 96 KiB; a longer item is shortened and has `truncated: true`.",
-    ),
-    400: refusal("`after` is not a whole number."),
     ...reading,
     429: refusal("The token has too many open streams."),
   },

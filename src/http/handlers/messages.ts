@@ -93,9 +93,12 @@ const filesOf = Effect.fnUntraced(function* (sessionId: string, ids: readonly st
       "attachments",
       `must have at most ${MESSAGE_ATTACHMENTS_MAX} bytes together, but have ${bytes}`,
     );
-  return heads.map(
-    ({ id, name, media_type }): FilePart => ({ type: "file", name, media_type, attachment_id: id }),
-  );
+  return heads.map(({ id, name, media_type }): FilePart => ({
+    type: "file",
+    name,
+    media_type,
+    attachment_id: id,
+  }));
 });
 
 /** Whether the item is this message, posted before. */

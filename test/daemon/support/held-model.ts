@@ -20,6 +20,8 @@ export interface HeldCall {
   readonly result: string | null;
   /** What people said before. */
   readonly before: string;
+  /** The images beside the text, as URLs. */
+  readonly images: readonly string[];
 }
 
 /** A message that makes the model call the tool. */
@@ -63,7 +65,8 @@ export class HeldModel {
     response.writeHead(200, { "content-type": "text/event-stream" });
     if (body.tools !== undefined) {
       const said = body.messages.slice(0, at).filter(({ role }) => role === "user");
-      this.calls.push({ model: body.model, text, result, before: said.map(textOf).join("\n") });
+      const before = said.map(textOf).join("\n");
+      this.calls.push({ model: body.model, text, result, before, images: imagesOf(body.messages[at]) });
       const [, name, input] = /^Call (\w+):\n(.*)$/m.exec(text) ?? [];
       if (name !== undefined && result === null) return callTool(response, { name, input });
       write(response, { role: "assistant", content: "I begin. " });
@@ -75,11 +78,24 @@ export class HeldModel {
   }
 }
 
+interface Part {
+  readonly text?: string;
+  readonly image_url?: { readonly url: string };
+}
+
+const imagesOf = (message: Message | undefined): readonly string[] => {
+  const { content = "" } = message ?? {};
+  if (typeof content === "string") return [];
+  return (content as readonly Part[]).flatMap(({ image_url: image }) =>
+    image === undefined ? [] : [image.url],
+  );
+};
+
 const textOf = (message: Message | undefined): string => {
   const { content = "" } = message ?? {};
   return typeof content === "string"
     ? content
-    : (content as readonly { readonly text?: string }[]).map(({ text = "" }) => text).join("\n");
+    : (content as readonly Part[]).map(({ text = "" }) => text).join("\n");
 };
 
 const write = (response: ServerResponse, delta: object, finish: string | null = null): void => {

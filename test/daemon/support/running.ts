@@ -124,7 +124,7 @@ export class Running {
   /** One request with a valid context, unless the headers bring their own. */
   ask(
     path: string,
-    options: { method?: string; headers?: OutgoingHttpHeaders; body?: string } = {},
+    options: { method?: string; headers?: OutgoingHttpHeaders; body?: string | Uint8Array } = {},
   ): Promise<Answer> {
     const headers = options.headers ?? { "x-platform-user-context": this.context() };
     return new Promise((resolve, reject) => {

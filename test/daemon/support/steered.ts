@@ -36,7 +36,10 @@ export class Steered {
     const held = {
       npm: "@ai-sdk/openai-compatible",
       options: { baseURL: await model.start(), apiKey: "none" },
-      models: { one: { name: "One" }, two: { name: "Two" } },
+      models: {
+        one: { name: "One" },
+        two: { name: "Two", attachment: true, modalities: { input: ["text", "image"], output: ["text"] } },
+      },
     };
     const config = {
       model: "held/one",
@@ -80,6 +83,15 @@ export class Steered {
       `/platform/${name}`,
       body === undefined ? {} : { method: "POST", body: JSON.stringify(body) },
     );
+    return [status, JSON.parse(text) as Readonly<Record<string, unknown>>];
+  }
+
+  /** Gives the daemon an attachment's bytes. */
+  async attach(id: string, content: Uint8Array): Promise<Answer> {
+    const { status, body: text } = await this.daemon.ask(`/platform/attachments/${id}`, {
+      method: "PUT",
+      body: content,
+    });
     return [status, JSON.parse(text) as Readonly<Record<string, unknown>>];
   }
 
