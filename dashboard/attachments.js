@@ -19,7 +19,7 @@ import { size } from "./format.js";
  * @property {string | null} problem
  */
 
-/** The service's own limits (api.md 3 "Attachments"). */
+/** The service's own limits (api.md 3, messages). */
 const [COUNT_MAX, FILE_MAX, ALL_MAX] = [10, 10 * 1024 * 1024, 25 * 1024 * 1024];
 
 /** @param {Chosen[]} chosen @param {{size: number}} file @returns {string | null} why the file cannot be attached */

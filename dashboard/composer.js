@@ -64,7 +64,7 @@ const makeElements = (choices, files) => {
 };
 
 /**
- * What is not sent yet, in the tab's storage (C1, C2).
+ * The unsent message, in the tab's storage (C1, C2).
  *
  * @param {string} name in the storage
  * @param {{area: HTMLTextAreaElement, choices: import("./models.js").Choices, files: import("./attachments.js").Attachments}} parts
@@ -76,9 +76,9 @@ const makeDraft = (name, { area, choices: { chosen }, files }) => {
     keepNoText: () => (isSecret = true),
     store: () => {
       if (area.value === "") isSecret = false;
-      const isEmpty =
-        area.value === "" && chosen.model === "" && chosen.agent === "" && files.ready.length === 0;
-      keep(name, isEmpty ? null : { text: isSecret ? "" : area.value, ...chosen, files: files.ready });
+      const text = isSecret ? "" : area.value;
+      const isEmpty = text === "" && chosen.model === "" && chosen.agent === "" && files.ready.length === 0;
+      keep(name, isEmpty ? null : { text, ...chosen, files: files.ready });
     },
   };
 };
@@ -137,8 +137,8 @@ export const makeComposer = (path, listener) => {
   /** @param {Message} message */
   const putBack = ({ text, attachments = [], model = "", agent = "" }) => {
     if (area.value === "") choices.choose({ model, agent });
-    files.set([...attachments, ...files.ready]);
     write([text, area.value].filter((words) => words !== "").join("\n\n"));
+    files.set([...attachments, ...files.ready]);
   };
 
   listenToButtons(form, send, listener.stop);

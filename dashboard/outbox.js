@@ -116,8 +116,8 @@ const drop = ({ path, sent }, one) => {
 
 /** @param {Message} message as the service takes it */
 const payloadOf = ({ text, attachments = [], ...others }) => ({
-  ...others,
   ...(text !== "" && { text }),
+  ...others,
   ...(attachments.length > 0 && { attachments: attachments.map(({ id }) => id) }),
 });
 

@@ -58,7 +58,7 @@ import { firesHandlers } from "./http/handlers/fires.ts";
 import { GitEndpoint, gitRoute } from "./http/git/git.ts";
 import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
-import { attachmentRoutes } from "./http/attachments.ts";
+import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";

@@ -1,6 +1,6 @@
 /**
- * Attached files as parts of a message for opencode. The agent gets the path of every file. What a model can read at once
- * is in the message, too: images, PDFs and short texts.
+ * Attached files as parts of a message for opencode. The agent gets the path of every file. Images, PDFs and
+ * short texts are in the message, too: a model can read them at once.
  *
  *  P1 The parts follow from the files alone, so a message that is handed over twice has the same parts.
  */

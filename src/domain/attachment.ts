@@ -1,5 +1,5 @@
 /**
- * Files that people attach to messages: their limits, their names, and what they are.
+ * Files that people attach to messages: their limits, names and kinds.
  *
  *  A1 A name has no path, no control character and no invisible one, so it can be a file's name anywhere.
  *  A2 A file is called an image or a PDF only if its bytes begin like one. A model's provider refuses any other.
@@ -78,7 +78,7 @@ export const textIn = (bytes: Uint8Array): string | null => {
 };
 
 /**
- * What a file is.
+ * The kind of a file.
  *
  * @param said the sender's `Content-Type`. Null: none.
  */

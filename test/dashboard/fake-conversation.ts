@@ -1,8 +1,15 @@
 /** A session's conversation over plain objects: its pages, its events from a number on, and what a person does with it. */
+import { randomUUID } from "node:crypto";
 import type * as http from "node:http";
 import { steer } from "./fake-steering.ts";
 
 type Json = Readonly<Record<string, unknown>>;
+
+export interface FakeFile {
+  readonly name: string;
+  readonly media_type: string;
+  readonly content: Buffer;
+}
 
 export interface FakeConversation {
   /** The current version of each item. */
@@ -19,6 +26,8 @@ export interface FakeConversation {
    * does it and answers nothing.
    */
   faults: ("unavailable" | "lost")[];
+  /** Attached files, by their ids. */
+  readonly files: Map<string, FakeFile>;
   /** Refuses to be read, in these words. */
   readonly broken?: string;
   /** The versions that a reader can resume from. */
@@ -47,6 +56,30 @@ const pageOf = ({ items, turn, usage, held, seq }: FakeConversation, query: URLS
     queue_held: held,
     next_cursor: found.length > limit ? String(page.at(-1)?.["place"]) : null,
   };
+};
+
+const ATTACHMENT = /\/sessions\/[^/]+\/attachments(?:\/([^/]+))?$/;
+
+/** Takes or gives an attached file. False: the request is about something else. */
+export const servesFile = (
+  { files }: FakeConversation,
+  asked: { readonly target: URL; readonly type: string; readonly content: Buffer },
+  response: http.ServerResponse,
+): boolean => {
+  const [found, id] = ATTACHMENT.exec(asked.target.pathname) ?? [];
+  if (found === undefined) return false;
+  if (id === undefined) {
+    const [made, name] = [randomUUID(), asked.target.searchParams.get("name") ?? ""];
+    const { type: media_type, content } = asked;
+    files.set(made, { name, media_type, content });
+    response.writeHead(201, { "content-type": "application/json" });
+    response.end(JSON.stringify({ id: made, name, media_type, bytes: content.length, sha256: "" }));
+    return true;
+  }
+  const file = files.get(id);
+  response.writeHead(file === undefined ? 404 : 200, { "content-type": file?.media_type ?? "text/plain" });
+  response.end(file?.content);
+  return true;
 };
 
 /** Whether the request is about a conversation. */

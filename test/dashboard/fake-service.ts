@@ -4,7 +4,12 @@ import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
-import { type FakeConversation, isOfConversation, makeConversations } from "./fake-conversation.ts";
+import {
+  type FakeConversation,
+  isOfConversation,
+  makeConversations,
+  servesFile,
+} from "./fake-conversation.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
 const LIBRARY = fileURLToPath(import.meta.resolve("markdown-it/browser"));
@@ -102,10 +107,12 @@ export const startFakeService = async (
 
   const serve = async (request: http.IncomingMessage, response: http.ServerResponse) => {
     if (options.csp) response.setHeader("content-security-policy", CSP);
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://fake");
+    const target = new URL(request.url ?? "/", "http://fake");
+    const { pathname, searchParams } = target;
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString("utf8");
+    const content = Buffer.concat(chunks);
+    const body = content.toString("utf8");
     if (pathname.startsWith("/dashboard/")) return dashboardSession(request, response, body);
     if (!pathname.startsWith("/v1/")) return file(response, pathname);
     if (!(request.headers.cookie ?? "").includes("dashboard=yes")) {
@@ -122,6 +129,8 @@ export const startFakeService = async (
     } else if (world.broken !== null && !/\/(?:events|logs)$/.test(pathname)) {
       return refuse(response, world.broken.status, "broken", world.broken.error);
     }
+    const type = request.headers["content-type"] ?? "";
+    if (servesFile(world.conversation, { target, type, content }, response)) return;
     if (isOfConversation(pathname)) return conversations.answer(request, response, body);
     if (pathname.endsWith("/events"))
       return openStream(response, streams, "id: 0\nevent: open\ndata: {}\n\n");

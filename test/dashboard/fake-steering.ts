@@ -64,7 +64,7 @@ const send = (world: World, say: Say, { session, input }: { session: string; inp
   const { conversation } = world;
   const known = conversation.items.find(({ id }) => id === input["id"]);
   if (known !== undefined) {
-    const isSame = JSON.stringify(known["content"]) === JSON.stringify(contentOf(input));
+    const isSame = JSON.stringify(known["content"]) === JSON.stringify(contentOf(conversation, input));
     return isSame
       ? { status: 200, answer: { message: known } }
       : refusal(409, "id_taken", "Another message has this id.");
@@ -83,7 +83,7 @@ const send = (world: World, say: Say, { session, input }: { session: string; inp
     parent_id: null,
     sandbox_id: null,
     status: "queued",
-    content: contentOf(input),
+    content: contentOf(conversation, input),
     tool: null,
     plan: [],
     request: null,
@@ -97,4 +97,10 @@ const send = (world: World, say: Say, { session, input }: { session: string; inp
   return { status: 201, answer: { message: conversation.items.at(-1) } };
 };
 
-const contentOf = ({ text }: Json) => [{ type: "text", text }];
+const contentOf = ({ files }: FakeConversation, { text, attachments = [] }: Json) => [
+  ...(text === undefined ? [] : [{ type: "text", text }]),
+  ...(attachments as readonly string[]).map((id) => {
+    const { name, media_type } = files.get(id) ?? { name: "", media_type: "" };
+    return { type: "file", name, media_type, attachment_id: id };
+  }),
+];

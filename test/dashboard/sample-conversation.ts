@@ -191,6 +191,7 @@ export const conversationOf = (
   held: false,
   models: MODELS,
   faults: [],
+  files: new Map(),
   seq: items.length,
   history: [],
   ...rest,

@@ -112,7 +112,7 @@ describe("an attachment", () => {
     expect((await attached(sid, "a", Buffer.alloc(ATTACHMENT_MAX, 1)))["bytes"]).toBe(ATTACHMENT_MAX);
   });
 
-  it("is refused if it holds the value of a secret, and nothing of it is kept", async () => {
+  it("is refused if it holds the value of a secret, and is not kept", async () => {
     const sid = await runSession(service, pid);
     await putSecret(service, pid, "TOKEN", "a canary of a value");
     const answer = await upload(sid, "a.bin", Buffer.from("\xff\xfe a canary of a value \xff", "latin1"));

@@ -40,7 +40,7 @@ const sent = async (count: number): Promise<readonly Omit<AskedEnv, "context">[]
   return [...changes().values()];
 };
 
-/** What was sent, by content. */
+/** The changes that were sent, by content. */
 const changes = (): ReadonlyMap<string, Omit<AskedEnv, "context">> =>
   new Map(
     service.daemon.envs.map(({ revision, env }) => [JSON.stringify([revision, env]), { revision, env }]),

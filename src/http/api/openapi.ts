@@ -3,7 +3,7 @@
  * raw routes that stream or check raw bytes.
  */
 import { illustrate } from "./examples/illustrate.ts";
-import { archive, attach, attachment, conversationEvents } from "./openapi-conversation.ts";
+import { archive, attach, attachment, conversationEvents } from "./openapi/conversation.ts";
 import {
   answerOf,
   ERROR_REF,
@@ -13,7 +13,7 @@ import {
   refusal,
   type Node,
   type RawOperation,
-} from "./openapi-parts.ts";
+} from "./openapi/parts.ts";
 
 type Operation = Node & { readonly responses?: Readonly<Record<string, Node>> };
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;

@@ -22,7 +22,7 @@ import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, Conflict, notFound, TooMany, Unavailable } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
-import { refuseSecrets } from "../message-secrets.ts";
+import { refuseSecrets } from "./message-secrets.ts";
 import { takesNoMessages } from "../refusals.ts";
 import { answering, opened, sessionFor } from "./answers.ts";
 import { answerWire, itemWire } from "./conversation-wire.ts";

@@ -12,7 +12,7 @@ import { conversationStream, placeOf } from "./conversation.ts";
 import { eventResponse, eventStream } from "./events.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
-import { answered, calledWith, endOf, type RawParams } from "../raw-route.ts";
+import { answered, calledWith, endOf, type RawParams } from "../raw/raw-route.ts";
 
 const reading = <A, E, R>(handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>) =>
   calledWith("read", handler);

@@ -1,5 +1,5 @@
 /** The raw routes of a conversation in the OpenAPI document. */
-import { answerOf, headerParameter, json, reading, refusal, type RawOperation } from "./openapi-parts.ts";
+import { answerOf, headerParameter, json, reading, refusal, type RawOperation } from "./parts.ts";
 
 /** The whole of a session's conversation. */
 export const archive = (form: "json" | "markdown"): RawOperation => ({

@@ -1,8 +1,8 @@
 /** Secrets in what people give to the agent (conversation.md, limits). */
 import * as Effect from "effect/Effect";
-import { isMasked } from "../domain/secret.ts";
-import { openSecrets } from "../duties/secrets.ts";
-import { Unprocessable } from "./api/errors.ts";
+import { isMasked } from "../../domain/secret.ts";
+import { openSecrets } from "../../duties/secrets.ts";
+import { Unprocessable } from "../api/errors.ts";
 
 /**
  * Refuses what contains a secret of the project: it would be kept, and shown to everyone who may read the conversation.

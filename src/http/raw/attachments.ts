@@ -1,8 +1,8 @@
 /**
- * Files that people attach to a session's messages (api.md 3 "Attachments"). Raw routes, because a body is any bytes.
+ * Files that people attach to a session's messages (api.md 3, messages). Raw routes, because a body is any bytes.
  *
  *  F1 A file is only ever served as what it cannot do harm with: a known kind of image is shown, everything else is a
- *     download, and nothing of it may run.
+ *     download. No script in it runs.
  */
 import { createHash, randomUUID } from "node:crypto";
 import * as Clock from "effect/Clock";
@@ -14,23 +14,23 @@ import {
   isImage,
   mediaTypeOf,
   type AttachmentHead,
-} from "../domain/attachment.ts";
-import { parseUuid } from "../domain/ids.ts";
-import { Conversations, CONVERSATION_KEPT_MAX, type Attachment } from "../store/ports/conversations.ts";
-import { badRequest, notFound, TooLarge, Unauthorized } from "./api/errors.ts";
-import { awaitBody, BodyTime } from "./body.ts";
-import { opened, sessionFor } from "./handlers/answers.ts";
-import { Limits } from "./limits.ts";
-import { refuseSecrets } from "./message-secrets.ts";
+} from "../../domain/attachment.ts";
+import { parseUuid } from "../../domain/ids.ts";
+import { Conversations, CONVERSATION_KEPT_MAX, type Attachment } from "../../store/ports/conversations.ts";
+import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
+import { awaitBody, BodyTime } from "../body.ts";
+import { opened, sessionFor } from "../handlers/answers.ts";
+import { Limits } from "../limits.ts";
+import { refuseSecrets } from "../handlers/message-secrets.ts";
 import { answered, calledWith, endOf } from "./raw-route.ts";
-import { takesNoMessages } from "./refusals.ts";
+import { takesNoMessages } from "../refusals.ts";
 
 /** How long a file may take to arrive. 10 MiB need a line of 0.7 Mbit/s. */
 const ARRIVES_WITHIN = "2 minutes";
 
 const conversationFull = () =>
   new TooLarge({
-    error: `The conversation has no room for this file: ${CONVERSATION_KEPT_MAX} bytes are kept of a session. Start a new session.`,
+    error: `The conversation has no room for this file: a session keeps at most ${CONVERSATION_KEPT_MAX} bytes. Start a new session.`,
     code: "conversation_full",
     details: { limit: CONVERSATION_KEPT_MAX },
   });

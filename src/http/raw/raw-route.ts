@@ -1,16 +1,16 @@
-/** What raw routes of a project or a session have in common: the caller, the ids of the path, and the form of errors. */
+/** Common parts of raw routes of a project or a session: the caller, the ids of the path, the form of errors. */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
-import { parseUuid } from "../domain/ids.ts";
-import type { Principal } from "../store/ports/identity.ts";
-import { hasPower } from "./access.ts";
-import type { Power } from "./api/access.ts";
-import { badRequest, isApiError, type ApiError } from "./api/errors.ts";
-import { authenticator, forbidden } from "./authorize.ts";
-import { answering } from "./handlers/answers.ts";
-import { heldBy, Openings } from "./openings.ts";
-import { apiErrorResponse } from "./respond.ts";
+import { parseUuid } from "../../domain/ids.ts";
+import type { Principal } from "../../store/ports/identity.ts";
+import { hasPower } from "../access.ts";
+import type { Power } from "../api/access.ts";
+import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
+import { authenticator, forbidden } from "../authorize.ts";
+import { answering } from "../handlers/answers.ts";
+import { heldBy, Openings } from "../openings.ts";
+import { apiErrorResponse } from "../respond.ts";
 
 export interface RawParams {
   readonly pid: string;
