@@ -131,6 +131,8 @@ export const showConversation = (path, changed) => {
     stayAtEnd(shown);
   });
   sizes.observe(shown.log);
+  // A picture takes its room once it is loaded. The event does not bubble.
+  shown.log.addEventListener("load", () => stayAtEnd(shown), true);
   return {
     reading,
     /** Puts it into the page. @param {HTMLElement} main @param {import("./conversation-foot.js").Around} around */

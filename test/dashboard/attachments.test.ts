@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it.each(LOOKS)("are uploaded, sent with the message, and shown in it: $name", async ({ name, window }) => {
     const { page, fake, area, send, chips, choose, posted } = await open(window);
-    await choose(LOG, { ...PNG, buffer: await page.screenshot() });
+    await choose(LOG, { ...PNG, buffer: Buffer.from(await page.screenshot()) });
     await expect
       .poll(() => chips.allInnerTexts())
       .toEqual([
@@ -73,6 +73,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await link.waitFor();
     expect(await link.getAttribute("href")).toMatch(new RegExp(`/attachments/${ids[0]}$`));
     expect(await link.getAttribute("download")).toBe("error.log");
+    await page.getByText("Cancel", { exact: true }).waitFor();
+    const below = () =>
+      page.getByRole("log").evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+    await expect.poll(below).toBeLessThan(2);
     await page.screenshot({ path: path.join(PICTURES, `attached-${name}-sent.png`) });
     expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
   });
