@@ -112,6 +112,24 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
     expect(models).not.toEqual([]);
   });
 
+  it("lets the agent read an attached file in its sandbox, and not change it", async () => {
+    const { url, headers } = session.address("attachments?name=../clue.txt");
+    // oxlint-disable-next-line no-restricted-globals -- a body that is no JSON
+    const kept = await fetch(url, { method: "POST", headers, body: "the clue is cobalt\n" });
+    expect(kept.status).toBe(201);
+    const { id: file, name } = (await kept.json()) as Json;
+    const path = `/run/platform/agent/attachments/${String(file)}/${String(name)}`;
+    const id = randomUUID();
+    const text = `run: cat ${path}; rm ${path} || echo it stays`;
+    await session.call("POST", "messages", { id, text, attachments: [file] });
+    const output = async () => {
+      const { items } = (await session.call("GET", "conversation")) as unknown as { items: readonly Json[] };
+      const item = items.find((one) => one["turn_id"] === id && one["kind"] === "tool");
+      return item?.["status"] === "completed" ? (item["tool"] as Json)["output"] : null;
+    };
+    await expect.poll(output, POLL).toMatch(/the clue is cobalt\n(?:.*\n)?it stays/);
+  });
+
   it("knows what was said after a restart, in a summary that the conversation names [D06]", async () => {
     await session.call("POST", "stop");
     const id = randomUUID();
