@@ -239,6 +239,8 @@ export class Running {
         HOME: join(directory, "home"),
         TMPDIR: join(directory, "tmp"),
         LANG: "C.UTF-8",
+        // Else each opencode would install its plugin library from the registry, which takes longer than its own start.
+        npm_config_offline: "true",
       },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
       ...(options.wip !== undefined && { wip: options.wip }),
