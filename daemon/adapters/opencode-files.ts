@@ -9,10 +9,10 @@ import * as Effect from "effect/Effect";
 import { isImage, textIn } from "../../src/domain/attachment.ts";
 import type { AttachedFile } from "../attachments.ts";
 
-/** The largest file that is in the message, in bytes: providers refuse larger images. */
-const INLINE_MAX = 4 * 1024 * 1024;
+/** The largest file that is in the message, in bytes. Some providers refuse images of more than 5 MiB in base64. */
+const INLINE_MAX = 3.5 * 1024 * 1024;
 /** All such files of one message. opencode reads its newest messages often, with all that is in them. */
-const INLINE_ALL_MAX = 8 * 1024 * 1024;
+const INLINE_ALL_MAX = 7 * 1024 * 1024;
 /** The longest text that is in the message, in bytes. */
 const TEXT_MAX = 32 * 1024;
 

@@ -10,6 +10,7 @@ import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkConversationAttacks } from "./store-conversation-attacks.ts";
 import { checkConversationReaders } from "./store-conversation-readers.ts";
+import { checkConversationSteps } from "./store-conversation-steps.ts";
 import { checkConversations } from "./store-conversations.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkGrants } from "./store-grants.ts";
@@ -48,6 +49,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkConversations(check);
     checkConversationAttacks(check);
     checkConversationReaders(check);
+    checkConversationSteps(check);
     checkProjectUsage(check);
     checkPages(check);
     checkEvents(check);
