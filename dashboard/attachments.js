@@ -58,7 +58,13 @@ export const makeAttachments = (path, { changed, told }) => {
   const input = /** @type {HTMLInputElement} */ (
     h("input", { type: "file", multiple: true, hidden: true, tabindex: -1, "aria-hidden": "true" })
   );
-  const button = h("button", { type: "button", class: "attach", title: "Attach files" }, "Attach");
+  const button = h(
+    "button",
+    { type: "button", class: "attach", title: "Attach files", "aria-label": "Attach files" },
+    h("span", { class: "word" }, "Attach"),
+    // On a narrow window.
+    h("span", { class: "sign" }, "+"),
+  );
   const list = h("ul", { class: "chips", "aria-label": "Attached files", hidden: true });
   const draw = () => {
     morph(list, chosen.map(chip));
