@@ -45,6 +45,15 @@ const chip = ({ key, name, bytes, attachment, problem }) =>
     h("button", { type: "button", class: "plain", "data-detach": key, "aria-label": `Remove ${name}` }, "✕"),
   );
 
+const makeButton = () =>
+  h(
+    "button",
+    { type: "button", class: "attach", title: "Attach files", "aria-label": "Attach files" },
+    h("span", { class: "word" }, "Attach"),
+    // On a narrow window.
+    h("span", { class: "sign" }, "+"),
+  );
+
 /** @typedef {ReturnType<typeof makeAttachments>} Attachments */
 
 /**
@@ -58,13 +67,7 @@ export const makeAttachments = (path, { changed, told }) => {
   const input = /** @type {HTMLInputElement} */ (
     h("input", { type: "file", multiple: true, hidden: true, tabindex: -1, "aria-hidden": "true" })
   );
-  const button = h(
-    "button",
-    { type: "button", class: "attach", title: "Attach files", "aria-label": "Attach files" },
-    h("span", { class: "word" }, "Attach"),
-    // On a narrow window.
-    h("span", { class: "sign" }, "+"),
-  );
+  const button = makeButton();
   const list = h("ul", { class: "chips", "aria-label": "Attached files", hidden: true });
   const draw = () => {
     morph(list, chosen.map(chip));

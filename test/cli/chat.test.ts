@@ -1,4 +1,7 @@
 /** `platform sessions chat` and `answer` against the service, with a scripted agent. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CommandLine } from "../support/service/command-line.ts";
 import {
@@ -87,6 +90,25 @@ describe("a chat", () => {
         [{ type: "text", text: "And a second one." }],
       ]),
     );
+  });
+
+  it("attaches files to the next message, and says which file it cannot read", async () => {
+    const sid = await runSession(service, pid);
+    const directory = mkdtempSync(join(tmpdir(), "chat-"));
+    const path = join(directory, "error.log");
+    writeFileSync(path, "it failed");
+    const lines = [`/attach ${path}`, `/attach ${path}.no`, "Why?", "And now?"];
+    const ended = await run(["sessions", "chat", sid], `${lines.join("\n")}\n`);
+    rmSync(directory, { recursive: true });
+    expect(ended.stdout).toContain("(The next message has this file.)");
+    expect(ended.stderr).toContain("error.log.no cannot be read (ENOENT)");
+    const { items } = await conversationOf(sid);
+    const said = (items as readonly Fields[]).map(({ content }) => content);
+    expect(said).toContainEqual([
+      { type: "text", text: "Why?" },
+      expect.objectContaining({ type: "file", name: "error.log", media_type: "text/plain" }),
+    ]);
+    expect(said).toContainEqual([{ type: "text", text: "And now?" }]);
   });
 
   it("answers the agent's request with the line that fits it", async () => {

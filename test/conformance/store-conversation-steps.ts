@@ -111,7 +111,7 @@ const checkMessages = (check: Check): void => {
       const after = yield* itemOf(sessionId, one);
       expect(after).toMatchObject({ status: "accepted", completedAt: NOON + 5 });
       expect(after.place).toBeGreaterThan(before.place);
-      // The runtime's own report of the message changes nothing of it.
+      // The runtime's own report of the message leaves it as it is.
       const items = [nativeItem("native", 2, { role: "user", message_id: one, content: [] })];
       yield* (yield* Conversations).note(sessionId, report(sandboxId, 2, { items }));
       expect(yield* itemOf(sessionId, one)).toMatchObject({

@@ -4,8 +4,10 @@ import type { Client } from "../client.ts";
 import type { Answer, Request } from "../contract.ts";
 import { command } from "../command.ts";
 import { EXIT, Failure } from "../failure.ts";
+import type { Input } from "../input.ts";
 import { visible, visibleLines } from "../terminal.ts";
 import { sessionId } from "../words.ts";
+import { attached } from "./attached.ts";
 import { printPast, watchConversation } from "./conversation.ts";
 import type { SentEvent } from "./event-stream.ts";
 
@@ -13,6 +15,8 @@ type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
 type Item = Conversation["items"][number];
 type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/answer">["payload"];
 
+/** A line that attaches a file to the next message. */
+const ATTACH = /^\/attach\s+(.+)$/;
 /** A second Ctrl-C within this time leaves. */
 const LEAVE_WITHIN_MS = 2_000;
 
@@ -60,6 +64,9 @@ export const answerTo = ({ request }: Item, line: string): GivenAnswer | null =>
 /** One chat: what was printed, and which request is open. */
 class Chat {
   readonly #client: Client;
+  readonly #input: Input;
+  /** Ids of files for the next message. */
+  #files: readonly string[] = [];
   readonly #params: { readonly pid: string; readonly sid: string };
   readonly #write: (text: string) => void;
   readonly #printed = new Map<string, string>();
@@ -67,11 +74,12 @@ class Chat {
   #interruptedAt = -Infinity;
 
   constructor(
-    client: Client,
+    { client, input }: { readonly client: Client; readonly input: Input },
     params: { readonly pid: string; readonly sid: string },
     write: (text: string) => void,
   ) {
     this.#client = client;
+    this.#input = input;
     this.#params = params;
     this.#write = write;
   }
@@ -94,6 +102,13 @@ class Chat {
   async say(line: string): Promise<void> {
     if (line.trim() === "") return;
     const params = this.#params;
+    const [, path] = ATTACH.exec(line.trim()) ?? [];
+    if (path !== undefined) {
+      const via = { client: this.#client, input: this.#input };
+      this.#files = [...this.#files, ...(await attached(via, params, [path]))];
+      this.#write("(The next message has this file.)\n");
+      return;
+    }
     const payload = this.#open === null ? null : answerTo(this.#open, line.trim());
     if (this.#open !== null && payload !== null) {
       const { id } = this.#open;
@@ -103,10 +118,12 @@ class Chat {
       });
       return;
     }
+    const files = this.#files;
     const { value } = await this.#client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
       params,
-      payload: { id: randomUUID(), text: line },
+      payload: { id: randomUUID(), text: line, ...(files.length > 0 && { attachments: files }) },
     });
+    this.#files = [];
     if (value.message.status === "queued") this.#write("(The message waits for the end of the turn.)\n");
   }
 
@@ -132,10 +149,10 @@ export const chat = command({
   takes: ["SESSION"],
   inProject: true,
   notes:
-    "Each line is a message, or the answer to the agent's request. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on.",
+    "Each line is a message, or the answer to the agent's request. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on.",
   run: async ({ given, input, write, note, api, project }) => {
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
-    const talk = new Chat(api(), params, write);
+    const talk = new Chat({ client: api(), input }, params, write);
     const complain = (error: unknown): void => {
       if (!(error instanceof Failure)) throw error;
       note(visible(error.message));
