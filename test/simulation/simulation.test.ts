@@ -15,6 +15,7 @@ const BY_CHANCE = [
   "store.Conversations.memory.load",
   "store.Conversations.memory.save",
   "store.Conversations.page",
+  "store.Conversations.pruneAttachments",
   "store.Conversations.unsettled",
 ];
 

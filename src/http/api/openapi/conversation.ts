@@ -16,8 +16,8 @@ export const archive = (form: "json" | "markdown"): RawOperation => ({
 });
 
 export const attach: RawOperation = {
-  tag: "messages",
-  id: "messages.attach",
+  tag: "live",
+  id: "live.attach",
   summary: "Attach a file to a session, for a message that is posted later.",
   body: "*/*",
   parameters: [
@@ -54,8 +54,8 @@ export const attach: RawOperation = {
 };
 
 export const attachment: RawOperation = {
-  tag: "messages",
-  id: "messages.attachment",
+  tag: "live",
+  id: "live.attachment",
   summary: "Read an attached file.",
   responses: {
     200: {
