@@ -112,7 +112,7 @@ export const openDialog = (form, { wide = false } = {}) => {
   dialog.replaceChildren(form);
   dialog.classList.toggle("wide", wide);
   dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
-  // What was shown or typed is secret in some dialogs.
+  // Some dialogs show or take a secret.
   dialog.addEventListener("close", () => form.remove(), { once: true });
   dialog.returnValue = "";
   dialog.showModal();

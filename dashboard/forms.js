@@ -34,12 +34,12 @@ import { callout, prose } from "./parts.js";
 
 /** @typedef {(typed: Record<string, string>, input: DOMStringMap, page: import("./actions.js").Page) => Promise<void>} Submit */
 
-/** What was refused last, by the form's action. @type {Map<string, Error>} */
+/** The last refusal, by the form's action. @type {Map<string, Error>} */
 const refused = new Map();
 /** Forms whose answer has not arrived. @type {Set<string>} */
 const sending = new Set();
 
-/** Forgets what was refused: the reader has left the page. */
+/** Forgets the refusals: the reader has left the page. */
 export const forgetRefusals = () => refused.clear();
 
 /** @param {FormView} form */
@@ -161,7 +161,7 @@ const inputView = (id, spec, described) => {
 };
 
 /**
- * Sends a form. What the service refuses is shown in the form, and everything typed stays.
+ * Sends a form. A refusal is shown in the form, and everything typed stays.
  *
  * @param {HTMLFormElement} form
  * @param {Submit} submit

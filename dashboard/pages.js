@@ -55,7 +55,7 @@ export const pageAt = (path) => {
   return { page: NOWHERE, params: [] };
 };
 
-/** What the form with this `data-action` does. @type {Record<string, import("./forms.js").Submit>} */
+/** The handlers of forms, by their `data-action`. @type {Record<string, import("./forms.js").Submit>} */
 export const FORMS = {
   ...accountForms,
   ...newProjectForms,

@@ -44,7 +44,7 @@ const firstLine = (text) => {
   return points.length > NAME_CHARS ? `${points.slice(0, NAME_CHARS).join("").trimEnd()}…` : line;
 };
 
-/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage" | "/secrets" | "/settings" | null} tab null: none of them @returns {Child[]} */
+/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage" | "/secrets" | "/settings" | null} tab null: the page belongs to no tab @returns {Child[]} */
 export const projectHead = (project, tab) => [
   trail([
     ["Projects", "#/"],

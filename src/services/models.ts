@@ -51,7 +51,7 @@ export const repositoryBringsModel = Effect.fnUntraced(function* (
 export interface ProjectModel {
   /** False: the agent runtime brings its own model. */
   readonly required: boolean;
-  /** `provider/model`. Null if the repository chooses it, or if there is none. */
+  /** `provider/model`. Null if the repository chooses it, or without any model. */
   readonly model: string | null;
   readonly source: "gateway" | "secret" | "repository" | null;
 }

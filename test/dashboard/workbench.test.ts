@@ -1,4 +1,4 @@
-/** What a person does in the dashboard besides looking, over the real service. Its sandboxes are simulated. */
+/** A person works in the dashboard, over the real service. Its sandboxes are simulated. */
 import { execFile } from "node:child_process";
 import { mkdtempSync } from "node:fs";
 import path from "node:path";

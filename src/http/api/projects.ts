@@ -68,7 +68,7 @@ const SetupWire = Schema.Struct({
     url: Schema.String.annotate({ description: "The git address of the repository at this service." }),
     branch: Schema.String,
     commit: Schema.NullOr(Schema.String),
-    empty: Schema.Boolean.annotate({ description: "Whether nobody has pushed to the repository yet." }),
+    empty: Schema.Boolean.annotate({ description: "Whether the repository still waits for its first push." }),
   }),
   model: Schema.Struct({
     required: Schema.Boolean.annotate({ description: "Whether a session without a model is refused." }),
