@@ -20,6 +20,8 @@ const SETTLE_MS = 200;
 const REDRAW_MS = 5000;
 /** Polled in addition to a project's events: the account's usage. */
 const POLL_MS = 15_000;
+/** Long enough to read two lines and to reach the link. */
+const NOTICE_MS = 12_000;
 
 /**
  * @typedef {object} Extent how much of a page's list is shown
@@ -227,11 +229,25 @@ const navigate = () => {
   void refresh();
 };
 
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let fading;
+
 /** @param {string} text @param {[string, string]} [link] */
 const notice = (text, link) => {
+  clearTimeout(fading);
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  fading = setTimeout(fade, NOTICE_MS);
   region("notices").replaceChildren(
     h("p", {}, prose(text), link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]),
   );
+};
+
+/** It stays while the reader points at it or has the focus in it. */
+const fade = () => {
+  const shown = region("notices");
+  if (!shown.matches(":hover, :focus-within")) shown.replaceChildren();
+  // eslint-disable-next-line no-restricted-globals -- the browser's timer
+  else fading = setTimeout(fade, NOTICE_MS);
 };
 
 /** External links open in a new tab, without a referrer. @param {string} href */

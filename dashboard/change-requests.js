@@ -1,7 +1,7 @@
 /** Change requests: a project's list, and a single one with its diff and its actions. */
 import { getJson, getText } from "./api.js";
-import { diffLines } from "./diff.js";
-import { h } from "./dom.js";
+import { changesIn, commitRows, diffView, listed } from "./diff-view.js";
+import { h, outside } from "./dom.js";
 import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 import { changeRows, shortRef } from "./session.js";
@@ -9,9 +9,6 @@ import { changeRows, shortRef } from "./session.js";
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").ChangeRequest} ChangeRequest */
 /** @typedef {import("./wire.d.ts").ChangeRequestDetail} ChangeRequestDetail */
-
-/** A browser shows this many lines at once without effort. */
-const DIFF_LINES = 4000;
 
 /** @typedef {{project: Project, changes: ChangeRequest[], more: boolean}} ChangesPage */
 
@@ -82,8 +79,7 @@ export const changeRequest = {
       ],
       [
         "Pull request",
-        change.pull_request &&
-          h("a", { href: change.pull_request.url, rel: "noreferrer" }, `#${change.pull_request.number}`),
+        change.pull_request && outside(change.pull_request.url, `#${change.pull_request.number}`),
       ],
       [
         "Session",
@@ -96,7 +92,7 @@ export const changeRequest = {
       "section",
       { "data-key": "commits" },
       h("h2", {}, listed("Commits", change.commits.length, change.commits_total)),
-      commits(change),
+      commitRows(change.commits),
     ),
     h("section", { "data-key": "diff" }, h("h2", {}, changesIn(change.files_changed_total)), diffView(diff)),
   ],
@@ -115,28 +111,6 @@ const actions = (project, change) => {
 
 /** @param {string | null} sha */
 const shortCommit = (sha) => (sha ?? "").slice(0, 10);
-
-/** @param {number} files */
-const changesIn = (files) => `Changes in ${files} ${files === 1 ? "file" : "files"}`;
-
-/** A heading that says where a list is cut. @param {string} what @param {number} shown @param {number} total */
-const listed = (what, shown, total) => (shown < total ? `${what} (the newest ${shown} of ${total})` : what);
-
-/** @param {ChangeRequestDetail} change */
-const commits = (change) =>
-  h(
-    "ul",
-    { class: "rows" },
-    change.commits.map((commit) =>
-      h(
-        "li",
-        { class: "row", "data-key": commit.sha },
-        h("span", { class: "row-main" }, commit.subject, h("span", { class: "quiet" }, commit.author_name)),
-        code(shortCommit(commit.sha)),
-        h("span", { class: "row-side" }, time(commit.committed_at)),
-      ),
-    ),
-  );
 
 /** @param {ChangeRequestDetail} change */
 const conflicts = (change) =>
@@ -157,46 +131,3 @@ const conflicts = (change) =>
         change.conflicts.map((path) => h("li", {}, code(path))),
       ),
   );
-
-/** One block for each file. @param {string} diff */
-const diffView = (diff) => {
-  const lines = diff.replace(/\n$/, "").split("\n");
-  if (diff.trim() === "") return h("p", { class: "quiet" }, "No differences.");
-  /** @type {string[][]} */
-  const files = [];
-  for (const line of lines.slice(0, DIFF_LINES)) {
-    if (line.startsWith("diff --git ") || files.length === 0) files.push([]);
-    files.at(-1)?.push(line);
-  }
-  return h(
-    "div",
-    {},
-    files.map((file) =>
-      h(
-        "details",
-        { class: "file", open: true, "data-key": file[0] ?? "" },
-        h("summary", {}, code(fileName(file))),
-        diffLines(body(file)),
-      ),
-    ),
-    lines.length > DIFF_LINES &&
-      h("p", { class: "quiet" }, `${lines.length - DIFF_LINES} more lines are not shown.`),
-  );
-};
-
-/** @param {string[]} file */
-const fileName = (file) => {
-  const header = file.slice(0, firstHunk(file));
-  const named =
-    header.find((line) => line.startsWith("+++ b/")) ?? header.find((line) => line.startsWith("--- a/"));
-  return named?.slice("+++ b/".length) ?? file[0]?.replace(/^diff --git a\/(.*) b\/.*$/, "$1") ?? "";
-};
-
-/** The name replaces the lines above the first hunk, unless there are no others. @param {string[]} file */
-const body = (file) => (firstHunk(file) === file.length ? file.slice(1) : file.slice(firstHunk(file)));
-
-/** @param {string[]} file */
-const firstHunk = (file) => {
-  const at = file.findIndex((line) => line.startsWith("@@"));
-  return at < 0 ? file.length : at;
-};

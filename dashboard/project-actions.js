@@ -81,6 +81,8 @@ export const PROJECT_ACTIONS = {
     page.notice(`The token ${title} was revoked.`);
   },
 
+  "show-work": () => document.getElementById("work")?.scrollIntoView({ behavior: "smooth" }),
+
   "rename-session": async ({ project = "", session = "", name: old = "" }, page) => {
     const name = await ask({
       title: "Rename the session",

@@ -7,6 +7,7 @@ import { duration, moment } from "./format.js";
 import { followLog, logView } from "./log.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { isLive, projectPath, sessionName } from "./project.js";
+import { followWork, workSummary, workView } from "./work.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./wire.d.ts").Sandbox} Sandbox */
@@ -24,6 +25,7 @@ import { isLive, projectPath, sessionName } from "./project.js";
  * @typedef {object} Following
  * @property {import("./log.js").Log} log
  * @property {import("./conversation-stream.js").Reading} conversation
+ * @property {import("./work.js").Work} work
  */
 
 export const session = {
@@ -52,13 +54,18 @@ export const session = {
     const path = `${projectPath(projectId)}/sessions/${encodeURIComponent(id)}`;
     const log = followLog(path, changed);
     const conversation = showConversation(path, changed);
+    const work = followWork(path, changed);
     return {
       log,
+      work: work.work,
       conversation: conversation.reading,
       /** @param {HTMLElement} main @param {SessionPage} data @param {import("./wire.d.ts").Me | null} me */
-      drawn: (main, data, me) =>
-        conversation.show(main, { session: data.session, me: me?.user.name ?? "You" }),
+      drawn: (main, data, me) => {
+        conversation.show(main, { session: data.session, me: me?.user.name ?? "You" });
+        work.see(data.session);
+      },
       end: () => {
+        work.end();
         log.end();
         conversation.end();
       },
@@ -71,7 +78,12 @@ export const session = {
 
   /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
   view: ({ project, session: found, sandbox, changes }, _me, live) => [
-    h("div", { class: "screen", "data-key": "screen" }, ...screenView({ project, session: found, changes })),
+    h(
+      "div",
+      { class: "screen", "data-key": "screen" },
+      ...screenView({ project, session: found, changes }, live?.work ?? null),
+    ),
+    workView(live?.work ?? null),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
@@ -98,8 +110,14 @@ export const session = {
   ],
 };
 
-/** What a reader sees before scrolling. @param {Omit<SessionPage, "sandbox">} data @returns {import("./dom.js").Child[]} */
-const screenView = ({ project, session: found, changes }) => [
+/**
+ * The part above the fold.
+ *
+ * @param {Omit<SessionPage, "sandbox">} data
+ * @param {import("./work.js").Work | null} work
+ * @returns {import("./dom.js").Child[]}
+ */
+const screenView = ({ project, session: found, changes }, work) => [
   trail([
     ["Projects", "#/"],
     [project.name, projectLink(project.id)],
@@ -112,7 +130,13 @@ const screenView = ({ project, session: found, changes }) => [
       "div",
       {},
       h("h1", {}, sessionName(found), " ", badge(found.status)),
-      h("p", { class: "quiet" }, idTail(found.id), " · started ", time(found.created_at)),
+      h(
+        "p",
+        {},
+        h("span", { class: "quiet started" }, idTail(found.id), " · started ", time(found.created_at)),
+        " ",
+        workSummary(work),
+      ),
     ),
     h("p", { class: "actions" }, actions(found, changes)),
   ),

@@ -339,3 +339,13 @@ export interface Token {
   expires_at: string | null;
   last_used_at: string | null;
 }
+
+/** What a session has pushed since the commit at which it began. */
+export interface SessionChanges {
+  base_commit: string | null;
+  head_commit: string | null;
+  commits_total: number;
+  commits: { sha: string; subject: string; author_name: string; committed_at: string }[];
+  files_changed_total: number;
+  files_changed: { path: string; additions: number; deletions: number }[];
+}

@@ -6,7 +6,16 @@ import { promisify } from "node:util";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { gitOk } from "../git/git-client.ts";
-import { commitFiles, fields, listOf, makeProject, putSecret, reached } from "../support/service/requests.ts";
+import {
+  commitFiles,
+  fields,
+  listOf,
+  makeProject,
+  pushFiles,
+  putSecret,
+  reached,
+  runSession,
+} from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { hasChromium, launch, newPage } from "./browser.ts";
 
@@ -221,6 +230,23 @@ describe.skipIf(!hasChromium)(title, () => {
     await agree("Delete");
     await page.getByText("No sessions yet.").waitFor();
     expect(listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions")).toEqual([]);
+  });
+
+  it("shows what a session has pushed, file by file, while the page is open", async () => {
+    const pid = await readyProject("changes");
+    const sid = await runSession(service, pid, { initial_prompt: "Write notes" });
+    await visit(`#/projects/${pid}/sessions/${sid}`);
+    await page.getByText("The agent has not pushed a commit yet.").waitFor();
+    await pushFiles(service, pid, { branch: sid, from: sid, files: { "a.md": "one\n", "b.md": "two\n" } });
+    // The simulated agent does not work, so the page reads the branch at the next change of the session.
+    await press("Stop session");
+    await agree("Stop");
+    await page.getByRole("heading", { name: "Changes in 2 files" }).waitFor();
+    await page.getByRole("button", { name: "1 commit, 2 files +2 −0" }).click();
+    await page.locator("summary", { hasText: "a.md" }).click();
+    await page.getByText("+one").waitFor();
+    await page.locator("summary", { hasText: "1 commit" }).click();
+    await page.locator("#work .row", { hasText: "Change" }).waitFor();
   });
 
   it("starts a session from the first page on with the keyboard alone", async () => {

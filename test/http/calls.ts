@@ -100,6 +100,8 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [204],
     },
     "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },
+    "GET /v1/projects/:pid/sessions/:sid/changes": { target: inSession("/changes"), answers: [200] },
+    "GET /v1/projects/:pid/sessions/:sid/diff": { target: inSession("/diff"), answers: [200] },
     "POST /v1/projects/:pid/sessions/:sid/preview": {
       target: inSession("/preview"),
       body: () => ({ port: 3000 }),

@@ -145,3 +145,30 @@ describe("an agent runtime that is not opencode", () => {
     },
   );
 });
+
+const setupOf = async (pid: string) => fields(await service.request("GET", `/v1/projects/${pid}/setup`));
+
+describe("the setup of a project", () => {
+  it("says that code and a model are missing, and what provides them later", async () => {
+    const pid = await makeProject(service);
+    const url = `${service.url}/v1/git/${pid}.git`;
+    expect(await setupOf(pid)).toMatchObject({
+      repository: { url, branch: "main", empty: true },
+      model: { required: true, model: null, source: null },
+    });
+    await putSecret(service, pid, "OPENAI_API_KEY", "sk-a-key");
+    const { model, providers } = await setupOf(pid);
+    expect(model).toEqual({ required: true, model: "openai/gpt-5.5", source: "secret" });
+    expect((providers as Fields[]).filter(({ configured }) => configured === true)).toEqual([
+      { id: "openai", secrets: ["OPENAI_API_KEY"], model: "openai/gpt-5.5", configured: true },
+    ]);
+  });
+
+  it("knows a model that the repository configures", async () => {
+    const files = { "opencode.json": '{"provider": {"own": {}}}' };
+    expect(await setupOf(await makeProject(service, { files }))).toMatchObject({
+      repository: { empty: false, commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string },
+      model: { required: true, model: null, source: "repository" },
+    });
+  });
+});

@@ -34,12 +34,8 @@ const Summary = Schema.Struct({
   ),
 }).annotate({ identifier: "ChangeRequest" });
 
-const Detail = Schema.Struct({
-  ...Summary.fields,
-  base_commit: Schema.String,
-  head_commit: Schema.String,
-  mergeable: Schema.Boolean,
-  conflicts: Schema.Array(Schema.String),
+/** Commits and files between two commits. */
+export const comparisonFields = {
   /** The total number. `commits` lists the newest 250. */
   commits_total: Schema.Finite,
   commits: Schema.Array(
@@ -55,6 +51,15 @@ const Detail = Schema.Struct({
   files_changed: Schema.Array(
     Schema.Struct({ path: Schema.String, additions: Schema.Finite, deletions: Schema.Finite }),
   ),
+};
+
+const Detail = Schema.Struct({
+  ...Summary.fields,
+  base_commit: Schema.String,
+  head_commit: Schema.String,
+  mergeable: Schema.Boolean,
+  conflicts: Schema.Array(Schema.String),
+  ...comparisonFields,
 }).annotate({ identifier: "ChangeRequestDetail" });
 
 /** Exactly one of the two names the proposed branch. */

@@ -4,6 +4,7 @@ import { LastTurn } from "../../domain/last-turn.ts";
 import { Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { Access, Authorized } from "./access.ts";
+import { comparisonFields } from "./change-requests.ts";
 import { TurnWire, UsageWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import {
@@ -70,6 +71,16 @@ export const SandboxWire = Schema.Struct({
   active_at: nullable(Instant),
   ended_at: nullable(Instant),
 }).annotate({ identifier: "Sandbox" });
+
+const SessionChanges = Schema.Struct({
+  base_commit: nullable(Schema.String).annotate({
+    description: "The commit at which the session's branch began.",
+  }),
+  head_commit: nullable(Schema.String).annotate({
+    description: "The branch's newest commit. Null before the branch exists, and after its deletion.",
+  }),
+  ...comparisonFields,
+}).annotate({ identifier: "SessionChanges" });
 
 /** 96 KiB, because the prompt must also fit one environment string (api.md 4 "Rendering"). */
 const PROMPT_MAX = 96 * 1024;
@@ -139,6 +150,16 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       params: sessionParams,
       success: SandboxWire,
       error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("changes", "/:sid/changes", {
+      params: sessionParams,
+      success: SessionChanges,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("diff", "/:sid/diff", {
+      params: sessionParams,
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: [NotFound, Conflict],
     }).annotate(Access, "read"),
     HttpApiEndpoint.post("preview", "/:sid/preview", {
       params: sessionParams,

@@ -15,10 +15,7 @@ import { badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { closeRequest, mergeRequest, refGone } from "./merging.ts";
 import { gitFailed } from "../refusals.ts";
-import { changeRequestWire, pageOf } from "./wire.ts";
-
-/** A diff is for reading. A longer one is cut, with a line that says so. */
-const DIFF_LIMIT_BYTES = 1024 * 1024;
+import { changeRequestWire, comparisonWire, DIFF_LIMIT_BYTES, pageOf } from "./wire.ts";
 
 interface OpenRequest {
   readonly session_id?: string;
@@ -123,15 +120,7 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
     head_commit: comparison.head,
     mergeable: request.status === "open" && comparison.mergeable,
     conflicts: request.status === "open" ? comparison.conflicts : [],
-    commits: comparison.commits.map(({ sha, subject, authorName, committedAt }) => ({
-      sha,
-      subject,
-      author_name: authorName,
-      committed_at: committedAt,
-    })),
-    commits_total: comparison.commitsTotal,
-    files_changed: comparison.filesChanged,
-    files_changed_total: comparison.filesTotal,
+    ...comparisonWire(comparison),
   };
 });
 

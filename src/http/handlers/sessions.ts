@@ -26,6 +26,7 @@ import { answering, projectFor, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
 import { restarted } from "./restarting.ts";
+import { changesOf, diffOf } from "./session-changes.ts";
 import { warningsOf } from "./warnings.ts";
 import { conversationStateWire } from "./conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
@@ -217,6 +218,8 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("stop", ({ params }) => answering(stop(params)))
     .handle("restart", ({ params }) => answering(restart(params)))
     .handle("delete", ({ params }) => answering(remove(params)))
+    .handle("changes", ({ params }) => answering(changesOf(params)))
+    .handle("diff", ({ params }) => answering(diffOf(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
     .handle("sandbox", ({ params }) =>
       answering(

@@ -1,4 +1,5 @@
 /** Records in wire format: snake_case, instants as ISO 8601 UTC with milliseconds */
+import type { Comparison } from "../../git/port.ts";
 import type { ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { StoredEvent } from "../../store/ports/events.ts";
 import type { Fire, QueuedFire } from "../../store/ports/fires.ts";
@@ -128,6 +129,23 @@ export const changeRequestWire = (request: ChangeRequest) => ({
   merged_at: instantOrNull(request.merged?.at ?? null),
   merged_by: request.merged?.by ?? null,
   pull_request: request.pull === null || request.pull.status === "wanted" ? null : request.pull,
+});
+
+/** A diff is for reading. A longer one is cut, with a line that says so. */
+export const DIFF_LIMIT_BYTES = 1024 * 1024;
+
+export const comparisonWire = (
+  comparison: Pick<Comparison, "commits" | "commitsTotal" | "filesChanged" | "filesTotal">,
+) => ({
+  commits: comparison.commits.map(({ sha, subject, authorName, committedAt }) => ({
+    sha,
+    subject,
+    author_name: authorName,
+    committed_at: committedAt,
+  })),
+  commits_total: comparison.commitsTotal,
+  files_changed: comparison.filesChanged,
+  files_changed_total: comparison.filesTotal,
 });
 
 /** The data of one server-sent event. */

@@ -135,6 +135,23 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: { sessions: [running], next_cursor: null },
   },
   "sessions.get": { summary: "Show a session.", response: running },
+  "sessions.changes": {
+    summary:
+      "Show the commits and files that a session has pushed, compared with the commit at which it began.",
+    response: {
+      base_commit: BASE_COMMIT,
+      head_commit: COMMIT,
+      commits_total: 1,
+      commits: [{ sha: COMMIT, subject: "Refuse an empty cart", author_name: "agent", committed_at: LATER }],
+      files_changed_total: 1,
+      files_changed: [{ path: "src/checkout.ts", additions: 4, deletions: 1 }],
+    },
+  },
+  "sessions.diff": {
+    summary: "Show the diff of the work that a session has pushed.",
+    response:
+      "diff --git a/src/checkout.ts b/src/checkout.ts\n--- a/src/checkout.ts\n+++ b/src/checkout.ts\n@@ -1 +1,2 @@\n",
+  },
   "conversation.get": {
     summary: "Show a session's conversation: the newest items first, in pages.",
     response: conversation,

@@ -1,0 +1,67 @@
+/** The pushed work of a session: commits, files and diff against the commit at which its branch began. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  expectStatus,
+  fields,
+  makeProject,
+  pushFiles,
+  runSession,
+  stopSession,
+} from "../support/service/requests.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+const changesOf = async (pid: string, sid: string) =>
+  fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/changes`), 200));
+const diffOf = async (pid: string, sid: string) => {
+  const answer = expectStatus(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/diff`), 200);
+  expect(answer.headers["content-type"]).toBe("text/plain; charset=utf-8");
+  return answer.text;
+};
+
+describe("the changes of a session", () => {
+  it("are empty at first, then have what was pushed, and stay after the merge and the end", async () => {
+    const pid = await makeProject(service, { files: {} });
+    const sid = await runSession(service, pid);
+    const empty = await changesOf(pid, sid);
+    expect(empty).toMatchObject({ commits_total: 0, commits: [], files_changed: [], files_changed_total: 0 });
+    expect(empty["head_commit"]).toBe(empty["base_commit"]);
+    expect(await diffOf(pid, sid)).toBe("");
+
+    await pushFiles(service, pid, { branch: sid, from: sid, files: { "notes.md": "one\ntwo\n" } });
+    const changes = await changesOf(pid, sid);
+    expect(changes).toMatchObject({
+      base_commit: empty["base_commit"],
+      commits_total: 1,
+      commits: [{ subject: "Change" }],
+      files_changed: [{ path: "notes.md", additions: 2, deletions: 0 }],
+      files_changed_total: 1,
+    });
+    expect(await diffOf(pid, sid)).toContain("+++ b/notes.md");
+
+    // Others' work on the default branch is not the session's.
+    await pushFiles(service, pid, { branch: "elsewhere", files: { "other.md": "three\n" } });
+    const { number } = fields(
+      await service.request("POST", `/v1/projects/${pid}/change-requests`, {
+        body: { session_id: sid, title: "Notes" },
+      }),
+    );
+    const merge = `/v1/projects/${pid}/change-requests/${String(number)}/merge`;
+    expectStatus(await service.request("POST", merge, { body: {} }), 200);
+    await stopSession(service, pid, sid);
+    expect(await changesOf(pid, sid)).toEqual(changes);
+  });
+
+  it("are not found in another project", async () => {
+    const pid = await makeProject(service, { files: {} });
+    const sid = await runSession(service, pid);
+    const other = await makeProject(service, { files: {} });
+    expect((await service.request("GET", `/v1/projects/${other}/sessions/${sid}/changes`)).status).toBe(404);
+    expect((await service.request("GET", `/v1/projects/${other}/sessions/${sid}/diff`)).status).toBe(404);
+  });
+});
