@@ -340,7 +340,7 @@ export interface Token {
   last_used_at: string | null;
 }
 
-/** What a session has pushed since the commit at which it began. */
+/** The pushed work of a session, since the commit at which it began. */
 export interface SessionChanges {
   base_commit: string | null;
   head_commit: string | null;

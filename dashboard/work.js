@@ -1,4 +1,4 @@
-/** What a session has pushed: its commits, its files, and their diff against the commit at which it began. */
+/** The pushed work of a session: its commits, its files, and their diff against the commit at which it began. */
 import { ApiError, getJson, getText } from "./api.js";
 import { changesIn, commitRows, counts, diffView, listed } from "./diff-view.js";
 import { h } from "./dom.js";
