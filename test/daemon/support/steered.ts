@@ -30,6 +30,9 @@ export const OPENCODE_SERVE: RealAgent = {
   command: (port) => [OPENCODE, "serve", "--hostname", "127.0.0.1", "--port", String(port)],
 };
 
+/** opencode over the Agent Client Protocol. */
+export const OPENCODE_ACP: RealAgent = { adapter: "acp", command: () => [OPENCODE, "acp"] };
+
 type Answer = readonly [status: number, body: Readonly<Record<string, unknown>>];
 
 export class Steered {
