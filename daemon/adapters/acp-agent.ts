@@ -31,6 +31,8 @@ import { tooManyCalls } from "./opencode-errors.ts";
 const OPEN_WITHIN = "60 seconds";
 /** How long an agent may take to end a turn that is stopped. Then its process is ended. */
 const STOP_WITHIN_MS = 30_000;
+/** An agent may overlook that it is stopped while its turn begins. So it hears it again, but not more often than this. */
+const STOP_AGAIN_MS = 2000;
 /** How often a turn is checked for silence. */
 const CHECK_EVERY = "1 second";
 
@@ -52,6 +54,8 @@ interface Turn {
   toldMs: number;
   /** When it was stopped first. Null: it is not. */
   stoppedMs: number | null;
+  /** When the agent heard that last. */
+  cancelledMs: number;
   /** Why it is stopped, if no person did it. */
   bound: TurnError | null;
 }
@@ -169,6 +173,7 @@ export class AcpAgent {
       calls: new ModelCalls(),
       toldMs: this.#now(),
       stoppedMs: null,
+      cancelledMs: Number.NEGATIVE_INFINITY,
       bound: null,
     };
     this.#turn = turn;
@@ -319,11 +324,14 @@ export class AcpAgent {
   #stop(turn: Turn): Effect.Effect<void, HttpFailure> {
     return Effect.suspend(() => {
       const { wire, id: sessionId } = turn.session;
+      const now = this.#now();
       const isFirst = turn.stoppedMs === null;
-      turn.stoppedMs ??= this.#now();
+      turn.stoppedMs ??= now;
       this.conversation.stopping();
       // The agent goes on as if it had heard nothing. It cannot be stopped in another way.
-      if (this.#now() - turn.stoppedMs > STOP_WITHIN_MS) wire.close();
+      if (now - turn.stoppedMs > STOP_WITHIN_MS) wire.close();
+      if (now - turn.cancelledMs < STOP_AGAIN_MS) return Effect.void;
+      turn.cancelledMs = now;
       return Effect.tap(wire.tell("session/cancel", { sessionId }), () =>
         Effect.sync(() => {
           // The protocol asks for this after the notification.
