@@ -47,8 +47,23 @@ export class AgentRefusal extends Schema.TaggedError<AgentRefusal>()("AgentRefus
   message: Schema.String,
 }) {}
 
-const isRefusal = (error: unknown): error is Error & { readonly code: number } =>
-  error instanceof Error && "code" in error && typeof error.code === "number";
+const Refusal = Schema.Struct({
+  code: Schema.Finite,
+  message: Schema.String,
+  /** Agents made with the protocol's own package put their error's words here. */
+  data: optional(Schema.Struct({ details: optional(Schema.String) })),
+});
+const RefusalWithoutDetails = Schema.Struct({ code: Schema.Finite, message: Schema.String });
+const decodeRefusal = Schema.decodeUnknownOption(Schema.Union([Refusal, RefusalWithoutDetails]));
+
+/** The agent's answer, if an error is one. */
+const refusalIn = (error: unknown): AgentRefusal | null => {
+  const decoded = decodeRefusal(error);
+  if (!(error instanceof Error) || decoded._tag === "None") return null;
+  const { code, message } = decoded.value;
+  const details = "data" in decoded.value ? decoded.value.data?.details : undefined;
+  return new AgentRefusal({ code, message: details ?? message });
+};
 
 /** A call without an answer, in the words of the port. */
 export const silent = (message: string): HttpFailure => new HttpFailure({ status: null, message });
@@ -106,10 +121,9 @@ export class AcpWire {
 
   /** Why a request failed. */
   failure(method: string, error: unknown): HttpFailure | AgentRefusal {
+    const refusal = this.#isClosed ? null : refusalIn(error);
     const message = error instanceof Error ? error.message : String(error);
-    return isRefusal(error) && !this.#isClosed
-      ? new AgentRefusal({ code: error.code, message })
-      : silent(`the agent did not answer ${method}: ${message}`);
+    return refusal ?? silent(`the agent did not answer ${method}: ${message}`);
   }
 
   /** Tells the agent something that it does not answer. */
