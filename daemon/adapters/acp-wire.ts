@@ -7,7 +7,13 @@
  *  W2 Updates are told in the order in which they came.
  */
 import { Readable, type Writable } from "node:stream";
-import type { ClientConnection, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
+import type {
+  AnyMessage,
+  ClientConnection,
+  RequestPermissionRequest,
+  SessionUpdate,
+  Stream,
+} from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { HttpFailure } from "../http-client.ts";
@@ -70,7 +76,7 @@ export const silent = (message: string): HttpFailure => new HttpFailure({ status
 
 export class AcpWire {
   readonly #stdin: Writable;
-  readonly #ready: Promise<{ readonly connection: ClientConnection; readonly capabilities: Capabilities }>;
+  readonly #ready: Promise<{ readonly connection: ClientConnection }>;
   #capabilities: Capabilities | null = null;
   #isClosed = false;
   readonly #closed = Promise.withResolvers<void>();
@@ -148,14 +154,13 @@ export class AcpWire {
           outcome: optionId === null ? { outcome: "cancelled" } : { outcome: "selected", optionId },
         };
       });
-    const connection = app.connect(
-      ndJsonStream(
-        writableTo(this.#stdin),
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node's own stream of bytes
-        Readable.toWeb(stdout) as ReadableStream<Uint8Array>,
-        { maxMessageBytes: MESSAGE_BYTES_MAX },
-      ),
+    const stream = ndJsonStream(
+      writableTo(this.#stdin),
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node's own stream of bytes
+      Readable.toWeb(stdout) as ReadableStream<Uint8Array>,
+      { maxMessageBytes: MESSAGE_BYTES_MAX },
     );
+    const connection = app.connect(withoutStrayAnswers(stream));
     void connection.closed.then(() => this.close());
     const { protocolVersion, agentCapabilities = {} } = decodeInitialized(
       await connection.agent.request<unknown, object>("initialize", {
@@ -168,9 +173,31 @@ export class AcpWire {
     if (protocolVersion !== PROTOCOL_VERSION)
       throw new Error(`the agent speaks version ${protocolVersion} of the protocol, not ${PROTOCOL_VERSION}`);
     this.#capabilities = agentCapabilities;
-    return { connection, capabilities: agentCapabilities };
+    return { connection };
   }
 }
+
+/** Without answers to calls that nobody made: the package would print what the agent put there. */
+const withoutStrayAnswers = ({ readable, writable }: Stream): Stream => {
+  const called = new Set<unknown>();
+  const answered = new TransformStream<AnyMessage, AnyMessage>({
+    transform: (message, controller) => {
+      if ("method" in message || called.delete(message.id)) controller.enqueue(message);
+    },
+  });
+  const calling = new WritableStream<AnyMessage>({
+    write: async (message) => {
+      if ("method" in message && "id" in message) called.add(message.id);
+      const writer = writable.getWriter();
+      try {
+        await writer.write(message);
+      } finally {
+        writer.releaseLock();
+      }
+    },
+  });
+  return { readable: readable.pipeThrough(answered), writable: calling };
+};
 
 /** The stream's writes complete when the process's input has taken them. */
 const writableTo = (stdin: Writable): WritableStream<Uint8Array> =>

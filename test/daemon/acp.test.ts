@@ -1,7 +1,7 @@
 /** What opencode does not do over the Agent Client Protocol, with an agent of the test's own. */
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { POLL } from "./support/steered.ts";
 import { ScriptedAgent, WORKSPACE, type Script, type Stage } from "./support/scripted-agent.ts";
 
@@ -26,15 +26,36 @@ const turnOf = async (scripted: ScriptedAgent, id: string): Promise<void> => {
 
 const agentItems = ({ items }: ScriptedAgent) => items.filter(({ role }) => role === "agent");
 
+const plan = (first: "pending" | "completed"): SessionUpdate => ({
+  sessionUpdate: "plan",
+  entries: [
+    { content: "First", priority: "high", status: first },
+    { content: "Second", priority: "low", status: "in_progress" },
+  ],
+});
+
+const ask = async ({ client }: Stage, kinds: readonly string[]) => {
+  const { outcome } = await client.request<{ outcome: { outcome: string; optionId?: string } }, object>(
+    "session/request_permission",
+    {
+      sessionId: "session-1",
+      toolCall: { toolCallId: "1", title: "rm -r", kind: "execute", locations: [{ path: "/workspace/a" }] },
+      options: kinds.map((kind) => ({ optionId: `id-${kind}`, name: kind, kind })),
+    },
+  );
+  return outcome;
+};
+
+const selected = (kind: string) => ({ outcome: "selected", optionId: `id-${kind}` });
+const ALL = ["allow_once", "allow_always", "reject_once", "reject_always"];
+
+const SAY = async ({ tell }: Stage) => {
+  await tell(chunk("Hello."));
+  return {};
+};
+
 describe("an agent's turn", () => {
   test("shows a plan that ticks off, thoughts and text without ids, and its usage once", async () => {
-    const plan = (first: "pending" | "completed"): SessionUpdate => ({
-      sessionUpdate: "plan",
-      entries: [
-        { content: "First", priority: "high", status: first },
-        { content: "Second", priority: "low", status: "in_progress" },
-      ],
-    });
     let cost = 0;
     const scripted = await started(async ({ tell }) => {
       await tell({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "Hm" } });
@@ -190,9 +211,9 @@ describe("an agent's turn", () => {
   test("is stopped after the maximum number of model calls, also if the agent tells no ids", async () => {
     const scripted = await started(
       async ({ tell, cancelled }) => {
-        let isOver = false;
-        void cancelled.then(() => (isOver = true));
-        for (let count = 0; !isOver; count += 1) {
+        const state = { isOver: false };
+        void cancelled.then(() => (state.isOver = true));
+        for (let count = 0; !state.isOver; count += 1) {
           const toolCallId = String(count);
           // oxlint-disable no-await-in-loop -- one call after the other
           await tell({ sessionUpdate: "tool_call", toolCallId, title: "read", kind: "read" });
@@ -210,17 +231,6 @@ describe("an agent's turn", () => {
 });
 
 describe("an agent's request", () => {
-  const ask = async ({ client }: Stage, kinds: readonly string[]) => {
-    const { outcome } = await client.request<{ outcome: { outcome: string; optionId?: string } }, object>(
-      "session/request_permission",
-      {
-        sessionId: "session-1",
-        toolCall: { toolCallId: "1", title: "rm -r", kind: "execute", locations: [{ path: "/workspace/a" }] },
-        options: kinds.map((kind) => ({ optionId: `id-${kind}`, name: kind, kind })),
-      },
-    );
-    return outcome;
-  };
   const outcomes: unknown[] = [];
   const answered = async (kinds: readonly string[], answer: object) => {
     const scripted = await started(async (stage) => {
@@ -237,9 +247,6 @@ describe("an agent's request", () => {
     const item = scripted.items.find(({ kind }) => kind === "request");
     return { given, outcome: outcomes.at(-1), item };
   };
-  const selected = (kind: string) => ({ outcome: "selected", optionId: `id-${kind}` });
-  const ALL = ["allow_once", "allow_always", "reject_once", "reject_always"];
-
   test.each([
     [ALL, { choice: "once", message: null }, selected("allow_once")],
     [ALL, { choice: "always", message: null }, selected("allow_always")],
@@ -265,11 +272,6 @@ describe("an agent's request", () => {
 });
 
 describe("an agent's process", () => {
-  const SAY = async ({ tell }: Stage) => {
-    await tell(chunk("Hello."));
-    return {};
-  };
-
   test("gets the session of the one before, whose history it tells again to nobody", async () => {
     const scripted = await started({
       capabilities: { loadSession: true },
@@ -309,14 +311,19 @@ describe("an agent's process", () => {
   });
 
   test("may print other lines, and is silent after its end", async () => {
+    // The scripted agent's own package prints what it cannot read, too.
+    const printed = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const scripted = new ScriptedAgent({ turn: ({ cancelled }) => cancelled.then(() => ({})) });
-    await scripted.start("Warning: this is no JSON\n");
+    await scripted.start('Warning: this is no JSON\n{"jsonrpc":"2.0","id":"a secret","result":{}}\n[]\n1\n');
     await scripted.send("m1", "x");
     await scripted.end();
     expect(scripted.ends).toEqual([]);
     const { adapter } = scripted;
     await expect(Effect.runPromise(adapter.probe)).rejects.toThrow("has not introduced itself");
     await expect(scripted.offers()).rejects.toThrow("no open session");
+    // It would be in the log without redaction.
+    expect(JSON.stringify(printed.mock.calls)).not.toContain("a secret");
+    printed.mockRestore();
   });
 
   test("may name its models and modes as older agents do", async () => {

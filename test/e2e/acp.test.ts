@@ -17,10 +17,11 @@ let session: LiveSession;
 const items = async (): Promise<readonly Json[]> =>
   ((await session.call("GET", "conversation")) as unknown as { items: readonly Json[] }).items.toReversed();
 
+const requests = async (): Promise<readonly Json[]> =>
+  ((await session.call("GET", "conversation")) as unknown as { requests: readonly Json[] }).requests;
+
 /** The request that the agent waits for. */
 const asked = async (): Promise<string> => {
-  const requests = async () =>
-    ((await session.call("GET", "conversation")) as unknown as { requests: readonly Json[] }).requests;
   await expect.poll(requests, POLL).toHaveLength(1);
   return String((await requests())[0]?.["id"]);
 };
@@ -49,7 +50,8 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol", 
   it("asks a person before the prompt's command, and shows prompt, request, tool and answer", async () => {
     const request = await asked();
     await session.call("POST", `requests/${request}/answer`, { choice: "once" });
-    await expect.poll(async () => JSON.stringify(await items()), POLL).toContain("Done.");
+    const state = async () => (await session.call("GET", "conversation"))["state"];
+    await expect.poll(state, POLL).toMatchObject({ state: "idle" });
     const own = (await items()).filter(({ kind }) => kind !== "thought");
     expect(own).toMatchObject([
       { kind: "message", role: "user", status: "accepted", content: [{ type: "text", text: PROMPT }] },
