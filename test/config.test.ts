@@ -99,6 +99,13 @@ test.each([
   expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);
 });
 
+test("starts opencode in the mode of its adapter, or the given command", () => {
+  expect(read({}).agentCommand.slice(0, 2)).toEqual(["opencode", "serve"]);
+  expect(read({ PLATFORM_AGENT_ADAPTER: "acp" }).agentCommand).toEqual(["opencode", "acp"]);
+  const given = { PLATFORM_AGENT_ADAPTER: "acp", PLATFORM_AGENT_COMMAND: "our-agent --acp" };
+  expect(read(given).agentCommand).toEqual(["our-agent", "--acp"]);
+});
+
 test("names every wrong setting at once", () => {
   expect(
     problems({ PLATFORM_QUEUE_TTL_MS: "0", PLATFORM_PORT: "x", PLATFORM_PUBLIC_URL: "y" }).map(
