@@ -7,11 +7,14 @@ import { forgetKept } from "./kept.js";
 import { projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
+import { PROJECT_ACTIONS } from "./project-actions.js";
 
 /**
  * @typedef {object} Page what an action may do to the page
  * @property {(text: string, link?: [string, string]) => void} notice link: its label and its target
- * @property {() => void} refresh
+ * @property {() => void} refresh reads the page's data again, soon
+ * @property {() => void} draw
+ * @property {(hash: string) => void} go
  * @property {() => void} more
  * @property {() => void} signedOut
  */
@@ -215,6 +218,7 @@ export const ACTIONS = {
   },
 
   ...FIRE_ACTIONS,
+  ...PROJECT_ACTIONS,
   "set-secret": setSecret,
 
   merge: async ({ project = "", number = "", base = "" }, page) => {

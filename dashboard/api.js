@@ -19,8 +19,12 @@ let csrf = "";
 /** A file may be large, and the reader's line slow. The service waits as long. */
 const UPLOAD_TIMEOUT_MS = 120_000;
 
-/** @param {string} method @param {string} path @param {unknown} [body] a file is sent as it is, anything else as JSON */
-const call = async (method, path, body) => {
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {{body?: unknown, timeoutMs?: number}} [content] body: a file is sent as it is, anything else as JSON
+ */
+const call = async (method, path, { body, timeoutMs } = {}) => {
   const file = body instanceof Blob ? body : null;
   /** @type {Record<string, string>} */
   const headers = { accept: "application/json, text/plain" };
@@ -36,7 +40,7 @@ const call = async (method, path, body) => {
       ...(body === undefined ? {} : { body: file ?? JSON.stringify(body) }),
       credentials: "same-origin",
       redirect: "error",
-      signal: AbortSignal.timeout(file === null ? TIMEOUT_MS : UPLOAD_TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs ?? (file === null ? TIMEOUT_MS : UPLOAD_TIMEOUT_MS)),
     });
   } catch {
     throw new ApiError(0, { code: "unreachable", error: "The service does not respond." });
@@ -66,14 +70,18 @@ const parse = (text) => {
 export const getJson = async (path) => parse(await call("GET", path));
 /** @param {string} path */
 export const getText = (path) => call("GET", path);
-/** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
-export const post = async (path, body = {}) => parse(await call("POST", path, body));
+/** @param {string} path @param {unknown} [body] @param {number} [timeoutMs] @returns {Promise<any>} */
+export const post = async (path, body = {}, timeoutMs) =>
+  parse(await call("POST", path, { body, timeoutMs }));
 
 /** @param {string} path @param {Blob} file @returns {Promise<any>} */
-export const upload = async (path, file) => parse(await call("POST", path, file));
+export const upload = async (path, file) => parse(await call("POST", path, { body: file }));
 
 /** @param {string} path @param {unknown} body @returns {Promise<any>} */
-export const put = async (path, body) => parse(await call("PUT", path, body));
+export const put = async (path, body) => parse(await call("PUT", path, { body }));
+
+/** @param {string} path @param {unknown} body @returns {Promise<any>} */
+export const patch = async (path, body) => parse(await call("PATCH", path, { body }));
 
 /** @param {string} path */
 export const remove = async (path) => {

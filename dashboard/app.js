@@ -4,20 +4,15 @@
  */
 import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "./api.js";
-import { changeRequest, changeRequests } from "./change-requests.js";
+import { closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
-import { fire, fires } from "./fires.js";
+import { forgetRefusals, sendForm } from "./forms.js";
 import { follow } from "./live.js";
-import { accountView, overview } from "./overview.js";
-import { button, callout, empty, prose } from "./parts.js";
-import { sessions } from "./project.js";
-import { queue } from "./queue.js";
-import { refusals } from "./refusals.js";
-import { session } from "./session.js";
+import { accountView } from "./overview.js";
+import { FORMS, pageAt } from "./pages.js";
+import { button, callout, prose } from "./parts.js";
 import { signInView } from "./sign-in.js";
 import { visible } from "./text.js";
-import { triggers } from "./triggers.js";
-import { usage } from "./usage.js";
 
 /** Events come in bursts. One reading serves a burst. */
 const SETTLE_MS = 200;
@@ -25,27 +20,6 @@ const SETTLE_MS = 200;
 const REDRAW_MS = 5000;
 /** Polled in addition to a project's events: the account's usage. */
 const POLL_MS = 15_000;
-
-const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
-/** @type {[RegExp, any][]} */
-const ROUTES = [
-  [/^(?:#\/?)?$/, overview],
-  [/^#\/queue$/, queue],
-  [new RegExp(`^#/projects/${ID}$`), sessions],
-  [new RegExp(`^#/projects/${ID}/triggers$`), triggers],
-  [new RegExp(`^#/projects/${ID}/fires$`), fires],
-  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), fire],
-  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), refusals],
-  [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
-  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
-  [new RegExp(`^#/projects/${ID}/usage$`), usage],
-  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
-];
-const NOWHERE = {
-  load: async () => ({}),
-  title: () => "Page not found",
-  view: () => [empty("Page not found.", h("a", { href: "#/" }, "Show the projects"))],
-};
 
 /**
  * @typedef {object} Extent how much of a page's list is shown
@@ -62,23 +36,21 @@ const NOWHERE = {
  * @property {Extent} extent
  * @property {any} data null until the first answer
  * @property {ApiError | null} error of the last reading
+ * @property {boolean} isShown whether its data has been on the screen
  * @property {Live | null} live what the page follows beside the project's events
  */
 
 /** @param {string} hash @returns {Visit} */
 const visitOf = (hash) => {
   const [path = "", query = ""] = hash.split("?", 2);
-  const stay = {
+  return {
+    ...pageAt(path),
     extent: { pages: 1, query: new URLSearchParams(query) },
     data: null,
     error: null,
+    isShown: false,
     live: null,
   };
-  for (const [pattern, page] of ROUTES) {
-    const match = pattern.exec(path);
-    if (match !== null) return { page, params: match.slice(1), ...stay };
-  }
-  return { page: NOWHERE, params: [], ...stay };
 };
 
 /** @param {string} id @returns {HTMLElement} */
@@ -118,6 +90,11 @@ const draw = () => {
     ]),
   );
   if (data !== null) visit.live?.drawn?.(region("main"), data, me);
+  if (data !== null && !visit.isShown) {
+    visit.isShown = true;
+    // On a narrow screen the tabs scroll.
+    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }
 };
 
 /**
@@ -233,6 +210,8 @@ const navigate = () => {
   const former = visit;
   visit = visitOf(location.hash);
   region("notices").replaceChildren();
+  forgetRefusals();
+  closeDialog();
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
     // The same page with another filter: it stays as it is until the answer arrives.
     visit.data = former.data;
@@ -271,6 +250,11 @@ const attempt = async (work) => {
 const pageActions = {
   notice,
   refresh: refreshSoon,
+  draw: () => draw(),
+  /** @param {string} hash */
+  go: (hash) => {
+    location.hash = hash;
+  },
   more: () => {
     visit.extent.pages += 1;
     void refresh();
@@ -317,9 +301,20 @@ document.addEventListener("change", (event) => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!(form instanceof HTMLFormElement) || form.dataset["action"] !== "sign-in") return;
+  if (!(form instanceof HTMLFormElement)) return;
+  const action = form.dataset["action"] ?? "";
+  const submit = FORMS[action];
+  if (action !== "sign-in" && submit === undefined) return;
   event.preventDefault();
-  void signInWith(String(new FormData(form).get("token") ?? "").trim());
+  if (submit !== undefined) void attempt(() => sendForm(form, submit, pageActions));
+  else void signInWith(String(new FormData(form).get("token") ?? "").trim());
+});
+
+// In a text of several lines, Enter begins a line, and this sends the form.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
+  if (form?.classList.contains("form") === true) form.requestSubmit();
 });
 
 /** @param {string} token */
@@ -354,7 +349,8 @@ const start = async () => {
 addEventListener("hashchange", navigate);
 /* eslint-disable no-restricted-globals -- the browser's timers */
 setInterval(() => {
-  if (following === null && document.visibilityState === "visible") void refresh();
+  const isPolled = following === null || visit.page.isPolled === true;
+  if (isPolled && document.visibilityState === "visible") void refresh();
   else draw();
 }, REDRAW_MS);
 setInterval(() => {

@@ -79,6 +79,29 @@ export const askFor = (question, fields) => {
 };
 
 /**
+ * Shows a value that the service does not show again.
+ *
+ * @param {{title: string, text: string, secret: string}} shown
+ */
+export const tell = ({ title, text, secret }) => {
+  openDialog(
+    h(
+      "form",
+      { method: "dialog" },
+      h("h2", { id: "dialog-title" }, title),
+      h("p", { class: "text" }, text),
+      h("p", { class: "copy" }, h("code", { class: "long" }, secret)),
+      h(
+        "p",
+        { class: "actions" },
+        h("button", { type: "button", class: "decline" }, "Done"),
+        h("button", { type: "button", class: "primary", "data-action": "copy", "data-text": secret }, "Copy"),
+      ),
+    ),
+  );
+};
+
+/**
  * Shows a form as the page's dialog. The form's element of the class "decline" closes it.
  *
  * @param {HTMLElement} form its heading has the id "dialog-title"
@@ -89,10 +112,16 @@ export const openDialog = (form, { wide = false } = {}) => {
   dialog.replaceChildren(form);
   dialog.classList.toggle("wide", wide);
   dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
+  // Some dialogs show or take a secret.
+  dialog.addEventListener("close", () => form.remove(), { once: true });
   dialog.returnValue = "";
   dialog.showModal();
   return dialog;
 };
+
+/** For a reader who goes elsewhere by the address or by the back button. It counts as declined. */
+export const closeDialog = () =>
+  /** @type {HTMLDialogElement} */ (document.getElementById("dialog")).close("");
 
 /** @param {string} name @param {Field} field */
 const inputOf = (name, { value, lines, required, hint, hidden = false }) => {

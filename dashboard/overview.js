@@ -2,7 +2,7 @@
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { counted } from "./format.js";
-import { callout, code, empty, projectLink, prose, tag, time } from "./parts.js";
+import { callout, empty, projectLink, prose, tag, time } from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Me} Me */
@@ -20,10 +20,23 @@ export const overview = {
 
   /** @param {Overview} data @param {Me | null} me */
   view: ({ projects, more }, me) => [
-    h("h1", { "data-key": "heading" }, "Projects"),
+    h(
+      "header",
+      { class: "head with-action", "data-key": "heading" },
+      h("h1", {}, "Projects"),
+      projects.length > 0 && h("a", { class: "button primary", href: "#/new" }, "New project"),
+    ),
     me !== null && me.account.queued_fires > 0 && waiting(me.account),
     projects.length === 0
-      ? empty("No projects yet.", "Create one with ", code("POST /v1/projects"), " or run the demo.")
+      ? empty(
+          "No projects yet.",
+          "A project has one repository. Agents work on branches of it.",
+          h(
+            "span",
+            { class: "empty-action" },
+            h("a", { class: "button primary", href: "#/new" }, "Connect a repository"),
+          ),
+        )
       : h("ul", { class: "cards", "data-key": "projects" }, projects.map(card)),
     more && h("p", { class: "quiet" }, "Only the newest 200 projects are shown."),
   ],
@@ -90,6 +103,6 @@ export const accountView = ({ user, account }, live) => [
       h("a", { href: "#/queue" }, `${account.queued_fires} waiting`),
     ),
   ),
-  h("span", { class: "who" }, user.name),
-  h("button", { type: "button", class: "plain", "data-action": "sign-out" }, "Sign out"),
+  h("a", { class: "who", href: "#/account" }, user.name),
+  h("button", { type: "button", class: "plain sign-out", "data-action": "sign-out" }, "Sign out"),
 ];

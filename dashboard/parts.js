@@ -53,6 +53,15 @@ export const facts = (rows) =>
 export const button = (action, label, attributes = {}) =>
   h("button", { type: "button", "data-action": action, "data-key": action, ...attributes }, label);
 
+/** A line with a button that copies it. @param {string} text */
+export const commandLine = (text) =>
+  h(
+    "span",
+    { class: "copy" },
+    h("code", { class: "long" }, text),
+    button("copy", "Copy", { class: "plain", "data-text": text, "aria-label": "Copy the line" }),
+  );
+
 /**
  * A filter of the page. The chosen option becomes the parameter `name` of the address's query.
  *

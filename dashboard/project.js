@@ -10,6 +10,7 @@ import {
   code,
   empty,
   idTail,
+  pick,
   projectLink,
   prose,
   tag,
@@ -29,14 +30,25 @@ export const isLive = (status) => LIVE.has(status);
 /** @param {string} id */
 export const projectPath = (id) => `/v1/projects/${encodeURIComponent(id)}`;
 
-/** @param {Session} session */
-export const sessionName = (session) => session.name ?? session.trigger_slug ?? "Session";
+/** How much of a prompt stands for a session that has no name. */
+const NAME_CHARS = 60;
 
-/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage"} tab @returns {Child[]} */
+/** @param {Session} session */
+export const sessionName = (session) =>
+  session.name ?? session.trigger_slug ?? (firstLine(session.initial_prompt ?? "") || "Session");
+
+/** @param {string} text */
+const firstLine = (text) => {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  const points = [...line];
+  return points.length > NAME_CHARS ? `${points.slice(0, NAME_CHARS).join("").trimEnd()}…` : line;
+};
+
+/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage" | "/secrets" | "/settings" | null} tab null: the page belongs to no tab @returns {Child[]} */
 export const projectHead = (project, tab) => [
   trail([
     ["Projects", "#/"],
-    [project.name, null],
+    [project.name, tab === null ? projectLink(project.id) : null],
   ]),
   h(
     "header",
@@ -60,46 +72,70 @@ export const projectHead = (project, tab) => [
       tabLink(project, tab, ["/webhook-refusals", "Refused deliveries"]),
       tabLink(project, tab, ["/change-requests", "Change requests"]),
       tabLink(project, tab, ["/usage", "Usage"]),
+      tabLink(project, tab, ["/secrets", "Secrets"]),
+      tabLink(project, tab, ["/settings", "Settings"]),
     ),
   ),
 ];
 
-/** @param {Project} project @param {string} tab @param {[string, string]} target */
+/** @param {Project} project @param {string | null} tab @param {[string, string]} target */
 const tabLink = (project, tab, [rest, label]) =>
   h("a", { href: projectLink(project.id, rest), "aria-current": tab === rest ? "page" : null }, label);
 
-/** @typedef {{project: Project, sessions: Session[], more: boolean}} Sessions */
+/** @typedef {{project: Project, sessions: Session[], more: boolean, status: string}} Sessions status: the filter */
+
+const STATUSES = ["provisioning", "running", "stopped", "failed"];
 
 export const sessions = {
   /** @param {string[]} params @param {import("./app.js").Extent} extent @returns {Promise<Sessions>} */
-  load: async ([id = ""], { pages }) => {
+  load: async ([id = ""], { pages, query }) => {
+    const asked = query.get("status") ?? "";
+    const status = STATUSES.includes(asked) ? asked : "";
+    const filter = status === "" ? "" : `?status=${status}`;
     const [project, { items, more }] = await Promise.all([
       getJson(projectPath(id)),
-      getList(`${projectPath(id)}/sessions`, "sessions", pages),
+      getList(`${projectPath(id)}/sessions${filter}`, "sessions", pages),
     ]);
-    return { project, sessions: items, more };
+    return { project, sessions: items, more, status };
   },
 
   /** @param {Sessions} data */
   title: ({ project }) => project.name,
 
   /** @param {Sessions} data */
-  view: ({ project, sessions: list, more }) => [
+  view: ({ project, sessions: list, more, status }) => [
     ...projectHead(project, ""),
     project.manifest.error &&
       callout("bad", h("strong", {}, "The manifest could not be read. "), prose(project.manifest.error)),
+    (list.length > 0 || status !== "") &&
+      h(
+        "div",
+        { class: "filters", "data-key": "filters" },
+        pick({ name: "status", label: "Status", all: "all", options: STATUSES, chosen: status }),
+        newSessionLink(project),
+      ),
     list.length === 0
-      ? empty(
-          "No sessions yet.",
-          "A trigger starts a session. To start one yourself, call ",
-          code(`POST ${projectPath(project.id)}/sessions`),
-          ". ",
-          h("a", { href: projectLink(project.id, "/triggers") }, "Show the triggers"),
-        )
+      ? noSessions(project, status)
       : h("ul", { class: "rows", "data-key": "sessions" }, list.map(row)),
     more && h("p", { class: "more" }, button("more", "Show older sessions")),
   ],
 };
+
+/** @param {Project} project */
+const newSessionLink = (project) =>
+  project.status === "active" &&
+  h("a", { class: "button primary", href: projectLink(project.id, "/new") }, "New session");
+
+/** @param {Project} project @param {string} status */
+const noSessions = (project, status) =>
+  status === ""
+    ? empty(
+        "No sessions yet.",
+        "You or a trigger starts a session. ",
+        h("a", { href: projectLink(project.id, "/setup") }, "Set up the project"),
+        h("span", { class: "empty-action" }, newSessionLink(project)),
+      )
+    : empty("No sessions match the filter.");
 
 /** @param {Session} session */
 const row = (session) =>

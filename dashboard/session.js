@@ -76,7 +76,7 @@ export const session = {
       "div",
       { class: "columns", "data-key": "columns" },
       h("section", {}, h("h2", {}, "Timeline"), timeline(found, sandbox)),
-      h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox)),
+      h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox), detailActions(found)),
     ),
     changes.length > 0 &&
       h(
@@ -161,6 +161,21 @@ const actions = (found, changes) => [
       "data-title": sessionName(found),
     }),
 ];
+
+/** @param {Session} found */
+const detailActions = (found) => {
+  const input = {
+    "data-project": found.project_id,
+    "data-session": found.id,
+    "data-title": sessionName(found),
+  };
+  return h(
+    "p",
+    { class: "actions" },
+    button("rename-session", "Rename", { ...input, "data-name": found.name }),
+    button("delete-session", "Delete", input),
+  );
+};
 
 /** @param {Session} found @param {Sandbox | null} sandbox */
 const timeline = (found, sandbox) => {

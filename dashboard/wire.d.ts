@@ -2,6 +2,7 @@
 
 export interface Me {
   user: { id: string; name: string };
+  token: { id: string };
   account: {
     name: string;
     tier: string;
@@ -315,4 +316,26 @@ export interface ModelListing {
   models: { id: string; name: string }[];
   agents: { name: string; description: string }[];
   default_model: string | null;
+}
+
+/** What a project still needs before its first session. */
+export interface ProjectSetup {
+  repository: { url: string; branch: string; commit: string | null; empty: boolean };
+  model: { required: boolean; model: string | null; source: "gateway" | "secret" | "repository" | null };
+  providers: { id: string; secrets: string[]; model: string; configured: boolean }[];
+}
+
+export interface SecretListing {
+  secrets: { name: string; masked: boolean; updated_at: string; previous_valid_until: string | null }[];
+  declared: { required: string[]; optional: string[]; missing: string[] };
+}
+
+export interface Token {
+  id: string;
+  name: string;
+  origin: "user" | "session" | "trigger";
+  project_id: string | null;
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
 }

@@ -58,9 +58,13 @@ const explainedStore = (place: Place) =>
  * The token goes to a person at a terminal, otherwise into a file: programs that read the log must not see it
  * (threats.md I16).
  */
-const showToken = Effect.fnUntraced(function* (dataDir: string, token: string) {
+const showToken = Effect.fnUntraced(function* (dataDir: string, first: { token: string; link: string }) {
+  const { token, link } = first;
   if (process.stderr.isTTY) {
-    process.stderr.write(`This is the first start. The account's access token, shown once:\n${token}\n`);
+    process.stderr.write(
+      `This is the first start. Open the dashboard with this link. It works once, for five minutes:\n${link}\n` +
+        `The account's access token, shown once. It signs you in later:\n${token}\n`,
+    );
     return;
   }
   const file = yield* refusable(() => keepFirstToken(dataDir, token));
@@ -99,7 +103,7 @@ const serve = Effect.gen(function* () {
   yield* adopt(installation.nodeId, yield* repositoriesIn(hostedIn(dataDir)));
   const ending = yield* Deferred.make<void>();
   const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
-  const token = yield* runService({
+  const first = yield* runService({
     config,
     dataDir,
     nodeId: installation.nodeId,
@@ -117,7 +121,7 @@ const serve = Effect.gen(function* () {
   yield* Effect.logInfo(`sandboxes: ${summary}`);
   // Nodes with different zone data may compute different instants (threats.md C10).
   yield* Effect.logInfo(`time zones: IANA ${process.versions["tz"]}, Node ${process.versions.node}`);
-  if (token !== null) yield* showToken(dataDir, token);
+  if (first !== null) yield* showToken(dataDir, first);
   // The only line on standard output: programs that start the service wait for it.
   process.stdout.write(`ready ${publicUrl}\n`);
   // Node writes the cache only at a clean exit. Write it now, once for each change of the program.

@@ -42,6 +42,7 @@ import { unclaimedLayer } from "./duties/unclaimed.ts";
 import { webhookRecordLayer } from "./services/webhook-record.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
+import { tokenHash } from "./domain/ids.ts";
 import { localPreviews } from "./domain/preview.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
@@ -51,7 +52,7 @@ import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { messagesHandlers } from "./http/handlers/messages.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
-import { dashboardSessionsLayer } from "./http/pages/dashboard-sessions.ts";
+import { DashboardSessions, dashboardSessionsLayer, openingLink } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
 import { guideRoutes } from "./http/pages/guide.ts";
 import { firesHandlers } from "./http/handlers/fires.ts";
@@ -283,7 +284,8 @@ const routes = Layer.mergeAll(
 /**
  * Runs the service in the caller's scope. When it returns, actors are awake and requests are answered.
  *
- * @returns the first account's token if this start created it, to be shown once; otherwise null.
+ * @returns the first account's token if this start created it, to be shown once, and a link that signs a browser in
+ * with it; otherwise null.
  */
 export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
   let started = false;
@@ -308,7 +310,9 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
       started = true;
       yield* Deferred.succeed(ready, undefined);
-      return token;
+      if (token === null) return null;
+      const code = yield* (yield* DashboardSessions).issueCode(tokenHash(token));
+      return { token, link: openingLink(options.publicUrl, code) };
     }),
     context,
   );

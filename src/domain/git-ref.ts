@@ -33,6 +33,9 @@ export interface BaseRef {
 /** The longest name in bytes: with `.lock` appended, a path component still fits every file system's 255. */
 export const maxRefNameBytes = 244;
 
+/** The first commit of every new hosted repository: no files, no parent, fixed author and date, so one id for all. */
+export const initialCommit = "ca89aa538e9ff24422381b6e1b6baab587ad24b8";
+
 const commitPattern = /^[0-9a-f]{40}$/i;
 const sessionIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const pseudoRefPattern = /^(?:HEAD|@|[A-Z_]+_HEAD)$/;

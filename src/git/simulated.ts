@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { createHash } from "node:crypto";
-import { parseBaseRef, parseBranchName, parseDefaultBranch } from "../domain/git-ref.ts";
+import { initialCommit, parseBaseRef, parseBranchName, parseDefaultBranch } from "../domain/git-ref.ts";
 import {
   type Comparison,
   GitBackend,
@@ -18,7 +18,6 @@ import {
   type Repository,
 } from "./port.ts";
 import { maxCommits, maxFiles } from "./repository/compare.ts";
-import { initialCommit } from "./server/ref-policy.ts";
 
 /** A file's text, or a path that is not a file. */
 export type SimulatedEntry = string | { readonly symlink: string } | { readonly submodule: string };

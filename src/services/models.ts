@@ -47,6 +47,43 @@ export const repositoryBringsModel = Effect.fnUntraced(function* (
   return false;
 });
 
+/** The model of a session that names none itself, and what provides it. */
+export interface ProjectModel {
+  /** False: the agent runtime brings its own model. */
+  readonly required: boolean;
+  /** `provider/model`. Null if the repository chooses it, or without any model. */
+  readonly model: string | null;
+  readonly source: "gateway" | "secret" | "repository" | null;
+}
+
+/** @param commit where the repository's configuration is read. Null: it has none. */
+export const projectModel = Effect.fnUntraced(function* (
+  project: Project,
+  secretNames: readonly string[],
+  commit: string | null,
+) {
+  const { required, gatewayTiers, defaults } = yield* ModelPolicy;
+  const gateway = yield* hasGateway(project, gatewayTiers);
+  const choice = chooseModel({ gateway, secretNames, agentModel: null, defaults });
+  // The repository's own configuration wins over both (domain/model.ts, M2).
+  if (commit !== null && (yield* configuresModel({ projectId: project.id }, commit))) {
+    return { required, model: null, source: "repository" } satisfies ProjectModel;
+  }
+  if (Result.isFailure(choice)) return { required, model: null, source: null } satisfies ProjectModel;
+  return { required, model: choice.success, source: gateway ? "gateway" : "secret" } satisfies ProjectModel;
+});
+
+const hasGateway = Effect.fnUntraced(function* (project: Project, gatewayTiers: readonly string[]) {
+  const account = gatewayTiers.length === 0 ? null : yield* (yield* Identity).account(project.accountId);
+  return account !== null && gatewayTiers.includes(account.tier);
+});
+
+/** Whether the configuration directory that the manifest names, or the root, provides a model at the commit. */
+const configuresModel = Effect.fnUntraced(function* (repository: Repository, commit: string) {
+  const manifest = parseManifest((yield* manifestText(repository, commit)) ?? new Uint8Array());
+  return yield* repositoryBringsModel(repository, commit, manifest.configDir);
+});
+
 /**
  * Refuses a session that would have no model. The repository is checked last, since that takes one process for each
  * file.
@@ -57,18 +94,15 @@ export const requireModel = Effect.fnUntraced(function* (
 ) {
   const { required, gatewayTiers, defaults } = yield* ModelPolicy;
   if (!required) return;
-  const account = gatewayTiers.length === 0 ? null : yield* (yield* Identity).account(project.accountId);
   const { secrets } = yield* (yield* Secrets).list(project.id);
   const choice = chooseModel({
-    gateway: account !== null && gatewayTiers.includes(account.tier),
+    gateway: yield* hasGateway(project, gatewayTiers),
     secretNames: secrets.map(({ name }) => name),
     agentModel,
     defaults,
   });
   if (Result.isSuccess(choice)) return;
-  const repository = { projectId: project.id };
-  const manifest = parseManifest((yield* manifestText(repository, commit)) ?? new Uint8Array());
-  if (yield* repositoryBringsModel(repository, commit, manifest.configDir)) return;
+  if (yield* configuresModel({ projectId: project.id }, commit)) return;
   return yield* new NoModel({ message: choice.failure });
 });
 

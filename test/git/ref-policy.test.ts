@@ -1,9 +1,9 @@
 import * as Effect from "effect/Effect";
 import { describe, expect, it } from "vitest";
+import { initialCommit } from "../../src/domain/git-ref.ts";
 import { GitError } from "../../src/git/port.ts";
 import {
   absent,
-  initialCommit,
   judgeRefUpdate,
   maxRefsPerPush,
   pushJudge,

@@ -79,6 +79,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [409],
     },
     "GET /v1/projects/:pid/usage": { target: project("/usage"), answers: [200] },
+    "GET /v1/projects/:pid/setup": { target: project("/setup"), answers: [200] },
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
     "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },

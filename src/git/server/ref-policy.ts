@@ -18,7 +18,13 @@
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { foldedName, isMangled, isSessionBranch, parseBranchName } from "../../domain/git-ref.ts";
+import {
+  foldedName,
+  initialCommit,
+  isMangled,
+  isSessionBranch,
+  parseBranchName,
+} from "../../domain/git-ref.ts";
 import type { GitError } from "../port.ts";
 
 /** What a push must not change, as of now. */
@@ -51,8 +57,6 @@ export interface RefUpdate {
 }
 
 export const absent = "0".repeat(40);
-/** The first commit of every new hosted repository: no files, no parent, fixed author and date, so one id for all. */
-export const initialCommit = "ca89aa538e9ff24422381b6e1b6baab587ad24b8";
 /** How many refs one push may contain: each costs a process. */
 export const maxRefsPerPush = 1000;
 

@@ -63,6 +63,33 @@ const UsageWire = Schema.Struct({
   total: Usage,
 }).annotate({ identifier: "ProjectUsage" });
 
+const SetupWire = Schema.Struct({
+  repository: Schema.Struct({
+    url: Schema.String.annotate({ description: "The git address of the repository at this service." }),
+    branch: Schema.String,
+    commit: Schema.NullOr(Schema.String),
+    empty: Schema.Boolean.annotate({ description: "Whether the repository still waits for its first push." }),
+  }),
+  model: Schema.Struct({
+    required: Schema.Boolean.annotate({ description: "Whether a session without a model is refused." }),
+    model: Schema.NullOr(Schema.String).annotate({
+      description:
+        "The model of a session that names none. Null if the repository chooses it, or without any.",
+    }),
+    source: Schema.NullOr(Schema.Literals(["gateway", "secret", "repository"])),
+  }),
+  providers: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      secrets: Schema.Array(Schema.String).annotate({
+        description: "The secrets that may hold the provider's key. One of them is enough.",
+      }),
+      model: Schema.String,
+      configured: Schema.Boolean,
+    }),
+  ),
+}).annotate({ identifier: "ProjectSetup" });
+
 /** Projects and their repositories (api.md 2). */
 export class ProjectsGroup extends HttpApiGroup.make("projects")
   .add(
@@ -106,6 +133,11 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       success: UsageWire,
       error: [BadRequest, NotFound],
     }).annotate(Access, "read"),
+    HttpApiEndpoint.get("setup", "/projects/:pid/setup", {
+      params: projectParams,
+      success: SetupWire,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "govern"),
     HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
       params: projectParams,
       success: TriggerListing,

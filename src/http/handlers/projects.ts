@@ -18,6 +18,7 @@ import { Api } from "../api/api.ts";
 import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "./answers.ts";
 import { ImportPolicy } from "../limits.ts";
+import { setupOf } from "./project-setup.ts";
 import { usageOf } from "./project-usage.ts";
 import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
 import { gitFailed } from "../refusals.ts";
@@ -198,6 +199,7 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
         }),
       ),
     )
+    .handle("setup", ({ params }) => answering(setupOf(params.pid)))
     .handle("usage", ({ params, query }) => answering(usageOf(params.pid, query)))
     .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
     .handle("replaceCredential", ({ params, payload }) => answering(replaceCredential(params.pid, payload)))

@@ -53,6 +53,10 @@ export class DashboardSessions extends Context.Service<
   }
 >()("platform/http/DashboardSessions") {}
 
+/** The link that redeems a one-time code. */
+export const openingLink = (publicUrl: string, code: string): string =>
+  `${publicUrl}/dashboard/open?code=${code}`;
+
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 const equal = (a: string, b: string): boolean => {

@@ -12,7 +12,12 @@ import { badRequest, isApiError, Forbidden } from "../api/errors.ts";
 import { answering } from "../handlers/answers.ts";
 import { authenticator, unauthorized } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
-import { DASHBOARD_COOKIE, DashboardSessions, type DashboardSession } from "./dashboard-sessions.ts";
+import {
+  DASHBOARD_COOKIE,
+  DashboardSessions,
+  openingLink,
+  type DashboardSession,
+} from "./dashboard-sessions.ts";
 import { Addresses } from "../limits.ts";
 import { apiErrorResponse } from "../respond.ts";
 
@@ -128,7 +133,7 @@ const makeLink = Effect.gen(function* () {
   }
   const code = yield* (yield* DashboardSessions).issueCode(tokenHash(token));
   const { publicUrl } = yield* Addresses;
-  return HttpServerResponse.jsonUnsafe({ url: `${publicUrl}/dashboard/open?code=${code}` }, { status: 201 });
+  return HttpServerResponse.jsonUnsafe({ url: openingLink(publicUrl, code) }, { status: 201 });
 });
 
 const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>

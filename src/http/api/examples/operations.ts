@@ -101,6 +101,26 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "Show the tokens and the cost of a project's agents, by day and model.",
     response: projectUsage,
   },
+  "projects.setup": {
+    summary: "Show what a project still needs before its first session.",
+    response: {
+      repository: {
+        url: `https://agents.example.org/v1/git/${PROJECT}.git`,
+        branch: "main",
+        commit: null,
+        empty: true,
+      },
+      model: { required: true, model: "anthropic/claude-sonnet-4-6", source: "secret" },
+      providers: [
+        {
+          id: "anthropic",
+          secrets: ["ANTHROPIC_API_KEY"],
+          model: "anthropic/claude-sonnet-4-6",
+          configured: true,
+        },
+      ],
+    },
+  },
   "projects.sync": {
     summary: "Read the manifest from the default branch now, and list the triggers.",
     response: triggers,

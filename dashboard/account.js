@@ -1,0 +1,152 @@
+/** The account: who is signed in, how many sessions it may have, and its access tokens. */
+import { getJson, getList, post } from "./api.js";
+import { tell } from "./dialog.js";
+import { h } from "./dom.js";
+import { formView } from "./forms.js";
+import { counted, now } from "./format.js";
+import { button, empty, facts, tag, time } from "./parts.js";
+
+/** @typedef {import("./wire.d.ts").Token} Token */
+/** @typedef {import("./wire.d.ts").Project} Project */
+/** @typedef {import("./wire.d.ts").Me} Me */
+/** @typedef {{tokens: Token[], more: boolean, projects: Project[]}} AccountPage */
+
+const DAY_MS = 86_400_000;
+
+export const account = {
+  /** @param {string[]} _params @param {import("./app.js").Extent} extent @returns {Promise<AccountPage>} */
+  load: async (_params, { pages }) => {
+    const [{ items, more }, { projects }] = await Promise.all([
+      getList("/v1/tokens", "tokens", pages),
+      getJson("/v1/projects?limit=200"),
+    ]);
+    return { tokens: items, more, projects };
+  },
+
+  title: () => "Account",
+
+  /** @param {AccountPage} data @param {Me | null} me */
+  view: ({ tokens, more, projects }, me) => [
+    h("h1", { "data-key": "heading" }, "Account"),
+    me &&
+      facts([
+        ["Account", me.account.name],
+        ["Signed in as", me.user.name],
+        ["Tier", me.account.tier],
+        ["Sessions", `${me.account.active_sessions} of ${counted(me.account.session_cap, "session")}`],
+      ]),
+    h("p", { class: "actions", "data-key": "sign-out" }, button("sign-out", "Sign out of this browser")),
+    h(
+      "section",
+      { "data-key": "tokens" },
+      h("h2", {}, "Access tokens"),
+      h(
+        "p",
+        { class: "quiet" },
+        "People, the command line, git and programs use access tokens. The service also makes one for each running session.",
+      ),
+      tokens.length === 0
+        ? empty("No tokens.", "Make one below.")
+        : h(
+            "ul",
+            { class: "rows" },
+            tokens.map((token) => row(token, { projects, isOwn: token.id === me?.token.id })),
+          ),
+      more && h("p", { class: "more" }, button("more", "Show older tokens")),
+    ),
+    h("section", { "data-key": "new-token" }, h("h2", {}, "New token"), tokenForm(projects)),
+  ],
+};
+
+/** @param {Token} token @param {{projects: Project[], isOwn: boolean}} known */
+const row = (token, { projects, isOwn }) =>
+  h(
+    "li",
+    { class: "row", "data-key": token.id },
+    h(
+      "span",
+      { class: "row-main" },
+      h("strong", {}, token.name),
+      h(
+        "span",
+        { class: "quiet" },
+        token.project_id === null ? "Whole account" : `Only ${nameOf(token.project_id, projects)}`,
+        " · last used ",
+        time(token.last_used_at),
+        " · ",
+        token.expires_at === null ? "does not expire" : ["expires ", time(token.expires_at)],
+      ),
+    ),
+    h(
+      "span",
+      { class: "states" },
+      token.origin !== "user" &&
+        tag(`made for a ${token.origin === "trigger" ? "trigger's session" : "session"}`),
+      isOwn && tag("this browser"),
+    ),
+    h(
+      "span",
+      { class: "row-side actions" },
+      button("revoke-token", "Revoke", {
+        class: "plain",
+        "data-token": token.id,
+        "data-title": token.name,
+        "data-own": isOwn ? "yes" : null,
+        "aria-label": `Revoke ${token.name}`,
+      }),
+    ),
+  );
+
+/** @param {string} id @param {Project[]} projects */
+const nameOf = (id, projects) => projects.find((project) => project.id === id)?.name ?? "one project";
+
+/** @param {Project[]} projects */
+const tokenForm = (projects) =>
+  formView({
+    action: "make-token",
+    submit: "Make the token",
+    sending: "Making…",
+    fields: [
+      { name: "name", label: "Name", hint: "Who or what uses it, for example `laptop`.", required: true },
+      {
+        name: "project_id",
+        label: "Reaches",
+        options: [
+          ["", "The whole account"],
+          ...projects.map(({ id, name }) => /** @type {[string, string]} */ ([id, `Only ${name}`])),
+        ],
+      },
+      {
+        name: "days",
+        label: "Expires",
+        value: "90",
+        options: [
+          ["7", "In 7 days"],
+          ["90", "In 90 days"],
+          ["365", "In a year"],
+          ["", "Never"],
+        ],
+      },
+    ],
+  });
+
+/** Shows a new token, once. @param {string} name @param {string} token */
+export const showToken = (name, token) =>
+  tell({
+    title: `The token ${name}`,
+    text: "Copy it now. The service does not show it again.",
+    secret: token,
+  });
+
+/** @type {Record<string, import("./forms.js").Submit>} */
+export const accountForms = {
+  "make-token": async ({ name = "", project_id = "", days = "" }, _input, page) => {
+    const { token } = await post("/v1/tokens", {
+      name,
+      ...(project_id !== "" && { project_id }),
+      ...(days !== "" && { expires_at: new Date(now() + Number(days) * DAY_MS).toISOString() }),
+    });
+    showToken(name, token);
+    page.refresh();
+  },
+};

@@ -1,0 +1,208 @@
+/** Forms in pages: their fields, what the service refuses about them, and how they are sent. */
+import { ApiError } from "./api.js";
+import { h } from "./dom.js";
+import { callout, prose } from "./parts.js";
+
+/** @typedef {import("./dom.js").Child} Child */
+
+/**
+ * @typedef {object} FieldView
+ * @property {string} name
+ * @property {string} label
+ * @property {string} [hint] what it is for
+ * @property {string} [value] at first
+ * @property {"text" | "password" | "checkbox" | "url"} [type]
+ * @property {number} [lines] more than one: a text area
+ * @property {boolean} [required]
+ * @property {boolean} [mono] for keys and addresses
+ * @property {string} [placeholder]
+ * @property {[string, string][]} [options] values and labels to choose from
+ * @property {string[]} [suggestions]
+ * @property {string} [path] the field's name in the API, if it differs: its issues are shown below the field
+ */
+
+/**
+ * @typedef {object} FormView
+ * @property {string} action its entry in pages.js
+ * @property {string} submit the button's label
+ * @property {string} [sending] the label until the answer arrives
+ * @property {Record<string, string>} [input] what the action gets besides the fields, as `data-` attributes
+ * @property {(FieldView | GroupView | Node | null)[]} fields
+ */
+
+/** @typedef {{group: string, fields: FieldView[]}} GroupView fields behind a line that opens them */
+
+/** @typedef {(typed: Record<string, string>, input: DOMStringMap, page: import("./actions.js").Page) => Promise<void>} Submit */
+
+/** The last refusal, by the form's action. @type {Map<string, Error>} */
+const refused = new Map();
+/** Forms whose answer has not arrived. @type {Set<string>} */
+const sending = new Set();
+
+/** Forgets the refusals: the reader has left the page. */
+export const forgetRefusals = () => refused.clear();
+
+/** @param {FormView} form */
+export const formView = ({ action, submit, sending: busy = "Sending…", input = {}, fields }) => {
+  const issues = issuesOf(action);
+  const names = new Set(fields.flatMap((entry) => (isField(entry) ? [entry.path ?? entry.name] : [])));
+  const attributes = Object.entries(input).map(([name, value]) => [`data-${name}`, value]);
+  return h(
+    "form",
+    { class: "form", "data-action": action, "data-key": action, ...Object.fromEntries(attributes) },
+    fields.map((entry) => {
+      if (isField(entry)) return fieldView(action, entry, issues);
+      return entry !== null && "group" in entry ? groupView(action, entry, issues) : entry;
+    }),
+    problemView(
+      action,
+      [...issues].filter(([path]) => !names.has(path)),
+    ),
+    h(
+      "p",
+      { class: "actions", "data-key": "submit" },
+      // It is not disabled while the answer is awaited, because it would lose the focus.
+      h(
+        "button",
+        { type: "submit", class: "primary", "aria-disabled": sending.has(action) && "true" },
+        sending.has(action) ? busy : submit,
+      ),
+    ),
+  );
+};
+
+/** @param {FieldView | GroupView | Node | null} entry @returns {entry is FieldView} */
+const isField = (entry) => entry !== null && !(entry instanceof Node) && !("group" in entry);
+
+/** The group may be closed, so its issues are listed above the button, too. @param {string} action @param {GroupView} view @param {Map<string, string>} issues */
+const groupView = (action, { group, fields }, issues) =>
+  h(
+    "details",
+    { class: "group", "data-key": group },
+    h("summary", {}, group),
+    fields.map((field) => fieldView(action, field, issues)),
+  );
+
+/** What the service says about single fields. @param {string} action @returns {Map<string, string>} */
+const issuesOf = (action) => {
+  const error = refused.get(action);
+  const issues = error instanceof ApiError ? (error.details?.issues ?? []) : [];
+  return new Map(
+    issues.map((/** @type {{path: string, message: string}} */ { path, message }) => [path, message]),
+  );
+};
+
+/** @param {string} action @param {[string, string][]} others issues of no field */
+const problemView = (action, others) => {
+  const error = refused.get(action);
+  if (error === undefined) return null;
+  return h(
+    "div",
+    { role: "alert", "data-key": "problem" },
+    callout(
+      "bad",
+      h("p", {}, prose(error.message)),
+      others.length > 0 &&
+        h(
+          "ul",
+          {},
+          others.map(([path, message]) => h("li", {}, h("code", {}, path), " ", ...prose(message))),
+        ),
+    ),
+  );
+};
+
+/** @param {string} action @param {FieldView} spec @param {Map<string, string>} issues */
+const fieldView = (action, spec, issues) => {
+  const id = `${action}-${spec.name}`;
+  const issue = issues.get(spec.path ?? spec.name);
+  const described = [spec.hint && `${id}-hint`, issue && `${id}-issue`].filter(Boolean).join(" ");
+  const input = inputView(id, spec, {
+    "aria-describedby": described === "" ? null : described,
+    "aria-invalid": issue !== undefined && "true",
+  });
+  const label = h("label", { for: id }, spec.label);
+  return h(
+    "div",
+    { class: "field", "data-key": spec.name, "data-type": spec.type },
+    spec.type === "checkbox" ? h("span", { class: "check" }, input, label) : label,
+    spec.hint && h("p", { id: `${id}-hint`, class: "quiet" }, prose(spec.hint)),
+    spec.type !== "checkbox" && input,
+    issue && h("p", { id: `${id}-issue`, class: "refusal" }, prose(issue)),
+  );
+};
+
+/** @param {string} id @param {FieldView} spec @param {import("./dom.js").Attributes} described */
+const inputView = (id, spec, described) => {
+  const { name, value = "", type = "text", lines = 1, required = false, placeholder } = spec;
+  const own = { id, name, required, placeholder, class: spec.mono === true && "mono", ...described };
+  if (spec.options !== undefined) {
+    return h(
+      "select",
+      own,
+      spec.options.map(([option, label]) =>
+        h("option", { value: option, selected: option === value, "data-key": option }, label),
+      ),
+    );
+  }
+  if (lines > 1) return h("textarea", { ...own, rows: lines, spellcheck: spec.mono !== true }, value);
+  if (type === "checkbox") return h("input", { ...own, type, value: "yes", checked: value !== "" });
+  const input = h("input", {
+    ...own,
+    type,
+    value,
+    autocomplete: type === "password" ? "new-password" : "off",
+    spellcheck: "false",
+    list: spec.suggestions && `${id}-list`,
+  });
+  if (spec.suggestions === undefined) return input;
+  const options = spec.suggestions.map((suggestion) => h("option", { value: suggestion }));
+  return h("div", {}, input, h("datalist", { id: `${id}-list` }, options));
+};
+
+/**
+ * Sends a form. A refusal is shown in the form, and everything typed stays.
+ *
+ * @param {HTMLFormElement} form
+ * @param {Submit} submit
+ * @param {import("./actions.js").Page} page
+ */
+export const sendForm = async (form, submit, page) => {
+  const action = form.dataset["action"] ?? "";
+  if (sending.has(action)) return;
+  sending.add(action);
+  refused.delete(action);
+  page.draw();
+  try {
+    await submit(typedIn(form), form.dataset, page);
+    form.reset();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) throw error;
+    refused.set(action, error instanceof Error ? error : new Error(String(error)));
+  } finally {
+    sending.delete(action);
+    page.draw();
+  }
+};
+
+/** Secrets and texts of several lines stay as typed. @param {HTMLFormElement} form @returns {Record<string, string>} */
+const typedIn = (form) => {
+  const typed = Object.fromEntries(new FormData(form));
+  return Object.fromEntries(
+    Object.entries(typed).map(([name, value]) => {
+      const input = form.elements.namedItem(name);
+      const isExact =
+        input instanceof HTMLTextAreaElement ||
+        (input instanceof HTMLInputElement && input.type === "password");
+      return [name, isExact ? String(value) : String(value).trim()];
+    }),
+  );
+};
+
+/** The entries that are not empty. @param {Record<string, string | undefined>} entries @returns {Record<string, string>} */
+export const given = (entries) =>
+  Object.fromEntries(
+    Object.entries(entries).flatMap(([name, value]) =>
+      value === undefined || value === "" ? [] : [[name, value]],
+    ),
+  );

@@ -1,0 +1,244 @@
+/** A new project: where its repository is, and how the service reaches it. */
+import { post } from "./api.js";
+import { h } from "./dom.js";
+import { formView, given } from "./forms.js";
+import { projectLink, trail } from "./parts.js";
+
+/** @typedef {import("./forms.js").FieldView} FieldView */
+/** @typedef {"hosted" | "import" | "git" | "github"} Origin */
+
+/** A large repository takes its time to arrive. The service ends a slower one. */
+const CREATE_TIMEOUT_MS = 600_000;
+
+/** @type {[Origin, string, string][]} */
+const ORIGINS = [
+  [
+    "hosted",
+    "New repository",
+    "The service keeps the repository. You push your code to it, or start with nothing.",
+  ],
+  ["import", "Copy", "The service copies a public repository once, and keeps the copy."],
+  ["git", "Git server", "The repository stays on its server. The service pushes the agents' work there."],
+  ["github", "GitHub", "The repository stays on GitHub. A change request can have a pull request."],
+];
+
+/** @type {FieldView} */
+const NAME = {
+  name: "name",
+  label: "Project name",
+  hint: "Optional. Without one, the project gets the repository's name.",
+};
+/** @type {FieldView} */
+const BRANCH = {
+  name: "default_branch",
+  label: "Default branch",
+  hint: "Optional. Without one, the repository decides.",
+};
+
+/** @type {Record<Origin, import("./forms.js").FormView["fields"]>} */
+const FIELDS = {
+  hosted: [
+    { name: "name", label: "Project name", required: true },
+    { ...BRANCH, hint: "Optional. Without one, it is `main`.", placeholder: "main" },
+  ],
+  import: [
+    {
+      name: "import_from",
+      path: "repository.import_from",
+      label: "Address",
+      hint: "An `https://` address that can be read without a password.",
+      placeholder: "https://github.com/acme/greeter.git",
+      required: true,
+      mono: true,
+    },
+    NAME,
+    BRANCH,
+  ],
+  git: [
+    {
+      name: "url",
+      path: "repository.url",
+      label: "Address",
+      placeholder: "https://git.example.org/team/greeter.git",
+      required: true,
+      mono: true,
+    },
+    {
+      name: "username",
+      path: "repository.username",
+      label: "User name",
+      hint: "For `https://`. Many servers take any name with an access token.",
+    },
+    { name: "password", path: "repository.password", label: "Password or access token", type: "password" },
+    {
+      group: "Use an SSH key instead of a password",
+      fields: [
+        {
+          name: "ssh_private_key",
+          path: "repository.ssh_private_key",
+          label: "Private key",
+          hint: "For an address with `ssh://`. The key must have no passphrase.",
+          lines: 3,
+          mono: true,
+        },
+        {
+          name: "known_hosts",
+          path: "repository.known_hosts",
+          label: "The server's line of known_hosts",
+          hint: "`ssh-keyscan git.example.org` prints it. Compare it with the fingerprint that the server publishes.",
+          lines: 2,
+          mono: true,
+        },
+      ],
+    },
+    NAME,
+    BRANCH,
+  ],
+  github: [
+    {
+      name: "repository",
+      path: "repository.owner",
+      label: "Repository",
+      placeholder: "acme/greeter",
+      required: true,
+      mono: true,
+    },
+    {
+      name: "token",
+      path: "repository.token",
+      label: "Access token",
+      hint: "A fine-grained token for this repository. It may read and write contents, and pull requests if you want them.",
+      type: "password",
+    },
+    {
+      name: "pull_requests",
+      label: "Open a pull request for each change request",
+      type: "checkbox",
+      value: "yes",
+    },
+    {
+      group: "Use a GitHub App instead of a token",
+      fields: [
+        { name: "app_id", path: "repository.app.app_id", label: "App id" },
+        { name: "installation_id", path: "repository.app.installation_id", label: "Installation id" },
+        {
+          name: "private_key",
+          path: "repository.app.private_key",
+          label: "Private key of the app",
+          lines: 3,
+          mono: true,
+        },
+      ],
+    },
+    {
+      group: "GitHub Enterprise Server",
+      fields: [
+        {
+          name: "api_url",
+          path: "repository.api_url",
+          label: "Address of its API",
+          placeholder: "https://github.example.org/api/v3",
+          mono: true,
+        },
+      ],
+    },
+    NAME,
+  ],
+};
+
+export const newProject = {
+  /** @param {string[]} _params @param {import("./app.js").Extent} extent @returns {Promise<{origin: Origin}>} */
+  load: async (_params, { query }) => {
+    const asked = query.get("from");
+    return { origin: ORIGINS.find(([origin]) => origin === asked)?.[0] ?? "hosted" };
+  },
+
+  title: () => "New project",
+
+  /** @param {{origin: Origin}} data */
+  view: ({ origin }) => [
+    trail([
+      ["Projects", "#/"],
+      ["New project", null],
+    ]),
+    h("h1", { "data-key": "heading" }, "New project"),
+    h(
+      "nav",
+      { class: "tabs", "aria-label": "Where the repository is", "data-key": "origins" },
+      ORIGINS.map(([value, label]) =>
+        h("a", { href: `#/new?from=${value}`, "aria-current": value === origin ? "true" : null }, label),
+      ),
+    ),
+    h("p", { class: "quiet", "data-key": "about" }, ORIGINS.find(([value]) => value === origin)?.[2] ?? ""),
+    formView({
+      action: `create-project-${origin}`,
+      submit: "Create project",
+      sending: "Reaching the repository…",
+      fields: FIELDS[origin],
+    }),
+  ],
+};
+
+/** The last part of an address or of `owner/name`. @param {string} address */
+const nameOf = (address) =>
+  address
+    .replace(/\/+$/, "")
+    .replace(/\.git$/, "")
+    .split(/[/:]/)
+    .at(-1) ?? "";
+
+/** @param {Record<string, string>} typed @param {Record<string, unknown>} repository */
+const wishOf = ({ name = "", default_branch = "" }, repository) => ({
+  ...given({ name, default_branch }),
+  repository,
+});
+
+/**
+ * @param {(typed: Record<string, string>) => Record<string, unknown>} bodyOf
+ * @returns {import("./forms.js").Submit}
+ */
+const create = (bodyOf) => async (typed, _input, page) => {
+  const project = await post("/v1/projects", bodyOf(typed), CREATE_TIMEOUT_MS);
+  page.go(projectLink(project.id, "/setup"));
+};
+
+/** @param {Record<string, string>} typed */
+const gitHubOf = ({
+  repository = "",
+  pull_requests,
+  app_id,
+  installation_id,
+  private_key,
+  token,
+  api_url,
+}) => {
+  const [owner = "", name = "", ...rest] = repository.split("/");
+  if (owner === "" || name === "" || rest.length > 0)
+    throw new Error("Write the repository as owner/name, for example acme/greeter.");
+  const app = given({ app_id, installation_id, private_key });
+  return {
+    kind: "github",
+    owner,
+    name,
+    pull_requests: pull_requests === "yes",
+    ...given({ token, api_url }),
+    ...(Object.keys(app).length > 0 && { app }),
+  };
+};
+
+/** @type {Record<string, import("./forms.js").Submit>} */
+export const newProjectForms = {
+  "create-project-hosted": create((typed) => wishOf(typed, { kind: "hosted" })),
+  "create-project-import": create(({ import_from = "", ...typed }) =>
+    wishOf({ ...typed, name: typed["name"] || nameOf(import_from) }, { kind: "hosted", import_from }),
+  ),
+  "create-project-git": create(({ url = "", username, password, ssh_private_key, known_hosts, ...typed }) =>
+    wishOf(
+      { ...typed, name: typed["name"] || nameOf(url) },
+      { kind: "git", url, ...given({ username, password, ssh_private_key, known_hosts }) },
+    ),
+  ),
+  "create-project-github": create((typed) =>
+    wishOf({ ...typed, name: typed["name"] || nameOf(typed["repository"] ?? "") }, gitHubOf(typed)),
+  ),
+};

@@ -1,0 +1,66 @@
+/** Which page an address shows, and what each form does. */
+import { account, accountForms } from "./account.js";
+import { changeRequest, changeRequests } from "./change-requests.js";
+import { h } from "./dom.js";
+import { fire, fires } from "./fires.js";
+import { newProject, newProjectForms } from "./new-project.js";
+import { newSession, newSessionForms } from "./new-session.js";
+import { overview } from "./overview.js";
+import { empty } from "./parts.js";
+import { sessions } from "./project.js";
+import { queue } from "./queue.js";
+import { refusals } from "./refusals.js";
+import { secretForms, secrets } from "./secrets.js";
+import { session } from "./session.js";
+import { settings, settingsForms } from "./settings.js";
+import { setup, setupForms } from "./setup.js";
+import { triggers } from "./triggers.js";
+import { usage } from "./usage.js";
+
+const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
+
+/** @type {[RegExp, any][]} */
+const ROUTES = [
+  [/^(?:#\/?)?$/, overview],
+  [/^#\/new$/, newProject],
+  [/^#\/queue$/, queue],
+  [/^#\/account$/, account],
+  [new RegExp(`^#/projects/${ID}$`), sessions],
+  [new RegExp(`^#/projects/${ID}/setup$`), setup],
+  [new RegExp(`^#/projects/${ID}/new$`), newSession],
+  [new RegExp(`^#/projects/${ID}/triggers$`), triggers],
+  [new RegExp(`^#/projects/${ID}/fires$`), fires],
+  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), fire],
+  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), refusals],
+  [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
+  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
+  [new RegExp(`^#/projects/${ID}/usage$`), usage],
+  [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
+  [new RegExp(`^#/projects/${ID}/settings$`), settings],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
+];
+
+const NOWHERE = {
+  load: async () => ({}),
+  title: () => "Page not found",
+  view: () => [empty("Page not found.", h("a", { href: "#/" }, "Show the projects"))],
+};
+
+/** @param {string} path an address without its query @returns {{page: any, params: string[]}} */
+export const pageAt = (path) => {
+  for (const [pattern, page] of ROUTES) {
+    const match = pattern.exec(path);
+    if (match !== null) return { page, params: match.slice(1) };
+  }
+  return { page: NOWHERE, params: [] };
+};
+
+/** The handlers of forms, by their `data-action`. @type {Record<string, import("./forms.js").Submit>} */
+export const FORMS = {
+  ...accountForms,
+  ...newProjectForms,
+  ...newSessionForms,
+  ...secretForms,
+  ...settingsForms,
+  ...setupForms,
+};

@@ -1,0 +1,141 @@
+/** A project's secrets: which the manifest declares, which have a value, and who can read them. */
+import { getJson, put } from "./api.js";
+import { h } from "./dom.js";
+import { formView } from "./forms.js";
+import { moment } from "./format.js";
+import { button, callout, code, empty, tag, time } from "./parts.js";
+import { projectHead, projectPath } from "./project.js";
+
+/** @typedef {import("./wire.d.ts").SecretListing} SecretListing */
+/** @typedef {{project: import("./wire.d.ts").Project, listing: SecretListing}} SecretsPage */
+
+export const secrets = {
+  /** @param {string[]} params @returns {Promise<SecretsPage>} */
+  load: async ([id = ""]) => {
+    const [project, listing] = await Promise.all([
+      getJson(projectPath(id)),
+      getJson(`${projectPath(id)}/secrets`),
+    ]);
+    return { project, listing };
+  },
+
+  /** @param {SecretsPage} data */
+  title: ({ project }) => `Secrets of ${project.name}`,
+
+  /** @param {SecretsPage} data */
+  view: ({ project, listing }) => {
+    const { secrets: set, declared } = listing;
+    const missing = new Set(declared.missing);
+    const unset = [...declared.required, ...declared.optional].filter(
+      (name) => !set.some((secret) => secret.name === name),
+    );
+    return [
+      ...projectHead(project, "/secrets"),
+      h(
+        "p",
+        { class: "quiet", "data-key": "about" },
+        "The agent of every session gets all secrets as environment variables. Everyone who can talk to an agent of this project can make it use them. No page and no answer of the API shows a value.",
+      ),
+      missing.size > 0 &&
+        callout("warn", "Sessions start without these required secrets: ", listed([...missing]), "."),
+      set.length + unset.length === 0
+        ? empty("No secrets yet.", "Add the key of a model provider, or what the agent's commands need.")
+        : h("ul", { class: "rows", "data-key": "secrets" }, [
+            ...unset.map((name) => missingRow(project.id, name, missing.has(name))),
+            ...set.map((secret) => row(project.id, secret, declared)),
+          ]),
+      h(
+        "section",
+        { "data-key": "add" },
+        h("h2", {}, "Add a secret"),
+        formView({
+          action: "add-secret",
+          submit: "Add the secret",
+          sending: "Saving…",
+          input: { project: project.id },
+          fields: [
+            {
+              name: "name",
+              label: "Name",
+              hint: "Letters `A-Z`, digits and `_`. Agents see it as a variable of this name.",
+              placeholder: "NPM_TOKEN",
+              required: true,
+              mono: true,
+            },
+            { name: "value", label: "Value", type: "password", required: true },
+          ],
+        }),
+      ),
+    ];
+  },
+};
+
+/** @param {string[]} names */
+const listed = (names) => names.map((name, index) => h("span", {}, index > 0 && ", ", code(name)));
+
+/** @param {string} projectId @param {string} name @param {boolean} isMissing */
+const missingRow = (projectId, name, isMissing) =>
+  h(
+    "li",
+    { class: "row", "data-key": name },
+    h("span", { class: "row-main" }, code(name), h("span", { class: "quiet" }, "Declared in platform.toml")),
+    h("span", { class: "states" }, isMissing ? tag("missing", "bad") : tag("optional, not set")),
+    h("span", { class: "row-side actions" }, setButton(projectId, name, "Set")),
+  );
+
+/** @param {string} projectId @param {SecretListing["secrets"][number]} secret @param {SecretListing["declared"]} declared */
+const row = (projectId, { name, masked, updated_at, previous_valid_until: until }, declared) =>
+  h(
+    "li",
+    { class: "row", "data-key": name },
+    h(
+      "span",
+      { class: "row-main" },
+      code(name),
+      h("span", { class: "quiet" }, "Set ", time(updated_at)),
+      until !== null &&
+        h("span", { class: "quiet" }, `The previous value still verifies webhooks until ${moment(until)}.`),
+      !masked &&
+        h(
+          "span",
+          { class: "reason" },
+          "Not masked in logs: the value is shorter than 6 bytes. Set a longer one.",
+        ),
+    ),
+    h(
+      "span",
+      { class: "states" },
+      declared.required.includes(name) && tag("required"),
+      declared.optional.includes(name) && tag("optional"),
+    ),
+    h(
+      "span",
+      { class: "row-side actions" },
+      setButton(projectId, name, "Replace"),
+      button("delete-secret", "Delete", {
+        class: "plain",
+        "data-project": projectId,
+        "data-secret": name,
+        "aria-label": `Delete ${name}`,
+      }),
+    ),
+  );
+
+/** @param {string} projectId @param {string} name @param {string} label */
+const setButton = (projectId, name, label) =>
+  button("set-secret", label, {
+    class: "plain",
+    "data-project": projectId,
+    "data-secret": name,
+    "data-rotates": label === "Replace" ? "yes" : "",
+    "aria-label": `${label} ${name}`,
+  });
+
+/** @type {Record<string, import("./forms.js").Submit>} */
+export const secretForms = {
+  "add-secret": async ({ name = "", value = "" }, { project = "" }, page) => {
+    await put(`${projectPath(project)}/secrets/${encodeURIComponent(name)}`, { value });
+    page.notice(`${name} is set.`);
+    page.refresh();
+  },
+};

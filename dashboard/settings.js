@@ -1,0 +1,165 @@
+/** A project's settings: its name and default branch, its triggers, its repository's credential, and its archive. */
+import { getJson, getJsonOrNull, patch, put } from "./api.js";
+import { h } from "./dom.js";
+import { formView, given } from "./forms.js";
+import { repositoryName } from "./overview.js";
+import { button, code, commandLine, facts, idTail, time } from "./parts.js";
+import { projectHead, projectPath } from "./project.js";
+
+/** @typedef {import("./wire.d.ts").Project} Project */
+/** @typedef {{project: Project, gitUrl: string | null}} SettingsPage gitUrl: null while the repository cannot be read */
+
+export const settings = {
+  /** @param {string[]} params @returns {Promise<SettingsPage>} */
+  load: async ([id = ""]) => {
+    const [project, setup] = await Promise.all([
+      getJson(projectPath(id)),
+      // The repository's server may be away.
+      getJsonOrNull(`${projectPath(id)}/setup`, [403, 404, 409, 503]),
+    ]);
+    return { project, gitUrl: setup?.repository.url ?? null };
+  },
+
+  /** @param {{project: Project}} data */
+  title: ({ project }) => `Settings of ${project.name}`,
+
+  /** @param {SettingsPage} data */
+  view: ({ project, gitUrl }) => [
+    ...projectHead(project, "/settings"),
+    section(
+      "General",
+      formView({
+        action: "save-project",
+        submit: "Save",
+        sending: "Saving…",
+        input: { project: project.id, name: project.name, branch: project.default_branch },
+        fields: [
+          { name: "name", label: "Name", value: project.name, required: true },
+          {
+            name: "default_branch",
+            label: "Default branch",
+            hint: "An existing branch. Sessions start from it, change requests merge into it, and its `platform.toml` has the triggers.",
+            value: project.default_branch,
+            required: true,
+            mono: true,
+          },
+        ],
+      }),
+    ),
+    section("Repository", ...repositoryPart(project, gitUrl)),
+    section(
+      "Triggers",
+      h(
+        "p",
+        {},
+        project.triggers_paused
+          ? "All triggers are paused. Webhook deliveries get a 404 response, and schedules do not run."
+          : "The triggers run. A pause stops all of them at once; waiting runs stay in the queue.",
+      ),
+      h("p", { class: "actions" }, pauseButton(project)),
+    ),
+    section(
+      project.status === "archived" ? "Archived" : "Archive",
+      h(
+        "p",
+        {},
+        project.status === "archived"
+          ? "The project is archived: it starts no sessions."
+          : "An archived project starts no sessions. Its repository, its sessions and its change requests stay. You can reactivate it.",
+      ),
+      h("p", { class: "actions" }, archiveButton(project)),
+    ),
+  ],
+};
+
+/** @param {string} title @param {...import("./dom.js").Child} content */
+const section = (title, ...content) => h("section", { "data-key": title }, h("h2", {}, title), content);
+
+/** @param {Project} project */
+const pauseButton = ({ id, triggers_paused: paused }) =>
+  button(
+    paused ? "resume-triggers" : "pause-triggers",
+    paused ? "Resume all triggers" : "Pause all triggers",
+    {
+      "data-project": id,
+    },
+  );
+
+/** @param {Project} project */
+const archiveButton = ({ id, name, status }) =>
+  status === "archived"
+    ? button("reactivate-project", "Reactivate the project", { "data-project": id, "data-title": name })
+    : button("archive-project", "Archive the project", { "data-project": id, "data-title": name });
+
+/** @param {Project} project @param {string | null} gitUrl @returns {import("./dom.js").Child[]} */
+const repositoryPart = (project, gitUrl) => [
+  facts([
+    ["Repository", repositoryName(project)],
+    ["Git address here", gitUrl && commandLine(gitUrl)],
+    ["Project id", idTail(project.id)],
+    ["Created", time(project.created_at)],
+    [
+      "Last read",
+      project.manifest.synced_at &&
+        h(
+          "span",
+          {},
+          time(project.manifest.synced_at),
+          " ",
+          code((project.manifest.commit ?? "").slice(0, 10)),
+        ),
+    ],
+  ]),
+  h(
+    "p",
+    { class: "actions" },
+    button("sync-project", "Read platform.toml now", { "data-project": project.id }),
+  ),
+  project.repository.kind !== "hosted" &&
+    h(
+      "details",
+      { class: "group", "data-key": "credential" },
+      h("summary", {}, "Replace the credential"),
+      h(
+        "p",
+        { class: "quiet" },
+        "The service tries the new credential first. If the server refuses it, the old one stays.",
+      ),
+      formView({
+        action: "replace-credential",
+        submit: "Replace the credential",
+        sending: "Trying the credential…",
+        input: { project: project.id },
+        fields: project.repository.kind === "github" ? GITHUB_CREDENTIAL : GIT_CREDENTIAL,
+      }),
+    ),
+];
+
+/** @type {import("./forms.js").FieldView[]} */
+const GIT_CREDENTIAL = [
+  { name: "username", label: "User name", hint: "For an `https://` address." },
+  { name: "password", label: "Password or access token", type: "password" },
+  { name: "ssh_private_key", label: "Private key", hint: "For an `ssh://` address.", lines: 3, mono: true },
+  { name: "known_hosts", label: "The server's line of known_hosts", lines: 2, mono: true },
+];
+
+/** @type {import("./forms.js").FieldView[]} */
+const GITHUB_CREDENTIAL = [{ name: "token", label: "Access token", type: "password", required: true }];
+
+/** @type {Record<string, import("./forms.js").Submit>} */
+export const settingsForms = {
+  "save-project": async ({ name = "", default_branch = "" }, input, page) => {
+    const changed = given({
+      ...(name !== input["name"] && { name }),
+      ...(default_branch !== input["branch"] && { default_branch }),
+    });
+    if (Object.keys(changed).length > 0) await patch(projectPath(input["project"] ?? ""), changed);
+    page.notice("The project is saved.");
+    page.refresh();
+  },
+
+  "replace-credential": async (typed, { project = "" }, page) => {
+    await put(`${projectPath(project)}/repository/credential`, given(typed));
+    page.notice("The repository's server accepted the new credential.");
+  },
+};

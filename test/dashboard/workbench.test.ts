@@ -1,0 +1,254 @@
+/** A person works in the dashboard, over the real service. Its sandboxes are simulated. */
+import { execFile } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { gitOk } from "../git/git-client.ts";
+import { commitFiles, fields, listOf, makeProject, putSecret, reached } from "../support/service/requests.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { hasChromium, launch, newPage } from "./browser.ts";
+
+/** More presses than any page has places for the focus. */
+const TABS_MAX = 80;
+
+const title = hasChromium ? "the workbench" : "the workbench (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  let browser: Browser;
+  let service: TestService;
+  let context: BrowserContext;
+  let page: Page;
+  let complaints: readonly string[];
+
+  beforeAll(async () => {
+    service = await startTestService({}, { needsModel: true });
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.close();
+  });
+  beforeEach(async () => {
+    ({ context, page, complaints } = await newPage(browser));
+    const { url } = fields(await service.request("POST", "/dashboard/links"));
+    await page.goto(String(url));
+    await page.getByRole("heading", { name: "Projects" }).waitFor();
+  });
+  afterEach(async () => {
+    await context.close();
+    expect(complaints).toEqual([]);
+  });
+
+  const visit = (hash: string) => page.goto(`${service.url}/${hash}`);
+  const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
+  const agree = (name: string) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+  const tab = (name: string) =>
+    page.getByRole("navigation", { name: "Project" }).getByRole("link", { name, exact: true }).click();
+  const get = async (target: string) => fields(await service.request("GET", target));
+  /** A project whose sessions have a model. */
+  const readyProject = async (name: string) => {
+    const pid = await makeProject(service, { files: {}, name });
+    await putSecret(service, pid, "OPENAI_API_KEY", "sk-of-this-test");
+    return pid;
+  };
+
+  it("leads from the first page to a session: a project, its code, a key and a prompt", async () => {
+    await page.getByRole("link", { name: "Connect a repository" }).click();
+    await page.getByLabel("Project name").fill("greeter");
+    await press("Create project");
+    const step = (name: string) =>
+      page.getByRole("listitem").filter({ has: page.getByRole("heading", { name }) });
+    const code = step("Connect a repository");
+    await code.getByText("The repository is empty.").waitFor();
+    const command = await code.locator("code").innerText();
+
+    await code.getByRole("button", { name: "Make an access token" }).click();
+    const token = await page.getByRole("dialog").locator("code").innerText();
+    await agree("Done");
+    const work = mkdtempSync(path.join(service.importRoot, "work-"));
+    await gitOk(work, "init", "--quiet", "--initial-branch=main");
+    await commitFiles(work, { "README.md": "Hello\n" });
+    // The line as it stands on the page. The token answers git's question for a password.
+    const askpass = path.join(work, "askpass");
+    await commitFiles(work, { askpass: '#!/bin/sh\nprintf %s "$TOKEN"\n' });
+    await promisify(execFile)("chmod", ["+x", askpass]);
+    await promisify(execFile)("sh", ["-c", command], {
+      cwd: work,
+      env: { ...process.env, GIT_ASKPASS: askpass, TOKEN: token },
+    });
+    await code.getByText("The branch main is at").waitFor();
+
+    const model = step("Name a model");
+    await step("Start a session").getByText("A session needs a model first.").waitFor();
+    await model.getByLabel("Provider").selectOption({ label: "openai (gpt-5.5)" });
+    await model.getByLabel("Key").fill("sk-a-key-of-a-newcomer");
+    await press("Save the key");
+    await model.getByText("Sessions use openai/gpt-5.5.").waitFor();
+    await step("Start a session").getByLabel("What should the agent do?").fill("Say hello.\nThen stop.");
+    await press("Start the session");
+    await page.locator("h1", { hasText: "Say hello." }).locator(".badge", { hasText: "running" }).waitFor();
+    const [, pid, sid] = /projects\/([\w-]+)\/sessions\/([\w-]+)/.exec(page.url()) ?? [];
+    expect(await get(`/v1/projects/${pid}/sessions/${sid}`)).toMatchObject({
+      initial_prompt: "Say hello.\nThen stop.",
+      base_ref: "main",
+    });
+    expect(await page.content()).not.toContain("sk-a-key-of-a-newcomer");
+  });
+
+  it("copies a repository, and says beside the field what is wrong with an address", async () => {
+    await page.goto(`${service.url}/#/new?from=import`);
+    await page.getByLabel("Address").fill("http://127.0.0.1:9/greeter.git");
+    await page.getByLabel("Project name").fill("a copy");
+    await press("Create project");
+    const address = page.getByLabel("Address");
+    await expect.poll(() => address.getAttribute("aria-invalid")).toBe("true");
+    expect(await address.inputValue()).toBe("http://127.0.0.1:9/greeter.git");
+    expect(await page.getByLabel("Project name").inputValue()).toBe("a copy");
+    await page.getByRole("link", { name: "GitHub", exact: true }).click();
+    await page.getByLabel("Repository", { exact: true }).fill("greeter");
+    await press("Create project");
+    await page.getByRole("alert").getByText("owner/name").waitFor();
+    // Another kind of repository begins without the refusal.
+    await page.getByRole("link", { name: "Git server", exact: true }).click();
+    await page.getByLabel("Password or access token").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  it("adds, replaces and deletes secrets, and names the required ones that are missing", async () => {
+    const pid = await makeProject(service, {
+      files: { "platform.toml": '[env]\nrequired = ["DEPLOY_KEY"]\noptional = ["SENTRY_DSN"]\n' },
+    });
+    await visit(`#/projects/${pid}/secrets`);
+    await page.getByText("Sessions start without these required secrets: DEPLOY_KEY.").waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("PLATFORM_X");
+    await page.getByLabel("Value").fill("a value that stays");
+    await press("Add the secret");
+    await page.getByRole("alert").getByText("reserved").waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("NPM_TOKEN");
+    await press("Add the secret");
+    await page.locator(".row", { hasText: "NPM_TOKEN" }).waitFor();
+    expect(await page.getByLabel("Value").inputValue()).toBe("");
+    await press("Set DEPLOY_KEY");
+    await page.getByRole("dialog").getByLabel("New value").fill("a long value");
+    await agree("Set");
+    await page.getByText("Sessions start without").waitFor({ state: "detached" });
+    await press("Replace NPM_TOKEN");
+    await page.getByRole("dialog").getByLabel("New value").fill("another value");
+    await agree("Rotate");
+    await press("Delete NPM_TOKEN");
+    await agree("Delete");
+    await page.locator(".row", { hasText: "NPM_TOKEN" }).waitFor({ state: "detached" });
+    const { secrets } = await get(`/v1/projects/${pid}/secrets`);
+    expect((secrets as { name: string }[]).map(({ name }) => name)).toEqual(["DEPLOY_KEY"]);
+  });
+
+  it("renames a project, moves its default branch, pauses its triggers, and archives it", async () => {
+    const pid = await makeProject(service, { files: {}, name: "old name" });
+    await visit(`#/projects/${pid}/settings`);
+    await page.getByLabel("Name", { exact: true }).fill("new name");
+    await page.getByLabel("Default branch").fill("nowhere");
+    await press("Save");
+    await page.getByRole("alert").waitFor();
+    await page.getByLabel("Default branch").fill("feature");
+    await press("Save");
+    await page.getByRole("heading", { name: "new name" }).waitFor();
+    await press("Read platform.toml now");
+    await page.getByText("platform.toml was read: 0 triggers.").waitFor();
+    await press("Pause all triggers");
+    await press("Resume all triggers");
+    await page.getByRole("button", { name: "Pause all triggers" }).waitFor();
+    await press("Archive the project");
+    await agree("Archive");
+    await page.getByRole("button", { name: "Reactivate the project" }).waitFor();
+    expect(await get(`/v1/projects/${pid}`)).toMatchObject({
+      name: "new name",
+      default_branch: "feature",
+      status: "archived",
+      triggers_paused: false,
+    });
+    await tab("Sessions");
+    await page.getByText("No sessions yet.").waitFor();
+    expect(await page.getByRole("link", { name: "New session" }).count()).toBe(0);
+    await tab("Settings");
+    await press("Reactivate the project");
+    await page.getByRole("button", { name: "Archive the project" }).waitFor();
+  });
+
+  it("makes a token that works, shows it once, and revokes it", async () => {
+    await page.getByRole("link", { name: "admin" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("laptop");
+    await press("Make the token");
+    const token = await page.getByRole("dialog").locator("code").innerText();
+    const whoami = () => service.request("GET", "/v1/me", { token });
+    expect((await whoami()).status).toBe(200);
+    await agree("Done");
+    await page.locator(".row", { hasText: "laptop" }).getByText("expires in").waitFor();
+    expect(await page.content()).not.toContain(token);
+    await press("Revoke laptop");
+    await agree("Revoke");
+    await page.locator(".row", { hasText: "laptop" }).waitFor({ state: "detached" });
+    await expect.poll(async () => (await whoami()).status).toBe(401);
+  });
+
+  it("starts, renames, filters and deletes sessions", async () => {
+    const pid = await readyProject("sessions");
+    await visit(`#/projects/${pid}`);
+    await page.getByRole("link", { name: "New session" }).click();
+    await page.getByLabel("What should the agent do?").fill("Add a test");
+    await page.getByLabel("Start from").fill("nowhere");
+    await press("Start session");
+    await page.getByRole("alert").getByText("nowhere").waitFor();
+    await page.getByLabel("Start from").fill("feature");
+    await page.getByText("Agent and model").click();
+    await page.getByLabel("Model").fill("openai/gpt-of-this-test");
+    await press("Start session");
+    await page.locator("h1", { hasText: "Add a test" }).waitFor();
+    const { sessions } = await get(`/v1/projects/${pid}/sessions`);
+    const [session] = sessions as { id: string }[];
+    expect(session).toMatchObject({ base_ref: "feature", agent_model: "openai/gpt-of-this-test" });
+    await press("Rename");
+    await page.getByRole("dialog").getByLabel("Name").fill("the tests");
+    await agree("Rename");
+    await page.locator("h1", { hasText: "the tests" }).waitFor();
+    await reached(service, pid, session?.id ?? "", "running");
+    await page.getByRole("link", { name: "sessions", exact: true }).click();
+    await page.getByLabel("Status").selectOption("failed");
+    await page.getByText("No sessions match the filter.").waitFor();
+    await page.getByLabel("Status").selectOption("running");
+    await page.getByRole("link", { name: "the tests" }).click();
+    await press("Delete");
+    await agree("Delete");
+    await page.getByText("No sessions yet.").waitFor();
+    expect(listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions")).toEqual([]);
+  });
+
+  it("starts a session from the first page on with the keyboard alone", async () => {
+    await readyProject("by keyboard");
+    await page.reload();
+    await page.getByRole("link", { name: "by keyboard" }).waitFor();
+    const focused = () =>
+      page.evaluate<string>(
+        "(document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()",
+      );
+    const go = async (label: string) => {
+      for (let count = 0; count < TABS_MAX; count += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one press after the other
+        await page.keyboard.press("Tab");
+        // oxlint-disable-next-line no-await-in-loop -- the same
+        if ((await focused()) === label) return;
+      }
+      expect.fail(`no press of the tab key leads to ${label}`);
+    };
+    await go("by keyboard");
+    await page.keyboard.press("Enter");
+    await page.getByText("No sessions yet.").waitFor();
+    await go("New session");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("What should the agent do?").waitFor();
+    await go("What should the agent do?");
+    await page.keyboard.type("Typed without a mouse");
+    await page.keyboard.press("Control+Enter");
+    await page.locator("h1", { hasText: "Typed without a mouse" }).waitFor();
+  });
+});
