@@ -62,7 +62,7 @@ export interface Renewed {
 
 /** Pause between two checks whether a starting runtime answers. */
 const PROBE_EVERY = "40 millis";
-/** Pause between two attempts to open what a runtime needs. */
+/** Pause between two attempts to prepare a process. */
 const OPEN_AGAIN = "1 second";
 /** Pause between two attempts to follow a running runtime's turns. */
 const FOLLOW_AGAIN = "1 second";
@@ -247,7 +247,7 @@ class Interpreter {
     );
   }
 
-  /** What the process needs before it is ready. */
+  /** Prepares the process, if its adapter needs that. */
   get #opened(): Effect.Effect<void> {
     const { adapter, report, whenCheckedOut } = this.#options;
     if (adapter.open === null) return Effect.void;

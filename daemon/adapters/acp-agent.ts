@@ -198,7 +198,7 @@ export class AcpAgent {
     this.#end({ state: "failed", error }, null);
   }
 
-  /** Ends the present turn. False: there is none. */
+  /** Ends the present turn. False: no turn is in progress. */
   get stop(): Effect.Effect<boolean, HttpFailure> {
     return Effect.suspend(() =>
       this.#turn === null ? Effect.succeed(false) : Effect.as(this.#stop(this.#turn), true),
@@ -228,7 +228,7 @@ export class AcpAgent {
   #openAgain(wire: AcpWire, { sessionCapabilities, loadSession }: Capabilities, id: string) {
     const canResume = (sessionCapabilities?.resume ?? null) !== null;
     if (!canResume && loadSession !== true) return Effect.succeed(null);
-    // A loaded session tells its whole history again. Nobody listens to it: the session is not open yet.
+    // A loaded session tells its whole history again. It is ignored, because the session is not open yet.
     return wire.call(canResume ? "session/resume" : "session/load", { sessionId: id, ...this.#place }).pipe(
       Effect.map((answer) => ({ id, answer })),
       Effect.catchTag("AgentRefusal", () => Effect.succeed(null)),
@@ -270,7 +270,7 @@ export class AcpAgent {
   }
 
   #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
-    // Nobody would answer it: the turn is over, or is being stopped.
+    // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
     const id = this.conversation.ask(request);
     const { promise, resolve } = Promise.withResolvers<string | null>();

@@ -1,11 +1,11 @@
 /**
- * What an agent says and does over the Agent Client Protocol, as items of the conversation. The protocol has no listing:
- * what was told once is the record.
+ * Turns the updates of the Agent Client Protocol into items of the conversation. The protocol has no listing, so the
+ * updates are the only record.
  *
  *  R1 An item's id is a number of this record. Ids of the agent's tool calls may come again in a later turn.
  *  R2 At most one text is open. It ends when something else begins.
  *  R3 When a turn ends, its items end.
- *  R4 What a tool call of a former turn still tells changes nothing.
+ *  R4 A late update of a former turn's tool call changes nothing.
  *  R5 The turn's usage is in its last item.
  */
 import { randomBytes } from "node:crypto";

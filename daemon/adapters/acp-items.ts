@@ -69,7 +69,7 @@ const STATUS: Readonly<Record<string, "pending" | "running" | "completed" | "fai
 
 interface Surroundings {
   readonly workspace: string;
-  /** What fails now is interrupted. */
+  /** A tool that fails now is interrupted. */
   readonly isStopping: boolean;
   readonly nowMs: number;
 }

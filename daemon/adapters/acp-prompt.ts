@@ -12,8 +12,8 @@ const BASE64 = /^data:[^,]*;base64,/;
 /**
  * The blocks of a message. The agent gets the path of every file, and the contents that it says it takes.
  *
- * A link to a file is never sent: opencode reads what a link names, and fails at each later message if its provider does
- * not take such a file.
+ * A link to a file is never sent. opencode reads the file, and fails at each later message if its provider does not take
+ * files of this type.
  */
 export const blocksOf = (
   texts: readonly string[],

@@ -1,9 +1,9 @@
 /**
  * How a turn over the Agent Client Protocol ends, and when it is stopped because its model fails (TurnLimits).
  *
- * The protocol does not tell calls of a model, and no attempts. So a call counts where a new message of the agent
- * begins, or where it goes on after a tool. And an agent that tells nothing for long, although no tool runs and nobody
- * is asked, counts as failing.
+ * The protocol reports neither calls of a model nor attempts. So a call is counted when a new message of the agent
+ * begins, or when the agent goes on after a tool. An agent that reports nothing for long counts as failing, unless a
+ * tool runs or a person is asked.
  */
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Schema from "effect/Schema";

@@ -26,7 +26,7 @@ const PROTOCOL_VERSION = 1;
 const optional = Schema.optionalKey;
 const Flag = optional(Schema.NullOr(Schema.Boolean));
 
-/** What the agent says of itself. */
+/** The agent's introduction. */
 const Initialized = Schema.Struct({
   protocolVersion: Schema.Finite,
   agentCapabilities: optional(
@@ -85,11 +85,11 @@ export class AcpWire {
     this.#stdin = stdin;
     stdout.once("close", () => this.close());
     this.#ready = this.#open(stdout, events);
-    // Each call reports it. Without any call nobody would.
+    // Each call reports it. A process without any call must end, too.
     this.#ready.catch(() => this.close());
   }
 
-  /** What the agent can do. Null until it has introduced itself. */
+  /** The agent's capabilities. Null until it has introduced itself. */
   get capabilities(): Capabilities | null {
     return this.#isClosed ? null : this.#capabilities;
   }
@@ -119,7 +119,7 @@ export class AcpWire {
     });
   }
 
-  /** The same for callers outside any fiber. It rejects with what `failure` reads. */
+  /** The same for callers outside any fiber. `failure` reads its rejection. */
   async request(method: string, params: object): Promise<unknown> {
     const { connection } = await this.#ready;
     return await connection.agent.request<unknown, object>(method, params);
@@ -177,7 +177,7 @@ export class AcpWire {
   }
 }
 
-/** Without answers to calls that nobody made: the package would print what the agent put there. */
+/** Removes answers to calls that were not made. The package would print their ids, which come from the agent. */
 const withoutStrayAnswers = ({ readable, writable }: Stream): Stream => {
   const called = new Set<unknown>();
   const answered = new TransformStream<AnyMessage, AnyMessage>({

@@ -170,8 +170,8 @@ export interface RuntimeAdapter {
   /** Asks once whether it answers. Never waits long, because connections made while it boots can hang. */
   readonly probe: Effect.Effect<void, HttpFailure>;
   /**
-   * What each process still needs before it is ready, once the repository is checked out. May be repeated. Null:
-   * nothing.
+   * Prepares a process that has answered the probe, once the repository is checked out. Then the process is ready. May be
+   * repeated. Null: it is ready when it answers.
    */
   readonly open: Effect.Effect<void, HttpFailure> | null;
   /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */

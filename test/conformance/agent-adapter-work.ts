@@ -98,7 +98,7 @@ export const permissions = (of: Of): void => {
     }
   });
 
-  test("does not do what a person rejects, or what nobody can permit", async () => {
+  test("does not do what a person rejects, or what no person permits in time", async () => {
     const steered = of();
     for (const [id, given] of [
       ["r1", { choice: "reject", message: null }],

@@ -1,6 +1,6 @@
 /**
- * What every adapter of an agent runtime with a conversation does, with the real program: turns, messages, interrupts,
- * requests, tool calls, choices, and the runtime's own end.
+ * The behaviour of every adapter of an agent runtime with a conversation, with the real program: turns, messages,
+ * interrupts, requests, tool calls, choices, and the runtime's own end.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { attachments, choices, limits, permissions, tools, type Of } from "./agent-adapter-work.ts";

@@ -1,4 +1,4 @@
-/** What opencode does not do over the Agent Client Protocol, with an agent of the test's own. */
+/** Cases of the Agent Client Protocol that opencode does not show, with an agent of the test's own. */
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import { describe, expect, test, vi } from "vitest";
@@ -272,7 +272,7 @@ describe("an agent's request", () => {
 });
 
 describe("an agent's process", () => {
-  test("gets the session of the one before, whose history it tells again to nobody", async () => {
+  test("gets the session of the one before, whose history is not shown again", async () => {
     const scripted = await started({
       capabilities: { loadSession: true },
       turn: SAY,
@@ -324,6 +324,12 @@ describe("an agent's process", () => {
     // It would be in the log without redaction.
     expect(JSON.stringify(printed.mock.calls)).not.toContain("a secret");
     printed.mockRestore();
+  });
+
+  test("that may not open a session says why", async () => {
+    const scripted = new ScriptedAgent({ turn: SAY, refusal: "Log in first." });
+    await expect(scripted.start()).rejects.toThrow("the agent refused to open a session: Log in first.");
+    await expect(scripted.send("m1", "x")).rejects.toThrow("no open session");
   });
 
   test("may name its models and modes as older agents do", async () => {

@@ -17,7 +17,7 @@ import { startFeed } from "./feed.ts";
 export const WORKSPACE = "/workspace";
 const SESSION = { sessionId: "s", agentName: "default", model: null };
 
-/** What the agent may do in a turn. */
+/** The means of an agent in its turn. */
 export interface Stage {
   readonly prompt: readonly ContentBlock[];
   /** Tells an update. */
@@ -29,8 +29,10 @@ export interface Stage {
 
 export interface Script {
   readonly capabilities?: InitializeResponse["agentCapabilities"];
-  /** What it answers to `session/new` beside the id. */
+  /** Its answer to `session/new` beside the id. */
   readonly offers?: object;
+  /** Why it opens no session. */
+  readonly refusal?: string;
   readonly turn: (stage: Stage) => Promise<object>;
   readonly onCall?: (method: string, params: unknown, client: AgentContext) => Promise<object>;
 }
@@ -108,7 +110,7 @@ export class ScriptedAgent {
 
   #serve(stdin: PassThrough, stdout: PassThrough): void {
     let cancelled = Promise.withResolvers<void>();
-    const { capabilities = {}, offers = {}, turn, onCall } = this.#script;
+    const { capabilities = {}, offers = {}, refusal, turn, onCall } = this.#script;
     const took = (method: string) => void this.calls.push(method);
     const other =
       (method: string) =>
@@ -120,6 +122,7 @@ export class ScriptedAgent {
       .onRequest("initialize", () => ({ protocolVersion: 1, agentCapabilities: capabilities }))
       .onRequest("session/new", () => {
         took("session/new");
+        if (refusal !== undefined) throw new Error(refusal);
         return { sessionId: `session-${this.calls.length}`, ...offers };
       })
       .onRequest("session/prompt", async ({ params, client }) => {
