@@ -92,6 +92,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
+  const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
@@ -106,8 +107,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
-    agentCommand: read.agentCommand(),
-    agentAdapter: read.choice("PLATFORM_AGENT_ADAPTER"),
+    agentCommand: read.agentCommand(agentAdapter),
+    agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
     gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
@@ -177,10 +178,9 @@ class Reader {
   }
 
   /** The program that starts the agent runtime, and its arguments. */
-  agentCommand(): readonly string[] {
+  agentCommand(adapter: AgentAdapter): readonly string[] {
     const given = this.#given("PLATFORM_AGENT_COMMAND");
-    const isAcp = this.#given("PLATFORM_AGENT_ADAPTER") === "acp";
-    const command = given ?? (isAcp ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
+    const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
     return command.split(/\s+/);
   }
 

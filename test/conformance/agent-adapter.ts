@@ -6,13 +6,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { attachments, choices, limits, permissions, tools, type Of } from "./agent-adapter-work.ts";
 import { callOf } from "../daemon/support/held-model.ts";
 import { hasOpencode, POLL, Steered, type RealAgent } from "../daemon/support/steered.ts";
-import type { deepTest, rounds } from "../support/vitest/rings.ts";
 
 const PROMPT = { PLATFORM_INITIAL_PROMPT: "hold the prompt", PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
 /** What runs in which ring. The test file has it from test/support/vitest/rings.ts. */
 interface Rings {
-  readonly deepTest: typeof deepTest;
-  readonly rounds: typeof rounds;
+  readonly deepTest: (name: string, test: () => Promise<void>) => void;
+  readonly rounds: (inNpmTest: number, inDeep: number) => number;
 }
 
 /** Registers the suite for one runtime. */
