@@ -15,8 +15,9 @@ export const LIMITS = {
 export const DEEP = "test/**/*.deep.test.ts";
 /** Files of which `npm test` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
 export const WHOLE_IN_DEEP = [
+  "test/daemon/acp-adapter.test.ts",
+  "test/daemon/opencode-adapter.test.ts",
   "test/daemon/opencode.test.ts",
-  "test/daemon/steering.test.ts",
   "test/daemon/turns.test.ts",
   "test/e2e/copies.test.ts",
   "test/e2e/fault-points.test.ts",

@@ -29,6 +29,11 @@ export const NOT_SUPPORTED = refusal(
   "not_supported",
   "This agent runtime has no conversation that the platform can follow or steer.",
 );
+export const NO_API = refusal(
+  409,
+  "not_supported",
+  "This agent runtime has no HTTP API. Use the session's conversation.",
+);
 export const NOT_READY = refusal(
   503,
   "runtime_not_ready",

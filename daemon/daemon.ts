@@ -26,6 +26,7 @@ import {
 } from "./adapters/adapter.ts";
 import { Attachments } from "./attachments.ts";
 import { AgentEnv } from "./agent-env.ts";
+import { acpAdapter } from "./adapters/acp.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
 import { Allowance } from "./allowance.ts";
@@ -52,11 +53,12 @@ const MAX_GIT_MESSAGE_LENGTH = 2000;
 /** Pause between two attempts to deliver the prompt. */
 const PROMPT_AGAIN = "500 millis";
 
-const ADAPTERS: Readonly<
-  Record<Settings["launch"]["adapter"], (port: number, limits: TurnLimits) => RuntimeAdapter>
-> = {
-  opencode: opencodeAdapter,
-  plain: plainAdapter,
+type MakeAdapter = (layout: Settings["layout"], limits: TurnLimits) => RuntimeAdapter;
+
+const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
+  opencode: ({ runtimePort }, limits) => opencodeAdapter(runtimePort, limits),
+  acp: ({ workspace }, limits) => acpAdapter({ workspace, limits }),
+  plain: ({ runtimePort }) => plainAdapter(runtimePort),
 };
 
 /** State that the parts of one daemon share. */
@@ -101,7 +103,7 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
     branch: settings.branch,
     onStep: (step, atMs) => log("boot", { step, at_ms: atMs }),
   });
-  const adapter = ADAPTERS[settings.launch.adapter](settings.layout.runtimePort, {
+  const adapter = ADAPTERS[settings.launch.adapter](settings.layout, {
     ...TURN_LIMITS,
     ...settings.launch.turnLimits,
   });
@@ -148,7 +150,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
     const server = new DaemonServer({
       token: settings.token,
       sessionId: settings.sessionId,
-      runtimePort: layout.runtimePort,
+      runtimePort: adapter.hasHttp ? layout.runtimePort : null,
       blockedPorts: [servicePort, layout.runtimePort, FORWARDER_PORT],
       report,
       ring,
@@ -248,6 +250,7 @@ const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string
     ...adapter.environment({ configDir, defaults: settings.layout.runtimeDefaultsFile }),
     AGENT_CONFIG_DIR: configDir,
   },
+  ...(adapter.talk !== null && { talk: adapter.talk }),
 });
 
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */

@@ -7,6 +7,12 @@ import type { Readable, Writable } from "node:stream";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 
+/** The standard input and output of a process. */
+export interface Pipes {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+}
+
 /** The process to start. It does not inherit the daemon's own environment. */
 export interface Launch {
   /** Arguments before the command (LaunchSettings.prefix). */
@@ -16,6 +22,8 @@ export interface Launch {
   readonly cwd: string;
   /** Its whole standard input. Absent: none. */
   readonly input?: Uint8Array;
+  /** Takes over standard input and output. Absent: the output is collected. */
+  readonly talk?: (pipes: Pipes) => void;
 }
 
 export interface Exit {
@@ -94,13 +102,18 @@ export class ProcessGroup {
       const [program = "", ...args] = [...launch.prefix, ...launch.command];
       // A group of its own, so that one signal reaches all its children.
       const options = { cwd: launch.cwd, env: { ...launch.env }, detached: true };
+      const { input, talk } = launch;
       const child: Child =
-        launch.input === undefined
+        input === undefined && talk === undefined
           ? spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
           : spawn(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] });
       // If a program ends before it has read its input, its exit code says so.
-      child.stdin?.on("error", () => undefined).end(launch.input);
-      child.stdout.on("data", (chunk: Buffer) => onOutput("stdout", chunk));
+      child.stdin?.on("error", () => undefined);
+      if (talk !== undefined && child.stdin !== null) talk({ stdin: child.stdin, stdout: child.stdout });
+      else {
+        child.stdin?.end(input);
+        child.stdout.on("data", (chunk: Buffer) => onOutput("stdout", chunk));
+      }
       child.stderr.on("data", (chunk: Buffer) => onOutput("stderr", chunk));
       return new ProcessGroup(child);
     });

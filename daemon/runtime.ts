@@ -62,6 +62,8 @@ export interface Renewed {
 
 /** Pause between two checks whether a starting runtime answers. */
 const PROBE_EVERY = "40 millis";
+/** Pause between two attempts to prepare a process. */
+const OPEN_AGAIN = "1 second";
 /** Pause between two attempts to follow a running runtime's turns. */
 const FOLLOW_AGAIN = "1 second";
 /** How many of the last output lines the health report keeps, and how much of each. */
@@ -245,6 +247,20 @@ class Interpreter {
     );
   }
 
+  /** Prepares the process, if its adapter needs that. */
+  get #opened(): Effect.Effect<void> {
+    const { adapter, report, whenCheckedOut } = this.#options;
+    if (adapter.open === null) return Effect.void;
+    const attempt = Effect.tapError(adapter.open, ({ message }) =>
+      Effect.sync(() => report.setError("runtime", message)),
+    );
+    return Effect.andThen(
+      whenCheckedOut,
+      // The schedule is endless, so the retry never fails.
+      Effect.orDie(Effect.retry(attempt, Schedule.spaced(OPEN_AGAIN))),
+    );
+  }
+
   /** Probes until the runtime answers, then follows its turns and its conversation while it lives. */
   #watch(run: number): Effect.Effect<never> {
     const { adapter, settings, report, steering, log } = this.#options;
@@ -265,6 +281,7 @@ class Interpreter {
       this.tell({ type: "runtime.answered", run, atMs }),
     );
     return Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY)).pipe(
+      Effect.andThen(this.#opened),
       Effect.andThen(answered),
       Effect.andThen(this.#options.whenCheckedOut),
       Effect.andThen(

@@ -26,6 +26,7 @@ import {
   answerNotReady,
   answerRefusal,
   answerUnauthenticated,
+  NO_API,
   NOT_READY,
   NOT_SUPPORTED,
 } from "./answer.ts";
@@ -44,7 +45,8 @@ import { visitorOf } from "./visitor.ts";
 export interface ServerOptions {
   readonly token: string;
   readonly sessionId: string;
-  readonly runtimePort: number;
+  /** Null: the runtime has no HTTP API. */
+  readonly runtimePort: number | null;
   /** Ports that `/proxy/{port}` never reaches. */
   readonly blockedPorts: readonly number[];
   readonly report: Report;
@@ -139,6 +141,7 @@ export class DaemonServer {
     if (route.kind === "control" || route.kind === "steering")
       return void this.#control(route, request, response);
     if (route.kind === "attachment") return void this.#attachment(route.id, request, response);
+    if (this.#isNoApi(route)) return answerError(response, NO_API.status, NO_API.body);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.pass(request, response, to), response);
@@ -161,6 +164,7 @@ export class DaemonServer {
         error: "This path does not accept WebSockets.",
       });
     }
+    if (this.#isNoApi(route)) return answerError(response, NO_API.status, NO_API.body);
     const to = this.#upstream(route, request);
     if (to === null) return answerNotReady(response);
     this.#pass(() => this.#proxy.upgrade(request, response, { socket, head, to }), response);
@@ -181,12 +185,17 @@ export class DaemonServer {
     return Result.isFailure(verified) ? verified.failure : null;
   }
 
+  #isNoApi({ kind }: Route): boolean {
+    return kind === "runtime" && this.#options.runtimePort === null;
+  }
+
   /** Null while the runtime cannot take requests. */
   #upstream(route: Extract<Route, { path: string }>, request: IncomingMessage): Upstream | null {
     if (route.kind === "port") {
       return { ...loopback(route.port, route.path), ...visitorOf(request, route.port) };
     }
-    return this.#options.report.serving ? loopback(this.#options.runtimePort, route.path) : null;
+    const { report, runtimePort } = this.#options;
+    return report.serving && runtimePort !== null ? loopback(runtimePort, route.path) : null;
   }
 
   /** Node refuses to send some targets that its parser accepts, e.g. with bytes above 0xff. */

@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
@@ -33,7 +34,7 @@ export interface Config {
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly agentCommand: readonly string[];
-  readonly agentAdapter: "opencode" | "plain";
+  readonly agentAdapter: AgentAdapter;
   readonly egressAllow: readonly string[];
   readonly importRoots: readonly string[];
   readonly gitAllowHosts: readonly string[];
@@ -91,6 +92,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
+  const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
@@ -105,8 +107,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
-    agentCommand: read.text("PLATFORM_AGENT_COMMAND").split(/\s+/),
-    agentAdapter: read.choice("PLATFORM_AGENT_ADAPTER"),
+    agentCommand: read.agentCommand(agentAdapter),
+    agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
     gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
@@ -142,6 +144,9 @@ export function readConfig(environment: Environment, workingDirectory: string): 
 const untilde = (file: string): string =>
   file.startsWith("~/") ? path.join(homedir(), file.slice(2)) : file;
 
+/** The command of PLATFORM_AGENT_ADAPTER=acp, if none is given. */
+const ACP_COMMAND = "opencode acp";
+
 type Defined = typeof SETTINGS;
 /** A setting's default as a type: `null` only where it has none. */
 type Fallback<Name extends keyof Defined> = Defined[Name] extends { readonly fallback: null } ? null : never;
@@ -170,6 +175,13 @@ class Reader {
 
   text<Name extends NamesOf<"text">>(name: Name): string | Fallback<Name> {
     return this.#given(name) ?? (SETTINGS[name].fallback as string | Fallback<Name>);
+  }
+
+  /** The program that starts the agent runtime, and its arguments. */
+  agentCommand(adapter: AgentAdapter): readonly string[] {
+    const given = this.#given("PLATFORM_AGENT_COMMAND");
+    const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
+    return command.split(/\s+/);
   }
 
   list(name: NamesOf<"list">): readonly string[] {

@@ -156,7 +156,7 @@ const modelPolicy = (config: Config) =>
     Effect.map(SandboxProvider, ({ name }) => ({
       required:
         name !== "simulated" &&
-        config.agentAdapter === "opencode" &&
+        config.agentAdapter !== "plain" &&
         path.basename(config.agentCommand[0] ?? "") === "opencode",
       gatewayTiers: config.llm?.tiers ?? [],
       defaults: config.defaultModels,

@@ -3,6 +3,7 @@
  * definitions, and `npm run docs` writes docs/operate/settings.md from them, so a setting is defined and documented once.
  */
 import { availableParallelism } from "node:os";
+import { AGENT_ADAPTERS } from "./domain/launch.ts";
 import { DEFAULT_GATEWAY_MODEL } from "./domain/model.ts";
 import { DEFAULT_TIER_CAPS, TIERS } from "./domain/tier.ts";
 
@@ -157,13 +158,16 @@ export const SETTINGS = define({
     group: "Sandboxes",
     kind: "text",
     fallback: "opencode serve --hostname 127.0.0.1 --port 4096",
-    about: "The command that starts the agent runtime in a sandbox.",
+    about:
+      "The command that starts the agent runtime in a sandbox. With `PLATFORM_AGENT_ADAPTER=acp` the default is `opencode acp`.",
   },
   PLATFORM_AGENT_ADAPTER: {
     group: "Sandboxes",
     kind: "choice",
-    values: ["opencode", "plain"],
-    about: "How the daemon controls the agent runtime. `plain` works with any HTTP server.",
+    values: AGENT_ADAPTERS,
+    about:
+      "How the daemon controls the agent runtime. `opencode` uses opencode's own API. `acp` works with any agent that speaks the " +
+      "Agent Client Protocol over its standard input and output. `plain` works with any HTTP server, and has no conversation.",
   },
   PLATFORM_EGRESS_ALLOW: {
     group: "Sandboxes",

@@ -94,9 +94,16 @@ test.each([
   ["PLATFORM_NODE_HOST", "0.0.0.0", "an IP address of loopback or of a private network"],
   ["PLATFORM_NODE_PORT", "65536", "a whole number from 0 to 65535"],
   ["PLATFORM_NODE_URL", "https://node-1", "an http URL with only a host and a port"],
-  ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, plain"],
+  ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, acp, plain"],
 ])("refuses %s=%j: expected %s", (name, value, expected) => {
   expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);
+});
+
+test("starts opencode in the mode of its adapter, or the given command", () => {
+  expect(read({}).agentCommand.slice(0, 2)).toEqual(["opencode", "serve"]);
+  expect(read({ PLATFORM_AGENT_ADAPTER: "acp" }).agentCommand).toEqual(["opencode", "acp"]);
+  const given = { PLATFORM_AGENT_ADAPTER: "acp", PLATFORM_AGENT_COMMAND: "our-agent --acp" };
+  expect(read(given).agentCommand).toEqual(["our-agent", "--acp"]);
 });
 
 test("names every wrong setting at once", () => {

@@ -8,6 +8,7 @@ import type { LastTurn } from "../../src/domain/last-turn.ts";
 import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
 import type { AttachedFile } from "../attachments.ts";
 import type { HttpFailure } from "../http-client.ts";
+import type { Pipes } from "../process.ts";
 
 /** The agent session, with the agent and model for its first message. */
 export interface AgentSession {
@@ -61,10 +62,18 @@ export interface TurnLimits {
   readonly tryingMs: number;
   /** Calls of the model in one turn. */
   readonly modelCalls: number;
+  /** How long a runtime that does not report its attempts may report nothing, while it neither runs a tool nor asks, ms. */
+  readonly silentMs: number;
 }
 
 /** A model that fails five times in a row within a minute will not recover during the turn. */
-export const TURN_LIMITS: TurnLimits = { tries: 6, tryingMs: 180_000, modelCalls: 200 };
+export const TURN_LIMITS: TurnLimits = {
+  tries: 6,
+  tryingMs: 180_000,
+  modelCalls: 200,
+  // A model that thinks long may stream nothing meanwhile.
+  silentMs: 600_000,
+};
 
 /** Receives reports of the runtime's turns. */
 export interface TurnObserver {
@@ -151,8 +160,20 @@ export interface RuntimeAdapter {
    * differs only by it contains no work. Null: the runtime adds nothing.
    */
   readonly ownEdit: string | null;
+  /**
+   * Takes the standard input and output of each process that starts: they carry a protocol. Null: the output is the
+   * runtime's log, and there is no input.
+   */
+  readonly talk: ((pipes: Pipes) => void) | null;
+  /** Whether it has an HTTP API on the runtime's port, to which requests are passed. */
+  readonly hasHttp: boolean;
   /** Asks once whether it answers. Never waits long, because connections made while it boots can hang. */
   readonly probe: Effect.Effect<void, HttpFailure>;
+  /**
+   * Prepares a process that has answered the probe, once the repository is checked out. Then the process is ready. May be
+   * repeated. Null: it is ready when it answers.
+   */
+  readonly open: Effect.Effect<void, HttpFailure> | null;
   /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**

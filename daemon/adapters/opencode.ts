@@ -58,6 +58,19 @@ const defaultsOf = ({ model, gateway, hosted }: RuntimeModels): string =>
 /** opencode adds the schema to a configuration file without one, including the project's own. */
 const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`;
 
+/** How opencode is set up, in each of its modes. */
+export const opencodeSettings: Pick<RuntimeAdapter, "defaults" | "ownEdit" | "environment"> = {
+  defaults: defaultsOf,
+  ownEdit: OWN_EDIT,
+  environment: ({ configDir, defaults }) => ({
+    OPENCODE_CONFIG: defaults,
+    OPENCODE_CONFIG_DIR: configDir,
+    OPENCODE_CONFIG_CONTENT: FIXED,
+    OPENCODE_DISABLE_AUTOUPDATE: "1",
+    OPENCODE_DISABLE_MODELS_FETCH: "1",
+  }),
+};
+
 export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
   const followed = Latch.makeUnsafe(false);
@@ -65,15 +78,10 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
   const steering = new OpencodeSteering({ api, conversation, followed });
   return {
     steering,
-    defaults: defaultsOf,
-    ownEdit: OWN_EDIT,
-    environment: ({ configDir, defaults }) => ({
-      OPENCODE_CONFIG: defaults,
-      OPENCODE_CONFIG_DIR: configDir,
-      OPENCODE_CONFIG_CONTENT: FIXED,
-      OPENCODE_DISABLE_AUTOUPDATE: "1",
-      OPENCODE_DISABLE_MODELS_FETCH: "1",
-    }),
+    ...opencodeSettings,
+    talk: null,
+    hasHttp: true,
+    open: null,
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
     deliverPrompt: steering.deliver,
     tell: steering.tell,

@@ -8,6 +8,9 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   environment: () => ({}),
   defaults: null,
   ownEdit: null,
+  talk: null,
+  hasHttp: true,
+  open: null,
   // Any answer proves that it runs, even a 404.
   probe: callHttp({ url: `http://127.0.0.1:${port}/`, timeoutMs: PROBE_TIMEOUT_MS }).pipe(
     Effect.asVoid,

@@ -22,6 +22,13 @@ export const RUNTIME_PORT = 4096;
 /** The daemon's port (spec 8; PLATFORM_SERVICE_PORT). */
 export const SERVICE_PORT = 8000;
 
+/**
+ * How the daemon drives the agent runtime (PLATFORM_AGENT_ADAPTER). `acp`: by the Agent Client Protocol over its standard
+ * input and output.
+ */
+export const AGENT_ADAPTERS = ["opencode", "acp", "plain"] as const;
+export type AgentAdapter = (typeof AGENT_ADAPTERS)[number];
+
 export const LaunchSettings = Schema.Struct({
   /**
    * Arguments placed before every command that runs as the agent (the runtime, git after the first checkout). They
@@ -31,7 +38,7 @@ export const LaunchSettings = Schema.Struct({
   /** Starts the agent runtime, e.g. `["opencode", "serve", "--hostname", "127.0.0.1", "--port", "4096"]`. */
   agentCommand: Schema.Array(Schema.String),
   /** Which adapter drives the runtime (PLATFORM_AGENT_ADAPTER). */
-  adapter: Schema.Literals(["opencode", "plain"]),
+  adapter: Schema.Literals(AGENT_ADAPTERS),
   /** Default models by provider (domain/model.ts), including the managed gateway's. */
   models: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** Limits on a turn whose model keeps failing, if they differ from the daemon's own (daemon/adapters/adapter.ts). */
@@ -40,6 +47,7 @@ export const LaunchSettings = Schema.Struct({
       tries: Schema.optionalKey(Schema.Finite),
       tryingMs: Schema.optionalKey(Schema.Finite),
       modelCalls: Schema.optionalKey(Schema.Finite),
+      silentMs: Schema.optionalKey(Schema.Finite),
     }),
   ),
   /** The environment of the agent runtime alone: project secrets by name. */

@@ -1,5 +1,6 @@
 /** Settings that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
 import * as Context from "effect/Context";
+import type { AgentAdapter } from "../domain/launch.ts";
 import type { PreviewAddress } from "../domain/preview.ts";
 
 export class Limits extends Context.Service<
@@ -11,7 +12,7 @@ export class Limits extends Context.Service<
     readonly queueMax: number;
     readonly saveTimeoutMs: number;
     /** PLATFORM_AGENT_ADAPTER. */
-    readonly agentAdapter: "opencode" | "plain";
+    readonly agentAdapter: AgentAdapter;
   }
 >()("platform/http/Limits") {}
 

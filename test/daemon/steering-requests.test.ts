@@ -62,16 +62,6 @@ describe.skipIf(!hasOpencode)("an agent that asks", () => {
     }
   });
 
-  test("does what a person permits once, and asks again the next time", async () => {
-    for (const id of ["p1", "p2"]) {
-      // oxlint-disable no-await-in-loop -- one turn after the other
-      const { turn, request } = await ask(id, COMMAND);
-      expect(await answer(request, { choice: "once", message: null })).toEqual([200, { answered: true }]);
-      await steered.ended(turn);
-      expect(lastResult()).toContain("it is done");
-    }
-  });
-
   test("hears why it must not, and continues; without words its turn ends", async () => {
     const why = await ask("r1", COMMAND);
     await answer(why.request, { choice: "reject", message: "Not on a Monday." });
@@ -90,24 +80,5 @@ describe.skipIf(!hasOpencode)("an agent that asks", () => {
     await answer(unattended.request, { declined: "unattended" });
     await steered.ended(unattended.turn);
     expect(lastResult()).toContain("No person can grant this permission");
-  });
-
-  test("asks no longer after an interrupt", async () => {
-    const { turn, request } = await ask("i1", COMMAND);
-    expect(await steered.call("interrupt", { turn })).toEqual([200, { interrupted: true }]);
-    await steered.ended(turn);
-    await steered.endedAs({ state: "interrupted", error: null });
-    expect(steered.follower.items.get(request)?.status).toBe("interrupted");
-    expect(await answer(request, { choice: "once", message: null })).toEqual([200, { answered: false }]);
-  });
-
-  test("asks no longer for what a person permits always", async () => {
-    const { turn, request } = await ask("a1", COMMAND);
-    await answer(request, { choice: "always", message: null });
-    await steered.ended(turn);
-    const requests = steered.items.filter(({ kind }) => kind === "request").length;
-    await steered.ended(await steered.deliver("a2", COMMAND));
-    expect(lastResult()).toContain("it is done");
-    expect(steered.items.filter(({ kind }) => kind === "request")).toHaveLength(requests);
   });
 });

@@ -7,6 +7,7 @@ import { readdir, rm } from "node:fs/promises";
 import { release } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { AgentAdapter } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import { type GroupParent, findGroupParents } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
@@ -57,7 +58,7 @@ export interface LocalOptions {
   /** The `platform` command as one executable JavaScript file. */
   readonly commandLine: string;
   readonly agentCommand: readonly string[];
-  readonly agentAdapter: "opencode" | "plain";
+  readonly agentAdapter: AgentAdapter;
   /** Default models by provider. Absent: those of domain/model.ts. */
   readonly models?: DefaultModels;
   /** Programs of the agent runtime, placed on the PATH under their own file names. */

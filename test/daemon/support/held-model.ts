@@ -1,6 +1,7 @@
 /**
  * An OpenAI-compatible model on loopback that repeats the last message of a person. It begins at once. A message that
- * contains "hold" goes on when the test says so. A message that names a tool makes it call the tool first.
+ * contains "hold" goes on when the test says so. A message that names a tool makes it call the tool first. An answer to
+ * a message that contains "unfinished" ends without a `finish_reason`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,9 +21,13 @@ export interface HeldCall {
   readonly result: string | null;
   /** What people said before. */
   readonly before: string;
+  /** The agent's own instructions. */
+  readonly system: string;
   /** The images beside the text, as URLs. */
   readonly images: readonly string[];
 }
+
+const HANGING = "/hanging";
 
 /** A message that makes the model call the tool. */
 export const callOf = (tool: string, input: object): string => `Call ${tool}:\n${JSON.stringify(input)}`;
@@ -44,6 +49,11 @@ export class HeldModel {
     this.#server.closeAllConnections();
   }
 
+  /** The URL of a page that never comes. */
+  get hanging(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${HANGING}`;
+  }
+
   /** Lets the answers go on that are held now. */
   release(): void {
     this.#gate.give();
@@ -56,6 +66,7 @@ export class HeldModel {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.url === HANGING) return;
     const body = (await json(request)) as { model: string; messages: readonly Message[]; tools?: unknown };
     const at = body.messages.findLastIndex(({ role }) => role === "user");
     const text = textOf(body.messages[at]);
@@ -66,14 +77,16 @@ export class HeldModel {
     if (body.tools !== undefined) {
       const said = body.messages.slice(0, at).filter(({ role }) => role === "user");
       const before = said.map(textOf).join("\n");
-      this.calls.push({ model: body.model, text, result, before, images: imagesOf(body.messages[at]) });
+      const system = textOf(body.messages.find(({ role }) => role === "system"));
+      const images = imagesOf(body.messages[at]);
+      this.calls.push({ model: body.model, text, result, before, system, images });
       const [, name, input] = /^Call (\w+):\n(.*)$/m.exec(text) ?? [];
       if (name !== undefined && result === null) return callTool(response, { name, input });
       write(response, { role: "assistant", content: "I begin. " });
       if (text.includes("hold")) await gate.given;
     }
     write(response, { content: `You said ${text}` });
-    write(response, {}, "stop");
+    if (body.tools === undefined || !text.includes("unfinished")) write(response, {}, "stop");
     response.end("data: [DONE]\n\n");
   }
 }

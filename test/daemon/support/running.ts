@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { LaunchSettings, Recap } from "../../../src/domain/launch.ts";
+import type { AgentAdapter, LaunchSettings, Recap } from "../../../src/domain/launch.ts";
 import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
@@ -24,7 +24,7 @@ const RUNTIME = fileURLToPath(new URL("runtime.ts", import.meta.url));
 export interface RunOptions {
   /** Files of the repository's first commit. */
   readonly files?: Readonly<Record<string, string>>;
-  readonly adapter?: "plain" | "opencode";
+  readonly adapter?: AgentAdapter;
   /** The agent runtime; the test's own small server where it is left out. */
   readonly agentCommand?: readonly string[];
   /** Directory that comes first on the agent's PATH and is not on the daemon's. */

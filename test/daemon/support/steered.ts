@@ -1,4 +1,4 @@
-/** A daemon with the real opencode and a held model, steered and followed as the service does it. */
+/** A daemon with a real agent runtime and a held model, steered and followed as the service does it. */
 import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,22 @@ const OPENCODE = fileURLToPath(
 export const hasOpencode = existsSync(OPENCODE);
 export const POLL = { timeout: WAIT_MS, interval: 20 };
 
+/** How a real agent runtime is started. */
+export interface RealAgent {
+  readonly adapter: NonNullable<RunOptions["adapter"]>;
+  /** @param port where it listens, if it does */
+  readonly command: (port: number) => readonly string[];
+}
+
+/** opencode's own HTTP API. */
+export const OPENCODE_SERVE: RealAgent = {
+  adapter: "opencode",
+  command: (port) => [OPENCODE, "serve", "--hostname", "127.0.0.1", "--port", String(port)],
+};
+
+/** opencode over the Agent Client Protocol. */
+export const OPENCODE_ACP: RealAgent = { adapter: "acp", command: () => [OPENCODE, "acp"] };
+
 type Answer = readonly [status: number, body: Readonly<Record<string, unknown>>];
 
 export class Steered {
@@ -30,7 +46,7 @@ export class Steered {
     this.model = model;
   }
 
-  static async start(options: RunOptions = {}): Promise<Steered> {
+  static async start(options: RunOptions = {}, agent: RealAgent = OPENCODE_SERVE): Promise<Steered> {
     const model = new HeldModel();
     const port = await freePort();
     const held = {
@@ -48,8 +64,8 @@ export class Steered {
       provider: { held },
     };
     const daemon = await Running.start({
-      adapter: "opencode",
-      agentCommand: [OPENCODE, "serve", "--hostname", "127.0.0.1", "--port", String(port)],
+      adapter: agent.adapter,
+      agentCommand: agent.command(port),
       runtimePort: port,
       files: { "opencode.json": JSON.stringify(config) },
       ...options,

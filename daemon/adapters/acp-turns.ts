@@ -1,0 +1,127 @@
+/**
+ * How a turn over the Agent Client Protocol ends, and when it is stopped because its model fails (TurnLimits).
+ *
+ * The protocol reports neither calls of a model nor attempts. So a call is counted when a new message of the agent
+ * begins, or when the agent goes on after a tool. An agent that reports nothing for long counts as failing, unless a
+ * tool runs or a person is asked.
+ */
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import * as Schema from "effect/Schema";
+import type { Usage } from "../../src/domain/conversation.ts";
+import type { TurnError } from "../../src/domain/last-turn.ts";
+import { NO_USAGE } from "../../src/domain/conversation.ts";
+import type { TurnEnd } from "./adapter.ts";
+import { turnError } from "./opencode-errors.ts";
+
+/** Counts the calls of the model in one turn. */
+export class ModelCalls {
+  readonly #messages = new Set<string>();
+  #afterTool = false;
+  #count = 0;
+
+  /** @returns how many there were so far */
+  take(update: SessionUpdate): number {
+    const { sessionUpdate: kind } = update;
+    if (kind === "tool_call_update" && (update.status === "completed" || update.status === "failed"))
+      this.#afterTool = true;
+    else if (kind === "agent_message_chunk" && update.messageId) {
+      if (!this.#messages.has(update.messageId)) this.#next();
+      this.#messages.add(update.messageId);
+    } else if ((kind === "agent_message_chunk" || kind === "tool_call") && this.#afterTool) this.#next();
+    return this.#count;
+  }
+
+  #next(): void {
+    this.#count += 1;
+    this.#afterTool = false;
+  }
+}
+
+const optional = Schema.optionalKey;
+const Tokens = optional(Schema.NullOr(Schema.Finite));
+const Answer = Schema.Struct({
+  stopReason: Schema.String,
+  usage: optional(
+    Schema.NullOr(
+      Schema.Struct({
+        inputTokens: Schema.Finite,
+        outputTokens: Schema.Finite,
+        thoughtTokens: Tokens,
+        cachedReadTokens: Tokens,
+        cachedWriteTokens: Tokens,
+      }),
+    ),
+  ),
+});
+const decodeAnswer = Schema.decodeUnknownOption(Answer);
+
+const COMPLETED: TurnEnd = { state: "completed", error: null };
+export const INTERRUPTED: TurnEnd = { state: "interrupted", error: null };
+
+const failed = (code: string, message: string): TurnEnd => ({ state: "failed", error: { code, message } });
+
+const ENDS: Readonly<Record<string, TurnEnd>> = {
+  end_turn: COMPLETED,
+  cancelled: INTERRUPTED,
+  max_tokens: failed(
+    "max_tokens",
+    "The answer reached the model's limit of tokens and was cut off. Ask the agent to go on.",
+  ),
+  max_turn_requests: failed(
+    "too_many_model_calls",
+    "The agent ended the turn because it called its model too often. Give it smaller tasks.",
+  ),
+  refusal: failed("model_refused", "The agent refused to go on with the conversation."),
+};
+
+/** The end that the agent's answer to a prompt tells. */
+export const endOf = (answer: unknown): TurnEnd => {
+  const decoded = decodeAnswer(answer);
+  return decoded._tag === "Some" ? (ENDS[decoded.value.stopReason] ?? COMPLETED) : COMPLETED;
+};
+
+/** The protocol's own error for an agent without credentials. */
+const AUTH_REQUIRED = -32_000;
+
+/** JSON-RPC's name of an error, which says nothing more. */
+const PREFIX = /^Internal error: /;
+
+/** The end of a turn whose prompt the agent answered with an error. */
+export const endOfRefusal = ({
+  code,
+  message,
+}: {
+  readonly code: number;
+  readonly message: string;
+}): TurnEnd => ({
+  state: "failed",
+  error: turnError({
+    name: code === AUTH_REQUIRED ? "ProviderAuthError" : "AgentError",
+    data: { message: message.replace(PREFIX, "") },
+  }),
+});
+
+/** The turn's usage, as the agent tells it. Null: it tells none. `costUsd`: what the session's cost has grown by. */
+export const usageOf = (answer: unknown, costUsd: number): Usage | null => {
+  const decoded = decodeAnswer(answer);
+  const told = decoded._tag === "Some" ? (decoded.value.usage ?? null) : null;
+  const cached = told?.cachedReadTokens ?? 0;
+  const usage: Usage = {
+    ...NO_USAGE,
+    ...(told !== null && {
+      input_tokens: told.inputTokens + cached + (told.cachedWriteTokens ?? 0),
+      output_tokens: told.outputTokens + (told.thoughtTokens ?? 0),
+      cached_tokens: cached,
+    }),
+    cost_usd: costUsd,
+  };
+  return Object.values(usage).every((value) => value === 0) ? null : usage;
+};
+
+/** The agent tells nothing any more. */
+export const toldNothing = (ms: number): TurnError => ({
+  code: "model_unavailable",
+  message:
+    `The turn was ended because the agent runtime reported nothing for ${Math.round(ms / 1000)} seconds. ` +
+    "Its model may not answer. Try again later.",
+});

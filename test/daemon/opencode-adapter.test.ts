@@ -1,0 +1,6 @@
+/** The conformance suite of agent runtimes over opencode's own HTTP API. */
+import { agentAdapterConformance } from "../conformance/agent-adapter.ts";
+import { deepTest, rounds } from "../support/vitest/rings.ts";
+import { OPENCODE_SERVE } from "./support/steered.ts";
+
+agentAdapterConformance("opencode serve", OPENCODE_SERVE, { deepTest, rounds });
