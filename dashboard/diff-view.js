@@ -72,7 +72,7 @@ export const diffView = (diff, { open = true } = {}) => {
       h(
         "details",
         { class: "file", open, "data-key": file[0] ?? "" },
-        h("summary", {}, code(fileName(file)), countsOf(file)),
+        h("summary", {}, code(fileName(file)), " ", countsOf(file)),
         diffLines(body(file)),
       ),
     ),
