@@ -13,19 +13,21 @@ export const LIMITS = {
 } as const;
 
 export const DEEP = "test/**/*.deep.test.ts";
-/** Files of which `npm test` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
+/** Real parts together: sandboxes with the real agent runtime, whole services, the page over a service (vitest.real.config.ts). */
+export const REAL = "test/**/*.real.test.ts";
+/** Files of which `npm test` or `npm run test:real` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
 export const WHOLE_IN_DEEP = [
-  "test/daemon/acp-adapter.test.ts",
-  "test/daemon/opencode-adapter.test.ts",
-  "test/daemon/opencode.test.ts",
-  "test/daemon/turns.test.ts",
-  "test/e2e/copies.test.ts",
-  "test/e2e/fault-points.test.ts",
-  "test/e2e/master-key.test.ts",
-  "test/e2e/newcomer.test.ts",
-  "test/e2e/orphaned-sandboxes.test.ts",
-  "test/e2e/two-services.test.ts",
-  "test/e2e/upstream-fault-points.test.ts",
+  "test/daemon/acp-adapter.real.test.ts",
+  "test/daemon/opencode-adapter.real.test.ts",
+  "test/daemon/opencode.real.test.ts",
+  "test/daemon/turns.real.test.ts",
+  "test/e2e/copies.real.test.ts",
+  "test/e2e/fault-points.real.test.ts",
+  "test/e2e/master-key.real.test.ts",
+  "test/e2e/newcomer.real.test.ts",
+  "test/e2e/orphaned-sandboxes.real.test.ts",
+  "test/e2e/two-services.real.test.ts",
+  "test/e2e/upstream-fault-points.real.test.ts",
   "test/http/merging-restart.test.ts",
   "test/http/sessions-restart.test.ts",
   "test/http/sessions.test.ts",
@@ -54,8 +56,13 @@ const TOGETHER = [
   "test/support/webhooks/webhook-ledger.test.ts",
 ];
 
+/** Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer. */
+export const WORKERS = 4;
+/** What the tests of a whole run share. */
+export const GLOBAL_SETUP = ["test/support/vitest/temporary-files.ts", "test/support/postgres/offer.ts"];
+
 /** The service answers this path of the page with the package's file for browsers. */
-const PAGE_LIBRARY = {
+export const PAGE_LIBRARY = {
   find: /^\.\/markdown-it\.js$/,
   replacement: fileURLToPath(import.meta.resolve("markdown-it/browser")),
 };
@@ -63,16 +70,20 @@ const PAGE_LIBRARY = {
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/vitest/temporary-files.ts", "test/support/postgres/offer.ts"],
-    // Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer.
-    maxWorkers: 4,
+    globalSetup: GLOBAL_SETUP,
+    maxWorkers: WORKERS,
     sequence: { sequencer: RealPartsFirst },
     reporters: ["default", new ClosingLine()],
     projects: [
-      { test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP], isolate: false } },
+      { test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP, REAL], isolate: false } },
       {
         resolve: { alias: [PAGE_LIBRARY] },
-        test: { ...LIMITS, name: "apart", include: ["test/**/*.test.ts"], exclude: [...TOGETHER, DEEP] },
+        test: {
+          ...LIMITS,
+          name: "apart",
+          include: ["test/**/*.test.ts"],
+          exclude: [...TOGETHER, DEEP, REAL],
+        },
       },
     ],
   },

@@ -1,6 +1,6 @@
 /** A real Chromium and the page in it, signed in by the one-time link. */
 import * as fs from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { CODE, type FakeService, startFakeService, type World } from "./fake-service.ts";
 import { WAIT_MS } from "../support/patience.ts";
@@ -33,7 +33,6 @@ export interface Opened {
   readonly complaints: string[];
   /** Goes to a part of the page, e.g. `#/projects/…`. */
   readonly visit: (hash: string) => Promise<void>;
-  readonly close: () => Promise<void>;
 }
 
 interface Window {
@@ -43,12 +42,20 @@ interface Window {
   readonly touch?: boolean;
 }
 
+interface OpenWindow {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly complaints: string[];
+}
+
 /** An empty page in a separate window, and the errors that the browser reports while it is open. */
-export const newPage = async (browser: Browser, options: Window = {}) => {
+export const newPage = async (browser: Browser, options: Window = {}): Promise<OpenWindow> => {
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1200, height: options.touch === true ? 667 : 800 },
     hasTouch: options.touch === true,
     isMobile: options.touch === true,
+    // Without a graphics card, each frame of an animation is drawn by the processor.
+    reducedMotion: "reduce",
     colorScheme: options.dark === true ? "dark" : "light",
     locale: "en-GB",
     timezoneId: "UTC",
@@ -69,10 +76,10 @@ export const newPage = async (browser: Browser, options: Window = {}) => {
 
 type Options = Window & { readonly csp?: boolean; readonly signedIn?: boolean };
 
-/** Opens the page over `world`, signed in unless told otherwise. */
-export const open = async (browser: Browser, world: World, options: Options = {}): Promise<Opened> => {
+/** Opens the page over `world` in that window, signed in unless told otherwise. */
+const openIn = async (window: OpenWindow, world: World, options: Options): Promise<Opened> => {
   const fake = await startFakeService(world, { csp: options.csp ?? true });
-  const { context, page, complaints } = await newPage(browser, options);
+  const { page, complaints } = window;
   await page.goto(options.signedIn === false ? fake.url : `${fake.url}/dashboard/open?code=${CODE}`);
   return {
     fake,
@@ -81,33 +88,49 @@ export const open = async (browser: Browser, world: World, options: Options = {}
     visit: async (hash) => {
       await page.goto(`${fake.url}/${hash}`);
     },
-    close: async () => {
-      await context.close();
-      fake.close();
-    },
   };
 };
 
+/** What a test leaves in a window must not reach the next one. The page itself goes to another origin. */
+const emptied = async ({ context, page, complaints }: OpenWindow): Promise<void> => {
+  await Promise.all(
+    context
+      .pages()
+      .filter((other) => other !== page)
+      .map((other) => other.close()),
+  );
+  await Promise.all([context.clearCookies(), context.clearPermissions(), page.unrouteAll()]);
+  complaints.length = 0;
+};
+
 /**
- * A browser for the tests of a suite. Each may open one page, of which the browser must have nothing to complain.
+ * A browser for the tests of a suite. Each may open one page, of which the browser must have nothing to complain. Tests with the same
+ * kind of window share it, because a new one costs a second of CPU time. Each test has a service, and so an origin, of its own.
  *
  * @returns opens it
  */
 export const useBrowser = () => {
+  const windows = new Map<string, OpenWindow>();
   let browser: Browser;
   let opened: Opened | null = null;
+  let used: OpenWindow | null = null;
   beforeAll(async () => {
     browser = await launch();
   });
   afterAll(() => browser.close());
   afterEach(async () => {
-    const complaints = opened?.complaints;
-    await opened?.close();
-    opened = null;
-    expect(complaints ?? []).toEqual([]);
+    opened?.fake.close();
+    const complaints = [...(used?.complaints ?? [])];
+    if (used !== null) await emptied(used);
+    [opened, used] = [null, null];
+    expect(complaints).toEqual([]);
   });
   return async (world: World, options: Options = {}) => {
-    opened = await open(browser, world, options);
+    const { width, dark, touch } = options;
+    const kind = JSON.stringify({ width, dark, touch });
+    used = windows.get(kind) ?? (await newPage(browser, options));
+    windows.set(kind, used);
+    opened = await openIn(used, world, options);
     return opened;
   };
 };

@@ -1,6 +1,5 @@
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasChromium, launch, open } from "./browser.ts";
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
 import type { World } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
@@ -60,94 +59,70 @@ const PAGES = [
 
 const title = hasChromium ? "hostile data" : "hostile data (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await launch();
-  });
-  afterAll(() => browser.close());
+  const start = useBrowser();
 
   // Without a CSP, so that the page alone has to hold.
   it.each(PAGES)("is text and nothing else on %s [T08]", async (hash, selector) => {
-    const { page, visit, complaints, close } = await open(browser, poisoned(CANARY), { csp: false });
-    try {
-      await visit(hash);
-      await page.locator(selector).first().waitFor();
-      expect(await page.locator("main").innerText()).toContain("onerror=");
-      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
-      expect(
-        await page.locator("body :is(img, script, iframe, [onerror], [href^='javascript'])").count(),
-      ).toBe(0);
-      expect(complaints).toEqual([]);
-    } finally {
-      await close();
-    }
+    const { page, visit, complaints } = await start(poisoned(CANARY), { csp: false });
+    await visit(hash);
+    await page.locator(selector).first().waitFor();
+    expect(await page.locator("main").innerText()).toContain("onerror=");
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    expect(await page.locator("body :is(img, script, iframe, [onerror], [href^='javascript'])").count()).toBe(
+      0,
+    );
+    expect(complaints).toEqual([]);
   });
 
   // Characters hidden in another user's text must not reverse it, colour it, or end it.
   it.each(PAGES)("shows control characters instead of obeying them on %s [P09]", async (hash, selector) => {
     const canary = " \u001b[31mred\u0000nul\u009bcsi\u202egnirts\u2066in\u2069\u200f\rover\ud800";
-    const { page, visit, complaints, close } = await open(browser, poisoned(canary));
-    try {
-      await visit(hash);
-      await page.locator(selector).first().waitFor();
-      const shown = await page.locator("main").innerText();
-      expect(shown).toContain("␛[31mred␀nul[U+009B]csi[U+202E]gnirts[U+2066]in[U+2069][U+200F]␍over");
-      const told = await page.evaluate<string>(`[document.title, document.body.innerText,
-        ...[...document.querySelectorAll("[title], [aria-label]")].map((one) => one.title + one.ariaLabel)].join(" ")`);
-      expect(told).not.toMatch(/[^\P{Cc}\t\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
-      expect(complaints).toEqual([]);
-    } finally {
-      await close();
-    }
+    const { page, visit, complaints } = await start(poisoned(canary));
+    await visit(hash);
+    await page.locator(selector).first().waitFor();
+    const shown = await page.locator("main").innerText();
+    expect(shown).toContain("␛[31mred␀nul[U+009B]csi[U+202E]gnirts[U+2066]in[U+2069][U+200F]␍over");
+    const told = await page.evaluate<string>(`[document.title, document.body.innerText,
+      ...[...document.querySelectorAll("[title], [aria-label]")].map((one) => one.title + one.ariaLabel)].join(" ")`);
+    expect(told).not.toMatch(/[^\P{Cc}\t\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
+    expect(complaints).toEqual([]);
   });
 
   it("stays text in the question before an action and in its outcome [T08]", async () => {
-    const { page, visit, close } = await open(browser, poisoned(CANARY), { csp: false });
-    try {
-      await visit(`#/projects/${PROJECT_ID}/triggers`);
-      await page.getByRole("button", { name: /^Run/ }).first().click();
-      await page.getByRole("dialog").getByText("onerror=").waitFor();
-      await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
-      await page.getByText("started a session.").waitFor();
-      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
-      expect(await page.locator("body img").count()).toBe(0);
-    } finally {
-      await close();
-    }
+    const { page, visit } = await start(poisoned(CANARY), { csp: false });
+    await visit(`#/projects/${PROJECT_ID}/triggers`);
+    await page.getByRole("button", { name: /^Run/ }).first().click();
+    await page.getByRole("dialog").getByText("onerror=").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
+    await page.getByText("started a session.").waitFor();
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    expect(await page.locator("body img").count()).toBe(0);
   });
 
   it("stays text in a preview: its question, its prompt, its variables and its refusal [T08]", async () => {
-    const { page, fake, visit, close } = await open(browser, poisoned(CANARY), { csp: false });
-    try {
-      await visit(`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`);
-      await page.locator("main").getByRole("button", { name: "Preview" }).click();
-      const dialog = page.getByRole("dialog");
-      expect(await dialog.getByLabel("Body (JSON)").inputValue()).toContain("onerror=");
-      await dialog.getByRole("button", { name: "Preview" }).click();
-      await dialog.locator("pre").first().getByText("onerror=").waitFor();
-      await dialog.getByText("Variables").click();
-      await dialog.locator("details pre").getByText("onerror=").waitFor();
-      fake.world.refused = { status: 400, code: "bad_request", error: `No. ${CANARY}` };
-      await dialog.getByRole("button", { name: "Preview" }).click();
-      await dialog.getByRole("alert").getByText("onerror=").waitFor();
-      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
-      expect(await page.locator("body img").count()).toBe(0);
-    } finally {
-      await close();
-    }
+    const { page, fake, visit } = await start(poisoned(CANARY), { csp: false });
+    await visit(`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`);
+    await page.locator("main").getByRole("button", { name: "Preview" }).click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.getByLabel("Body (JSON)").inputValue()).toContain("onerror=");
+    await dialog.getByRole("button", { name: "Preview" }).click();
+    await dialog.locator("pre").first().getByText("onerror=").waitFor();
+    await dialog.getByText("Variables").click();
+    await dialog.locator("details pre").getByText("onerror=").waitFor();
+    fake.world.refused = { status: 400, code: "bad_request", error: `No. ${CANARY}` };
+    await dialog.getByRole("button", { name: "Preview" }).click();
+    await dialog.getByRole("alert").getByText("onerror=").waitFor();
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    expect(await page.locator("body img").count()).toBe(0);
   });
 
   it("filters by a hostile trigger as by any other [T08]", async () => {
-    const { page, visit, close } = await open(browser, poisoned(CANARY), { csp: false });
-    try {
-      await visit(`#/projects/${PROJECT_ID}/fires`);
-      await page.getByLabel("Trigger").selectOption(`new-year${CANARY}`);
-      await page.locator(".row", { hasText: "on-push" }).first().waitFor({ state: "detached" });
-      expect(await page.locator(".row").count()).toBe(1);
-      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
-    } finally {
-      await close();
-    }
+    const { page, visit } = await start(poisoned(CANARY), { csp: false });
+    await visit(`#/projects/${PROJECT_ID}/fires`);
+    await page.getByLabel("Trigger").selectOption(`new-year${CANARY}`);
+    await page.locator(".row", { hasText: "on-push" }).first().waitFor({ state: "detached" });
+    expect(await page.locator(".row").count()).toBe(1);
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
   });
 
   it("shows hostile Markdown whole, and loads and runs nothing for it [T08] [P09]", async () => {
@@ -168,42 +143,34 @@ describe.skipIf(!hasChromium)(title, () => {
     // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
     const world = makeWorld(Date.now());
     const items = said.map((one, n) => sampleItem(`m${n}`, { place: n + 1, ...text(one) }));
-    const { page, fake, visit, complaints, close } = await open(browser, {
+    const { page, fake, visit, complaints } = await start({
       ...world,
       conversation: conversationOf([...items, sampleItem("end", { place: 99, ...text("the **end**") })]),
     });
-    try {
-      const hosts = new Set<string>();
-      page.on("request", (request) => hosts.add(new URL(request.url()).origin));
-      await visit(`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`);
-      await page.locator("[data-item=end] .markdown strong").waitFor();
-      const shown = await page.getByRole("log").locator(".item").allTextContents();
-      expect(shown.length).toBe(said.length + 1);
-      for (const tag of ["<b>word</b>", "<iframe src=x>", "<script>pwned=1</script>", "<img src=x onerror"]) {
-        expect(shown.join("\n")).toContain(tag);
-      }
-      expect(shown.join("\n")).not.toMatch(/[\u202e\u2066]|\u0301{17}/);
-      expect(await page.locator(".talk :is(img, script, iframe, b, style)").count()).toBe(0);
-      const links = await page
-        .locator(".talk a")
-        .evaluateAll((all) => all.map((one) => one.getAttribute("href")));
-      expect(links).toEqual(["https://x.y/", "https://x.y/d.png", "https://x.y/%E2%80%AE"]);
-      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
-      expect([[...hosts], complaints]).toEqual([[fake.url], []]);
-    } finally {
-      await close();
+    const hosts = new Set<string>();
+    page.on("request", (request) => hosts.add(new URL(request.url()).origin));
+    await visit(`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`);
+    await page.locator("[data-item=end] .markdown strong").waitFor();
+    const shown = await page.getByRole("log").locator(".item").allTextContents();
+    expect(shown.length).toBe(said.length + 1);
+    for (const tag of ["<b>word</b>", "<iframe src=x>", "<script>pwned=1</script>", "<img src=x onerror"]) {
+      expect(shown.join("\n")).toContain(tag);
     }
+    expect(shown.join("\n")).not.toMatch(/[\u202e\u2066]|\u0301{17}/);
+    expect(await page.locator(".talk :is(img, script, iframe, b, style)").count()).toBe(0);
+    const links = await page
+      .locator(".talk a")
+      .evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+    expect(links).toEqual(["https://x.y/", "https://x.y/d.png", "https://x.y/%E2%80%AE"]);
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    expect([[...hosts], complaints]).toEqual([[fake.url], []]);
   });
 
   it("does not turn a hostile address into a request or a link [T08]", async () => {
     // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
-    const { page, visit, close } = await open(browser, makeWorld(Date.now()), { csp: false });
-    try {
-      await visit(`#/projects/..%2f..%2fdashboard/sessions/<img src=x onerror=pwned=1>`);
-      await page.getByText("Page not found.").waitFor();
-      expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
-    } finally {
-      await close();
-    }
+    const { page, visit } = await start(makeWorld(Date.now()), { csp: false });
+    await visit(`#/projects/..%2f..%2fdashboard/sessions/<img src=x onerror=pwned=1>`);
+    await page.getByText("Page not found.").waitFor();
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
   });
 });

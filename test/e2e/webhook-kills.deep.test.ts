@@ -1,4 +1,4 @@
-/** The same as webhook-kills.test.ts, for long: more traffic, more kills. */
+/** The same as webhook-kills.real.test.ts, for long: more traffic, more kills. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KilledService, seedOfRun } from "../support/webhooks/webhook-kills.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";

@@ -1,6 +1,6 @@
 /**
  * Two services, each with its own data directory, on one database: two nodes. The database decides who may admit
- * what, once and by the newest state, regardless of which node owns which actor. several-nodes.test.ts covers
+ * what, once and by the newest state, regardless of which node owns which actor. several-nodes.real.test.ts covers
  * resources of one node, and nodes that die.
  */
 import { createHmac, randomBytes } from "node:crypto";

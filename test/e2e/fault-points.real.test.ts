@@ -39,9 +39,9 @@ type Passing =
   | "a session's start"
   | "a push"
   | "a merge"
-  /** upstream-fault-points.test.ts */
+  /** upstream-fault-points.real.test.ts */
   | "a ref at another server"
-  /** master-key.test.ts */
+  /** master-key.real.test.ts */
   | "a rotation of the master key";
 
 const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
