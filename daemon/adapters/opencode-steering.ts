@@ -12,9 +12,11 @@ import { openSession, splitModel, type OpencodeApi } from "./opencode-api.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "./opencode-errors.ts";
 import { partsOf } from "./opencode-files.ts";
+import { isRestored } from "./opencode-ids.ts";
 import { NOTE } from "./opencode-items.ts";
 import { readAtRest, readRequests } from "./opencode-listing.ts";
 import { handOver, lastChoice, nativeMessageId, promptBody } from "./opencode-messages.ts";
+import { restoreHistory } from "./opencode-restore.ts";
 
 const Agents = Schema.Array(
   Schema.Struct({
@@ -34,11 +36,14 @@ const Providers = Schema.Struct({
 });
 const Config = Schema.Struct({ model: Schema.optionalKey(Schema.String) });
 const Records = Schema.Array(Schema.Unknown);
+const Heads = Schema.Array(Schema.Struct({ info: Schema.Struct({ id: Schema.String }) }));
 const Question = Schema.Struct({ id: Schema.String, questions: Records });
 const decodeQuestion = Schema.decodeUnknownOption(Question);
 
 /** spec.md 2.4: the agent that needs no file of its own. */
 const DEFAULT_AGENT = "default";
+/** opencode's own default. */
+const OWN_AGENT = "build";
 /** How long a message waits for the listener. After that it is sent anyway. */
 const FOLLOWED_WITHIN = "10 seconds";
 
@@ -132,6 +137,17 @@ export class OpencodeSteering implements AdapterSteering {
       yield* this.#api.post(`/session/${session}/prompt_async`, body);
       return "accepted" as const;
     });
+
+  readonly restore: NonNullable<RuntimeAdapter["restore"]> = (wanted, history) =>
+    Effect.gen({ self: this }, function* () {
+      const agent = yield* this.#agentOf(wanted);
+      const model = wanted.model ?? (yield* this.#api.get("/config", Config)).model ?? null;
+      return { agent: agent ?? OWN_AGENT, model };
+    }).pipe(
+      // Without an answer, the attempt that follows fails, too.
+      Effect.orElseSucceed(() => ({ agent: OWN_AGENT, model: wanted.model })),
+      Effect.flatMap((choice) => restoreHistory(this.#api, { title: wanted.sessionId, history, ...choice })),
+    );
 
   /** Gives the agent a message without a turn, unless its session already has one. */
   readonly tell: RuntimeAdapter["tell"] = (briefing) =>
@@ -283,10 +299,10 @@ export class OpencodeSteering implements AdapterSteering {
     );
   }
 
+  /** Whether it has a message beside those of former sandboxes. */
   #isTouched(session: string): Effect.Effect<boolean, HttpFailure> {
-    return Effect.map(
-      this.#api.get(`/session/${session}/message?limit=1`, Records),
-      (messages) => messages.length > 0,
+    return Effect.map(this.#api.get(`/session/${session}/message?limit=1`, Heads), (newest) =>
+      newest.some(({ info }) => !isRestored(info.id)),
     );
   }
 

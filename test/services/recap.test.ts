@@ -32,7 +32,7 @@ describe("the recap for a fresh sandbox", () => {
       yield* note(sessionId, report(sandboxId, 1, { items: [prompt] }));
       const answers = Array.from({ length: 250 }, (_, n) => nativeItem(`a${n}`, n + 2));
       yield* note(sessionId, report(sandboxId, 300, { items: answers }));
-      const { text, ...choice } = (yield* readRecap(sessionId)) ?? { text: "" };
+      const { text, history, ...choice } = (yield* readRecap(sessionId)) ?? { text: "" };
       expect(choice).toEqual({ agent: null, model: null });
       const entries = text.split("\n\n").slice(1);
       expect(entries).toHaveLength(202);
@@ -40,6 +40,11 @@ describe("the recap for a fresh sandbox", () => {
       expect(entries[1]).toBe("[Earlier entries are left out here.]");
       expect(entries[2]).toContain("text of a50 at 52");
       expect(entries.at(-1)).toContain("You: text of a249 at 251");
+      expect(history?.summary).toBeNull();
+      expect(history?.items.map((item) => item.text)).toEqual([
+        "Say hello.",
+        ...answers.map((_, n) => `text of a${n} at ${n + 2}`),
+      ]);
     }),
   );
 });
