@@ -191,7 +191,7 @@ export interface RuntimeAdapter {
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
    * Makes the prompt's agent session from a history, whole or not at all, before it gets anything else. None of it is
-   * reported as an item, and no turn begins. Ends within `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
+   * reported as an item, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
    */
   readonly restore: ((session: AgentSession, history: History) => Effect.Effect<Restoring>) | null;
   /**

@@ -12,7 +12,7 @@ import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type { History } from "../../src/domain/history.ts";
 import { HttpFailure, type HttpAnswer } from "../http-client.ts";
-import { RESTORED_WITHIN_MS, type Restoring } from "./adapter.ts";
+import { CALL_TIMEOUT_MS, RESTORED_WITHIN_MS, type Restoring } from "./adapter.ts";
 import { batchesOf, eventsOf, messagesOf, type Place, type Restored } from "./opencode-history.ts";
 
 /** The calls to opencode that are needed here. */
@@ -75,7 +75,9 @@ export const restoreHistory = (
     }),
     Effect.tap(({ outcome }) =>
       // R2. If this fails, a session stays that nobody uses (R1).
-      outcome === "failed" ? Effect.ignore(removeUnfinished(calls, restore.title)) : Effect.void,
+      outcome === "failed"
+        ? Effect.timeoutOption(Effect.ignore(removeUnfinished(calls, restore.title)), CALL_TIMEOUT_MS)
+        : Effect.void,
     ),
   );
 

@@ -7,7 +7,14 @@ import * as Semaphore from "effect/Semaphore";
 import type { ItemError } from "../../src/domain/conversation.ts";
 import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
 import type { HttpFailure } from "../http-client.ts";
-import type { AdapterSteering, AgentSession, Handover, RuntimeAdapter, Sight } from "./adapter.ts";
+import {
+  CALL_TIMEOUT_MS,
+  type AdapterSteering,
+  type AgentSession,
+  type Handover,
+  type RuntimeAdapter,
+  type Sight,
+} from "./adapter.ts";
 import { openSession, splitModel, type OpencodeApi } from "./opencode-api.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "./opencode-errors.ts";
@@ -138,16 +145,20 @@ export class OpencodeSteering implements AdapterSteering {
       return "accepted" as const;
     });
 
-  readonly restore: NonNullable<RuntimeAdapter["restore"]> = (wanted, history) =>
-    Effect.gen({ self: this }, function* () {
+  readonly restore: NonNullable<RuntimeAdapter["restore"]> = (wanted, history) => {
+    const unknown = { agent: OWN_AGENT, model: wanted.model };
+    const choice = Effect.gen({ self: this }, function* () {
       const agent = yield* this.#agentOf(wanted);
       const model = wanted.model ?? (yield* this.#api.get("/config", Config)).model ?? null;
       return { agent: agent ?? OWN_AGENT, model };
     }).pipe(
-      // Without an answer, the attempt that follows fails, too.
-      Effect.orElseSucceed(() => ({ agent: OWN_AGENT, model: wanted.model })),
-      Effect.flatMap((choice) => restoreHistory(this.#api, { title: wanted.sessionId, history, ...choice })),
+      Effect.orElseSucceed(() => unknown),
+      Effect.timeoutOrElse({ duration: CALL_TIMEOUT_MS, orElse: () => Effect.succeed(unknown) }),
     );
+    return Effect.flatMap(choice, (chosen) =>
+      restoreHistory(this.#api, { title: wanted.sessionId, history, ...chosen }),
+    );
+  };
 
   /** Gives the agent a message without a turn, unless its session already has one. */
   readonly tell: RuntimeAdapter["tell"] = (briefing) =>
