@@ -19,12 +19,12 @@ import { cutFront, storableText } from "../src/domain/text.ts";
 import {
   TURN_LIMITS,
   type AgentSession,
-  type Briefing,
   type InitialPrompt,
   type RuntimeAdapter,
   type TurnLimits,
 } from "./adapters/adapter.ts";
 import { Attachments } from "./attachments.ts";
+import { brief, recallFormer } from "./briefing.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { acpAdapter } from "./adapters/acp.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
@@ -300,55 +300,14 @@ const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout 
   if (prompt === null && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
   yield* report.whenServed;
   log("ready");
-  const left = briefingOf(settings);
   const session = agentSession(settings);
+  const left = yield* recallFormer(parts, session);
   if (prompt !== null) {
     const text = left === null ? prompt : `${prompt}\n\n${left.text}`;
     yield* handOver(parts, { ...session, text });
-  } else if (left !== null) yield* tell(parts, left);
+  } else if (left !== null) yield* brief(parts, left);
   steering.prepared();
 });
-
-/** What the agent hears about former sandboxes of its session. Null: nothing. */
-const briefingOf = (settings: Settings): Briefing | null => {
-  const { sessionId, launch } = settings;
-  const session = agentSession(settings);
-  const { recap } = launch;
-  const told = [
-    ...(recap === undefined ? [] : [{ text: recap.text, note: SUMMARY_GIVEN }]),
-    ...(launch.wip === undefined ? [] : [savedWork(sessionId, launch.wip)]),
-  ];
-  if (told.length === 0) return null;
-  return {
-    sessionId,
-    agentName: recap?.agent ?? session.agentName,
-    model: recap?.model ?? session.model,
-    text: told.map(({ text }) => text).join("\n\n"),
-    note: told.map(({ note }) => note).join(" "),
-  };
-};
-
-const SUMMARY_GIVEN =
-  "The session continues in a new sandbox. The agent has a summary of the conversation so far, not the conversation itself.";
-
-/** Work that a former sandbox saved (api.md 3 "Saving"). */
-const savedWork = (sessionId: string, wip: string) => ({
-  text:
-    `Unpushed work from before the restart of this session is saved in commit ${wip}, on refs/wip/${sessionId}. ` +
-    `To continue it, run git fetch origin refs/wip/${sessionId} and look at FETCH_HEAD. Its files are the work tree. ` +
-    "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
-    "git show -s FETCH_HEAD explains how to restore them.",
-  note: `The agent knows that its unpushed work is saved on refs/wip/${sessionId}.`,
-});
-
-const tell = ({ adapter, log }: Parts, briefing: Briefing) =>
-  adapter
-    .tell(briefing)
-    .pipe(
-      Effect.retry(Schedule.spaced(PROMPT_AGAIN)),
-      Effect.orDie,
-      Effect.andThen(Effect.sync(() => log("the agent got a briefing"))),
-    );
 
 /** The time in the health report's format. */
 const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms).toISOString());

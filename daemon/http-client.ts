@@ -11,7 +11,7 @@ export class HttpFailure extends Schema.TaggedError<HttpFailure>()("HttpFailure"
 
 export interface HttpCall {
   readonly url: string;
-  readonly method?: "GET" | "POST";
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;

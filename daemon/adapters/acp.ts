@@ -31,6 +31,7 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
     probe: agent.probe,
     open: agent.open,
     deliverPrompt: steering.deliver,
+    restore: null,
     tell: steering.tell,
     follow: (_, observers) => agent.follow(observers),
     isBusy: Effect.sync(() => agent.isBusy),

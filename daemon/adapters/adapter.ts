@@ -4,6 +4,7 @@
  */
 import type * as Effect from "effect/Effect";
 import type { ItemError, NativeItem, TextDelta, TurnNow } from "../../src/domain/conversation.ts";
+import type { History } from "../../src/domain/history.ts";
 import type { LastTurn } from "../../src/domain/last-turn.ts";
 import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
 import type { AttachedFile } from "../attachments.ts";
@@ -30,6 +31,18 @@ export interface Briefing extends AgentSession {
   /** What people see of it: a note in the conversation, in place of the text. */
   readonly note: string;
 }
+
+/** What became of a history that the runtime was to take over. */
+export type Restoring =
+  | { readonly outcome: "restored" }
+  /** The runtime has nothing of it. */
+  | {
+      readonly outcome: "failed";
+      /** `different`: the runtime kept something else than it was given. */
+      readonly why: "refused" | "different" | "late";
+      /** For the log. */
+      readonly message: string;
+    };
 
 /** The runtime will never accept the prompt, e.g. because it has no such agent. */
 export interface PromptRefused {
@@ -177,8 +190,13 @@ export interface RuntimeAdapter {
   /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
+   * Makes the prompt's agent session from a history, whole or not at all, before it gets anything else. None of it is
+   * reported as an item, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
+   */
+  readonly restore: ((session: AgentSession, history: History) => Effect.Effect<Restoring>) | null;
+  /**
    * Gives the agent a briefing without starting a turn, in the prompt's agent session, unless that session already has a
-   * message. Later messages get its agent and model. Called again after a failure.
+   * message of its own. Later messages get its agent and model. Called again after a failure.
    */
   readonly tell: (briefing: Briefing) => Effect.Effect<void, HttpFailure>;
   /**
@@ -194,5 +212,7 @@ export interface RuntimeAdapter {
 
 /** How long one probe may take. */
 export const PROBE_TIMEOUT_MS = 250;
+/** How long it may take to restore a history. 4,000 records take about 12 s on an idle machine. */
+export const RESTORED_WITHIN_MS = 60_000;
 /** How long a call to a running runtime may take. */
 export const CALL_TIMEOUT_MS = 10_000;

@@ -47,6 +47,14 @@ export class OpencodeApi {
     return callHttp({ url: this.url(path), method: "POST", body, timeoutMs: CALL_TIMEOUT_MS });
   }
 
+  patch(path: string, body: unknown): Effect.Effect<string, HttpFailure> {
+    return callHttp({ url: this.url(path), method: "PATCH", body, timeoutMs: CALL_TIMEOUT_MS });
+  }
+
+  remove(path: string): Effect.Effect<string, HttpFailure> {
+    return callHttp({ url: this.url(path), method: "DELETE", timeoutMs: CALL_TIMEOUT_MS });
+  }
+
   /** Sessions with a turn in progress. Idle ones are missing in the answer, or marked as idle. */
   get busySessions(): Effect.Effect<readonly string[], HttpFailure> {
     return Effect.map(this.get("/session/status", Statuses), (statuses) =>

@@ -14,6 +14,7 @@
 import * as Schema from "effect/Schema";
 import type { ConversationObserver } from "./adapter.ts";
 import { itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
+import { timeIn } from "./opencode-ids.ts";
 import {
   Asked,
   interrupted,
@@ -22,7 +23,6 @@ import {
   readInfo,
   readPart,
   TEXT_MAX,
-  timeIn,
   type MessageInfo,
   type Part,
   type Recorded,

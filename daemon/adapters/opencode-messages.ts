@@ -16,6 +16,7 @@ import type { HttpFailure } from "../http-client.ts";
 import type { Handover } from "./adapter.ts";
 import { splitModel } from "./opencode-api.ts";
 import type { PromptPart } from "./opencode-files.ts";
+import { timedId } from "./opencode-ids.ts";
 
 /** A message for opencode, with everything that it does not choose by itself. */
 export interface Prompt {
@@ -49,18 +50,14 @@ export interface Handing {
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 14;
-/** opencode's ids begin with the time: ms times this, plus a count of the ids within the ms. */
-const COUNTS_A_MS = 0x1000n;
-const TIME_BITS = 48;
 
 type Dated = Pick<Prompt, "id" | "sentMs">;
 
 /** An id in opencode's own form, the same for the same message (S1). `count`: its place within the message. */
 const nativeId = (prefix: "msg" | "prt", { id, sentMs }: Dated, count: number): string => {
-  const time = BigInt.asUintN(TIME_BITS, BigInt(Math.trunc(sentMs)) * COUNTS_A_MS + BigInt(count));
   const digest = createHash("sha256").update(`${prefix}/${id}/${count}`).digest();
   const letters = [...digest.subarray(0, RANDOM_LENGTH)].map((byte) => BASE62[byte % BASE62.length] ?? "0");
-  return `${prefix}_${time.toString(16).padStart(TIME_BITS / 4, "0")}${letters.join("")}`;
+  return timedId(prefix, { ms: sentMs, count, rest: letters.join("") });
 };
 
 /** The id of the message in opencode. */

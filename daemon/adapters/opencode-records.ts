@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema";
 import { OUTPUT_KEPT_MAX } from "../../src/domain/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
 import { RuntimeError } from "./opencode-errors.ts";
+import { isRestored } from "./opencode-ids.ts";
 
 const optional = Schema.optionalKey;
 const Fields = Schema.Record(Schema.String, Schema.Unknown);
@@ -118,13 +119,13 @@ export const readPart = (record: unknown): Part | null => {
   return part._tag === "Some" ? trimPart(part.value) : null;
 };
 
-/** Null for a record of another form. */
+/** Null for a record of another form, and for a restored one: it is an item already. */
 export const readInfo = (record: unknown): MessageInfo | null => {
   const info = decodeInfo(record);
-  return info._tag === "Some" ? info.value : null;
+  return info._tag === "Some" && !isRestored(info.value.id) ? info.value : null;
 };
 
-/** One entry of a listing. Null for a record of another form. Parts of another form are left out. */
+/** One entry of a listing. Null as in `readInfo`. Parts of another form are left out. */
 export const readMessage = (record: {
   readonly info: unknown;
   readonly parts: readonly unknown[];
@@ -181,6 +182,3 @@ export const interrupted = (part: Part, atMs: number): Part => {
   const metadata = { ...state.metadata, interrupted: true };
   return { ...part, state: { ...state, status: "error", metadata, time: { ...state.time, end: atMs } } };
 };
-
-/** The part of an id that rises with the time at which opencode made it. */
-export const timeIn = (id: string): string => id.slice(id.indexOf("_") + 1, id.indexOf("_") + 13);

@@ -7,14 +7,23 @@ import * as Semaphore from "effect/Semaphore";
 import type { ItemError } from "../../src/domain/conversation.ts";
 import type { OutgoingMessage, RequestAnswer, RuntimeOffers } from "../../src/domain/steering.ts";
 import type { HttpFailure } from "../http-client.ts";
-import type { AdapterSteering, AgentSession, Handover, RuntimeAdapter, Sight } from "./adapter.ts";
+import {
+  CALL_TIMEOUT_MS,
+  type AdapterSteering,
+  type AgentSession,
+  type Handover,
+  type RuntimeAdapter,
+  type Sight,
+} from "./adapter.ts";
 import { openSession, splitModel, type OpencodeApi } from "./opencode-api.ts";
 import type { OpencodeConversation } from "./opencode-conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "./opencode-errors.ts";
 import { partsOf } from "./opencode-files.ts";
+import { isRestored } from "./opencode-ids.ts";
 import { NOTE } from "./opencode-items.ts";
 import { readAtRest, readRequests } from "./opencode-listing.ts";
 import { handOver, lastChoice, nativeMessageId, promptBody } from "./opencode-messages.ts";
+import { restoreHistory } from "./opencode-restore.ts";
 
 const Agents = Schema.Array(
   Schema.Struct({
@@ -34,11 +43,14 @@ const Providers = Schema.Struct({
 });
 const Config = Schema.Struct({ model: Schema.optionalKey(Schema.String) });
 const Records = Schema.Array(Schema.Unknown);
+const Heads = Schema.Array(Schema.Struct({ info: Schema.Struct({ id: Schema.String }) }));
 const Question = Schema.Struct({ id: Schema.String, questions: Records });
 const decodeQuestion = Schema.decodeUnknownOption(Question);
 
 /** spec.md 2.4: the agent that needs no file of its own. */
 const DEFAULT_AGENT = "default";
+/** opencode's own default. */
+const OWN_AGENT = "build";
 /** How long a message waits for the listener. After that it is sent anyway. */
 const FOLLOWED_WITHIN = "10 seconds";
 
@@ -132,6 +144,21 @@ export class OpencodeSteering implements AdapterSteering {
       yield* this.#api.post(`/session/${session}/prompt_async`, body);
       return "accepted" as const;
     });
+
+  readonly restore: NonNullable<RuntimeAdapter["restore"]> = (wanted, history) => {
+    const unknown = { agent: OWN_AGENT, model: wanted.model };
+    const choice = Effect.gen({ self: this }, function* () {
+      const agent = yield* this.#agentOf(wanted);
+      const model = wanted.model ?? (yield* this.#api.get("/config", Config)).model ?? null;
+      return { agent: agent ?? OWN_AGENT, model };
+    }).pipe(
+      Effect.orElseSucceed(() => unknown),
+      Effect.timeoutOrElse({ duration: CALL_TIMEOUT_MS, orElse: () => Effect.succeed(unknown) }),
+    );
+    return Effect.flatMap(choice, (chosen) =>
+      restoreHistory(this.#api, { title: wanted.sessionId, history, ...chosen }),
+    );
+  };
 
   /** Gives the agent a message without a turn, unless its session already has one. */
   readonly tell: RuntimeAdapter["tell"] = (briefing) =>
@@ -283,10 +310,10 @@ export class OpencodeSteering implements AdapterSteering {
     );
   }
 
+  /** Whether it has a message beside those of former sandboxes. */
   #isTouched(session: string): Effect.Effect<boolean, HttpFailure> {
-    return Effect.map(
-      this.#api.get(`/session/${session}/message?limit=1`, Records),
-      (messages) => messages.length > 0,
+    return Effect.map(this.#api.get(`/session/${session}/message?limit=1`, Heads), (newest) =>
+      newest.some(({ info }) => !isRestored(info.id)),
     );
   }
 

@@ -84,6 +84,7 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
     open: null,
     probe: Effect.asVoid(callHttp({ url: api.url("/global/health"), timeoutMs: PROBE_TIMEOUT_MS })),
     deliverPrompt: steering.deliver,
+    restore: steering.restore,
     tell: steering.tell,
     follow: (sessionId, observers) =>
       follow({ api, limits, sessionId, observers, conversation, steering, followed }),

@@ -17,6 +17,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
     Effect.catch((failure) => (failure.status === null ? Effect.fail(failure) : Effect.void)),
   ),
   deliverPrompt: () => Effect.succeed("accepted"),
+  restore: null,
   tell: () => Effect.void,
   follow: () => Effect.never,
   isBusy: Effect.succeed(false),

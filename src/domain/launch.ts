@@ -5,6 +5,7 @@
  * carries them in its own environment (spec 2.5, issue rule "secrets go to the agent runtime").
  */
 import * as Schema from "effect/Schema";
+import { History } from "./history.ts";
 
 /** The path of the launch settings inside every sandbox, for every provider. */
 export const LAUNCH_FILE = "/run/platform/launch.json";
@@ -64,8 +65,10 @@ export const LaunchSettings = Schema.Struct({
   /** The conversation with former sandboxes of the session. Absent without one. */
   recap: Schema.optionalKey(
     Schema.Struct({
-      /** At most `RECAP_MAX` bytes (domain/recap.ts). */
+      /** A summary, for a runtime that cannot get the conversation itself. At most `RECAP_MAX` bytes (recap.ts). */
       text: Schema.String,
+      /** The conversation itself. Absent if there is nothing to restore. */
+      history: Schema.optionalKey(History),
       /** The agent and the `provider/model` that a person chose last. Null: those of the session. */
       agent: Schema.NullOr(Schema.String),
       model: Schema.NullOr(Schema.String),

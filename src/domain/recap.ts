@@ -1,5 +1,5 @@
 /**
- * The recap of a conversation: a summary for the runtime in a fresh sandbox (docs/decisions/0043). The items that the
+ * The recap of a conversation: a summary for a runtime that cannot get the conversation itself (history.ts). The items that the
  * service keeps are enough for it. The former sandbox may be lost.
  *
  *  R1 A message that the runtime does not have yet is not part of it: the runtime gets it as a message.
@@ -45,16 +45,25 @@ const INTRODUCTION =
   "conversation any more. Below is a summary of it, oldest first, without the output of tools. " +
   "Do not answer this message. Use it to understand what people ask next.";
 
+/** Before a summary of what came before a restored conversation (history.ts). */
+export const EARLIER =
+  "Below is a summary of the beginning of this conversation, oldest first, without the output of tools. " +
+  "The conversation itself follows. Do not answer this message.";
+
 /**
  * @param items the first message and the newest items, oldest first
  * @param hasGap whether there are other items between them
  * @returns null if no runtime has had any item
  */
-export const recapOf = (items: readonly Recalled[], hasGap: boolean): string | null => {
+export const recapOf = (
+  items: readonly Recalled[],
+  hasGap: boolean,
+  introduction = INTRODUCTION,
+): string | null => {
   const lines = items.map(lineOf).filter((line) => line !== "");
   if (lines.length === 0) return null;
   const [first = "", ...others] = lines;
-  let room = RECAP_MAX - [INTRODUCTION, first, LEFT_OUT].reduce((sum, text) => sum + takenBy(text), 0);
+  let room = RECAP_MAX - [introduction, first, LEFT_OUT].reduce((sum, text) => sum + takenBy(text), 0);
   const shown: string[] = [];
   for (const line of others.toReversed()) {
     room -= takenBy(line);
@@ -62,7 +71,7 @@ export const recapOf = (items: readonly Recalled[], hasGap: boolean): string | n
     shown.unshift(line);
   }
   const gap = hasGap || shown.length < others.length ? [LEFT_OUT] : [];
-  return [INTRODUCTION, first, ...gap, ...shown].join(SEPARATOR);
+  return [introduction, first, ...gap, ...shown].join(SEPARATOR);
 };
 
 const SEPARATOR = "\n\n";
@@ -70,7 +79,7 @@ const LEFT_OUT = "[Earlier entries are left out here.]";
 const takenBy = (text: string): number => Buffer.byteLength(text) + SEPARATOR.length;
 
 /** The runtime has never seen a message in one of these states (R1). */
-const UNSEEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "cancelled"]);
+export const UNSEEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "cancelled"]);
 const USUAL: ReadonlySet<ItemStatus> = new Set(["accepted", "completed"]);
 
 const lineOf = (item: Recalled): string => {

@@ -8,9 +8,12 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { signal } from "./served.ts";
 
-interface Message {
+export interface Message {
   readonly role: string;
   readonly content?: unknown;
+  readonly tool_calls?: readonly {
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
 }
 
 export interface HeldCall {
@@ -25,6 +28,8 @@ export interface HeldCall {
   readonly system: string;
   /** The images beside the text, as URLs. */
   readonly images: readonly string[];
+  /** All that it was sent, as it was sent. */
+  readonly messages: readonly Message[];
 }
 
 const HANGING = "/hanging";
@@ -79,7 +84,7 @@ export class HeldModel {
       const before = said.map(textOf).join("\n");
       const system = textOf(body.messages.find(({ role }) => role === "system"));
       const images = imagesOf(body.messages[at]);
-      this.calls.push({ model: body.model, text, result, before, system, images });
+      this.calls.push({ model: body.model, text, result, before, system, images, messages: body.messages });
       const [, name, input] = /^Call (\w+):\n(.*)$/m.exec(text) ?? [];
       if (name !== undefined && result === null) return callTool(response, { name, input });
       write(response, { role: "assistant", content: "I begin. " });
@@ -104,7 +109,7 @@ const imagesOf = (message: Message | undefined): readonly string[] => {
   );
 };
 
-const textOf = (message: Message | undefined): string => {
+export const textOf = (message: Message | undefined): string => {
   const { content = "" } = message ?? {};
   return typeof content === "string"
     ? content

@@ -1,0 +1,157 @@
+/**
+ * What the agent in a fresh sandbox knows of its session's former sandboxes: the conversation, and the work that was saved
+ * (docs/decisions/0045). People see a note of it.
+ *
+ *  B1 The agent gets the conversation itself if its runtime can take it over; else a summary. The note says which, and
+ *     why it is a summary. If the runtime takes neither, the note says that.
+ *  B2 It has it before any message of a person, and begins no turn.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Schedule from "effect/Schedule";
+import type { History } from "../src/domain/history.ts";
+import type { Recap } from "../src/domain/launch.ts";
+import type { AgentSession, Briefing, Restoring, RuntimeAdapter } from "./adapters/adapter.ts";
+import type { ConversationFeed } from "./conversation/feed.ts";
+import type { HttpFailure } from "./http-client.ts";
+import type { Log } from "./logs/log.ts";
+import type { Settings } from "./settings.ts";
+
+export interface BriefingParts {
+  readonly settings: Settings;
+  readonly adapter: Pick<RuntimeAdapter, "restore" | "tell">;
+  readonly feed: Pick<ConversationFeed, "item">;
+  readonly log: Log;
+}
+
+/** Pause between two attempts. */
+const AGAIN = Schedule.spaced("500 millis");
+/** How often a briefing is given to a runtime that answers and refuses it. */
+const REFUSALS_MAX = 10;
+
+const CONTINUES = "The session continues in a new sandbox.";
+
+const NOTES = {
+  native: "The agent has the whole conversation so far, with its tool calls and their results.",
+  shortened: "The agent has the newest part of the conversation itself, and a summary of what came before.",
+  summary: "The agent has a summary of the conversation so far, not the conversation itself",
+  none: "The agent does not have the conversation so far, because its runtime did not take it.",
+} as const;
+
+const WHY: Readonly<Record<Extract<Restoring, { outcome: "failed" }>["why"], string>> = {
+  refused: "because its runtime did not take the conversation.",
+  different: "because its runtime did not keep the conversation as it was.",
+  late: "because its runtime did not take the conversation in time.",
+};
+
+/** For the agent, below the conversation that it has again. */
+const CONTINUED =
+  `${CONTINUES} You have the conversation so far. What you started is not running any more, and files that were neither ` +
+  "pushed nor saved are gone. Do not answer this message. Use it to understand what people ask next.";
+
+interface Told {
+  readonly text: string;
+  readonly note: string;
+}
+
+/** A briefing, and what people see if the runtime refuses it. */
+export interface Recalled extends Briefing {
+  readonly unheard: string;
+}
+
+/** Restores the conversation. @returns what the agent hears in addition. Null: it has no former sandbox. */
+export const recallFormer = Effect.fnUntraced(function* (
+  parts: BriefingParts,
+  session: AgentSession,
+): Effect.fn.Return<Recalled | null> {
+  const { recap, wip } = parts.settings.launch;
+  const { sessionId } = session;
+  const chosen = {
+    sessionId,
+    agentName: recap?.agent ?? session.agentName,
+    model: recap?.model ?? session.model,
+  };
+  const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
+  const told = [
+    ...(recalled === null ? [] : [recalled]),
+    ...(wip === undefined ? [] : [savedWork(sessionId, wip)]),
+  ];
+  if (told.length === 0) return null;
+  return {
+    ...chosen,
+    text: told.map(({ text }) => text).join("\n\n"),
+    note: told.map(({ note }) => note).join(" "),
+    unheard: recalled?.unheard ?? `${CONTINUES} The agent does not know where its unpushed work is saved.`,
+  };
+});
+
+/** B1. */
+const recall = Effect.fnUntraced(function* (
+  { adapter, log }: BriefingParts,
+  { text, history }: Recap,
+  session: AgentSession,
+): Effect.fn.Return<Told & Pick<Recalled, "unheard">> {
+  const unheard = `${CONTINUES} ${NOTES.none}`;
+  if (history === undefined || adapter.restore === null)
+    return { text, note: `${CONTINUES} ${NOTES.summary}.`, unheard };
+  const sinceMs = yield* Clock.currentTimeMillis;
+  const restoring = yield* adapter.restore(session, history);
+  const fields = { items: history.items.length, ms: (yield* Clock.currentTimeMillis) - sinceMs };
+  if (restoring.outcome === "restored") {
+    log("conversation restored", fields);
+    const note = `${CONTINUES} ${noteOf(history)}`;
+    return { text: CONTINUED, note, unheard: note };
+  }
+  log("conversation not restored", { ...fields, why: restoring.why, message: restoring.message });
+  return { text, note: `${CONTINUES} ${NOTES.summary}, ${WHY[restoring.why]}`, unheard };
+});
+
+const noteOf = ({ summary }: History): string => (summary === null ? NOTES.native : NOTES.shortened);
+
+/** Work that a former sandbox saved (api.md 3 "Saving"). */
+const savedWork = (sessionId: string, wip: string): Told => ({
+  text:
+    `Unpushed work from before the restart of this session is saved in commit ${wip}, on refs/wip/${sessionId}. ` +
+    `To continue it, run git fetch origin refs/wip/${sessionId} and look at FETCH_HEAD. Its files are the work tree. ` +
+    "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
+    "git show -s FETCH_HEAD explains how to restore them.",
+  note: `The agent knows that its unpushed work is saved on refs/wip/${sessionId}.`,
+});
+
+/** Gives the agent the briefing, as soon as its runtime takes it. */
+export const brief = Effect.fnUntraced(function* ({ adapter, feed, log }: BriefingParts, briefing: Recalled) {
+  let refusals = 0;
+  const mayTryAgain = ({ status }: HttpFailure): boolean => {
+    if (status !== null) refusals += 1;
+    return refusals < REFUSALS_MAX;
+  };
+  const refused = yield* adapter.tell(briefing).pipe(
+    Effect.retry({ schedule: AGAIN, while: mayTryAgain }),
+    Effect.as(null),
+    Effect.catch(({ message }) => Effect.succeed(message)),
+  );
+  if (refused === null) return log("the agent got a briefing");
+  log("the agent did not get a briefing", { message: refused });
+  feed.item(noteItem(briefing.unheard, yield* Clock.currentTimeMillis));
+});
+
+/** A note that no record of the runtime stands for. */
+const noteItem = (text: string, nowMs: number) =>
+  ({
+    native_id: "note_former",
+    kind: "note",
+    role: null,
+    status: "completed",
+    message_id: null,
+    turn_id: null,
+    parent_id: null,
+    content: [{ type: "text", text }],
+    tool: null,
+    plan: [],
+    request: null,
+    model: null,
+    usage: null,
+    error: null,
+    created_at: nowMs,
+    completed_at: nowMs,
+  }) as const;
