@@ -1,4 +1,4 @@
-/** How a history becomes opencode's records. What opencode makes of them is tested in restore.test.ts. */
+/** How a history becomes opencode's records. What opencode makes of them is tested in restore.real.test.ts. */
 import { describe, expect, test } from "vitest";
 import {
   batchesOf,
