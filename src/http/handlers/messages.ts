@@ -237,7 +237,8 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
     by: authorOf(yield* Caller),
   });
   const request = yield* itemOf(session.id, params.id, "request");
-  return accepted ? { request: itemWire(request) } : yield* settled(request);
+  // A request that was closed meanwhile, before the actor has heard of it, keeps no answer.
+  return accepted && request.answer !== null ? { request: itemWire(request) } : yield* settled(request);
 });
 
 const notRunning = () =>
