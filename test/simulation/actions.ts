@@ -58,6 +58,8 @@ const STORE_PORTS = [
   "store.Fires",
 ] as const;
 
+const PORTS_OF_PEOPLE = [...STORE_PORTS, "store.Conversations", "store.Conversations.memory"];
+
 /** Steps after which something may rightly be late. */
 const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash_soon"]);
 /** A node of several stays down for so long at the most, ms, and one with which people work. */
@@ -327,7 +329,10 @@ export class Actions {
     const { boundary } = this.#world;
     if (which % 3 === 0) this.#world.providerFaults = 3 * share;
     else if (which % 3 === 1) boundary.faults = { ...boundary.faults, git: share };
-    else boundary.faults = Object.fromEntries(STORE_PORTS.map((port) => [port, share / 2]));
+    else {
+      const ports = hasPeople(this.#world.seed) ? PORTS_OF_PEOPLE : STORE_PORTS;
+      boundary.faults = Object.fromEntries(ports.map((port) => [port, share / 2]));
+    }
   }
 
   #deliver(which: number, how: number): void {

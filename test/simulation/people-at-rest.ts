@@ -15,8 +15,8 @@ import type { World } from "./world.ts";
 
 /** A runtime that rests for so long, ms, gets what waits: longer than the longest pauses between tries, one after the other. */
 const SENT_WITHIN_MS = 60_000;
-/** A turn that was interrupted ends within this, ms. So does a request for which nobody is there, or whose time is over. */
-const ENDED_WITHIN_MS = 60_000;
+/** A request for which nobody is there, or whose time is over, is declined within this, ms. */
+const DECLINED_WITHIN_MS = 60_000;
 /** All turns of a full queue, and the longest of those that began before. */
 const REST_MS = 200_000;
 const LOOK_MS = 5_000;
@@ -49,24 +49,18 @@ const waitingIn = ({ session, row }: Talking): readonly Item[] => {
 const isSettled = (one: Talking): boolean => waitingIn(one).length === 0 && one.runtime.open === null;
 
 /** What should have happened by now. `rested`: for how long there has been peace, ms. */
-const overdue = (world: World, watch: PeopleWatch, rested: number): readonly string[] =>
+const overdue = (world: World, rested: number): readonly string[] =>
   talking(world).flatMap((one) => {
     const { session, runtime } = one;
-    const { open, restsSince, waitsFor } = runtime;
+    const { restsSince, waitsFor } = runtime;
     const idle = restsSince === null ? 0 : Math.min(rested, world.time.elapsed - restsSince);
     const [waiting] = waitingIn(one);
-    const isOrdered = watch.orders.some(
-      ({ sandboxId, turn }) => sandboxId === session.sandboxId && turn === open?.number,
-    );
     return [
       ...(idle > SENT_WITHIN_MS && waiting !== undefined
         ? [`M3 message ${waiting.id} is ${waiting.status}, and the agent of ${session.id} rests`]
         : []),
-      ...(rested > ENDED_WITHIN_MS && waitsFor !== null
+      ...(rested > DECLINED_WITHIN_MS && waitsFor !== null
         ? [`M7 request ${waitsFor.native_id} waits, and nobody answers`]
-        : []),
-      ...(rested > ENDED_WITHIN_MS && isOrdered
-        ? [`M5 turn ${open?.number ?? 0} of ${session.id} goes on after its interrupt`]
         : []),
     ];
   });
@@ -100,6 +94,12 @@ const doubleFaults = ({ items, conversation: { id } }: ConversationRow): readonl
     return [];
   });
 };
+
+/** M4: a queue is held where a person has interrupted, and has not said more since. */
+const heldFaults = ({ tables }: World, watch: PeopleWatch): readonly string[] =>
+  [...tables.conversations].flatMap(([id, { snapshot }]) =>
+    snapshot.context.held && !watch.held.has(id) ? [`M4 the queue of ${id} is held for nobody`] : [],
+  );
 
 /** M6: one answer wins, and it is the one that the agent has heard. */
 const answerFaults = (world: World, ledger: Ledger, watch: PeopleWatch): readonly string[] => {
@@ -155,7 +155,7 @@ export const peopleFaults = (
 ): readonly string[] => {
   let rested = 0;
   for (; rested < REST_MS && !talking(world).every(isSettled); rested += LOOK_MS) {
-    const late = overdue(world, watch, rested);
+    const late = overdue(world, rested);
     if (late.length > 0) return late;
     pass(LOOK_MS);
   }
@@ -171,6 +171,7 @@ export const peopleFaults = (
       return isDeleted ? [] : messageFaults(message, item, watch);
     }),
     ...[...tables.conversations.values()].flatMap(doubleFaults),
+    ...heldFaults(world, watch),
     ...answerFaults(world, ledger, watch),
     ...turnFaults(world),
     ...leftovers(world),

@@ -17,6 +17,16 @@ import type { World } from "./world.ts";
 /** A runtime is told of a turn's message again where calls are lost: so often at the most, where it is in that turn. */
 const BUSY_MAX = 12;
 
+/** In calm, a turn that was interrupted has ended after this, ms: more than the longest pause between two tries. */
+const ENDED_WITHIN_MS = 20_000;
+
+interface Order {
+  readonly sandboxId: string;
+  readonly turn: number;
+  /** ms of `elapsed`. */
+  readonly at: number;
+}
+
 type Step = Change<ConversationSnapshot, ConversationEvent, ConversationCommand>;
 
 export class PeopleWatch {
@@ -28,11 +38,11 @@ export class PeopleWatch {
   readonly refused = new Set<string>();
   /** The answers that agents have heard, by the request's native id. */
   readonly heard = new Map<string, Heard>();
-  /** The turns that were to be ended. */
-  readonly orders: { readonly sandboxId: string; readonly turn: number }[] = [];
+  /** The turns that people want to end. */
+  #orders: readonly Order[] = [];
   readonly #busy = new Map<string, number>();
   /** Conversations whose queue waits for a person. */
-  readonly #held = new Set<string>();
+  readonly held = new Set<string>();
   /** When people have wanted agents to stop, ms of `elapsed`. */
   readonly #stops: { readonly sessionId: string; readonly at: number }[] = [];
   /** When each message was first to be sent to each sandbox, ms of `elapsed`. */
@@ -48,6 +58,7 @@ export class PeopleWatch {
     boundary.onEffect = (call) => {
       former(call);
       this.#lookAtStep(call);
+      if (call.operation === "changedSince") this.#lookAtCalm();
     };
     this.#listen(daemons.runtimes);
   }
@@ -115,6 +126,21 @@ export class PeopleWatch {
     if (!isWanted) this.#violations.push(`M5 nobody has interrupted turn ${turn} of ${sandboxId}`);
   }
 
+  /** Once a second. M5: in calm, an interrupt ends its turn soon. */
+  #lookAtCalm(): void {
+    const { isCalm, disturbedUntil, time, daemons } = this.#world;
+    this.#orders = this.#orders.filter(
+      ({ sandboxId, turn }) =>
+        daemons.runtimes?.of(sandboxId).open?.number === turn && this.#conversationOf(sandboxId) !== null,
+    );
+    if (!isCalm || this.#isVague) return;
+    const late = this.#orders.find(
+      ({ at }) => time.elapsed - Math.max(at, disturbedUntil) > ENDED_WITHIN_MS,
+    );
+    if (late !== undefined)
+      this.#violations.push(`M5 turn ${late.turn} of ${late.sandboxId} goes on after its interrupt`);
+  }
+
   /** M6, M7. */
   #lookAtHeard(heard: Heard): void {
     const { sandboxId, requestId, answer } = heard;
@@ -134,17 +160,20 @@ export class PeopleWatch {
     if (port !== "store.Conversations.memory" || operation !== "save" || this.#world.bridge !== null) return;
     const { id, event, before, after, commands } = given[0] as Step;
     if (this.#world.tables.conversations.get(id)?.snapshot !== after) return;
-    if (event.type === "message.posted" || event.type === "queue.resumed") this.#held.delete(id);
+    if (event.type === "message.posted" || event.type === "queue.resumed") this.held.delete(id);
     if (event.type === "interrupt.requested" || (event.type === "message.posted" && event.isUrgent))
       this.#stops.push({ sessionId: id, at: this.#world.time.elapsed });
     for (const command of commands) {
-      if (command.type === "interruptTurn") this.orders.push(command);
       if (command.type !== "sendMessage") continue;
       const sent = `${command.sandboxId} ${command.messageId}`;
       this.#sentAt.set(sent, this.#sentAt.get(sent) ?? this.#world.time.elapsed);
-      if (this.#held.has(id))
+      if (this.held.has(id))
         this.#violations.push(`M4 message ${command.messageId} went out while the queue was held`);
     }
-    if (event.type === "interrupt.requested" && before.context.queue.length > 0) this.#held.add(id);
+    if (event.type !== "interrupt.requested") return;
+    if (before.context.queue.length > 0) this.held.add(id);
+    const { sandboxId, turn, ended } = before.context;
+    if (sandboxId !== null && turn > ended)
+      this.#orders = [...this.#orders, { sandboxId, turn, at: this.#world.time.elapsed }];
   }
 }

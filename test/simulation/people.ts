@@ -76,13 +76,16 @@ export class People {
     if (session !== undefined) this.#to(session, (path) => Messages.resume(path));
   }
 
-  /** To a request that waits; now and then two people answer at once, or one answers that was settled. */
+  /** To a request that waits, now and then two people at once. Where none waits, people talk on. */
   answer({ which, how }: Place): void {
     const { runtimes } = this.#world.daemons;
     const open = at(runtimes?.waiting ?? [], which);
     const sessionId = this.#world.tables.sandboxes.get(open?.sandboxId ?? "")?.record.sessionId ?? "";
     const session = this.#world.tables.sessions.get(sessionId)?.record;
-    if (open === undefined || session === undefined) return;
+    if (open === undefined || session === undefined) {
+      this.say({ which, how });
+      return;
+    }
     const { native_id: native, request } = open.request;
     const requestId = derivedUuid(sessionId, native);
     for (let person = 0; person < (how % 3 === 0 ? 2 : 1); person += 1) {
@@ -127,7 +130,7 @@ export class People {
     const rows = [...this.#world.tables.sessions.values()]
       .map(({ record }) => record)
       .filter(({ deletedAt }) => deletedAt === null);
-    if (which % 8 === 0) return at(rows, which >> 3);
+    if (which % 6 === 0) return at(rows, which >> 3);
     const own = rows.filter(({ triggerSlug }) => triggerSlug === null);
     const running = own.filter(({ status }) => status === "running");
     return running[0] ?? own.at(-1) ?? rows.at(-1);

@@ -4,7 +4,7 @@ import { Actions } from "./actions.ts";
 import { checkAtRest } from "./at-rest.ts";
 import { hasPeople } from "./config.ts";
 import { Ledger } from "./ledger.ts";
-import { marksOf } from "./marks.ts";
+import { marksOf, marksOfPeople } from "./marks.ts";
 import { Merges } from "./merges.ts";
 import { peopleFaults } from "./people-at-rest.ts";
 import { PeopleWatch } from "./people-watch.ts";
@@ -59,6 +59,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     world.refresh();
     watch.look();
     boundary.mark(marksOf(new Random(options.seed, "marks")));
+    if (people !== null) boundary.mark(marksOfPeople(new Random(options.seed, "marks of people")));
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);

@@ -21,7 +21,7 @@ const LONG_MAX_MS = 80_000;
 /** In calm, so that all that waits is done within a bounded time. */
 const CALM_TURN_MAX_MS = 600;
 /** The share of turns after which it goes on by itself, and how soon, ms. */
-const GOES_ON = 0.2;
+const GOES_ON = 0.3;
 const GOES_ON_AFTER_MAX_MS = 300;
 /** The share of turns in which the agent asks. */
 const ASKS = 0.3;
@@ -59,7 +59,9 @@ export class Runtime {
     const { random, beginsAt } = parts;
     if (!random.chance(BEGINS_AT_WORK)) return;
     this.#begin(null, beginsAt);
-    this.#finish(beginsAt + random.between(TURN_MIN_MS, FIRST_TURN_MAX_MS));
+    const at = beginsAt + random.between(TURN_MIN_MS, FIRST_TURN_MAX_MS);
+    if (random.chance(ASKS)) this.#ask(at);
+    else this.#finish(at);
   }
 
   /** From now on it works quickly, and asks nothing. */
