@@ -97,7 +97,7 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
           reader.noted(noted, portion.rev);
           changes = noted.changes;
         }
-        report({ changes, turn: portion.turn, ended });
+        yield* report({ items: portion.items, changes, turn: portion.turn, ended });
         hub.publish(sessionId, reader.deltasOf(deltas));
       });
       let known: DaemonLink | null = followed.link;

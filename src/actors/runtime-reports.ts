@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
-import { isClosed, type TurnNow } from "../domain/conversation.ts";
+import { isClosed, type NativeItem, type TurnNow } from "../domain/conversation.ts";
 import type { ConversationEvent } from "../machines/conversation.ts";
 import { Conversations, type ConversationChange } from "../store/ports/conversations.ts";
 import { Sessions } from "../store/ports/sessions.ts";
@@ -26,13 +26,25 @@ export interface RequestOptions {
 
 type RuntimeReported = Extract<ConversationEvent, { type: "runtime.reported" }>;
 
-/** A written portion of a report, with the turn that the daemon reported. */
+/** A written portion of a report: what the daemon reported, and what that has changed. */
 interface News {
+  readonly items: readonly NativeItem[];
   readonly changes: readonly ConversationChange[];
   readonly turn: TurnNow | null;
   /** How many turns have ended. Null: no news. */
   readonly ended: number | null;
 }
+
+/**
+ * Whether a request was written before: the answer to an earlier write was lost, or another node was first. Then the
+ * changes do not have it.
+ */
+const isMissed = ({ items, changes }: News): boolean =>
+  items.some(
+    ({ kind, native_id: native }) =>
+      kind === "request" &&
+      !changes.some((change) => change.type === "item" && change.item.nativeId === native),
+  );
 
 /** @returns a function that takes news of one sandbox, in order. It tells the actor while its scope lives. */
 export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: RequestOptions) {
@@ -49,10 +61,10 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
   }) {
     const session = yield* waitOutOutage("conversation", sessions.get(sessionId));
     const page = conversations.page(sessionId, { before: null, limit: 1 });
-    const known = yield* Effect.orDie(waitOutOutage("conversation", page));
-    const requests = new Set(
-      (known?.requests ?? []).flatMap((item) => (item.sandboxId === sandboxId ? [item.id] : [])),
+    const openRequests = Effect.map(Effect.orDie(waitOutOutage("conversation", page)), (known) =>
+      (known?.requests ?? []).filter((item) => item.sandboxId === sandboxId),
     );
+    const requests = new Set<string>();
     // A trigger's session has no person who could answer.
     const isAttended = session?.triggerSlug === null;
     const scope = yield* Effect.scope;
@@ -68,14 +80,23 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
     yield* Effect.forkIn(Effect.forever(next), scope);
 
-    const now = yield* Clock.currentTimeMillis;
-    for (const { id, createdAt, sandboxId: of } of known?.requests ?? [])
-      if (of === sandboxId)
+    /** Reads which requests are open. A request that is new here has waited since it was made. */
+    const readRequests = Effect.gen(function* () {
+      const open = new Map((yield* openRequests).map(({ id, createdAt }) => [id, createdAt]));
+      const now = yield* Clock.currentTimeMillis;
+      for (const id of [...requests]) if (!open.has(id)) requests.delete(id);
+      for (const [id, createdAt] of open) {
+        if (requests.has(id)) continue;
+        requests.add(id);
         expire(id, Math.min(requestTtlMs, Math.max(SOON_MS, createdAt + requestTtlMs - now)));
+      }
+    });
+    yield* readRequests;
 
     let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;
     let last: RuntimeReported | null = null;
-    return ({ changes, turn, ended }: News): void => {
+    return Effect.fnUntraced(function* (news: News) {
+      const { changes, turn, ended } = news;
       for (const change of changes) {
         if (change.type !== "item" || change.item.kind !== "request") continue;
         if (isClosed(change.item.status)) requests.delete(change.item.id);
@@ -84,6 +105,7 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
           expire(change.item.id, requestTtlMs);
         }
       }
+      if (isMissed(news)) yield* readRequests;
       if (turn !== null && ended !== null) state = { ended, isWorking: turn.state !== "idle" };
       if (state === null) return;
       const report: RuntimeReported = {
@@ -96,6 +118,6 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
       if (isDeepStrictEqual(report, last)) return;
       last = report;
       Queue.offerUnsafe(waiting, report);
-    };
+    });
   });
 });

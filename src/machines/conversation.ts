@@ -11,6 +11,7 @@
  *  M5 An interrupt names its turn, so a repeated one does not end a later turn.
  *  M6 A request is answered once.
  *  M7 Where no person attends, the oldest request is declined as soon as it is reported, and then the next one.
+ *  M8 A message that was posted twice at once waits once, also if the second one comes after the first was accepted.
  */
 import { assign, setup } from "xstate";
 import type { Author, FilePart, ItemError } from "../domain/conversation.ts";
@@ -32,6 +33,8 @@ export interface ConversationContext {
   readonly queue: readonly string[];
   /** The message that is on its way to the runtime. */
   readonly sending: string | null;
+  /** The last messages that left the queue for good (M8). */
+  readonly settled: readonly string[];
   /** The queue waits for a person (M4). */
   readonly held: boolean;
   /** The turn of the message on its way ends as soon as it has a number. */
@@ -115,6 +118,7 @@ const START: ConversationContext = {
   answered: [],
   queue: [],
   sending: null,
+  settled: [],
   held: false,
   stopping: false,
   attended: true,
@@ -124,6 +128,7 @@ const START: ConversationContext = {
 const without = (context: ConversationContext): ConversationContext => ({
   ...START,
   queue: context.sending === null ? context.queue : [context.sending, ...context.queue],
+  settled: context.settled,
   held: context.held,
 });
 
@@ -143,12 +148,19 @@ const reported = (former: ConversationContext, event: Reported): ConversationCon
   };
 };
 
-/** A message is known by its id: it waits once. */
-const hasRoom = ({ queue, sending }: ConversationContext, event: ConversationEvent): boolean =>
+/** A message is known by its id: it waits once (M8). */
+const hasRoom = ({ queue, sending, settled }: ConversationContext, event: ConversationEvent): boolean =>
   event.type === "message.posted" &&
   queue.length < QUEUE_MAX &&
   sending !== event.messageId &&
-  !queue.includes(event.messageId);
+  !queue.includes(event.messageId) &&
+  !settled.includes(event.messageId);
+
+/** How many messages are remembered (M8): requests that are under way at the same time are far fewer. */
+const SETTLED_KEPT = 20;
+
+const settledWith = ({ settled }: ConversationContext, id: string): readonly string[] =>
+  [...settled, id].slice(-SETTLED_KEPT);
 
 const interrupted = (context: ConversationContext): ConversationContext => ({
   ...context,
@@ -168,9 +180,19 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         stopping: context.stopping || (event.isUrgent && context.sending !== null),
       };
     case "message.cancelled":
-      return { ...context, queue: queue.filter((id) => id !== event.messageId) };
+      return {
+        ...context,
+        queue: queue.filter((id) => id !== event.messageId),
+        settled: settledWith(context, event.messageId),
+      };
     case "message.accepted":
-      return { ...context, sending: null, stopping: false, turn: Math.max(context.turn, event.turn) };
+      return {
+        ...context,
+        sending: null,
+        settled: settledWith(context, event.messageId),
+        stopping: false,
+        turn: Math.max(context.turn, event.turn),
+      };
     case "message.deferred":
       return {
         ...context,
@@ -180,7 +202,12 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         queue: [event.messageId, ...queue],
       };
     case "message.refused":
-      return { ...context, sending: null, stopping: false };
+      return {
+        ...context,
+        sending: null,
+        settled: settledWith(context, event.messageId),
+        stopping: false,
+      };
     case "queue.resumed":
       return { ...context, held: false };
     case "interrupt.requested":

@@ -1,5 +1,6 @@
 /** A conversation's actor: what people say reaches the agent once, whatever ends in between. */
 import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
 import * as TestClock from "effect/testing/TestClock";
@@ -8,9 +9,11 @@ import type { ConversationReport } from "../../src/domain/conversation.ts";
 import type { MessageHandedOver, OutgoingMessage, RequestAnswer } from "../../src/domain/steering.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
+import { Sessions } from "../../src/store/ports/sessions.ts";
 import { openActorsWorld, REQUEST_TTL_MS, until } from "../support/world/actors.ts";
 import { unsteered } from "../support/service/scripted-steering.ts";
 import { nativeItem } from "../support/world/conversations.ts";
+import { NOON } from "../support/world/world.ts";
 
 const author = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;
 const posted = (messageId: string) =>
@@ -34,13 +37,13 @@ const accepted = (turn: number): MessageHandedOver => ({ outcome: "accepted", tu
 /** A running session. Its daemon gives these answers to messages, one after the other, and then accepts each. */
 const conversing = (
   answers: readonly Effect.Effect<MessageHandedOver, DaemonUnreachable>[],
-  reports: readonly ConversationReport[] = [idle(0)],
+  reports: Stream.Stream<ConversationReport> = Stream.make(idle(0)),
 ) =>
   Effect.gen(function* () {
     const world = yield* openActorsWorld();
     const handed: OutgoingMessage[] = [];
     const answered: RequestAnswer[] = [];
-    world.script.conversation = () => Stream.concat(Stream.fromIterable(reports), Stream.never);
+    world.script.conversation = () => Stream.concat(reports, Stream.never);
     world.script.steering = {
       ...unsteered,
       hand: (_link, _context, message) =>
@@ -120,7 +123,7 @@ describe("a request", () => {
 
   it.effect("is declined when its time is over, and not before", () =>
     Effect.gen(function* () {
-      const { answered, conversations, id } = yield* conversing([], asking);
+      const { answered, conversations, id } = yield* conversing([], Stream.fromIterable(asking));
       const open = Effect.map(
         conversations.page(id, { before: null, limit: 5 }),
         (page) => page?.requests[0] ?? null,
@@ -132,6 +135,24 @@ describe("a request", () => {
       yield* until(Effect.sync(() => answered.length > 0));
       expect(answered).toEqual([{ declined: "expired" }]);
       expect((yield* open)?.answer).toMatchObject({ by: null, answer: { declined: "expired" } });
+    }),
+  );
+
+  it.effect("is known and declined in time if the answer to the write of its report was lost", () =>
+    Effect.gen(function* () {
+      const written = yield* Deferred.make<void>();
+      const later = Stream.unwrap(Effect.as(Deferred.await(written), Stream.fromIterable(asking)));
+      const { answered, conversations, id, inPorts } = yield* conversing([], later);
+      const { sandboxId } = (yield* (yield* Sessions.pipe(inPorts)).get(id)) ?? {};
+      const turn = { state: "requires_action", waiting_for: "ask" } as const;
+      yield* conversations.note(id, { sandboxId: sandboxId ?? "", items: [request], turn, rev: 2, now: NOON });
+      yield* Deferred.succeed(written, undefined);
+      yield* until(
+        Effect.map(conversations.memory.load(id), (loaded) => loaded?.snapshot.state === "requires_action"),
+      );
+      yield* TestClock.adjust(REQUEST_TTL_MS + MINUTE_MS);
+      yield* until(Effect.sync(() => answered.length > 0));
+      expect(answered).toEqual([{ declined: "expired" }]);
     }),
   );
 });

@@ -152,6 +152,22 @@ describe("a conversation's queue", () => {
     expect(after(posted("a"), posted("a")).accepted).toBe(false);
   });
 
+  test("does not take a message again that the agent has, or that was taken back [D01]", () => {
+    const accepted = { ...outcome, type: "message.accepted", turn: 1 } as const;
+    const has = after(report, posted("a"), accepted, posted("a"));
+    expect([has.accepted, has.snapshot.context.queue]).toEqual([false, []]);
+    const cancelled = { type: "message.cancelled", messageId: "a" } as const;
+    expect(after(posted("a"), cancelled, posted("a")).accepted).toBe(false);
+    const refused = { ...outcome, type: "message.refused", error: { code: "no", message: "No." } } as const;
+    expect(after(report, posted("a"), refused, posted("a")).accepted).toBe(false);
+  });
+
+  test("remembers a message that the agent of the sandbox before has had", () => {
+    const accepted = { ...outcome, type: "message.accepted", turn: 1 } as const;
+    const gone = { type: "runtime.gone", sandboxId: "one" } as const;
+    expect(after(report, posted("a"), accepted, gone, posted("a")).accepted).toBe(false);
+  });
+
   test("gives a deferred message its place before the others", () => {
     const { snapshot } = after(report, posted("a"), posted("b"), {
       ...outcome,

@@ -8,7 +8,6 @@ import { GitBackend } from "../../src/git/port.ts";
 import { absent, pushJudge, type Writer } from "../../src/git/server/ref-policy.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import { Caller } from "../../src/http/api/access.ts";
-import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import { answering } from "../../src/http/handlers/answers.ts";
 import * as FireEndpoints from "../../src/http/handlers/fires.ts";
 import { writePolicy } from "../../src/http/git/git.ts";
@@ -18,17 +17,21 @@ import * as SessionEndpoints from "../../src/http/handlers/sessions.ts";
 import { fire } from "../../src/http/handlers/triggers.ts";
 import { deliveryOf } from "../../src/http/webhooks/webhooks.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { Identity, type Principal } from "../../src/store/ports/identity.ts";
+import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { answerOf, sessionIdOf } from "./answers.ts";
+import { accountOf, callerOf, refusal, type Ask, type Endpoint, type Subject } from "./asking.ts";
+import { hasPeople } from "./config.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
 import type { Order } from "./postgres/orders.ts";
 import { Requests } from "./requests.ts";
 import { distort, forget, plantOrphan } from "./restoring.ts";
-import { ACCOUNTS, PROJECTS, USERS } from "./settled.ts";
+import { ACCOUNTS, PROJECTS } from "./settled.ts";
 import { clockStepOf, downtimeOf, frozenFor, type Step, type StepKind } from "./steps.ts";
-import type { Node, Services, World } from "./world.ts";
+import type { Node } from "./nodes.ts";
+import { People } from "./people.ts";
+import type { World } from "./world.ts";
 
 const CAPS = [0, 1, 2, 3, 5] as const;
 const PORTS = [
@@ -55,46 +58,30 @@ const STORE_PORTS = [
   "store.Fires",
 ] as const;
 
+const PORTS_OF_PEOPLE = [...STORE_PORTS, "store.Conversations", "store.Conversations.memory"];
+
 /** Steps after which something may rightly be late. */
 const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash_soon"]);
-/** A node of several stays down for so long at the most, ms. */
+/** A node of several stays down for so long at the most, ms, and one with which people work. */
 const DOWN_AMONG_OTHERS_MS = 60_000;
-
-/** What a handler runs. */
-type Endpoint = Effect.Effect<unknown, unknown, Services | Caller>;
-
-const callerOf = (account: number): Principal => ({
-  tokenId: "00000000-0000-7000-8000-000000000031",
-  kind: "access",
-  origin: "user",
-  accountId: ACCOUNTS[account === 0 ? 0 : 1],
-  user: { id: USERS[account === 0 ? 0 : 1], name: "user" },
-  projectId: null,
-  sessionId: null,
-  sandboxId: null,
-  expiresAt: null,
-});
+const DOWN_WITH_PEOPLE_MS = 10_000;
 
 const at = <A>(of: readonly A[], which: number): A | null =>
   of.length === 0 ? null : (of[which % of.length] ?? null);
-
-/** Whether the service refused, or could not say. */
-const refusal = (cause: Cause.Cause<unknown>): "refused" | "unknown" => {
-  const error = Cause.squash(cause);
-  const cannotSay = error instanceof Unavailable || error instanceof Internal;
-  return Cause.hasDies(cause) || cannotSay ? "unknown" : "refused";
-};
 
 export class Actions {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #requests: Requests;
+  readonly #people: People;
   #turn = 0;
 
   constructor(world: World, ledger: Ledger) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#requests = new Requests(world, ledger, (kind, about, effect) => this.#ask(kind, about, effect));
+    const ask: Ask = (kind, about, effect) => this.#ask(kind, about, effect);
+    this.#requests = new Requests(world, ledger, ask);
+    this.#people = new People(world, ledger, ask);
   }
 
   perform(step: Step): void {
@@ -182,6 +169,14 @@ export class Actions {
     propose: ({ which, how }) => this.#requests.propose(which, how),
     merge: ({ which, how }) => this.#requests.merge(which, how),
     close: ({ which, how }) => this.#requests.close(which, how),
+    say: (step) => {
+      // Where nobody can be talked to, somebody is made.
+      if (!this.#people.say(step)) this.#by.create(step);
+    },
+    unsay: (step) => this.#people.unsay(step),
+    interrupt: (step) => this.#people.interrupt(step),
+    resume: (step) => this.#people.resume(step),
+    answer: (step) => this.#people.answer(step),
   };
 
   /** One of the nodes. */
@@ -194,8 +189,10 @@ export class Actions {
   /** A node's service is killed, and stays down for so long; where others go on, not for days. */
   #crash(node: Node, downMs: number): void {
     const isAlone = this.#world.nodes.length === 1;
-    this.#world.kill(node, isAlone ? downMs : Math.min(downMs, DOWN_AMONG_OTHERS_MS));
-    if (isAlone) this.#world.pass(downMs);
+    const most = hasPeople(this.#world.seed) ? DOWN_WITH_PEOPLE_MS : isAlone ? Infinity : DOWN_AMONG_OTHERS_MS;
+    const ms = Math.min(downMs, most);
+    this.#world.kill(node, ms);
+    if (isAlone) this.#world.pass(ms);
   }
 
   /** A backup is put back in part: counters and what they count, rows and what is left to do for them, are of two days. */
@@ -215,7 +212,7 @@ export class Actions {
     return at(PROJECTS, which) ?? PROJECTS[0];
   }
 
-  #ask(kind: Asked["kind"], about: Subject, effect: Endpoint): void {
+  #ask(kind: Asked["kind"], about: Subject, effect: Endpoint): Asked {
     const asked: Asked = { kind, about: about.id, at: this.#ledger.tick(), answer: null };
     this.#ledger.asked.push(asked);
     const called = Effect.provideService(answering(effect), Caller, callerOf(about.account));
@@ -228,6 +225,7 @@ export class Actions {
       if (Exit.isSuccess(exit)) about.done?.(exit.value);
     });
     if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null };
+    return asked;
   }
 
   #toSession(
@@ -239,7 +237,7 @@ export class Actions {
     const rows = [...this.#world.tables.sessions.values()];
     const row = (which % 2 === 0 ? rows.at(-1) : at(rows, which))?.record;
     if (row === undefined) return;
-    const account = row.accountId === ACCOUNTS[0] ? 0 : 1;
+    const account = accountOf(row);
     this.#ask(kind, { account, id: row.id }, call({ pid: row.projectId, sid: row.id }));
   }
 
@@ -250,7 +248,7 @@ export class Actions {
   ): void {
     const row = at([...this.#world.tables.fires.values()], which);
     if (row === null) return;
-    const account = row.accountId === ACCOUNTS[0] ? 0 : 1;
+    const account = accountOf(row);
     this.#ask(kind, { account, id: row.id }, call({ pid: row.projectId, id: row.id }));
   }
 
@@ -315,8 +313,10 @@ export class Actions {
     this.#world.request(this.#next(), sync, () => undefined);
   }
 
-  /** Has every manifest read, as the making of a project does. */
+  /** Has every manifest read, as the making of a project does. People begin to work with two agents. */
   begin(): void {
+    if (hasPeople(this.#world.seed))
+      for (const which of [0, 2]) this.perform({ do: "create", which, how: 0, wait: 0 });
     for (const { id } of PROJECTS) {
       const git = Effect.flatMap(GitBackend, ({ branchTip }) => branchTip({ projectId: id }, "main"));
       this.#ledger.tips.set(id, this.#world.ask(git) ?? "");
@@ -329,7 +329,10 @@ export class Actions {
     const { boundary } = this.#world;
     if (which % 3 === 0) this.#world.providerFaults = 3 * share;
     else if (which % 3 === 1) boundary.faults = { ...boundary.faults, git: share };
-    else boundary.faults = Object.fromEntries(STORE_PORTS.map((port) => [port, share / 2]));
+    else {
+      const ports = hasPeople(this.#world.seed) ? PORTS_OF_PEOPLE : STORE_PORTS;
+      boundary.faults = Object.fromEntries(ports.map((port) => [port, share / 2]));
+    }
   }
 
   #deliver(which: number, how: number): void {
@@ -388,11 +391,3 @@ const databaseFault = (which: number, how: number): Order => {
   if (which % 4 === 1) return { do: "restart" };
   return { do: "disconnect", after: which % 4 === 2 ? 0 : 1 + (how % 40) };
 };
-
-interface Subject {
-  readonly account: number;
-  /** The session, the fire or the change request. */
-  readonly id: string | null;
-  /** Hears the answer, if it is done. */
-  readonly done?: (value: unknown) => void;
-}

@@ -1,4 +1,4 @@
-/** The configuration of every simulated service. */
+/** The configuration of simulated services. */
 import { readConfig } from "../../src/config.ts";
 
 export const BOOT_TIMEOUT_MS = 4_000;
@@ -7,19 +7,37 @@ const MAX_TURN_MS = 200_000;
 /** Long, so that what no signal told is late, and seen to be. */
 const RECOVERY_MS = 30_000;
 
-export const CONFIG = readConfig(
+/** Where people talk, sessions that wait for them stay long enough to be looked at, and requests wait less long. */
+const IDLE_WITH_PEOPLE_MS = 120_000;
+export const REQUEST_TTL_MS = 20_000;
+
+/** Seeds from this one on have people who talk to the agents. */
+export const PEOPLE_FROM = 1_000_000;
+export const hasPeople = (seed: number): boolean => seed >= PEOPLE_FROM;
+
+const SETTINGS = {
+  PLATFORM_BOOT_TIMEOUT_MS: String(BOOT_TIMEOUT_MS),
+  PLATFORM_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS),
+  PLATFORM_MAX_TURN_MS: String(MAX_TURN_MS),
+  PLATFORM_RECOVERY_INTERVAL_MS: String(RECOVERY_MS),
+  // So few that sandboxes wait for each other; the same on every machine.
+  PLATFORM_BOOTS_AT_ONCE: "2",
+  // An instant whose message was overtaken by another is found by the next poll: within this, for the checkers.
+  PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS: "15000",
+  PLATFORM_ACTOR_IDLE_MS: "20000",
+  PLATFORM_QUEUE_TTL_MS: "600000",
+  PLATFORM_QUEUE_MAX: "6",
+};
+
+const CONFIG = readConfig(SETTINGS, "/");
+const CONFIG_WITH_PEOPLE = readConfig(
   {
-    PLATFORM_BOOT_TIMEOUT_MS: String(BOOT_TIMEOUT_MS),
-    PLATFORM_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS),
-    PLATFORM_MAX_TURN_MS: String(MAX_TURN_MS),
-    PLATFORM_RECOVERY_INTERVAL_MS: String(RECOVERY_MS),
-    // So few that sandboxes wait for each other; the same on every machine.
-    PLATFORM_BOOTS_AT_ONCE: "2",
-    // An instant whose message was overtaken by another is found by the next poll: within this, for the checkers.
-    PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS: "15000",
-    PLATFORM_ACTOR_IDLE_MS: "20000",
-    PLATFORM_QUEUE_TTL_MS: "600000",
-    PLATFORM_QUEUE_MAX: "6",
+    ...SETTINGS,
+    PLATFORM_IDLE_TIMEOUT_MS: String(IDLE_WITH_PEOPLE_MS),
+    PLATFORM_REQUEST_TTL_MS: String(REQUEST_TTL_MS),
   },
   "/",
 );
+
+/** The configuration of the services of this seed's world. */
+export const configOf = (seed: number) => (hasPeople(seed) ? CONFIG_WITH_PEOPLE : CONFIG);

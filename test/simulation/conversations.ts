@@ -49,8 +49,10 @@ const isCurrent = ({ sessions, sandboxes }: TableSet, sessionId: string, sandbox
 export class ConversationWatch {
   readonly #former = new Map<string, Former>();
 
-  look({ port, operation, about, given }: Call, tables: TableSet): readonly string[] {
-    if (port !== "store.Conversations" || !WRITES.has(operation)) return [];
+  look({ port, operation, about: first, given }: Call, tables: TableSet): readonly string[] {
+    const isSave = port === "store.Conversations.memory" && operation === "save";
+    if (!isSave && (port !== "store.Conversations" || !WRITES.has(operation))) return [];
+    const about = isSave ? (given[0] as { readonly id: string }).id : first;
     const row = tables.conversations.get(about);
     if (row === undefined) return [];
     const former = this.#former.get(about);

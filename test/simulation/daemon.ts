@@ -10,6 +10,8 @@ import {
 } from "../../src/sandbox/daemon.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import type { Random } from "./random.ts";
+import type { Runtime } from "./runtime.ts";
+import { Runtimes } from "./runtimes.ts";
 import { simulatedTalks, type Talks } from "./talks.ts";
 import type { SimulatedTime } from "./time.ts";
 
@@ -27,6 +29,8 @@ interface Daemon {
 export interface SimulatedDaemons {
   readonly layer: Layer.Layer<DaemonClient>;
   readonly talks: Talks;
+  /** Null: nobody talks to the agents. */
+  readonly runtimes: Runtimes | null;
   /** From now on every new daemon is a healthy one. */
   readonly heal: () => void;
   /** Whether the agent of this sandbox is in a turn that goes on for a while, and has not lasted too long. */
@@ -51,10 +55,29 @@ export interface DaemonOptions {
   readonly randomOf: (label: string) => Random;
   /** A turn that lasts longer counts as none. */
   readonly maxTurnMs: number;
+  readonly hasPeople: boolean;
 }
 
+/** What a daemon of an agent to which nobody talks answers to those who try. */
+const UNSTEERED = {
+  hand: () => Effect.fail(new NoConversation()),
+  attach: () => Effect.fail(new NoConversation()),
+  interrupt: () => Effect.fail(new NoConversation()),
+  answer: () => Effect.fail(new NoConversation()),
+  models: () => Effect.fail(new NoConversation()),
+  abort: () => Effect.succeed(false),
+};
+
+/** Whether it works, has worked for a while, and goes on for a while. */
+const isInTurn = (runtime: Runtime, elapsed: number): boolean => {
+  const { open, endsAt, waitsFor } = runtime;
+  return (
+    open !== null && waitsFor === null && open.since + GRACE_MS < elapsed && endsAt > elapsed + GRACE_MS
+  );
+};
+
 export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
-  const { time, wallOf, randomOf, maxTurnMs } = options;
+  const { time, wallOf, randomOf, maxTurnMs, hasPeople } = options;
   const random = randomOf("daemons");
   const daemons = new Map<string, Daemon>();
   let isHealed = false;
@@ -65,24 +88,37 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
     const daemon: Daemon = {
       fate: isHealed ? "healthy" : fate,
       readyAt: time.elapsed + random.between(10, 400),
-      worksMs: random.chance(0.3) ? random.between(1_000, 300_000) : 0,
+      worksMs: !hasPeople && random.chance(0.3) ? random.between(1_000, 300_000) : 0,
       bornWall: wallOf(id),
     };
     daemons.set(id, daemon);
     return daemon;
   };
-  const talks = simulatedTalks({ time, randomOf, beginsAt: (id) => daemonOf(id).readyAt });
+  const parts = { time, randomOf, beginsAt: (id: string) => daemonOf(id).readyAt };
+  const isReady = (id: string): boolean => daemonOf(id).fate === "healthy" && time.elapsed >= daemonOf(id).readyAt;
+  const runtimes = hasPeople ? new Runtimes({ ...parts, isReady, idOf }) : null;
+  const talks = runtimes?.talks ?? simulatedTalks(parts);
   const worksUntil = (id: string): number => {
     const daemon = daemons.get(id);
     return daemon === undefined ? 0 : daemon.readyAt + daemon.worksMs;
   };
-  const restedFor = (id: string): number => Math.max(0, time.elapsed - worksUntil(id));
+  const restedFor = (id: string): number => {
+    const since = runtimes === null ? worksUntil(id) : (runtimes.of(id).restsSince ?? time.elapsed);
+    return Math.max(0, time.elapsed - since);
+  };
+  /** Since when its turn has gone on, ms since the epoch. Null: it rests. */
+  const activeSince = (id: string): number | null => {
+    const { bornWall } = daemonOf(id);
+    if (runtimes === null) return time.elapsed < worksUntil(id) ? bornWall : null;
+    const { open } = runtimes.of(id);
+    return open === null ? null : wallOf(id) - (time.elapsed - open.since);
+  };
   const healthOf = (id: string): DaemonHealth | null => {
-    const { fate, readyAt, bornWall } = daemonOf(id);
+    const { fate, readyAt } = daemonOf(id);
     if (fate === "unreachable") return null;
     const isUp = time.elapsed >= readyAt;
     const isReady = isUp && fate === "healthy";
-    const isActive = isReady && time.elapsed < worksUntil(id);
+    const since = isReady ? activeSince(id) : null;
     const failed = isUp && fate === "runtime_failed";
     return {
       status: isReady ? "ready" : failed ? "error" : "starting",
@@ -90,8 +126,8 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       repo: { ready: isUp, branch: null, commit: null },
       bootstrap: { state: isReady ? "done" : "pending" },
       turn: {
-        active: isActive,
-        active_since: isActive ? new Date(bornWall).toISOString() : null,
+        active: since !== null,
+        active_since: since === null ? null : new Date(since).toISOString(),
         last_activity_at: isReady ? new Date(wallOf(id) - restedFor(id)).toISOString() : null,
       },
       boot: [],
@@ -100,8 +136,10 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
   };
   return {
     talks,
+    runtimes,
     isAtWork: (id) => {
       const daemon = daemons.get(id);
+      if (runtimes !== null) return isInTurn(runtimes.of(id), time.elapsed);
       if (daemon === undefined || daemon.fate !== "healthy" || time.elapsed < daemon.readyAt + GRACE_MS)
         return false;
       const lasts = wallOf(id) - daemon.bornWall;
@@ -122,12 +160,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       turn: () => Effect.never,
       logs: () => Stream.never,
       conversation: (link, { after }) => talks.follow(idOf(link), after),
-      hand: () => Effect.fail(new NoConversation()),
-      attach: () => Effect.fail(new NoConversation()),
-      interrupt: () => Effect.fail(new NoConversation()),
-      answer: () => Effect.fail(new NoConversation()),
-      models: () => Effect.fail(new NoConversation()),
-      abort: () => Effect.succeed(false),
+      ...(runtimes?.steering ?? UNSTEERED),
       // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>
         Effect.suspend(() => {

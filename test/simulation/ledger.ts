@@ -1,4 +1,5 @@
 /** The requests of users and senders with their answers: the other side of the books that the checkers compare. */
+import type { RequestAnswer } from "../../src/domain/steering.ts";
 
 /** A user's request and its result; null: no answer came (yet). */
 export interface Asked {
@@ -46,8 +47,31 @@ export interface Attempt {
   sessionId: string | null;
 }
 
+/** What a person says to the agent. */
+export interface SaidMessage {
+  readonly id: string;
+  readonly sessionId: string;
+  /** No other message has it. */
+  readonly text: string;
+  readonly isUrgent: boolean;
+  /** The requests with which it was sent, and those that took it back. */
+  readonly posts: Asked[];
+  readonly cancels: Asked[];
+}
+
+/** A person's answer to a request of the agent. */
+export interface SaidAnswer {
+  readonly sessionId: string;
+  /** The request's item. */
+  readonly requestId: string;
+  readonly answer: RequestAnswer;
+  readonly asked: Asked;
+}
+
 export class Ledger {
   readonly asked: Asked[] = [];
+  readonly messages: SaidMessage[] = [];
+  readonly answers: SaidAnswer[] = [];
   readonly deliveries: Delivery[] = [];
   /** Tips of the default branches as pushes and merges left them. */
   readonly tips = new Map<string, string>();

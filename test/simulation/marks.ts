@@ -110,7 +110,28 @@ const OF_REQUESTS: Names = [
   "store.ChangeRequests.open",
   "store.ChangeRequests.unsettled",
 ];
-/** All calls that can be marked. */
+/** What people ask for who talk to agents. */
+export const OF_PEOPLE: Names = [
+  "daemon.hand",
+  "daemon.hand",
+  "daemon.interrupt",
+  "daemon.answer",
+  "daemon.answer",
+  "store.Conversations.attachmentHeads",
+  "store.Conversations.close",
+  "store.Conversations.get",
+  "store.Conversations.item",
+  "store.Conversations.memory.complete",
+  "store.Conversations.memory.load",
+  "store.Conversations.memory.save",
+  "store.Conversations.memory.save",
+  "store.Conversations.memory.save",
+  "store.Conversations.note",
+  "store.Conversations.open",
+  "store.Conversations.page",
+  "store.Conversations.unsettled",
+];
+/** All calls that can be marked where nobody talks to agents. */
 export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM, ...OF_REQUESTS]);
 
 /** Ports whose calls fail in ways of their own (ports.ts), so that a mark only crashes there. */
@@ -138,6 +159,7 @@ const LATE: Names = [
 
 /** A common call goes wrong at one of so many of its first times. */
 const NTH_MAX = 4;
+const NTH_OF_PEOPLE_MAX = 20;
 
 const markOf = (random: Random, names: Names, nthMax: number): Mark => {
   const name = random.pick(names);
@@ -146,6 +168,12 @@ const markOf = (random: Random, names: Names, nthMax: number): Mark => {
     : ["before", "after", "refused", "unknown"];
   return { point: `${random.pick(faults)} ${name}`, nth: random.between(1, nthMax) };
 };
+
+/** Where people talk: three of a conversation's calls, and one of its saves that is late. */
+export const marksOfPeople = (random: Random): readonly Mark[] => [
+  ...Array.from({ length: 3 }, () => markOf(random, OF_PEOPLE, NTH_OF_PEOPLE_MAX)),
+  { point: "late store.Conversations.memory.save", nth: random.between(1, NTH_OF_PEOPLE_MAX) },
+];
 
 /** A run's marks: one of a call that it makes, two of such as it may not make at all, one that is late, and one of a change request's. */
 export const marksOf = (random: Random): readonly Mark[] => [

@@ -17,7 +17,7 @@ import type { AddressBook } from "../../src/service.ts";
 import type { Unsettled } from "../../src/store/ports/journal.ts";
 import type { Random } from "./random.ts";
 import type { Process, SimulatedTime } from "./time.ts";
-import type { Node } from "./world.ts";
+import type { Node } from "./nodes.ts";
 
 const SHARDS = 8;
 /** How often the cluster looks at its nodes, and a node at what it owns, ms. */

@@ -7,6 +7,7 @@
  *                                                        writes down what it finds
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { hasPeople, PEOPLE_FROM } from "./config.ts";
 import { simulationWith } from "./planting.ts";
 import { PLANTS, type Plant } from "./plants.ts";
 import { simulate } from "./run.ts";
@@ -30,25 +31,32 @@ const FILES = [
   "plants.ts",
   "plants-of-conversations.ts",
   "plants-of-invariants.ts",
+  "plants-of-people.ts",
   "plants-of-placement.ts",
   "plants-of-requests.ts",
 ].map((name) => new URL(name, import.meta.url));
+
+const writtenOf = (seed: number): string =>
+  seed < PEOPLE_FROM ? String(seed) : String(seed).replace(/(\d{3})(?=\d)/g, "$1_");
 
 /** The seed in the list of bugs becomes this one. */
 const writeDown = ({ name }: Plant, seed: number): void => {
   for (const file of FILES) {
     const [before, after, ...more] = readFileSync(file, "utf8").split(`    name: "${name}",`);
     if (before === undefined || after === undefined || more.length > 0) continue;
-    const text = after.replace(/ {4}seed: \d+,/, `    seed: ${seed},`);
+    const text = after.replace(/ {4}seed: [\d_]+,/, `    seed: ${writtenOf(seed)},`);
     writeFileSync(file, `${before}    name: "${name}",${text}`);
   }
 };
+
+/** A bug that concerns people is looked for where there are some. */
+const firstOf = ({ seed }: Plant): number => Number(from) + (hasPeople(seed) ? PEOPLE_FROM : 0);
 
 for (const plant of PLANTS) {
   if (names.length > 0 && !names.includes(plant.name)) continue;
   const planted = await simulationWith(plant);
   if (mode === "reseed" && planted({ seed: plant.seed, steps }).violations.length > 0) continue;
-  const [first, most] = mode === "known" ? [plant.seed, 1] : [Number(from), Number(runs)];
+  const [first, most] = mode === "known" ? [plant.seed, 1] : [firstOf(plant), Number(runs)];
   let at = first;
   let { violations } = planted({ seed: at, steps });
   for (; violations.length === 0 && at + 1 < first + most;) {

@@ -1,5 +1,6 @@
 import { PLANTS_OF_CONVERSATIONS } from "./plants-of-conversations.ts";
 import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
+import { PLANTS_OF_PEOPLE } from "./plants-of-people.ts";
 import { PLANTS_OF_PLACEMENT } from "./plants-of-placement.ts";
 import { PLANTS_OF_REQUESTS } from "./plants-of-requests.ts";
 
@@ -26,6 +27,7 @@ export const PLANTS: readonly Plant[] = [
   ...PLANTS_OF_PLACEMENT,
   ...PLANTS_OF_REQUESTS,
   ...PLANTS_OF_CONVERSATIONS,
+  ...PLANTS_OF_PEOPLE,
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",

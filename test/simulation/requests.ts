@@ -2,27 +2,16 @@
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
-import type { Caller } from "../../src/http/api/access.ts";
 import * as RequestEndpoints from "../../src/http/handlers/change-requests.ts";
 import type { ChangeRequest } from "../../src/store/ports/change-requests.ts";
-import type { Asked, Ledger } from "./ledger.ts";
+import { accountOf, type Ask } from "./asking.ts";
+import type { Ledger } from "./ledger.ts";
 import { manifestOf } from "./manifests.ts";
-import { ACCOUNTS, PROJECTS } from "./settled.ts";
-import type { Services, World } from "./world.ts";
+import { PROJECTS } from "./settled.ts";
+import type { World } from "./world.ts";
 
 const MANIFEST = "platform.toml";
 const MANIFEST_BYTES = 1024 * 1024;
-
-interface Subject {
-  readonly account: number;
-  readonly id: string | null;
-  readonly done?: (value: unknown) => void;
-}
-type Ask = (
-  kind: Asked["kind"],
-  about: Subject,
-  effect: Effect.Effect<unknown, unknown, Services | Caller>,
-) => void;
 
 type Which = Pick<ChangeRequest, "id" | "projectId" | "number">;
 
@@ -46,7 +35,7 @@ export class Requests {
     const row = pick([...this.#world.tables.sessions.values()], which)?.record;
     if (row === undefined || !this.#push(row.projectId, row.id, how)) return;
     const { projectId, id } = row;
-    const account = row.accountId === ACCOUNTS[0] ? 0 : 1;
+    const account = accountOf(row);
     const done = (value: unknown): void => {
       const { id: request, number } = value as ChangeRequest;
       if (how % 3 === 0) this.#merge({ id: request, projectId, number });

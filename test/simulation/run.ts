@@ -2,9 +2,12 @@
 import { createHash } from "node:crypto";
 import { Actions } from "./actions.ts";
 import { checkAtRest } from "./at-rest.ts";
+import { hasPeople } from "./config.ts";
 import { Ledger } from "./ledger.ts";
-import { marksOf } from "./marks.ts";
+import { marksOf, marksOfPeople } from "./marks.ts";
 import { Merges } from "./merges.ts";
+import { peopleFaults } from "./people-at-rest.ts";
+import { PeopleWatch } from "./people-watch.ts";
 import type { Bridge } from "./postgres/bridge.ts";
 import { SnapshotWatch } from "./postgres/watch.ts";
 import { Random } from "./random.ts";
@@ -32,7 +35,7 @@ export interface RunResult {
 }
 
 export const planOf = ({ seed, steps }: Pick<RunOptions, "seed" | "steps">): readonly Step[] =>
-  stepsOf(new Random(seed, "steps"), steps);
+  stepsOf(new Random(seed, "steps"), { steps, people: hasPeople(seed) });
 
 /** More than these are not looked for: the run has failed. */
 const VIOLATIONS_MAX = 5;
@@ -47,6 +50,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
   const { time, boundary } = world;
   const { violations } = watch;
   const merges = new Merges(world, ledger, violations);
+  const people = hasPeople(options.seed) ? new PeopleWatch(world, { ledger, violations }) : null;
   const pass = (ms: number) => world.pass(ms);
   try {
     pass(START_MS);
@@ -55,6 +59,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     world.refresh();
     watch.look();
     boundary.mark(marksOf(new Random(options.seed, "marks")));
+    if (people !== null) boundary.mark(marksOfPeople(new Random(options.seed, "marks of people")));
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);
@@ -63,6 +68,8 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
       if (violations.length > 0) break;
     }
     if (violations.length === 0) violations.push(...checkAtRest(world, ledger, pass));
+    if (violations.length === 0 && people !== null && bridge === null)
+      violations.push(...peopleFaults(world, { ledger, watch: people, pass }));
     if (violations.length === 0) violations.push(...merges.atRest());
   } catch (error) {
     violations.push(`crashed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

@@ -32,7 +32,9 @@ export const KINDS = [
   "merge",
   "close",
 ] as const;
-export type StepKind = (typeof KINDS)[number];
+/** What people do in conversations: only where there are people. */
+export const TALKING = ["say", "unsay", "interrupt", "resume", "answer"] as const;
+export type StepKind = (typeof KINDS)[number] | (typeof TALKING)[number];
 
 export interface Step {
   readonly do: StepKind;
@@ -51,7 +53,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /** How often each kind is drawn, relative to the others. */
-const WEIGHTS: Readonly<Record<StepKind, number>> = {
+const WEIGHTS: Readonly<Record<(typeof KINDS)[number], number>> = {
   create: 14,
   stop: 9,
   restart: 8,
@@ -83,10 +85,36 @@ const WEIGHTS: Readonly<Record<StepKind, number>> = {
   close: 2,
 };
 
-const drawn = (random: Random): StepKind => {
-  let at = random.fraction() * KINDS.reduce((sum, kind) => sum + WEIGHTS[kind], 0);
-  for (const kind of KINDS) {
-    at -= WEIGHTS[kind];
+/** Where people talk: mostly that, and what ends sessions, sandboxes and lives of the service. */
+const WEIGHTS_WITH_PEOPLE: Readonly<Partial<Record<StepKind, number>>> = {
+  create: 2,
+  stop: 4,
+  restart: 4,
+  remove: 1,
+  fire: 3,
+  deliver: 3,
+  crash: 3,
+  crash_soon: 9,
+  freeze: 1,
+  clock: 1,
+  outage: 1,
+  flaky: 3,
+  exit: 5,
+  say: 36,
+  unsay: 6,
+  interrupt: 12,
+  resume: 5,
+  answer: 16,
+};
+
+type Weights = readonly (readonly [StepKind, number])[];
+const ORDINARY: Weights = KINDS.map((kind) => [kind, WEIGHTS[kind]]);
+const WITH_PEOPLE: Weights = [...KINDS, ...TALKING].map((kind) => [kind, WEIGHTS_WITH_PEOPLE[kind] ?? 0]);
+
+const drawn = (random: Random, weights: Weights): StepKind => {
+  let at = random.fraction() * weights.reduce((sum, [, weight]) => sum + weight, 0);
+  for (const [kind, weight] of weights) {
+    at -= weight;
     if (at < 0) return kind;
   }
   return "create";
@@ -101,9 +129,12 @@ const waitAfter = (random: Random): number => {
   return draw < 0.99 ? random.between(5 * SECOND, 30 * SECOND) : random.between(MINUTE, 4 * MINUTE);
 };
 
-export const stepsOf = (random: Random, count: number): readonly Step[] =>
-  Array.from({ length: count }, () => ({
-    do: drawn(random),
+export const stepsOf = (
+  random: Random,
+  { steps, people }: { readonly steps: number; readonly people: boolean },
+): readonly Step[] =>
+  Array.from({ length: steps }, () => ({
+    do: drawn(random, people ? WITH_PEOPLE : ORDINARY),
     which: random.next() % 1024,
     how: random.next() % 1024,
     wait: waitAfter(random),

@@ -10,7 +10,7 @@ import type { Random } from "./random.ts";
 import type { SimulatedTime } from "./time.ts";
 
 /** A version of an item, or of the turn, from the moment at which it is said. */
-interface Said {
+export interface Said {
   /** ms of `elapsed`. */
   readonly at: number;
   readonly rev: number;
@@ -18,6 +18,10 @@ interface Said {
   readonly item: NativeItem | null;
   /** Whether the agent works from then on. */
   readonly isWorking: boolean;
+  /** The native id of the request for whose answer it waits. */
+  readonly waitingFor: string | null;
+  /** How many of its turns have ended. */
+  readonly ended: number;
 }
 
 export interface Talks {
@@ -43,11 +47,11 @@ const PAUSE_MAX_MS = 30_000;
 const FINISHED = 0.7;
 /** The share of finished items that are said to run once more. */
 const REOPENED = 0.1;
-const BREAKS = 0.1;
+export const BREAKS = 0.1;
 /** The share of reads that repeat earlier versions, as the first read after a break may. */
-const REPEATS = 0.1;
+export const REPEATS = 0.1;
 
-const versionOf = (nativeId: string, rev: number, isFinished: boolean): NativeItem => ({
+export const versionOf = (nativeId: string, rev: number, isFinished: boolean): NativeItem => ({
   native_id: nativeId,
   rev,
   kind: "message",
@@ -74,7 +78,7 @@ const talkOf = (sandboxId: string, beginsAt: number, random: Random): readonly S
   const say = (item: ((rev: number) => NativeItem) | null, isWorking: boolean): void => {
     at += random.between(PAUSE_MIN_MS, PAUSE_MAX_MS);
     const rev = talk.length + 1;
-    talk.push({ at, rev, item: item?.(rev) ?? null, isWorking });
+    talk.push({ at, rev, item: item?.(rev) ?? null, isWorking, waitingFor: null, ended: 0 });
   };
   const count = random.between(0, ITEMS_MAX);
   for (let index = 0; index < count; index += 1) {
@@ -89,7 +93,7 @@ const talkOf = (sandboxId: string, beginsAt: number, random: Random): readonly S
 };
 
 /** The newest version of each item, in the order of their numbers. */
-const newest = (said: readonly Said[]): readonly NativeItem[] => {
+export const newest = (said: readonly Said[]): readonly NativeItem[] => {
   const items = new Map<string, NativeItem>();
   for (const { item } of said)
     if (item !== null) {
@@ -99,17 +103,13 @@ const newest = (said: readonly Said[]): readonly NativeItem[] => {
   return [...items.values()];
 };
 
-const linesOf = (said: readonly Said[]): readonly ConversationReport[] => {
-  const last = said.at(-1);
-  if (last === undefined) return [];
+/** The lines that a reader gets: what is due, and the turn as it is by the last of them. */
+export const linesOf = (said: readonly Said[], last: Said | null): readonly ConversationReport[] => {
+  const { isWorking = false, waitingFor = null, ended = 0, rev = 0 } = last ?? {};
+  const state = waitingFor !== null ? "requires_action" : isWorking ? "running" : "idle";
   return [
     ...newest(said).map((item) => ({ type: "item" as const, item })),
-    {
-      type: "turn",
-      turn: { state: last.isWorking ? "running" : "idle", waiting_for: null },
-      ended: 0,
-      rev: last.rev,
-    },
+    { type: "turn", turn: { state, waiting_for: waitingFor }, ended, rev },
   ];
 };
 
@@ -137,7 +137,7 @@ export const simulatedTalks = ({ time, randomOf, beginsAt }: TalkOptions): Talks
       const from = random.chance(REPEATS) ? 0 : read;
       const due = said.filter(({ rev, at }) => rev > from && at <= time.elapsed);
       read = Math.max(read, due.at(-1)?.rev ?? 0);
-      return linesOf(due);
+      return due.length === 0 ? [] : linesOf(due, due.at(-1) ?? null);
     });
     return Stream.flatMap(Stream.fromEffectRepeat(round), (lines) => Stream.fromIterable(lines));
   };

@@ -28,10 +28,9 @@ import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts"
 import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
-import { numbered } from "../support/world/world.ts";
 import { Boundary } from "./boundary.ts";
 import { AFTERMATH_MS, Calm } from "./calm.ts";
-import { CONFIG } from "./config.ts";
+import { configOf, hasPeople } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
 import type { MadeMerge } from "./merges.ts";
@@ -40,6 +39,7 @@ import type { Bridge } from "./postgres/bridge.ts";
 import type { Order } from "./postgres/orders.ts";
 import { storeOver } from "./postgres/ports.ts";
 import { readTables } from "./postgres/tables-of.ts";
+import { isPlaced, nodesOf, type Node } from "./nodes.ts";
 import { Places } from "./places.ts";
 import { Random } from "./random.ts";
 import { addAccount } from "./restoring.ts";
@@ -47,39 +47,21 @@ import { Secrecy } from "./secrecy.ts";
 import { BEGINNING, MASTER, settled, withProjects } from "./settled.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
 
-/** By a seed's remainder: most worlds have one node, as most installations do. */
-const NODE_COUNTS = [1, 1, 2, 1, 1, 2, 1, 2, 3, 1] as const;
-/** By the same remainder: worlds whose actors have places. */
-const PLACED: ReadonlySet<number> = new Set([5, 8]);
-/** Nodes' clocks are up to so far apart from the first one's, ms (threats.md "Faults": nodes 5 min apart). */
-const SKEW_MAX_MS = 5 * 60_000;
-
 /** What an endpoint's effect may ask for. */
 export type Services = Layer.Success<ReturnType<typeof serviceOver>> | Limits;
-type Receive = Effect.Success<typeof makeReceive>;
 
-const serviceOver = (nodeId: string, ports: Layer.Layer<Ports>, addressBook: AddressBook) =>
+interface ServiceParts {
+  readonly config: ReturnType<typeof configOf>;
+  readonly nodeId: string;
+  readonly ports: Layer.Layer<Ports>;
+  readonly addressBook: AddressBook;
+}
+
+const serviceOver = (parts: ServiceParts) =>
   Layer.provideMerge(
-    requestBranchesLayer({ intervalMs: CONFIG.manifestSyncMs }),
-    actorLayers({ config: CONFIG, nodeId, publicUrl: "http://localhost:8080", ports, addressBook }),
+    requestBranchesLayer({ intervalMs: parts.config.manifestSyncMs }),
+    actorLayers({ ...parts, publicUrl: "http://localhost:8080" }),
   );
-
-/** A life of the service that has started. */
-export interface Life {
-  readonly context: Context.Context<Services>;
-  readonly receive: Receive;
-}
-
-/** A machine that the service runs on. */
-export interface Node {
-  readonly id: string;
-  readonly wall: WallClock;
-  process: Process;
-  /** null: it does not respond yet, or any more. */
-  life: Life | null;
-  /** When it is started again, or thawed, in ms of `elapsed`. */
-  backAt: number;
-}
 
 const twinsOf = (daemons: SimulatedDaemons) =>
   Layer.mergeAll(
@@ -138,10 +120,10 @@ export class World {
     this.#random = (label) => new Random(seed, label);
     this.time = new SimulatedTime(this.#random("schedule"));
     this.#reference = new Process(this.time, new WallClock(this.time, BEGINNING));
-    this.nodes = this.#machines();
+    this.nodes = nodesOf(seed, { time: this.time, random: this.#random("nodes") });
     this.isOwnershipVague = this.nodes.length > 1;
     this.places = new Places({
-      isPlaced: PLACED.has(seed % NODE_COUNTS.length),
+      isPlaced: isPlaced(seed),
       nodes: this.nodes,
       time: this.time,
       random: this.#random("places"),
@@ -154,7 +136,8 @@ export class World {
       time: this.time,
       wallOf: (sandboxId) => this.wallOf(sandboxId),
       randomOf: this.#random,
-      maxTurnMs: CONFIG.maxTurnMs,
+      maxTurnMs: configOf(seed).maxTurnMs,
+      hasPeople: hasPeople(seed),
     });
     const twins = Effect.runSync(Effect.scoped(Layer.build(twinsOf(this.daemons))));
     this.#tables = Context.get(twins, Tables);
@@ -194,18 +177,6 @@ export class World {
 
   refresh(): void {
     if (this.bridge !== null) this.#tables = readTables(this.bridge);
-  }
-
-  #machines(): readonly Node[] {
-    const random = this.#random("nodes");
-    const count = NODE_COUNTS[this.seed % NODE_COUNTS.length] ?? 1;
-    return Array.from({ length: count }, (_, index) => {
-      const skew = index === 0 ? 0 : random.between(-SKEW_MAX_MS, SKEW_MAX_MS);
-      const wall = new WallClock(this.time, BEGINNING + skew);
-      const process = new Process(this.time, wall);
-      process.isDead = true;
-      return { id: numbered(90 + index), wall, process, life: null, backAt: 0 };
-    });
   }
 
   /** The clock that is the furthest behind, and the one furthest ahead, ms since the epoch. */
@@ -290,11 +261,13 @@ export class World {
       Layer.succeedContext(this.#ports(process) as unknown as Context.Context<Exclude<Ports, never>>),
       singleRunner,
     );
+    const config = configOf(this.seed);
     const addressBook = this.places.addressBook(node, process, Effect.runForkWith(surroundings));
     const living = Effect.gen({ self: this }, function* () {
       const scope = yield* Scope.make();
-      const service = yield* Layer.buildWithScope(serviceOver(node.id, ports, addressBook), scope);
-      const context = Context.add(service, Limits, CONFIG).pipe(Context.merge(surroundings));
+      const parts = { config, nodeId: node.id, ports, addressBook };
+      const service = yield* Layer.buildWithScope(serviceOver(parts), scope);
+      const context = Context.add(service, Limits, config).pipe(Context.merge(surroundings));
       const receive = yield* Effect.provideContext(makeReceive, context);
       node.life = { context, receive };
       this.boundary.note(`up ${this.nodes.indexOf(node)}`);

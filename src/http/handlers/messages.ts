@@ -140,7 +140,7 @@ const awakened = Effect.fnUntraced(function* (session: Session, params: SessionP
 });
 
 /** 201 once the message and the command to send it are committed. */
-const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish) {
+export const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish) {
   const caller = yield* Caller;
   const session = yield* conversing(params);
   yield* checkWish(wish);
@@ -169,7 +169,7 @@ const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish
   return isSame(message, wish, caller.user.id) ? { message, isNew: accepted } : yield* idTaken();
 });
 
-const cancel = Effect.fnUntraced(function* (params: ItemPath) {
+export const cancel = Effect.fnUntraced(function* (params: ItemPath) {
   const session = yield* conversing(params);
   const message = yield* itemOf(session.id, params.id, "message");
   if (message.kind !== "message" || message.role !== "user") return yield* notFound("message");
@@ -181,13 +181,13 @@ const cancel = Effect.fnUntraced(function* (params: ItemPath) {
   });
 });
 
-const interrupt = Effect.fnUntraced(function* (params: SessionPath) {
+export const interrupt = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* conversing(params);
   const { accepted } = yield* tell(session.id, { type: "interrupt.requested" });
   return { interrupted: accepted };
 });
 
-const resume = Effect.fnUntraced(function* (params: SessionPath) {
+export const resume = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* conversing(params);
   yield* tell(session.id, { type: "queue.resumed" });
 });
@@ -224,7 +224,7 @@ const settled = (item: Item) =>
     details: { status: item.status, answer: answerWire(item.answer) },
   });
 
-const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer) {
+export const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer) {
   const session = yield* conversing(params);
   const asked = yield* itemOf(session.id, params.id, "request");
   if (asked.kind !== "request") return yield* notFound("request");
@@ -237,7 +237,8 @@ const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer
     by: authorOf(yield* Caller),
   });
   const request = yield* itemOf(session.id, params.id, "request");
-  return accepted ? { request: itemWire(request) } : yield* settled(request);
+  // A request that was closed meanwhile, before the actor has heard of it, keeps no answer.
+  return accepted && request.answer !== null ? { request: itemWire(request) } : yield* settled(request);
 });
 
 const notRunning = () =>
