@@ -128,6 +128,37 @@ describe("the events of a conversation", () => {
     reader.close();
   });
 
+  it("have text only after the version that it continues, however soon it follows", async () => {
+    const sid = await begin();
+    const reader = await open(sid);
+    await reader.until(({ event }) => event === "open");
+    const version = (rev: number, text: string) => ({
+      type: "item" as const,
+      item: nativeItem("m", rev, {
+        status: "running",
+        completed_at: null,
+        content: [{ type: "text", text }],
+      }),
+    });
+    const pieces = Array.from({ length: 20 }, (_, index) => `${index} `);
+    let text = "";
+    for (const [index, piece] of pieces.entries()) {
+      const before = `${text}v`;
+      const delta = { native_id: "m", offset: before.length, text: piece };
+      service.daemon.conversation.say(sid, version(index + 1, before), { type: "delta", delta });
+      text = before + piece;
+      await reader.until(({ data }) => dataOf({ id: null, event: "", data })["text"] === piece);
+    }
+    const shown = reader.events.reduce((known, event) => {
+      if (event.event === "item") return textOf(event) ?? "";
+      if (event.event !== "delta") return known;
+      expect(dataOf(event)["offset"]).toBe(known.length);
+      return known + String(dataOf(event)["text"]);
+    }, "");
+    expect(shown).toBe(text);
+    reader.close();
+  });
+
   it.each(["x", "999999999", "1.5", "-1"])(
     "begin with a reset after the unknown id %j",
     async (lastEventId) => {
