@@ -19,6 +19,7 @@ export const WHOLE_IN_DEEP = [
   "test/daemon/opencode-adapter.test.ts",
   "test/daemon/opencode.test.ts",
   "test/daemon/turns.test.ts",
+  "test/e2e/conversation-flood.test.ts",
   "test/e2e/copies.test.ts",
   "test/e2e/fault-points.test.ts",
   "test/e2e/master-key.test.ts",
