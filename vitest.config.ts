@@ -29,6 +29,7 @@ export const WHOLE_IN_DEEP = [
   "test/e2e/two-services.real.test.ts",
   "test/e2e/upstream-fault-points.real.test.ts",
   "test/daemon/restore.real.test.ts",
+  "test/e2e/conversation-flood.real.test.ts",
   "test/http/merging-restart.test.ts",
   "test/http/sessions-restart.test.ts",
   "test/http/sessions.test.ts",

@@ -19,7 +19,7 @@ import {
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
-import { ConversationHub } from "../services/conversation-hub.ts";
+import { ConversationHub, type ItemDelta } from "../services/conversation-hub.ts";
 import { serviceContext } from "../services/service-context.ts";
 import {
   Conversations,
@@ -84,7 +84,7 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
       const opened = yield* waitOutOutage("conversation", conversations.open(sessionId, now));
       if (opened === null) return yield* Effect.never;
       const isKnown = opened.sandbox?.id === sandboxId;
-      const reader = new Reader(isKnown ? (opened.sandbox?.rev ?? 0) : 0);
+      const reader = new Reader({ after: isKnown ? (opened.sandbox?.rev ?? 0) : 0, seq: opened.seq });
       const report = yield* reportsOf(followed);
 
       const keep = Effect.fnUntraced(function* ({ deltas, ended, ...portion }: Portion) {
@@ -118,15 +118,19 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
 /** How far the conversation is written, and which items are growing. */
 class Reader {
   after: number;
+  /** The conversation's number at the last write. */
+  #seq: number;
   /** Our ids of open items, by native id. */
   readonly #growing = new Map<string, string>();
 
-  constructor(after: number) {
+  constructor({ after, seq }: { readonly after: number; readonly seq: number }) {
     this.after = after;
+    this.#seq = seq;
   }
 
-  noted({ changes }: ChangedConversation, rev: number): void {
+  noted({ changes, conversation }: ChangedConversation, rev: number): void {
     this.after = rev;
+    this.#seq = conversation.seq;
     for (const change of changes) {
       if (change.type !== "item" || change.item.nativeId === null) continue;
       const { id, nativeId, status } = change.item;
@@ -135,10 +139,11 @@ class Reader {
     }
   }
 
-  deltasOf(deltas: readonly TextDelta[]) {
+  deltasOf(deltas: readonly TextDelta[]): readonly ItemDelta[] {
+    const seq = this.#seq;
     return deltas.flatMap(({ native_id: native, offset, text }) => {
       const itemId = this.#growing.get(native);
-      return itemId === undefined ? [] : [{ itemId, offset, text }];
+      return itemId === undefined ? [] : [{ itemId, offset, text, seq }];
     });
   }
 }

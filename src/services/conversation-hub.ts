@@ -5,8 +5,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import * as Queue from "effect/Queue";
-import * as Stream from "effect/Stream";
+import type * as Scope from "effect/Scope";
 
 /** Text that was added to an item's last text part. */
 export interface ItemDelta {
@@ -14,41 +13,76 @@ export interface ItemDelta {
   /** The text's length before, in UTF-16 code units. */
   readonly offset: number;
   readonly text: string;
+  /** The conversation's number when it was published. It fits only after every version up to this number. */
+  readonly seq: number;
 }
 
 /** How many deltas wait for a slow reader. Beyond that it loses the oldest. */
 const WAITING_MAX = 256;
 
+/** The deltas that wait for one reader. */
+export interface WaitingDeltas {
+  /** Takes them, oldest first: those that fit after the versions up to this number. */
+  readonly take: (seq: number) => readonly ItemDelta[];
+  /** Whether there are any. */
+  readonly areThere: () => boolean;
+}
+
 export class ConversationHub extends Context.Service<
   ConversationHub,
   {
     readonly publish: (sessionId: string, deltas: readonly ItemDelta[]) => void;
-    /** Deltas from now on. */
-    readonly deltas: (sessionId: string) => Stream.Stream<ItemDelta>;
+    /** Collects deltas from now on, while the scope lives. `wake` is called when there are new ones. */
+    readonly attach: (
+      sessionId: string,
+      wake: () => void,
+    ) => Effect.Effect<WaitingDeltas, never, Scope.Scope>;
   }
 >()("platform/services/ConversationHub") {}
 
+class Reader implements WaitingDeltas {
+  readonly #wake: () => void;
+  #waiting: ItemDelta[] = [];
+
+  constructor(wake: () => void) {
+    this.#wake = wake;
+  }
+
+  offer(deltas: readonly ItemDelta[]): void {
+    this.#waiting.push(...deltas);
+    if (this.#waiting.length > WAITING_MAX) this.#waiting = this.#waiting.slice(-WAITING_MAX);
+    this.#wake();
+  }
+
+  take(seq: number): readonly ItemDelta[] {
+    const early = this.#waiting.findIndex((delta) => delta.seq > seq);
+    return this.#waiting.splice(0, early === -1 ? this.#waiting.length : early);
+  }
+
+  areThere(): boolean {
+    return this.#waiting.length > 0;
+  }
+}
+
 export const conversationHubLayer: Layer.Layer<ConversationHub> = Layer.sync(ConversationHub, () => {
-  const readers = new Map<string, Set<Queue.Queue<ItemDelta>>>();
-  const attach = (sessionId: string, queue: Queue.Queue<ItemDelta>): void => {
-    readers.set(sessionId, (readers.get(sessionId) ?? new Set()).add(queue));
-  };
-  const detach = (sessionId: string, queue: Queue.Queue<ItemDelta>): void => {
+  const readers = new Map<string, Set<Reader>>();
+  const detach = (sessionId: string, reader: Reader): void => {
     const others = readers.get(sessionId);
-    others?.delete(queue);
+    others?.delete(reader);
     if (others?.size === 0) readers.delete(sessionId);
   };
-  const attached = (sessionId: string) =>
-    Effect.acquireRelease(
-      Effect.tap(Queue.sliding<ItemDelta>(WAITING_MAX), (queue) =>
-        Effect.sync(() => attach(sessionId, queue)),
-      ),
-      (queue) => Effect.sync(() => detach(sessionId, queue)),
-    );
   return ConversationHub.of({
     publish: (sessionId, deltas) => {
-      for (const queue of readers.get(sessionId) ?? []) Queue.offerAllUnsafe(queue, deltas);
+      if (deltas.length > 0) for (const reader of readers.get(sessionId) ?? []) reader.offer(deltas);
     },
-    deltas: (sessionId) => Stream.unwrap(Effect.map(attached(sessionId), Stream.fromQueue)),
+    attach: (sessionId, wake) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const reader = new Reader(wake);
+          readers.set(sessionId, (readers.get(sessionId) ?? new Set()).add(reader));
+          return reader;
+        }),
+        (reader) => Effect.sync(() => detach(sessionId, reader)),
+      ),
   });
 });

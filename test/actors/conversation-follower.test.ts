@@ -39,8 +39,7 @@ const following = (...portions: readonly Stream.Stream<ConversationReport, Daemo
     const life = yield* world.begin;
     const id = yield* world.admit;
     const deltas: ItemDelta[] = [];
-    const reading = Stream.runForEach(hub.deltas(id), (one) => Effect.sync(() => deltas.push(one)));
-    yield* Effect.forkScoped(reading, { startImmediately: true });
+    const waiting = yield* hub.attach(id, () => deltas.push(...waiting.take(Infinity)));
     yield* life.actors.wake("session", id);
     yield* world.untilSession(id, "running");
     const page = Effect.map(
@@ -99,7 +98,7 @@ describe("a running sandbox's conversation", () => {
       );
       yield* until(Effect.map(page, (items) => texts(items).includes("Hello")));
       const answer = (yield* page).find(({ nativeId }) => nativeId === "answer");
-      expect(deltas).toEqual([{ itemId: answer?.id, offset: 3, text: "lo" }]);
+      expect(deltas).toEqual([{ itemId: answer?.id, offset: 3, text: "lo", seq: 2 }]);
     }),
   );
 

@@ -14,6 +14,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Installation, type Life } from "../support/service/process-service.ts";
+import { begin, has } from "./sessions/begin.ts";
 import { addStopped } from "./sessions/rows.ts";
 
 const { values } = parseArgs({
@@ -32,7 +33,6 @@ const SETTINGS = {
   // Soon enough to be seen; longer than a session takes to start.
   PLATFORM_ACTOR_IDLE_MS: "5000",
 } as const;
-const AT_ONCE = 16;
 const TICKS_PER_SECOND = 100;
 /** At rest: so many looks in a row without the process taking CPU time worth mentioning. */
 const QUIET_LOOKS = 5;
@@ -96,36 +96,6 @@ const started = async (installation: Installation): Promise<Start> => {
   });
   const readyMs = performance.now() - begun;
   return { life, readyMs, cpuMs: (ticksOf(life.pid) / TICKS_PER_SECOND) * 1000 };
-};
-
-/** Whether the project has a session of this status. */
-const has = async (life: Life, target: string, status: string): Promise<boolean> => {
-  const { sessions } = await life.call("GET", `${target}?status=${status}&limit=1`);
-  return (sessions as readonly unknown[]).length > 0;
-};
-
-/** Makes so many sessions, and waits until all of them run. */
-const begin = async (life: Life, projectId: string, count: number): Promise<void> => {
-  const target = `/v1/projects/${projectId}/sessions`;
-  let left = count;
-  // A service that has too much to do says so (503), and its clients come back.
-  const create = async (): Promise<unknown> => {
-    try {
-      return await life.call("POST", target, { initial_prompt: "Look after the greeter. ".repeat(40) });
-    } catch (error) {
-      if (!String(error).includes(" answered 503")) throw error;
-      await delay(500);
-      return create();
-    }
-  };
-  const makeNext = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      await create();
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, makeNext));
-  while (await has(life, target, "provisioning")) await delay(200);
 };
 
 interface Contender {

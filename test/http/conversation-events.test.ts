@@ -63,6 +63,11 @@ const held = (events: readonly SentEvent[]): Readonly<Record<string, unknown>> =
   return Object.fromEntries(all);
 };
 
+const growingVersion = (rev: number, text: string) => ({
+  type: "item" as const,
+  item: nativeItem("m", rev, { status: "running", completed_at: null, content: [{ type: "text", text }] }),
+});
+
 describe("the events of a conversation", () => {
   it("state the reader's position at once, and no earlier version", async () => {
     const sid = await begin();
@@ -125,6 +130,29 @@ describe("the events of a conversation", () => {
       text += String(added);
     }
     expect(text).toBe(`Hello${more}`);
+    reader.close();
+  });
+
+  it("have text only after the version that it continues, however soon it follows", async () => {
+    const sid = await begin();
+    const reader = await open(sid);
+    await reader.until(({ event }) => event === "open");
+    const pieces = Array.from({ length: 20 }, (_, index) => `${index} `);
+    let text = "";
+    for (const [index, piece] of pieces.entries()) {
+      const before = `${text}v`;
+      const delta = { native_id: "m", offset: before.length, text: piece };
+      service.daemon.conversation.say(sid, growingVersion(index + 1, before), { type: "delta", delta });
+      text = before + piece;
+      await reader.until(({ data }) => dataOf({ id: null, event: "", data })["text"] === piece);
+    }
+    const shown = reader.events.reduce((known, event) => {
+      if (event.event === "item") return textOf(event) ?? "";
+      if (event.event !== "delta") return known;
+      expect(dataOf(event)["offset"]).toBe(known.length);
+      return known + String(dataOf(event)["text"]);
+    }, "");
+    expect(shown).toBe(text);
     reader.close();
   });
 

@@ -3,11 +3,13 @@
  *
  *  V1 `item` and `state` are versions that are written. Their id is the version's `seq`, so a reader that resumes after
  *     an id gets every later version.
- *  V2 `delta` is text that grows, without an id. It may be lost or late: a reader whose text has another length than
- *     `offset` ignores it. The item's next version has the text.
+ *  V2 `delta` is text that grows, without an id. It may be lost: a reader whose text has another length than `offset`
+ *     ignores it. The item's next version has the text. It never comes before the version that it continues, because
+ *     then the reader would ignore all text until the next version.
  *  V3 A reader that is too far behind gets `reset`. It reads the newest page, and continues from that page's `seq`.
  */
 import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
 import * as Option from "effect/Option";
 import * as Stream from "effect/Stream";
 import { ConversationHub, type ItemDelta } from "../../services/conversation-hub.ts";
@@ -48,18 +50,47 @@ const deltaFrames = ({ itemId, offset, text }: ItemDelta): readonly string[] =>
 
 const resetFrame = (seq: number): string => `id: ${seq}\nevent: reset\ndata: {}\n\n`;
 
-/** The versions after a number, for ever. It ends when the session is deleted. */
-const versions = Effect.fnUntraced(function* (sessionId: string, after: number) {
-  const { changedAfter, changed } = yield* Conversations;
+/** Opens when there may be something to read: a version, by a commit's signal or because time has passed, or text. */
+const watched = Effect.fnUntraced(function* (sessionId: string) {
+  const { changed } = yield* Conversations;
+  const hub = yield* ConversationHub;
+  const news = Latch.makeUnsafe(true);
+  const watch = { news, isOutdated: true, deltas: yield* hub.attach(sessionId, () => news.openUnsafe()) };
+  // It waits for the next signal before the versions of this one are read, so that none is lost in between.
+  yield* Effect.raceFirst(changed(sessionId), Effect.sleep(POLL)).pipe(
+    Effect.andThen(
+      Effect.sync(() => {
+        watch.isOutdated = true;
+        news.openUnsafe();
+      }),
+    ),
+    Effect.forever,
+    Effect.forkScoped,
+  );
+  return watch;
+});
+
+/** The versions after a number with the text that grows after each, for ever. It ends when the session is deleted. */
+const following = Effect.fnUntraced(function* (sessionId: string, after: number) {
+  const { changedAfter } = yield* Conversations;
+  const watch = yield* watched(sessionId);
+  const { news, deltas } = watch;
   const page = (seq: number) =>
     Effect.gen(function* () {
+      yield* news.await;
+      news.closeUnsafe();
+      const grown = deltas.take(seq).flatMap(deltaFrames);
+      // What is left waits for a version that is written, and not read yet.
+      const isBehind = watch.isOutdated || deltas.areThere();
+      if (grown.length > 0 && isBehind) news.openUnsafe();
+      if (grown.length > 0 || !isBehind) return [grown, Option.some(seq)] as const;
+      watch.isOutdated = false;
       const next = yield* changedAfter(sessionId, seq, PAGE);
       if (next === null) return [[], Option.none<number>()] as const;
-      const on = Option.some(next.seq);
-      if (next.reset) return [[resetFrame(next.seq)], on] as const;
-      if (next.changes.length > 0) return [next.changes.map(frame), on] as const;
-      yield* Effect.raceFirst(changed(sessionId), Effect.sleep(POLL));
-      return [[], on] as const;
+      if (next.changes.length === PAGE) watch.isOutdated = true;
+      if (next.seq > seq && (watch.isOutdated || deltas.areThere())) news.openUnsafe();
+      const written = next.reset ? [resetFrame(next.seq)] : next.changes.map(frame);
+      return [written, Option.some(next.seq)] as const;
     });
   return Stream.paginate(after, page);
 });
@@ -67,12 +98,14 @@ const versions = Effect.fnUntraced(function* (sessionId: string, after: number) 
 /** @param place see `placeOf`. */
 export const conversationStream = Effect.fnUntraced(function* (sessionId: string, place: number | null) {
   const { seq } = yield* opened(sessionId);
-  const hub = yield* ConversationHub;
+  const ports = yield* Effect.context<ConversationHub | Conversations>();
   const { changedAfter } = yield* Conversations;
   const isLost = place !== null && (place < 0 || (yield* changedAfter(sessionId, place, 1))?.reset === true);
   const from = place === null || isLost ? seq : place;
   const opening = [...(isLost ? [resetFrame(from)] : []), `id: ${from}\nevent: open\ndata: {}\n\n`];
-  const deltas = Stream.flatMap(hub.deltas(sessionId), (delta) => Stream.fromIterable(deltaFrames(delta)));
-  const written = yield* versions(sessionId, from);
-  return Stream.concat(Stream.fromIterable(opening), Stream.merge(written, deltas, { haltStrategy: "left" }));
+  // The reader of text is there before the first event says so.
+  const whole = Effect.map(following(sessionId, from), (rest) =>
+    Stream.concat(Stream.fromIterable(opening), rest),
+  );
+  return Stream.unwrap(Effect.provideContext(whole, ports));
 });

@@ -11,7 +11,8 @@ declare module "vitest" {
   }
 }
 
-const isDeep = inject("ring") === "deep";
+/** For a case whose size differs. */
+export const isDeep = inject("ring") === "deep";
 
 /** @returns all cases in the deep tests, in `npm test` only those of the sample. Each of the sample must be among all. */
 export const sampled = <A>(all: readonly A[], sample: readonly NoInfer<A>[]): readonly A[] => {
