@@ -159,8 +159,10 @@ const hasRoom = ({ queue, sending, settled }: ConversationContext, event: Conver
 /** How many messages are remembered (M8): requests that are under way at the same time are far fewer. */
 const SETTLED_KEPT = 20;
 
-const settledWith = ({ settled }: ConversationContext, id: string): readonly string[] =>
-  [...settled, id].slice(-SETTLED_KEPT);
+const settle = (context: ConversationContext, id: string): ConversationContext => ({
+  ...context,
+  settled: [...context.settled, id].slice(-SETTLED_KEPT),
+});
 
 const interrupted = (context: ConversationContext): ConversationContext => ({
   ...context,
@@ -180,16 +182,11 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         stopping: context.stopping || (event.isUrgent && context.sending !== null),
       };
     case "message.cancelled":
-      return {
-        ...context,
-        queue: queue.filter((id) => id !== event.messageId),
-        settled: settledWith(context, event.messageId),
-      };
+      return { ...settle(context, event.messageId), queue: queue.filter((id) => id !== event.messageId) };
     case "message.accepted":
       return {
-        ...context,
+        ...settle(context, event.messageId),
         sending: null,
-        settled: settledWith(context, event.messageId),
         stopping: false,
         turn: Math.max(context.turn, event.turn),
       };
@@ -202,12 +199,7 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         queue: [event.messageId, ...queue],
       };
     case "message.refused":
-      return {
-        ...context,
-        sending: null,
-        settled: settledWith(context, event.messageId),
-        stopping: false,
-      };
+      return { ...settle(context, event.messageId), sending: null, stopping: false };
     case "queue.resumed":
       return { ...context, held: false };
     case "interrupt.requested":
