@@ -11,18 +11,21 @@
  *     after it was made. So an item for the end alone is reported when the message's session rests or goes on.
  *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
  */
-import * as Schema from "effect/Schema";
 import type { ConversationObserver } from "./adapter.ts";
 import { itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
 import { timeIn } from "./opencode-ids.ts";
 import {
-  Asked,
+  decodeAsked,
+  decodeConversationEvent,
+  decodeSession,
   interrupted,
   isOlder,
   isOpen,
   readInfo,
   readPart,
   TEXT_MAX,
+  type Asked,
+  type EventProperties as Properties,
   type MessageInfo,
   type Part,
   type Recorded,
@@ -32,34 +35,6 @@ import {
 const MESSAGES_HELD = 64;
 /** How many events wait for the listing. */
 const WAITING_MAX = 20_000;
-
-const optional = Schema.optionalKey;
-const Session = Schema.Struct({
-  id: Schema.String,
-  title: optional(Schema.String),
-  parentID: optional(Schema.String),
-});
-
-const Event = Schema.Struct({
-  type: Schema.String,
-  properties: Schema.Struct({
-    sessionID: optional(Schema.String),
-    info: optional(Schema.Unknown),
-    part: optional(Schema.Unknown),
-    messageID: optional(Schema.String),
-    partID: optional(Schema.String),
-    field: optional(Schema.String),
-    delta: optional(Schema.String),
-    status: optional(Schema.Struct({ type: Schema.String })),
-    requestID: optional(Schema.String),
-    reply: optional(Schema.String),
-    answers: optional(Schema.Array(Schema.Array(Schema.String))),
-  }),
-});
-const decodeEvent = Schema.decodeUnknownOption(Event);
-const decodeSession = Schema.decodeUnknownOption(Session);
-const decodeAsked = Schema.decodeUnknownOption(Asked);
-type Properties = (typeof Event.Type)["properties"];
 
 interface HeldPart {
   part: Part;
@@ -110,6 +85,8 @@ export class OpencodeConversation {
   readonly #asked = new Map<string, Open>();
   /** Requests that have ended. opencode goes on listing a permission whose turn was aborted. */
   readonly over = new Set<string>();
+  /** Answers that the daemon gives, by request. opencode may end the turn before it reports them. */
+  readonly given = new Map<string, string>();
   readonly #busy = new Set<string>();
   /** Our ids of the messages that the daemon gave to the runtime, by the runtime's ids. */
   readonly #handedOver = new Map<string, string>();
@@ -160,7 +137,7 @@ export class OpencodeConversation {
   }
 
   #apply(event: unknown): void {
-    const decoded = decodeEvent(event);
+    const decoded = decodeConversationEvent(event);
     if (decoded._tag === "None") return;
     const { type, properties } = decoded.value;
     if (type === "session.created" || type === "session.updated") this.#session(properties.info);
@@ -388,7 +365,10 @@ export class OpencodeConversation {
     if (open === undefined) return;
     this.#asked.delete(id);
     this.over.add(id);
-    this.#reportRequest(open, { status, answer, atMs: this.#stream.now() });
+    const given = status === "interrupted" ? this.given.get(id) : undefined;
+    const end = given === undefined ? { status, answer } : { status: "completed" as const, answer: given };
+    this.given.delete(id);
+    this.#reportRequest(open, { ...end, atMs: this.#stream.now() });
   }
 
   #reportRequest({ asked, askedMs }: Open, settled: Settled | null): void {

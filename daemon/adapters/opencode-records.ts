@@ -155,6 +155,33 @@ export const Asked = Schema.Struct({
   tool: optional(Schema.Struct({ messageID: Schema.String, callID: Schema.String })),
 });
 export type Asked = typeof Asked.Type;
+export const decodeAsked = Schema.decodeUnknownOption(Asked);
+
+const Session = Schema.Struct({
+  id: Schema.String,
+  title: optional(Schema.String),
+  parentID: optional(Schema.String),
+});
+export const decodeSession = Schema.decodeUnknownOption(Session);
+
+const ConversationEvent = Schema.Struct({
+  type: Schema.String,
+  properties: Schema.Struct({
+    sessionID: optional(Schema.String),
+    info: optional(Schema.Unknown),
+    part: optional(Schema.Unknown),
+    messageID: optional(Schema.String),
+    partID: optional(Schema.String),
+    field: optional(Schema.String),
+    delta: optional(Schema.String),
+    status: optional(Schema.Struct({ type: Schema.String })),
+    requestID: optional(Schema.String),
+    reply: optional(Schema.String),
+    answers: optional(Schema.Array(Schema.Array(Schema.String))),
+  }),
+});
+export type EventProperties = (typeof ConversationEvent.Type)["properties"];
+export const decodeConversationEvent = Schema.decodeUnknownOption(ConversationEvent);
 
 /** Whether the model goes on with the message. */
 export const isOpen = ({ role, time, error }: MessageInfo): boolean =>

@@ -225,23 +225,26 @@ export class OpencodeSteering implements AdapterSteering {
     Effect.gen({ self: this }, function* () {
       if (this.#conversation.over.has(requestId)) return false;
       const id = encodeURIComponent(requestId);
-      if ("answers" in answer)
-        return yield* this.#reply([`/question/${id}/reply`, { answers: answer.answers }]);
+      if ("answers" in answer) {
+        const { answers } = answer;
+        const text = answers.map((chosen) => chosen.join(", ")).join("\n");
+        return yield* this.#answer(requestId, text, [`/question/${id}/reply`, { answers }]);
+      }
       if ("choice" in answer) {
         const { choice: reply, message } = answer;
-        return yield* this.#reply([
-          `/permission/${id}/reply`,
-          { reply, ...(message !== null && { message }) },
-        ]);
+        const body = { reply, ...(message !== null && { message }) };
+        return yield* this.#answer(requestId, reply, [`/permission/${id}/reply`, body]);
       }
-      if (!requestId.startsWith("que_")) return yield* this.#reply(declining(id, null, answer.declined));
+      if (!requestId.startsWith("que_"))
+        return yield* this.#answer(requestId, "reject", declining(id, null, answer.declined));
       const open = (yield* readRequests(this.#api, "question")) ?? [];
       const asked = open.flatMap((one) => {
         const decoded = decodeQuestion(one);
         return decoded._tag === "Some" && decoded.value.id === requestId ? [decoded.value] : [];
       })[0];
       if (asked === undefined) return false;
-      return yield* this.#reply(declining(id, asked.questions.length, answer.declined));
+      const body = declining(id, asked.questions.length, answer.declined);
+      return yield* this.#answer(requestId, DECIDE[answer.declined], body);
     });
 
   readonly offers = (wanted: AgentSession): Effect.Effect<RuntimeOffers, HttpFailure> =>
@@ -323,6 +326,15 @@ export class OpencodeSteering implements AdapterSteering {
     this.#stopped.delete(session);
     this.#natives.set(id, native);
     this.#conversation.handedOver(native, id);
+  }
+
+  /** @param text the answer as the conversation shows it */
+  #answer(requestId: string, text: string, body: Body): Effect.Effect<boolean, HttpFailure> {
+    const { given } = this.#conversation;
+    given.set(requestId, text);
+    return Effect.tap(this.#reply(body), (isTaken) =>
+      Effect.sync(() => (isTaken ? undefined : given.delete(requestId))),
+    );
   }
 
   /** False: opencode has no such request, or not of this kind. */

@@ -186,6 +186,19 @@ describe("events alone", () => {
     expect(turns.at(-1)?.state).toBe("idle");
   });
 
+  test("show the daemon's own answer to a request, also if the turn ends before opencode reports it", () => {
+    const { conversation, items, takeAll } = start();
+    conversation.listedSessions([SESSION]);
+    const events = eventsOf("question");
+    const answered = events.findIndex(({ type }) => type === "question.replied");
+    takeAll(events.slice(0, answered));
+    const request = items().find(({ kind }) => kind === "request");
+    conversation.given.set(String(request?.native_id), "Blue");
+    takeAll(events.slice(answered + 1));
+    const settled = items().find(({ kind }) => kind === "request");
+    expect(settled).toMatchObject({ status: "completed", content: [{ type: "text", text: "Blue" }] });
+  });
+
   test("of another agent session are ignored", () => {
     const { takeAll, items, feed } = start("another title");
     takeAll(EVENTS);
