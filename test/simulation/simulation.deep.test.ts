@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
+import { PEOPLE_FROM } from "./config.ts";
 import type { PlantResult } from "./plants-main.ts";
 import { PLANTS } from "./plants.ts";
 import { Bridge } from "./postgres/bridge.ts";
@@ -13,6 +14,8 @@ import { summed, Totals, type Summary } from "./totals.ts";
 
 /** PLATFORM_SIM_RUNS: for a shorter or a longer night. */
 const RUNS = Number(process.env["PLATFORM_SIM_RUNS"] ?? 50_000);
+/** The share of these in which people talk to agents. */
+const WITH_PEOPLE = 0.4;
 /** Over Postgres, where each takes far longer. */
 const POSTGRES_RUNS = RUNS / 250;
 /** Within so many runs each planted bug is found afresh. */
@@ -55,14 +58,17 @@ const share = async (seed: number, runs: number): Promise<Summary> => {
 };
 
 describe("a long simulation of the service", () => {
-  it(
-    `keeps every invariant in ${RUNS} runs`,
-    async () => {
-      const seed = randomInt(2 ** 31);
-      const runs = Math.ceil(RUNS / CORES);
+  it.each([
+    { where: "nobody talks to agents", from: 0, to: PEOPLE_FROM, part: 1 - WITH_PEOPLE },
+    { where: "people talk to agents", from: PEOPLE_FROM, to: 2 ** 31, part: WITH_PEOPLE },
+  ])(
+    `keeps every invariant in its part of ${RUNS} runs, where $where`,
+    async ({ where, from, to, part }) => {
+      const runs = Math.ceil((RUNS * part) / CORES);
+      const seed = randomInt(from, Math.max(from + 1, to - CORES * runs));
       const shares = Array.from({ length: CORES }, (_, index) => share(seed + index * runs, runs));
       const summary = summed(await Promise.all(shares));
-      told(`over the twin from seed ${seed}`, summary);
+      told(`over the twin from seed ${seed}, where ${where}`, summary);
       expect(summary.failed_seeds).toEqual([]);
     },
     LIMIT_MS,
@@ -75,7 +81,7 @@ describe("a long simulation of the service over Postgres", () => {
 
   it(`keeps every invariant in ${POSTGRES_RUNS} runs`, () => {
     const totals = new Totals();
-    const seed = randomInt(2 ** 31);
+    const seed = randomInt(PEOPLE_FROM - POSTGRES_RUNS);
     for (let at = seed; at < seed + POSTGRES_RUNS; at += 1)
       totals.add(simulate({ seed: at, steps: SHORT_STEPS }, bridge));
     told(`over Postgres from seed ${seed}`, totals.summary);
@@ -87,7 +93,7 @@ describe("bugs that are planted in the service", () => {
   it(
     `are each found again within ${HUNT_RUNS} runs`,
     async () => {
-      const seed = randomInt(2 ** 31);
+      const seed = randomInt(PEOPLE_FROM - HUNT_RUNS);
       // Each core takes its share of the bugs; how long one hides is not known, so neighbours go to different ones.
       const hunts = Array.from({ length: CORES }, (_, core) =>
         linesOf("plants-main.ts", [

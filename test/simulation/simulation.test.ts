@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BATCH_LIMIT_MS, explained, runsFrom } from "./batch.ts";
-import { MARKABLE } from "./marks.ts";
+import { PEOPLE_FROM } from "./config.ts";
+import { MARKABLE, OF_PEOPLE } from "./marks.ts";
 import { simulate } from "./run.ts";
 import { SHORT_STEPS } from "./steps.ts";
 
@@ -19,9 +20,12 @@ const BY_CHANCE = [
   "store.Conversations.unsettled",
 ];
 
+/** Its runs meet what is looked for below. */
+const FIXED_WITH_PEOPLE = { seed: 1_000_300, runs: 5 };
+
 describe("a simulated service", () => {
   it("leaves the same trace from the same seed, byte for byte, and a different one from a different seed [I20]", () => {
-    for (let seed = 1; seed <= 3; seed += 1) {
+    for (const seed of [1, 2, 3, PEOPLE_FROM]) {
       const [first, second] = [simulate({ seed, steps }), simulate({ seed, steps })];
       expect(second.trace.join("\n")).toBe(first.trace.join("\n"));
       expect(second.digest).toBe(first.digest);
@@ -58,6 +62,29 @@ describe("a simulated service", () => {
       expect(marked).not.toEqual([]);
       // A call that is in no list is met by chance alone; a call that is never made wastes its marks.
       expect([...totals.calls].toSorted()).toEqual([...MARKABLE, ...BY_CHANCE].toSorted());
+    },
+    BATCH_LIMIT_MS,
+  );
+
+  it(
+    `keeps every invariant in ${FIXED_WITH_PEOPLE.runs} runs from a fixed seed where people talk to agents`,
+    () => {
+      const totals = runsFrom(FIXED_WITH_PEOPLE.seed, FIXED_WITH_PEOPLE.runs);
+      expect(explained(totals)).toBe("");
+      for (const point of [
+        "handed accepted",
+        "handed busy",
+        "stopped turn",
+        "heard a person",
+        "heard expired",
+        "heard unattended",
+        "step unsay",
+        "step resume",
+      ]) {
+        expect(totals.hits.get(point) ?? 0, point).toBeGreaterThan(0);
+      }
+      // A call that is never made wastes its marks.
+      expect(OF_PEOPLE.filter((name) => !totals.calls.has(name))).toEqual([]);
     },
     BATCH_LIMIT_MS,
   );
