@@ -134,6 +134,10 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "List a project's sessions, newest first.",
     response: { sessions: [running], next_cursor: null },
   },
+  "sessions.listAll": {
+    summary: "List the sessions of all projects that the token reaches, newest first.",
+    response: { sessions: [running], next_cursor: null },
+  },
   "sessions.get": { summary: "Show a session.", response: running },
   "sessions.changes": {
     summary:
