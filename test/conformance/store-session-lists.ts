@@ -53,6 +53,8 @@ const anotherWorld = Effect.gen(function* () {
   return { accountId, userId, tokenHash: "", projectId: yield* addProject({ accountId, userId }) };
 });
 
+const turn = (state: "requires_action" | "running") => ({ turn: { state, waiting_for: null } });
+
 export const checkSessionLists = (check: Check): void => {
   describe("a list of sessions", () => {
     check(
@@ -97,7 +99,6 @@ export const checkSessionLists = (check: Check): void => {
         const rests = yield* made(world, 1, {});
         const ended = yield* made(world, 2, {});
         yield* tellSession(ended, { type: "stop.requested" });
-        const turn = (state: "requires_action" | "running") => ({ turn: { state, waiting_for: null } });
         yield* note(asks.sessionId, report(asks.sandboxId, 1, turn("requires_action")));
         yield* note(works.sessionId, report(works.sandboxId, 1, turn("running")));
         const find = (filter: Partial<SessionFilter>) =>

@@ -180,6 +180,8 @@ const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly
   ].filter((condition) => condition !== false);
 };
 
+const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
+
 /** A page of the sessions in a project or an account, out of the newest ones that the filter may look at. */
 const listIn = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (scope: Fragment, request: SessionRequest) {
@@ -199,7 +201,6 @@ const listIn = (sql: SqlClient.SqlClient) =>
       SELECT ${sql.literal(COLUMNS)} FROM (${looked} LIMIT ${lookedAt}) AS looked
       ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
       ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
-    const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
     if (rows.length > limit || wanted.length === 0) return pageOf(rows.map(sessionOf), limit, positionIn);
     const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
       SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`;
