@@ -121,6 +121,7 @@ const problem = (error, shown) =>
   h(
     "div",
     { role: "alert", "data-key": "problem" },
+    !shown && h("h1", { class: "unseen" }, "Nothing can be shown"),
     callout(
       "bad",
       error.status === 404

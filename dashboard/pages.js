@@ -45,7 +45,10 @@ const ROUTES = [
 const NOWHERE = {
   load: async () => ({}),
   title: () => "Page not found",
-  view: () => [empty("Page not found.", h("a", { href: "#/" }, "Show the projects"))],
+  view: () => [
+    h("h1", { class: "unseen" }, "No such page"),
+    empty("Page not found.", h("a", { href: "#/" }, "Show the projects")),
+  ],
 };
 
 /** @param {string} path an address without its query @returns {{page: any, params: string[]}} */

@@ -258,5 +258,5 @@ const length = (session) => {
   const end = isLive(session.status)
     ? now()
     : Date.parse(session.stopped_at ?? session.failure?.at ?? session.running_at);
-  return h("span", { class: "quiet" }, ` · ${duration(end - Date.parse(session.running_at))}`);
+  return h("span", { class: "quiet" }, `ran ${duration(end - Date.parse(session.running_at))}`);
 };

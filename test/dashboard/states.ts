@@ -112,7 +112,7 @@ export const STATES: readonly State[] = [
     shows: ".row",
     act: async (page) => {
       await page.keyboard.press("Control+k");
-      await page.getByRole("option").first().waitFor();
+      await page.locator(".palette li").first().waitFor();
     },
   },
   { name: "shortcuts", hash: PROJECT, shows: ".row", act: press("?") },
