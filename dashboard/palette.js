@@ -121,6 +121,19 @@ const option = ({ label, kind, detail }, index, chosen) =>
     h("span", { class: "quiet" }, detail),
   );
 
+/** @param {string} target an address, or the action `!name` */
+const follow = (target) => {
+  if (!target.startsWith("!")) {
+    location.hash = target;
+    return;
+  }
+  // The page handles a click on an element that names the action.
+  const trigger = h("button", { type: "button", hidden: true, "data-action": target.slice(1) });
+  document.body.append(trigger);
+  trigger.click();
+  trigger.remove();
+};
+
 /** What one open palette shows and knows. */
 class Palette {
   /** @type {Entry[]} */
@@ -245,16 +258,9 @@ class Palette {
     const entry = this.#found[index];
     if (entry === undefined) return;
     const dialog = this.input.closest("dialog");
+    // After the event, because an action may open the same dialog again.
+    dialog?.addEventListener("close", () => follow(entry.go), { once: true });
     dialog?.close();
-    if (!entry.go.startsWith("!")) {
-      location.hash = entry.go;
-      return;
-    }
-    // The page handles a click on an element that names the action.
-    const trigger = h("button", { type: "button", hidden: true, "data-action": entry.go.slice(1) });
-    document.body.append(trigger);
-    trigger.click();
-    trigger.remove();
   }
 }
 

@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)(title, () => {
   });
   afterAll(() => browser.close());
 
-  const cases = STATES.flatMap((state) => [false, true].map((dark) => ({ ...state, dark })));
+  const cases = STATES.flatMap((state) => [false, true].map((dark) => Object.assign({ dark }, state)));
   it.each(cases)(
     "has no violation on $name, dark: $dark",
     async ({ dark, hash, shows, change, act, signedIn }) => {

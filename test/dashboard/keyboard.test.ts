@@ -30,17 +30,17 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => names.allInnerTexts()).toEqual(["Tidy the docs"]);
     await page.getByLabel("Started by").selectOption("trigger:on-push");
     await expect.poll(() => names.count()).toBe(4);
-    await page.getByLabel("Name").fill("UPDATE");
+    await page.getByRole("searchbox").fill("UPDATE");
     await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
     expect(new URL(page.url()).hash).toBe(`${PROJECT}?by=trigger%3Aon-push&search=UPDATE`);
     await page.reload();
     await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
-    expect(await page.getByLabel("Name").inputValue()).toBe("UPDATE");
-    await page.getByLabel("Name").fill("nothing like it");
+    expect(await page.getByRole("searchbox").inputValue()).toBe("UPDATE");
+    await page.getByRole("searchbox").fill("nothing like it");
     await page.getByText("No sessions match the filter.").waitFor();
     await page.getByRole("button", { name: "Show all sessions" }).click();
     await expect.poll(() => names.count()).toBe(5);
-    expect(await page.getByLabel("Name").inputValue()).toBe("");
+    expect(await page.getByRole("searchbox").inputValue()).toBe("");
   });
 
   it("shows the runs that wait to become sessions", async () => {
@@ -97,9 +97,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.keyboard.press("/");
     expect(await page.locator(":focus").getAttribute("data-filter")).toBe("status");
     // In a field, the keys are text.
-    await page.getByLabel("Name").focus();
+    await page.getByRole("searchbox").focus();
     await page.keyboard.type("gq?");
-    expect(await page.getByLabel("Name").inputValue()).toBe("gq?");
+    expect(await page.getByRole("searchbox").inputValue()).toBe("gq?");
     expect(await page.getByRole("dialog").count()).toBe(0);
   });
 
