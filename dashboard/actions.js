@@ -1,9 +1,13 @@
 /** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
 import { getJson, post, put, remove, signOut } from "./api.js";
+import { allowNotifications, stopNotifications } from "./attention.js";
 import { ask, askFor } from "./dialog.js";
 import { fireLink } from "./fires.js";
+import { clearFilters } from "./filters.js";
 import { moment } from "./format.js";
+import { showShortcuts } from "./keys.js";
 import { forgetKept } from "./kept.js";
+import { openPalette } from "./palette.js";
 import { projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
@@ -147,11 +151,30 @@ const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
   page.refresh();
 };
 
+/** A sandbox boots, is probed and is removed. */
+const EXAMINE_TIMEOUT_MS = 180_000;
+
 /** @type {Record<string, Action>} */
 export const ACTIONS = {
   skip: () => document.getElementById("main")?.focus(),
   retry: (_input, page) => page.refresh(),
   more: (_input, page) => page.more(),
+  "clear-filters": () => clearFilters(),
+  examine: async (_input, page) => {
+    page.notice("A sandbox is started and examined. This takes a few seconds.");
+    const { usable } = await post("/v1/operator/doctor", {}, EXAMINE_TIMEOUT_MS);
+    page.notice(usable ? "A sandbox started." : "No sandbox can be started on this node.");
+  },
+  palette: () => openPalette(),
+  shortcuts: () => showShortcuts(),
+  "allow-notifications": async (_input, page) => {
+    await allowNotifications();
+    page.draw();
+  },
+  "stop-notifications": (_input, page) => {
+    stopNotifications();
+    page.draw();
+  },
 
   "sign-out": async (_input, page) => {
     await signOut();

@@ -4,9 +4,12 @@
  */
 import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "./api.js";
+import { countMark, forgetWaiting, readWaiting, seeWaiting } from "./attention.js";
 import { closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
 import { forgetRefusals, sendForm } from "./forms.js";
+import { followFilters } from "./filters.js";
+import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
 import { accountView } from "./overview.js";
 import { FORMS, pageAt } from "./pages.js";
@@ -61,6 +64,8 @@ const region = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 let visit = visitOf(location.hash);
 /** @type {import("./wire.d.ts").Me | null} */
 let me = null;
+/** Sessions of any project that wait for a person. @type {import("./wire.d.ts").Session[]} */
+let waiting = [];
 /** @type {string | null} */
 let refusal = null;
 let signedIn = false;
@@ -76,13 +81,14 @@ let drawing = false;
 
 const draw = () => {
   const { page, data, error } = visit;
-  morph(region("account"), signedIn && me !== null ? accountView(me, live) : []);
+  morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting.length) : []);
+  region("search").hidden = !signedIn;
   if (!signedIn) {
     document.title = "Sign in · Platform";
     morph(region("main"), signInView(refusal));
     return;
   }
-  document.title = data === null ? "Platform" : `${visible(page.title(data, visit.live))} · Platform`;
+  document.title = `${countMark(waiting.length)}${data === null ? "" : `${visible(page.title(data, visit.live))} · `}Platform`;
   keepingPlace(() =>
     morph(region("main"), [
       error !== null && problem(error, data !== null),
@@ -115,6 +121,7 @@ const problem = (error, shown) =>
   h(
     "div",
     { role: "alert", "data-key": "problem" },
+    !shown && h("h1", { class: "unseen" }, "Nothing can be shown"),
     callout(
       "bad",
       error.status === 404
@@ -138,6 +145,7 @@ const refresh = async () => {
     const [data, account] = await Promise.all([
       reading.page.load(reading.params, reading.extent),
       getJson("/v1/me"),
+      attend(),
     ]);
     reading.data = data;
     reading.error = null;
@@ -153,6 +161,16 @@ const refresh = async () => {
   if (outdated) {
     outdated = false;
     void refresh();
+  }
+};
+
+/** Looks which sessions wait for a person. A failure shows nothing: the page itself reports what it cannot read. */
+const attend = async () => {
+  try {
+    waiting = await readWaiting();
+    seeWaiting(waiting);
+  } catch {
+    // The next look comes soon.
   }
 };
 
@@ -202,6 +220,8 @@ const followProject = () => {
 const leave = () => {
   signedIn = false;
   me = null;
+  waiting = [];
+  forgetWaiting();
   visit.data = null;
   followPage(visit);
   followProject();
@@ -303,18 +323,6 @@ document.addEventListener("click", (event) => {
   });
 });
 
-document.addEventListener("change", (event) => {
-  const choice = event.target;
-  const name = choice instanceof HTMLSelectElement ? choice.dataset["filter"] : undefined;
-  if (!(choice instanceof HTMLSelectElement) || name === undefined) return;
-  const [path = "", query = ""] = location.hash.split("?", 2);
-  const wanted = new URLSearchParams(query);
-  if (choice.value === "") wanted.delete(name);
-  else wanted.set(name, choice.value);
-  // Replaces the address, so that the back button leads to the page before, not through every choice.
-  location.replace(wanted.size === 0 ? path : `${path}?${wanted}`);
-});
-
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement)) return;
@@ -362,6 +370,8 @@ const start = async () => {
   }
 };
 
+followFilters();
+followKeys();
 addEventListener("hashchange", navigate);
 /* eslint-disable no-restricted-globals -- the browser's timers */
 setInterval(() => {
@@ -371,6 +381,8 @@ setInterval(() => {
 }, REDRAW_MS);
 setInterval(() => {
   if (document.visibilityState === "visible") void refresh();
+  // Nobody looks at the page: its title, its icon and the notifications say that a person is waited for.
+  else if (signedIn) void attend().then(draw);
 }, POLL_MS);
 /* eslint-enable no-restricted-globals */
 void start();

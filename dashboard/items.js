@@ -156,10 +156,10 @@ const toolView = (item, tool, { isOpened }) => [
 
 /** @param {ToolCall} tool @returns {Child[]} */
 const toolDetails = (tool) => [
-  h("h4", {}, "Input ", h("span", { class: "quiet" }, tool.name)),
+  h("h3", {}, "Input ", h("span", { class: "quiet" }, tool.name)),
   h("pre", { class: "text", tabindex: 0, "aria-label": "Input" }, inputText(tool.input)),
   ...tool.changes.map(changeView),
-  tool.output !== "" && h("h4", {}, "Output"),
+  tool.output !== "" && h("h3", {}, "Output"),
   tool.output !== "" && h("pre", { class: "text", tabindex: 0, "aria-label": "Output" }, tool.output),
   tool.truncated && h("p", { class: "quiet" }, "This is only the beginning of the output."),
 ];
@@ -178,7 +178,7 @@ const changeView = ({ path, operation, patch }) => {
   return h(
     "div",
     { class: "file" },
-    h("h4", {}, code(path), " ", h("span", { class: "quiet" }, operation)),
+    h("h3", {}, code(path), " ", h("span", { class: "quiet" }, operation)),
     lines.length > 0 && diffLines(lines.slice(0, PATCH_LINES)),
     lines.length > PATCH_LINES &&
       h("p", { class: "quiet" }, `${lines.length - PATCH_LINES} more lines are not shown.`),
@@ -195,7 +195,7 @@ const MARK_WORDS = {
 
 /** @param {Item} item */
 const planView = (item) => [
-  h("h4", {}, "Plan"),
+  h("h3", {}, "Plan"),
   h(
     "ol",
     { class: "plan" },

@@ -23,8 +23,8 @@ export const markdown = (text) =>
 const blockView = (block) => {
   switch (block.type) {
     case "heading":
-      // The page's own headings are the first three levels.
-      return h(`h${Math.min(6, block.level + 3)}`, { "data-level": block.level }, inlineView(block.children));
+      // The page's own headings above a text are the first two levels.
+      return h(`h${Math.min(6, block.level + 2)}`, { "data-level": block.level }, inlineView(block.children));
     case "code":
       return h(
         "pre",

@@ -5,13 +5,14 @@ import { h } from "./dom.js";
 import { fire, fires } from "./fires.js";
 import { newProject, newProjectForms } from "./new-project.js";
 import { newSession, newSessionForms } from "./new-session.js";
+import { operator } from "./operator.js";
 import { overview } from "./overview.js";
 import { empty } from "./parts.js";
-import { sessions } from "./project.js";
 import { queue } from "./queue.js";
 import { refusals } from "./refusals.js";
 import { secretForms, secrets } from "./secrets.js";
 import { session } from "./session.js";
+import { sessions } from "./session-list.js";
 import { settings, settingsForms } from "./settings.js";
 import { setup, setupForms } from "./setup.js";
 import { triggers } from "./triggers.js";
@@ -25,6 +26,7 @@ const ROUTES = [
   [/^#\/new$/, newProject],
   [/^#\/queue$/, queue],
   [/^#\/account$/, account],
+  [/^#\/operator$/, operator],
   [new RegExp(`^#/projects/${ID}$`), sessions],
   [new RegExp(`^#/projects/${ID}/setup$`), setup],
   [new RegExp(`^#/projects/${ID}/new$`), newSession],
@@ -43,7 +45,10 @@ const ROUTES = [
 const NOWHERE = {
   load: async () => ({}),
   title: () => "Page not found",
-  view: () => [empty("Page not found.", h("a", { href: "#/" }, "Show the projects"))],
+  view: () => [
+    h("h1", { class: "unseen" }, "No such page"),
+    empty("Page not found.", h("a", { href: "#/" }, "Show the projects")),
+  ],
 };
 
 /** @param {string} path an address without its query @returns {{page: any, params: string[]}} */

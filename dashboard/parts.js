@@ -65,10 +65,10 @@ export const commandLine = (text) =>
 /**
  * A filter of the page. The chosen option becomes the parameter `name` of the address's query.
  *
- * @param {{name: string, label: string, all: string, options: readonly string[], chosen: string}} choice all: label of
- * no choice
+ * @param {{name: string, label: string, all: string, options: readonly string[], chosen: string, words?: Record<string,
+ * string>}} choice all: label of no choice; words: labels of options whose value is not their label
  */
-export const pick = ({ name, label, all, options, chosen }) =>
+export const pick = ({ name, label, all, options, chosen, words = {} }) =>
   h(
     "label",
     { class: "pick" },
@@ -77,7 +77,11 @@ export const pick = ({ name, label, all, options, chosen }) =>
       "select",
       { "data-filter": name },
       ["", ...options].map((value) =>
-        h("option", { value, selected: value === chosen, "data-key": value }, value === "" ? all : value),
+        h(
+          "option",
+          { value, selected: value === chosen, "data-key": value },
+          value === "" ? all : (words[value] ?? value),
+        ),
       ),
     ),
   );

@@ -95,7 +95,7 @@ export const PROJECT_ACTIONS = {
     page.refresh();
   },
 
-  "delete-session": async ({ project = "", session = "", title = "" }, page) => {
+  "delete-session": async ({ project = "", session = "", title = "", stay = "" }, page) => {
     const sure = await ask({
       title: `Delete ${title}?`,
       text: "The session stops, and its conversation and its log are removed. Its branch stays in the repository.",
@@ -103,6 +103,7 @@ export const PROJECT_ACTIONS = {
     });
     if (sure === null) return;
     await remove(`${projectPath(project)}/sessions/${session}`);
-    page.go(projectLink(project));
+    if (stay === "") page.go(projectLink(project));
+    else page.notice(`${title} was deleted.`);
   },
 };

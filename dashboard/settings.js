@@ -2,9 +2,8 @@
 import { getJson, getJsonOrNull, patch, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView, given } from "./forms.js";
-import { repositoryName } from "./overview.js";
 import { button, code, commandLine, facts, idTail, time } from "./parts.js";
-import { projectHead, projectPath } from "./project.js";
+import { projectHead, projectPath, repositoryName } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {{project: Project, gitUrl: string | null}} SettingsPage gitUrl: null while the repository cannot be read */

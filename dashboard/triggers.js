@@ -155,7 +155,7 @@ const cardActions = (projectId, trigger) => {
       "data-upcoming": trigger.upcoming.join(" "),
       "aria-label": `Preview ${trigger.name}`,
     }),
-    button("fire", "Run now", { ...target, "aria-label": `Run ${trigger.name} now` }),
+    button("fire", "Run now", { ...target, "aria-label": `Run now: ${trigger.name}` }),
   );
 };
 

@@ -9,6 +9,8 @@ export interface Me {
     session_cap: number;
     active_sessions: number;
     queued_fires: number;
+    /** Whether it may look at the service itself. */
+    operator?: boolean;
   };
 }
 

@@ -15,7 +15,7 @@ import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
-import { DUTIES } from "./duties/duties.ts";
+import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { conversationActors } from "./actors/conversation.ts";
 import { changeRequestActors } from "./actors/change-request.ts";
@@ -58,12 +58,13 @@ import { guideRoutes } from "./http/pages/guide.ts";
 import { firesHandlers } from "./http/handlers/fires.ts";
 import { GitEndpoint, gitRoute } from "./http/git/git.ts";
 import { identityHandlers } from "./http/handlers/identity.ts";
-import { Addresses, ImportPolicy, Limits } from "./http/limits.ts";
+import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
+import { operatorHandlers } from "./http/handlers/operator.ts";
 import { projectsHandlers } from "./http/handlers/projects.ts";
 import { makeRelay } from "./http/relay/relay.ts";
 import { sandboxHandlers } from "./http/handlers/sandbox.ts";
@@ -90,6 +91,8 @@ import type { Secrets } from "./store/ports/secrets.ts";
 import type { ChangeRequests } from "./store/ports/change-requests.ts";
 import type { Conversations } from "./store/ports/conversations.ts";
 import type { Counters } from "./store/ports/counters.ts";
+import type { Nodes } from "./store/ports/nodes.ts";
+import type { Operations } from "./store/ports/operations.ts";
 import type { Previews } from "./store/ports/previews.ts";
 import type { ProjectUsage } from "./store/ports/project-usage.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
@@ -105,6 +108,8 @@ export type Ports =
   | Events
   | Fires
   | Identity
+  | Nodes
+  | Operations
   | Previews
   | ProjectUsage
   | Projects
@@ -239,8 +244,17 @@ const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
   upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
 });
 
+/** How often each duty runs with these settings, ms. */
+const dutyPeriods = (config: Config): ReadonlyMap<DutyName, number> =>
+  new Map(
+    DUTY_NAMES.map((name) => {
+      const { periodMs } = DUTIES[name];
+      return [name, typeof periodMs === "function" ? periodMs(config) : periodMs];
+    }),
+  );
+
 const settings = <E>(
-  { config, dataDir, publicUrl, git, listener }: ServiceOptions<E>,
+  { config, dataDir, nodeId, publicUrl, git, listener }: ServiceOptions<E>,
   started: () => boolean,
 ) =>
   Layer.mergeAll(
@@ -253,6 +267,7 @@ const settings = <E>(
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
+    Layer.succeed(ThisNode, { id: nodeId, periods: dutyPeriods(config) }),
   );
 
 const handlers = Layer.mergeAll(
@@ -267,6 +282,7 @@ const handlers = Layer.mergeAll(
   sandboxHandlers,
   conversationHandlers,
   messagesHandlers,
+  operatorHandlers,
 );
 
 const routes = Layer.mergeAll(

@@ -19,11 +19,12 @@ const MAY: Readonly<Record<Power, readonly CallerKind[]>> = {
   converse: ["user"],
   propose: ["user", "session", "trigger"],
   govern: ["user"],
+  operate: ["user"],
   clone: ["sandbox"],
 };
 
 /** Powers over the account. A token bound to one project lacks them. */
-const ACCOUNT_WIDE: ReadonlySet<Power> = new Set<Power>(["account"]);
+const ACCOUNT_WIDE: ReadonlySet<Power> = new Set<Power>(["account", "operate"]);
 
 /** Whether the caller's token has the power at all. `reaches` decides for which project. */
 export const hasPower = (caller: Principal, power: Power): boolean =>

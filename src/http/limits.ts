@@ -2,6 +2,17 @@
 import * as Context from "effect/Context";
 import type { AgentAdapter } from "../domain/launch.ts";
 import type { PreviewAddress } from "../domain/preview.ts";
+import type { DutyName } from "../duties/duties.ts";
+
+/** The node that answers. */
+export class ThisNode extends Context.Service<
+  ThisNode,
+  {
+    readonly id: string;
+    /** How often each of its duties runs, ms. */
+    readonly periods: ReadonlyMap<DutyName, number>;
+  }
+>()("platform/http/ThisNode") {}
 
 export class Limits extends Context.Service<
   Limits,

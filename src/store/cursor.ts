@@ -14,7 +14,8 @@ const FORM = /^(\d{1,16})\.([0-9a-f-]{36})$/;
 /** The last instant that a Date can hold. */
 const LAST_INSTANT = 8.64e15;
 
-const encode = ({ at, id }: Position): string => Buffer.from(`${at}.${id}`).toString("base64url");
+/** The cursor of the page that begins after this row. */
+export const cursorOf = ({ at, id }: Position): string => Buffer.from(`${at}.${id}`).toString("base64url");
 
 /** Reads a cursor from a request. Null stays null. */
 export const positionOf = (cursor: string | null): Effect.Effect<Position | null, BadCursor> => {
@@ -25,7 +26,7 @@ export const positionOf = (cursor: string | null): Effect.Effect<Position | null
   return position !== null &&
     position.at <= LAST_INSTANT &&
     parseUuid(position.id) !== null &&
-    encode(position) === cursor
+    cursorOf(position) === cursor
     ? Effect.succeed(position)
     : Effect.fail(new BadCursor({ cursor }));
 };
@@ -38,5 +39,5 @@ export const positionOf = (cursor: string | null): Effect.Effect<Position | null
 export const pageOf = <A>(rows: readonly A[], limit: number, position: (row: A) => Position): Page<A> => {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
-  return { items, nextCursor: rows.length > limit && last !== undefined ? encode(position(last)) : null };
+  return { items, nextCursor: rows.length > limit && last !== undefined ? cursorOf(position(last)) : null };
 };

@@ -18,6 +18,7 @@ import type { Counters } from "../../src/store/ports/counters.ts";
 import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import type { Accounts } from "../../src/store/ports/accounts.ts";
 import type { Nodes } from "../../src/store/ports/nodes.ts";
+import type { Operations } from "../../src/store/ports/operations.ts";
 import type { Previews } from "../../src/store/ports/previews.ts";
 import type { ProjectUsage } from "../../src/store/ports/project-usage.ts";
 import type { SessionLogs } from "../../src/store/ports/session-logs.ts";
@@ -34,6 +35,7 @@ export type Store =
   | Fires
   | Identity
   | Nodes
+  | Operations
   | Previews
   | ProjectUsage
   | Projects

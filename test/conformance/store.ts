@@ -23,6 +23,7 @@ import { checkRecords } from "./store-records.ts";
 import { checkRequests } from "./store-requests.ts";
 import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkGivenSecrets } from "./store-secrets.ts";
+import { checkSessionLists } from "./store-session-lists.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTriggers } from "./store-triggers.ts";
 import { checkWebhooks } from "./store-webhooks.ts";
@@ -31,6 +32,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
   describe(`the store in ${name}`, () => {
     const check = checkWith(layer);
     checkSessions(check);
+    checkSessionLists(check);
     checkSandboxes(check);
     checkAdmission(check);
     checkQueue(check);

@@ -67,6 +67,10 @@ export interface World {
   previousValidUntil: string | null;
   /** What each replay answers. */
   replay: Json;
+  /** What the operator sees of the service. Null: this reader is not the operator. */
+  operator: Json | null;
+  /** What each examination of the sandboxes finds. */
+  doctor: Json;
   /** Answers every request that changes something with this refusal while set. */
   refused: Refusal | null;
   /** Answers every read of the API with this refusal while set. */
@@ -234,6 +238,9 @@ type Answer = Json | string | null | undefined;
 const answerOf = (world: World, route: string, query: URLSearchParams): Answer => {
   if (route === "GET /v1/me") return world.me;
   if (route === "GET /v1/projects") return { projects: world.projects, next_cursor: null };
+  if (route === "GET /v1/sessions") return sessionsOf(world, query);
+  if (route === "GET /v1/operator") return world.operator ?? undefined;
+  if (route === "POST /v1/operator/doctor") return world.doctor;
   if (route === "GET /v1/queue") return pageOf("queue", world.queue, query);
   const match = /^(?<method>\w+) \/v1\/projects\/(?<id>[^/]+)(?<rest>.*)$/.exec(route)?.groups;
   const project = world.projects.find((one) => one["id"] === match?.["id"]);
@@ -247,7 +254,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   const [, group, id, part] = rest.split("/");
   const session = world.sessions.find((one) => one["id"] === id);
   const change = world.changes.find((one) => String(one["number"]) === id);
-  if (group === "sessions" && id === undefined) return pageOf("sessions", world.sessions, query);
+  if (group === "sessions" && id === undefined) return sessionsOf(world, query);
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
@@ -274,6 +281,23 @@ const pageOf = (plural: string, items: readonly Json[], query: URLSearchParams):
   };
 };
 
+/** The service's own filters, on what the page shows. */
+const sessionsOf = (world: World, query: URLSearchParams) => {
+  const [status, turn, trigger] = [query.get("status"), query.get("turn"), query.get("trigger")];
+  const [startedBy, by, search] = [query.get("started_by"), query.get("created_by"), query.get("search")];
+  const found = world.sessions
+    .filter((one) => status === null || one["status"] === status)
+    .filter((one) => turn === null || (one["status"] === "running" && Object(one["turn"]).state === turn))
+    .filter((one) => trigger === null || one["trigger_slug"] === trigger)
+    .filter((one) => startedBy === null || (one["trigger_slug"] === null) === (startedBy === "person"))
+    .filter((one) => by === null || one["created_by"] === by)
+    .filter((one) => {
+      const name = String(one["name"] ?? one["trigger_slug"] ?? one["initial_prompt"]);
+      return search === null || name.toLowerCase().includes(search.toLowerCase());
+    });
+  return pageOf("sessions", found, query);
+};
+
 const ledgerOf = (world: World, query: URLSearchParams) => {
   const [status, slug] = [query.get("status"), query.get("slug")];
   const found = world.fires
@@ -294,6 +318,11 @@ const cancel = (world: World, id: string | undefined): Answer => {
 };
 
 const writeOf = (world: World, method: string, rest: string): Answer => {
+  const [, sid] = /^\/sessions\/([^/]+)$/.exec(rest) ?? [];
+  if (sid !== undefined && method === "DELETE") {
+    world.sessions = world.sessions.filter((one) => one["id"] !== sid);
+    return null;
+  }
   if (method === "PUT") return { previous_valid_until: world.previousValidUntil };
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
   if (rest.startsWith("/sessions/") && rest.endsWith("/preview")) return { url: world.link };

@@ -53,6 +53,7 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`, ".request"],
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
   ["#/queue", ".rows"],
+  ["#/operator", ".table-frame"],
   [`#/projects/${PROJECT_ID}/change-requests`, ".rows"],
   [`#/projects/${PROJECT_ID}/change-requests/7`, ".diff"],
 ] as const;
@@ -112,6 +113,16 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.refused = { status: 400, code: "bad_request", error: `No. ${CANARY}` };
     await dialog.getByRole("button", { name: "Preview" }).click();
     await dialog.getByRole("alert").getByText("onerror=").waitFor();
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    expect(await page.locator("body img").count()).toBe(0);
+  });
+
+  it("stays text in the palette and in the menu of a session [T08]", async () => {
+    const { page, visit } = await start(poisoned(CANARY), { csp: false });
+    await visit(`#/projects/${PROJECT_ID}`);
+    await page.locator(".menu > summary").first().click();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("option", { name: "onerror=" }).first().waitFor();
     expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
     expect(await page.locator("body img").count()).toBe(0);
   });

@@ -1,5 +1,6 @@
 /** A project in the midst of its life, for the page to show. */
 import { sampleConversation } from "./sample-conversation.ts";
+import { sampleDoctor, sampleService } from "./sample-service.ts";
 import type { World } from "./fake-service.ts";
 
 export const PROJECT_ID = "01995f10-77aa-7c31-9f21-3d0c64b2a910";
@@ -152,7 +153,15 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
 export const makeWorld = (now: number): World => ({
   me: {
     user: { id: "u", name: "Mona" },
-    account: { id: "a", name: "Mona", tier: "free", session_cap: 50, active_sessions: 1, queued_fires: 1 },
+    account: {
+      id: "a",
+      name: "Mona",
+      tier: "free",
+      session_cap: 50,
+      active_sessions: 1,
+      queued_fires: 1,
+      operator: true,
+    },
     token: { id: "t", origin: "user", project_id: null },
   },
   projects: [
@@ -347,6 +356,8 @@ export const makeWorld = (now: number): World => ({
   },
   previousValidUntil: null,
   replay: { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" },
+  operator: sampleService(now),
+  doctor: sampleDoctor(now),
   refused: null,
   broken: null,
 });

@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
     await page.getByRole("dialog").getByText("Pushed by: Mona").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
-    await page.getByRole("button", { name: "Run Note each push now" }).click();
+    await page.getByRole("button", { name: "Run now: Note each push" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
     await page.getByRole("link", { name: /^Open the/ }).click();
     await page.locator("h1 .badge", { hasText: "running" }).waitFor();

@@ -135,7 +135,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("are fired by keyboard, with a message and a source, and lead to the session", async () => {
     const { page, fake, visit } = await start(world());
     await visit(TRIGGERS);
-    await page.getByRole("button", { name: "Run Note each push now" }).focus();
+    await page.getByRole("button", { name: "Run now: Note each push" }).focus();
     await page.keyboard.press("Enter");
     await page.getByLabel("Message").fill("by hand");
     await page.keyboard.press("Tab");
@@ -159,7 +159,7 @@ describe.skipIf(!hasChromium)(title, () => {
       error: "All 50 sessions of the account are in use.",
     };
     await visit(TRIGGERS);
-    await page.getByRole("button", { name: "Run Note each push now" }).click();
+    await page.getByRole("button", { name: "Run now: Note each push" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
     await page.getByRole("status").getByText("All 50 sessions of the account are in use.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {}`]);

@@ -102,6 +102,15 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
     trigger: 403,
     sandbox: 403,
   }),
+  operate: good({
+    user: "in",
+    bound: 403,
+    elsewhere: 403,
+    foreign: 403,
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
   clone: good({
     user: 403,
     bound: 403,

@@ -82,6 +82,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/projects/:pid/setup": { target: project("/setup"), answers: [200] },
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
     "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
+    "GET /v1/sessions": { ...at("/v1/sessions", 200), fates: ownThings },
     "GET /v1/projects/:pid/sessions": { target: project("/sessions"), answers: [200] },
     "POST /v1/projects/:pid/sessions": { target: project("/sessions"), body: () => ({}), answers: [201] },
     "GET /v1/projects/:pid/sessions/:sid": { target: inSession(""), answers: [200] },
@@ -194,6 +195,8 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     },
     // It does not wait.
     "DELETE /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [409] },
+    "GET /v1/operator": at("/v1/operator", 200),
+    "POST /v1/operator/doctor": at("/v1/operator/doctor", 200),
     "GET /v1/queue": at("/v1/queue", 200),
     "POST /v1/projects/:pid/change-requests": {
       target: project("/change-requests"),

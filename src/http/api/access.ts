@@ -32,6 +32,8 @@ export type Power =
   | "propose"
   /** Govern a project: secrets, settings, merges. For user tokens only, including one bound to that project. */
   | "govern"
+  /** See the service itself. For account-wide user tokens of the first account; its handlers check which account. */
+  | "operate"
   /** The only use of a PLATFORM_TOKEN. */
   | "clone";
 

@@ -6,6 +6,7 @@ import { FiresGroup } from "./fires.ts";
 import { IdentityGroup } from "./identity.ts";
 import { completeDocument } from "./openapi.ts";
 import { MessagesGroup } from "./messages.ts";
+import { OperatorGroup } from "./operator.ts";
 import { ProjectsGroup } from "./projects.ts";
 import { SandboxGroup } from "./sandbox.ts";
 import { SecretsGroup } from "./secrets.ts";
@@ -25,6 +26,7 @@ export class Api extends HttpApi.make("platform")
   .add(WebhookRefusalsGroup)
   .add(ChangeRequestsGroup)
   .add(SandboxGroup)
+  .add(OperatorGroup)
   // An unknown field is the caller's mistake and is refused (api.md 1, threats.md T06). Unknown headers are allowed.
   .annotate(HttpApi.ParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.HeadersParseOptions, {})

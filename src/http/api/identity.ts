@@ -15,6 +15,7 @@ export const Me = Schema.Struct({
     session_cap: Schema.Finite,
     active_sessions: Schema.Finite,
     queued_fires: Schema.Finite,
+    operator: Schema.Boolean.annotate({ description: "Whether this token may see the service itself." }),
   }),
   token: Schema.Struct({ id: Uuid, origin: Origin, project_id: Schema.NullOr(Uuid) }),
 });

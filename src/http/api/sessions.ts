@@ -99,6 +99,35 @@ const PatchSession = Schema.Struct({
   metadata: Schema.optionalKey(Metadata),
 });
 
+/** What a list of sessions may be narrowed to. */
+const listQuery = {
+  ...pageQuery,
+  status: Schema.optionalKey(Schema.Literals(SESSION_STATUSES)),
+  turn: Schema.optionalKey(
+    TurnWire.fields.state.annotate({
+      description:
+        "Live sessions whose agent's turn has this state. `requires_action`: the agent waits for a person.",
+    }),
+  ),
+  trigger: Schema.optionalKey(text(64).annotate({ description: "The slug of the trigger that started it." })),
+  started_by: Schema.optionalKey(Schema.Literals(["person", "trigger"])),
+  created_by: Schema.optionalKey(Uuid),
+  search: Schema.optionalKey(
+    text(200).annotate({
+      description:
+        "A part of its name. Without a name: of its trigger's slug, or else of the first 200 characters of its prompt.",
+    }),
+  ),
+};
+
+const SessionPage = Schema.Struct({
+  sessions: Schema.Array(SessionWire),
+  next_cursor: nullable(Schema.String).annotate({
+    description:
+      "Where the list continues. A list with a filter looks at 10,000 sessions at a time: a page may have fewer sessions than its limit and still continue.",
+  }),
+});
+
 const PORT_MAX = 65_535;
 
 const CreatePreview = Schema.Struct({
@@ -116,8 +145,8 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "work"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,
-      query: { ...pageQuery, status: Schema.optionalKey(Schema.Literals(SESSION_STATUSES)) },
-      success: Schema.Struct({ sessions: Schema.Array(SessionWire), next_cursor: nullable(Schema.String) }),
+      query: listQuery,
+      success: SessionPage,
       error: NotFound,
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("get", "/:sid", {
@@ -168,5 +197,11 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       error: [NotFound, Conflict],
     }).annotate(Access, "work"),
   )
-  .middleware(Authorized)
-  .prefix("/v1/projects/:pid/sessions") {}
+  .prefix("/v1/projects/:pid/sessions")
+  .add(
+    HttpApiEndpoint.get("listAll", "/v1/sessions", {
+      query: listQuery,
+      success: SessionPage,
+    }).annotate(Access, "read"),
+  )
+  .middleware(Authorized) {}

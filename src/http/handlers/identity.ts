@@ -5,6 +5,8 @@ import { HttpApiBuilder } from "effect/http-api";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { Identity } from "../../store/ports/identity.ts";
+import { Operations } from "../../store/ports/operations.ts";
+import { hasPower } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, notFound } from "../api/errors.ts";
@@ -24,6 +26,8 @@ const me = Effect.gen(function* () {
       session_cap: account.sessionCap,
       active_sessions: account.activeSessions,
       queued_fires: account.queuedFires,
+      operator:
+        hasPower(caller, "operate") && (yield* (yield* Operations).operatorAccount) === caller.accountId,
     },
     token: { id: caller.tokenId, origin: caller.origin, project_id: caller.projectId },
   };

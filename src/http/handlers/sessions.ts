@@ -12,11 +12,13 @@ import { logMissingSecrets } from "../../services/required-secrets.ts";
 import { baseCommit, requireAgent } from "../../services/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts";
 import { parseBaseRef } from "../../domain/git-ref.ts";
-import { isLive } from "../../domain/session.ts";
+import type { TurnNow } from "../../domain/conversation.ts";
+import { isLive, type SessionStatus } from "../../domain/session.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
-import { Sessions, type NewSession, type Session } from "../../store/ports/sessions.ts";
+import type { Page } from "../../store/ports/page.ts";
+import { Sessions, type NewSession, type Session, type SessionRequest } from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
@@ -194,6 +196,31 @@ export const update = Effect.fnUntraced(function* (
   return yield* shownOne(yield* (yield* Sessions).rename(session.id, { ...change, now }));
 });
 
+interface ListQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly status?: SessionStatus;
+  readonly turn?: TurnNow["state"];
+  readonly trigger?: string;
+  readonly started_by?: "person" | "trigger";
+  readonly created_by?: string;
+  readonly search?: string;
+}
+
+const listRequest = (query: ListQuery): SessionRequest => ({
+  ...pageOf(query),
+  status: query.status ?? null,
+  turn: query.turn,
+  triggerSlug: query.trigger,
+  startedBy: query.started_by,
+  createdBy: query.created_by,
+  search: query.search,
+});
+
+const pageWire = Effect.fnUntraced(function* (page: Page<Session>) {
+  return { sessions: yield* shown(page.items), next_cursor: page.nextCursor };
+});
+
 export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
   handlers
     .handle("create", ({ params, payload }) => answering(create(params.pid, payload)))
@@ -201,9 +228,19 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
       answering(
         Effect.gen(function* () {
           const project = yield* projectFor(yield* Caller, params.pid);
-          const request = { ...pageOf(query), status: query.status ?? null };
-          const page = yield* (yield* Sessions).list(project.id, request);
-          return { sessions: yield* shown(page.items), next_cursor: page.nextCursor };
+          return yield* pageWire(yield* (yield* Sessions).list(project.id, listRequest(query)));
+        }),
+      ),
+    )
+    .handle("listAll", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const { accountId, projectId } = yield* Caller;
+          const sessions = yield* Sessions;
+          const request = listRequest(query);
+          const page =
+            projectId === null ? sessions.listOf(accountId, request) : sessions.list(projectId, request);
+          return yield* pageWire(yield* page);
         }),
       ),
     )

@@ -12,6 +12,7 @@ import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
+import * as Operations from "./operations.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
@@ -34,6 +35,7 @@ export const overTables = Layer.mergeAll(
   Fires.layer,
   Identity.layer,
   Nodes.layer,
+  Operations.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,

@@ -3,9 +3,18 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
+import { cursorOf, pageOf } from "../cursor.ts";
 import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../ports/journal.ts";
-import { Sessions, type OwnerlessSession, type Session } from "../ports/sessions.ts";
+import {
+  PROMPT_SEARCHED,
+  Sessions,
+  SESSIONS_LOOKED_AT,
+  type OwnerlessSession,
+  type Session,
+  type SessionFilter,
+  type SessionRequest,
+} from "../ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
 import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 
@@ -89,22 +98,60 @@ const edit = (tables: TableSet, id: string, change: (record: Session) => Session
   return record;
 };
 
+const searched = ({ name, triggerSlug, initialPrompt }: Session): string =>
+  name ?? triggerSlug ?? [...(initialPrompt ?? "")].slice(0, PROMPT_SEARCHED).join("");
+
+/** Whether the filter wants the session. */
+const fits = (tables: TableSet, record: Session, filter: SessionFilter): boolean => {
+  const { status, turn, triggerSlug, startedBy, createdBy, search } = filter;
+  const state = tables.conversations.get(record.id)?.conversation.turn.state ?? "idle";
+  return (
+    (status === null || record.status === status) &&
+    (turn === undefined || state === turn) &&
+    (triggerSlug === undefined || record.triggerSlug === triggerSlug) &&
+    (startedBy === undefined || (record.triggerSlug === null) === (startedBy === "person")) &&
+    (createdBy === undefined || record.createdBy === createdBy) &&
+    (search === undefined || searched(record).toLowerCase().includes(search.toLowerCase()))
+  );
+};
+
+const positionIn = ({ createdAt, id }: Session) => ({ at: createdAt, id });
+
+const list = Effect.fnUntraced(function* (
+  tables: TableSet,
+  isInScope: (record: Session) => boolean,
+  request: SessionRequest,
+) {
+  const { limit, turn, status, cursor, lookedAt = SESSIONS_LOOKED_AT } = request;
+  const isLiveAsked = turn !== undefined || status === "running" || status === "provisioning";
+  const all = [...tables.sessions.values()]
+    .map(({ record }) => record)
+    .filter(
+      (record) => isInScope(record) && record.deletedAt === null && (!isLiveAsked || isLive(record.status)),
+    );
+  const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
+  const page = pageOf(
+    looked.items.filter((record) => fits(tables, record, request)),
+    limit,
+    positionIn,
+  );
+  const isWhole = looked.items.length < lookedAt;
+  const last = looked.items.at(-1);
+  if (page.nextCursor !== null || isWhole || last === undefined || isUnfiltered(request)) return page;
+  return { items: page.items, nextCursor: cursorOf(positionIn(last)) };
+});
+
+const isUnfiltered = ({ status, turn, triggerSlug, startedBy, createdBy, search }: SessionFilter): boolean =>
+  status === null &&
+  [turn, triggerSlug, startedBy, createdBy, search].every((wanted) => wanted === undefined);
+
 export const layer = Layer.effect(
   Sessions,
   Effect.map(Tables, (tables) => ({
     memory: memoryOf(tables),
     get: (id) => Effect.sync(() => tables.sessions.get(id)?.record ?? null),
-    list: (projectId, request) =>
-      Effect.suspend(() => {
-        const records = [...tables.sessions.values()].map(({ record }) => record);
-        const listed = records.filter(
-          (record) =>
-            record.projectId === projectId &&
-            record.deletedAt === null &&
-            (request.status === null || record.status === request.status),
-        );
-        return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
-      }),
+    list: (projectId, request) => list(tables, (record) => record.projectId === projectId, request),
+    listOf: (accountId, request) => list(tables, (record) => record.accountId === accountId, request),
     anyIn: (projectId) =>
       Effect.sync(() => [...tables.sessions.values()].some(({ record }) => record.projectId === projectId)),
     rename: (id, { name, metadata, now }) =>

@@ -4,6 +4,7 @@ import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machin
 import type { BadCursor } from "./errors.ts";
 import type { Memory, Stored, Unsettled } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
+import type { TurnNow } from "../../domain/conversation.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
 import type { Origin } from "./identity.ts";
@@ -85,16 +86,46 @@ export interface OwnerlessSession {
   readonly isHeld: boolean;
 }
 
+/**
+ * How many sessions one list looks at to find those that its filter wants: a filter that fits few rows must not read
+ * all rows of an account at once.
+ */
+export const SESSIONS_LOOKED_AT = 10_000;
+
+/** How many characters of a prompt stand for the name of a session without one. */
+export const PROMPT_SEARCHED = 200;
+
+/** What a list of sessions is narrowed to. Absent: everything. */
+export interface SessionFilter {
+  readonly status: string | null;
+  /** Live sessions whose agent's turn has this state. */
+  readonly turn?: TurnNow["state"] | undefined;
+  readonly triggerSlug?: string | undefined;
+  /** Whether a person or a trigger started it. */
+  readonly startedBy?: "person" | "trigger" | undefined;
+  readonly createdBy?: string | undefined;
+  /**
+   * A part of its name; of its trigger's slug if it has no name; of the beginning of its prompt if it has neither. The
+   * case of letters does not matter.
+   */
+  readonly search?: string | undefined;
+}
+
+/**
+ * @property lookedAt how many sessions are looked at, or SESSIONS_LOOKED_AT. A page that ends there has a cursor, and may
+ * have fewer items than its limit.
+ */
+export type SessionRequest = PageRequest & SessionFilter & { readonly lookedAt?: number };
+
 export class Sessions extends Context.Service<
   Sessions,
   {
     readonly memory: Memory<SessionSnapshot, SessionEvent, SessionCommand>;
     readonly get: (id: string) => Stored<Session | null>;
     /** Newest first, without deleted ones. `get` still returns those, with `deletedAt`. */
-    readonly list: (
-      projectId: string,
-      request: PageRequest & { readonly status: string | null },
-    ) => Stored<Page<Session>, BadCursor>;
+    readonly list: (projectId: string, request: SessionRequest) => Stored<Page<Session>, BadCursor>;
+    /** The same for all projects of an account. */
+    readonly listOf: (accountId: string, request: SessionRequest) => Stored<Page<Session>, BadCursor>;
     /** Whether the project ever had a session, deleted ones included. */
     readonly anyIn: (projectId: string) => Stored<boolean>;
     readonly rename: (

@@ -15,6 +15,7 @@ import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
+import * as Operations from "./operations.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectChanges from "./project-changes.ts";
 import * as ProjectUsage from "./project-usage.ts";
@@ -45,6 +46,7 @@ export const postgresStore = Layer.mergeAll(
   Fires.layer,
   Identity.layer,
   Nodes.layer,
+  Operations.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,

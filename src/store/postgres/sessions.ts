@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { Fragment } from "effect/sql/Statement";
 import type { Failure } from "../../domain/failure.ts";
 import { isLive, type WrittenSessionStatus } from "../../domain/session.ts";
 import type {
@@ -10,10 +11,19 @@ import type {
   SessionEvent,
   SessionSnapshot,
 } from "../../machines/session.ts";
-import { pageOf, positionOf } from "../cursor.ts";
+import { cursorOf, pageOf, positionOf } from "../cursor.ts";
 import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { Fenced, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
-import { Sessions, type NotedTurn, type OwnerlessSession, type Session } from "../ports/sessions.ts";
+import {
+  PROMPT_SEARCHED,
+  Sessions,
+  SESSIONS_LOOKED_AT,
+  type NotedTurn,
+  type OwnerlessSession,
+  type Session,
+  type SessionFilter,
+  type SessionRequest,
+} from "../ports/sessions.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
@@ -152,6 +162,51 @@ const makeNoteTurn = Effect.gen(function* () {
   });
 });
 
+/** The conditions of a filter on the rows that a list looks at. */
+const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly Fragment[] => {
+  const { status, turn, triggerSlug, startedBy, createdBy, search } = filter;
+  const turns = (states: Fragment) =>
+    sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
+  return [
+    status !== null && sql`status::text = ${status}`,
+    turn === "idle" && sql`NOT ${turns(sql`'running', 'requires_action'`)}`,
+    turn !== undefined && turn !== "idle" && turns(sql`${turn}`),
+    triggerSlug !== undefined && sql`trigger_slug = ${triggerSlug}`,
+    startedBy === "person" && sql`trigger_slug IS NULL`,
+    startedBy === "trigger" && sql`trigger_slug IS NOT NULL`,
+    createdBy !== undefined && sql`created_by = ${createdBy}`,
+    search !== undefined &&
+      sql`strpos(lower(coalesce(name, trigger_slug, left(initial_prompt, ${PROMPT_SEARCHED}))), lower(${search})) > 0`,
+  ].filter((condition) => condition !== false);
+};
+
+const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
+
+/** A page of the sessions in a project or an account, out of the newest ones that the filter may look at. */
+const listIn = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (scope: Fragment, request: SessionRequest) {
+    const { cursor, limit, lookedAt = SESSIONS_LOOKED_AT } = request;
+    const position = yield* positionOf(cursor);
+    const wanted = conditionsOf(sql, request);
+    // Few sessions are live, and an index has them: an old one among them is found too.
+    const isLiveAsked =
+      request.turn !== undefined || request.status === "running" || request.status === "provisioning";
+    const looked = sql`
+      SELECT * FROM project_sessions
+      WHERE ${scope} AND deleted_at IS NULL
+        ${isLiveAsked ? sql`AND status IN ('provisioning', 'running')` : sql.literal("")}
+        ${after(sql, { at: "created_at", id: "id" }, position)}
+      ORDER BY created_at DESC, id DESC`;
+    const rows = yield* sql<Row>`
+      SELECT ${sql.literal(COLUMNS)} FROM (${looked} LIMIT ${lookedAt}) AS looked
+      ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
+      ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
+    if (rows.length > limit || wanted.length === 0) return pageOf(rows.map(sessionOf), limit, positionIn);
+    const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
+      SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`;
+    return { items: rows.map(sessionOf), nextCursor: last === undefined ? null : cursorOf(positionIn(last)) };
+  });
+
 /** Live sessions without any work left, and live sandboxes that their session without any work left does not hold. */
 const ownerlessIn = (sql: SqlClient.SqlClient) =>
   sql<OwnerlessSession>`
@@ -178,6 +233,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(COLUMNS);
+    const list = listIn(sql);
     const memory = yield* makeMemory;
     const noteTurn = yield* makeNoteTurn;
     return {
@@ -187,16 +243,10 @@ export const layer = Layer.effect(
           Effect.map(firstSession),
           stored("sessions.get"),
         ),
-      list: Effect.fnUntraced(function* (projectId, { cursor, limit, status }) {
-        const position = yield* positionOf(cursor);
-        const rows = yield* sql<Row>`
-          SELECT ${columns} FROM project_sessions
-          WHERE project_id = ${projectId} AND deleted_at IS NULL
-            AND (${status}::text IS NULL OR status::text = ${status})
-            ${after(sql, { at: "created_at", id: "id" }, position)}
-          ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
-        return pageOf(rows.map(sessionOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-      }, stored("sessions.list")),
+      list: (projectId, request) =>
+        list(sql`project_id = ${projectId}`, request).pipe(stored("sessions.list")),
+      listOf: (accountId, request) =>
+        list(sql`account_id = ${accountId}`, request).pipe(stored("sessions.listOf")),
       anyIn: (projectId) =>
         sql<{ readonly any: boolean }>`
           SELECT EXISTS (SELECT 1 FROM project_sessions WHERE project_id = ${projectId}) AS any`.pipe(

@@ -34,6 +34,7 @@ import {
   missingSecret,
   secret,
 } from "./records.ts";
+import { examination, serviceState } from "./service-state.ts";
 
 /** JSON of a request or an answer. */
 type Json = Readonly<Record<string, unknown>>;
@@ -58,6 +59,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
         session_cap: 3,
         active_sessions: 1,
         queued_fires: 0,
+        operator: true,
       },
       token: { id: TOKEN, origin: "user", project_id: null },
     },
@@ -125,6 +127,14 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "Read the manifest from the default branch now, and list the triggers.",
     response: triggers,
   },
+  "operator.show": {
+    summary: "Show the state of the service itself, with what is wrong first.",
+    response: serviceState,
+  },
+  "operator.examine": {
+    summary: "Start one real sandbox on this node, probe its isolation, and remove it.",
+    response: examination,
+  },
   "sessions.create": {
     summary: "Start a session with its own branch, sandbox and agent.",
     request: { initial_prompt: session.initial_prompt, name: session.name },
@@ -132,6 +142,10 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "sessions.list": {
     summary: "List a project's sessions, newest first.",
+    response: { sessions: [running], next_cursor: null },
+  },
+  "sessions.listAll": {
+    summary: "List the sessions of all projects that the token reaches, newest first.",
     response: { sessions: [running], next_cursor: null },
   },
   "sessions.get": { summary: "Show a session.", response: running },

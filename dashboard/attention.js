@@ -1,0 +1,92 @@
+/**
+ * Which sessions of any project wait for a person: as a number in the page's title, as a mark on its icon, and as a
+ * notification of the browser if the reader asked for those.
+ */
+import { getJson } from "./api.js";
+import { projectLink } from "./parts.js";
+import { sessionName } from "./project.js";
+import { visible } from "./text.js";
+
+/** @typedef {import("./wire.d.ts").Session} Session */
+
+/** How many are shown and counted. */
+const SHOWN = 50;
+const ALLOWED = "notifications";
+
+/** @type {Set<string> | null} those of the last reading; null before the first */
+let known = null;
+
+/** @returns {Promise<Session[]>} */
+export const readWaiting = async () =>
+  (await getJson(`/v1/sessions?turn=requires_action&limit=${SHOWN}`)).sessions;
+
+/** Forgets what was seen: the reader has signed out. */
+export const forgetWaiting = () => {
+  known = null;
+  mark(0);
+};
+
+/** @param {Session[]} waiting */
+export const seeWaiting = (waiting) => {
+  mark(waiting.length);
+  const fresh = known === null ? [] : waiting.filter(({ id }) => known?.has(id) === false);
+  known = new Set(waiting.map(({ id }) => id));
+  if (document.visibilityState === "hidden") for (const session of fresh) tellOf(session);
+};
+
+/** @param {number} count @returns {string} what stands before the page's title */
+export const countMark = (count) => (count === 0 ? "" : `(${count === SHOWN ? `${SHOWN}+` : count}) `);
+
+/** The page's icon has a dot while a session waits. @param {number} count */
+const mark = (count) => {
+  const wanted = count === 0 ? "icon.svg" : "icon-waiting.svg";
+  const icon = document.querySelector('link[rel="icon"]');
+  if (icon !== null && icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
+};
+
+/** @returns {"on" | "off" | "denied" | "impossible"} whether the browser tells the reader */
+export const notificationState = () => {
+  if (!("Notification" in window)) return "impossible";
+  if (Notification.permission === "denied") return "denied";
+  return Notification.permission === "granted" && isWanted() ? "on" : "off";
+};
+
+/** Asks the browser once. Called on a click only. */
+export const allowNotifications = async () => {
+  if (!("Notification" in window)) return;
+  if ((await Notification.requestPermission()) === "granted") want("on");
+};
+
+export const stopNotifications = () => want("off");
+
+/** @param {"on" | "off"} wish */
+const want = (wish) => {
+  try {
+    localStorage.setItem(ALLOWED, wish);
+  } catch {
+    // Where the storage is forbidden, the browser tells nothing.
+  }
+};
+
+const isWanted = () => {
+  try {
+    return localStorage.getItem(ALLOWED) === "on";
+  } catch {
+    return false;
+  }
+};
+
+/** @param {Session} session */
+const tellOf = (session) => {
+  if (notificationState() !== "on") return;
+  const shown = new Notification("The agent needs your answer", {
+    body: visible(sessionName(session)),
+    tag: session.id,
+    icon: "icon-waiting.svg",
+  });
+  shown.addEventListener("click", () => {
+    window.focus();
+    location.hash = projectLink(session.project_id, `/sessions/${session.id}`);
+    shown.close();
+  });
+};

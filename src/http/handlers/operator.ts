@@ -1,0 +1,174 @@
+/** Handlers of api/operator.ts: the service itself, for its operator. */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { DUTIES, DUTY_NAMES } from "../../duties/duties.ts";
+import { DutyRuns } from "../../duties/duty.ts";
+import { Scheduler } from "../../duties/scheduler.ts";
+import { SandboxProvider, type DoctorReport } from "../../sandbox/port.ts";
+import { BootPlaces } from "../../services/boot-places.ts";
+import { Directory } from "../../services/directory.ts";
+import { Nodes } from "../../store/ports/nodes.ts";
+import { Operations, type Backlog, type Spread } from "../../store/ports/operations.ts";
+import { Sessions } from "../../store/ports/sessions.ts";
+import { VERSION } from "../../version.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { Conflict, Forbidden } from "../api/errors.ts";
+import { ThisNode } from "../limits.ts";
+import { answering } from "./answers.ts";
+import { problemsOf } from "./operator-problems.ts";
+import { instant, instantOrNull } from "./wire.ts";
+
+/** Boots are counted over this time. */
+const BOOTS_MS = 24 * 60 * 60 * 1000;
+
+/** The last examination of this node's sandboxes, in this process's memory. One runs at a time. */
+class Examination {
+  last: { readonly at: number; readonly report: DoctorReport } | null = null;
+  isRunning = false;
+}
+const Examined = Context.Reference<Examination>("platform/http/Examined", {
+  defaultValue: () => new Examination(),
+});
+
+/** The operator is the account of the first start. Any other account is a guest of the installation. */
+const operatorOnly = Effect.gen(function* () {
+  const { accountId } = yield* Caller;
+  if ((yield* (yield* Operations).operatorAccount) === accountId) return;
+  return yield* new Forbidden({
+    error: "Only the account that the first start of this service created may see the service itself.",
+    code: "forbidden",
+  });
+});
+
+const doctorWire = ({ at, report }: NonNullable<Examination["last"]>) => ({
+  at: instant(at),
+  provider: report.provider,
+  usable: report.usable,
+  problem: report.problem,
+  findings: report.findings,
+});
+
+const backlogWire = ({ waiting, oldestAt }: Backlog) => ({ waiting, oldest_at: instantOrNull(oldestAt) });
+
+const spreadWire = (spread: Spread | null) =>
+  spread === null ? null : { count: spread.count, p50_ms: spread.p50Ms, p95_ms: spread.p95Ms };
+
+const duties = Effect.gen(function* () {
+  const runs = yield* DutyRuns;
+  const { periods } = yield* ThisNode;
+  return DUTY_NAMES.map((name) => ({
+    name,
+    about: DUTIES[name].about,
+    periodMs: periods.get(name) ?? 0,
+    last: runs.lastRun(name),
+    failures: runs.failures(name),
+  }));
+});
+
+/** Everything that is read, at one instant. */
+const read = Effect.gen(function* () {
+  const now = yield* Clock.currentTimeMillis;
+  const operations = yield* Operations;
+  const held = yield* operations.sandboxesByNode;
+  return {
+    now,
+    database: yield* operations.database,
+    nodes: yield* (yield* Nodes).all,
+    sandboxesOf: (nodeId: string) => held.get(nodeId) ?? 0,
+    scheduler: yield* (yield* Scheduler).state,
+    ...(yield* operations.backlogs),
+    ownerless: (yield* (yield* Sessions).ownerless).length,
+    stale: [...(yield* Directory).all()].filter(
+      ({ project, manifest }) => project.status === "active" && manifest.stale,
+    ).length,
+    doctor: (yield* Examined).last?.report ?? null,
+    boots: yield* operations.boots(now - BOOTS_MS),
+    duties: yield* duties,
+  };
+});
+
+const show = Effect.gen(function* () {
+  yield* operatorOnly;
+  const seen = yield* read;
+  const { database, scheduler, boots } = seen;
+  const { name, summary } = yield* SandboxProvider;
+  const { last } = yield* Examined;
+  return {
+    version: VERSION,
+    runtime_version: process.versions.node,
+    node_id: (yield* ThisNode).id,
+    started_at: instant(seen.now - Math.round(process.uptime() * 1000)),
+    problems: problemsOf(seen),
+    database: {
+      version: database.version,
+      size_bytes: database.sizeBytes,
+      connections: database.connections,
+      connections_max: database.connectionsMax,
+    },
+    nodes: seen.nodes.map(({ id, url, deadAt }) => ({
+      id,
+      url,
+      dead_at: instantOrNull(deadAt),
+      sandboxes: seen.sandboxesOf(id),
+    })),
+    scheduler: {
+      ticked_at: instantOrNull(scheduler.tickedAt),
+      late: scheduler.late,
+      scheduled: scheduler.scheduled,
+    },
+    queues: { fires: backlogWire(seen.fires), commands: backlogWire(seen.commands) },
+    ownerless_sessions: seen.ownerless,
+    stale_manifests: seen.stale,
+    sandboxes: {
+      provider: name,
+      summary,
+      ...(yield* BootPlaces).state(),
+      doctor: last === null ? null : doctorWire(last),
+    },
+    boots: {
+      since: instant(seen.now - BOOTS_MS),
+      started: boots.started,
+      failures: boots.failures,
+      waited: spreadWire(boots.waited),
+      booted: spreadWire(boots.booted),
+    },
+    duties: seen.duties.map(({ name: duty, about, periodMs, last: run, failures }) => ({
+      name: duty,
+      about,
+      period_ms: periodMs,
+      last_run_at: instantOrNull(run?.endedAt ?? null),
+      took_ms: run?.tookMs ?? null,
+      failed: run?.failed ?? false,
+      failures,
+    })),
+  };
+});
+
+/** Starts one real sandbox, probes it and removes it. */
+const examine = Effect.gen(function* () {
+  yield* operatorOnly;
+  const examined = yield* Examined;
+  const { doctor } = yield* SandboxProvider;
+  if (examined.isRunning)
+    return yield* new Conflict({
+      error: "An examination is running. Try again in a moment.",
+      code: "examination_running",
+    });
+  examined.isRunning = true;
+  const report = yield* Effect.ensuring(
+    doctor,
+    Effect.sync(() => {
+      examined.isRunning = false;
+    }),
+  );
+  const found = { at: yield* Clock.currentTimeMillis, report };
+  examined.last = found;
+  return doctorWire(found);
+});
+
+export const operatorHandlers = HttpApiBuilder.group(Api, "operator", (handlers) =>
+  handlers.handle("show", () => answering(show)).handle("examine", () => answering(examine)),
+);

@@ -1,0 +1,158 @@
+/** Conformance: lists of sessions with filters, of a project and of an account. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import { Accounts } from "../../src/store/ports/accounts.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
+import {
+  type NewSession,
+  Sessions,
+  type Session,
+  type SessionFilter,
+} from "../../src/store/ports/sessions.ts";
+import type { Page } from "../../src/store/ports/page.ts";
+import { type Check } from "./store-fixture.ts";
+import { converse, report } from "../support/world/conversations.ts";
+import { admitOne, tellSession, wish } from "../support/world/sessions.ts";
+import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
+
+/** A session that is made so many seconds after noon. */
+const made = Effect.fnUntraced(function* (world: World, second: number, fields: Partial<NewSession>) {
+  const request = { ...wish(world, { ...fields, name: fields.name ?? null }), now: NOON + second * 1000 };
+  const answer = yield* admitOne(world, request);
+  return answer.outcome === "admitted" ? answer.sessionId : yield* Effect.die(answer.outcome);
+});
+
+const whole = { limit: 50, cursor: null, status: null };
+const labels = ({ items }: Page<Session>) =>
+  items.map(({ name, triggerSlug, initialPrompt }) => name ?? triggerSlug ?? initialPrompt);
+
+/** Five sessions: two of people with names, two of triggers, one with a prompt alone. */
+const fiveSessions = Effect.gen(function* () {
+  const world = yield* makeWorld(10);
+  yield* made(world, 1, { name: "100% of the Docs", initialPrompt: "secret word" });
+  const failed = yield* made(world, 2, { triggerSlug: "nightly", origin: "trigger" });
+  yield* made(world, 3, { triggerSlug: "on-push", origin: "trigger" });
+  yield* made(world, 4, { initialPrompt: `Tidy the docs.${" ".repeat(200)}late word` });
+  const stopped = yield* made(world, 5, { name: "old_name" });
+  const failure = { code: "branch_failed", message: "git said no" } as const;
+  yield* tellSession(failed, { type: "branch.failed", failure });
+  yield* tellSession(stopped, { type: "stop.requested" });
+  const { list } = yield* Sessions;
+  const find = (filter: Partial<SessionFilter>) =>
+    Effect.map(list(world.projectId, { ...whole, ...filter }), labels);
+  return { world, find };
+});
+
+/** A second account with a project. */
+const anotherWorld = Effect.gen(function* () {
+  const [accountId, userId] = [randomUUID(), randomUUID()];
+  const accounts = yield* Accounts;
+  yield* accounts.create({ id: accountId, name: "other", tier: "free", cap: 5, now: NOON });
+  yield* accounts.createUser({ id: userId, accountId, name: "other", now: NOON });
+  return { accountId, userId, tokenHash: "", projectId: yield* addProject({ accountId, userId }) };
+});
+
+const turn = (state: "requires_action" | "running") => ({ turn: { state, waiting_for: null } });
+
+export const checkSessionLists = (check: Check): void => {
+  describe("a list of sessions", () => {
+    check(
+      "is narrowed by status, by the trigger, and by who started them",
+      Effect.gen(function* () {
+        const { world, find } = yield* fiveSessions;
+        const [tidy] = yield* find({ search: "tidy" });
+        expect(yield* find({ status: "failed" })).toEqual(["nightly"]);
+        expect(yield* find({ status: "stopped" })).toEqual(["old_name"]);
+        expect(yield* find({ triggerSlug: "on-push" })).toEqual(["on-push"]);
+        expect(yield* find({ startedBy: "trigger" })).toEqual(["on-push", "nightly"]);
+        expect(yield* find({ startedBy: "person" })).toEqual(["old_name", tidy, "100% of the Docs"]);
+        expect(yield* find({ startedBy: "trigger", status: "failed" })).toEqual(["nightly"]);
+        expect(yield* find({ createdBy: world.userId, startedBy: "trigger" })).toHaveLength(2);
+        expect(yield* find({ createdBy: world.projectId })).toEqual([]);
+      }),
+    );
+
+    check(
+      "finds a part of what stands for a session's name, as text and not as a pattern",
+      Effect.gen(function* () {
+        const { find } = yield* fiveSessions;
+        expect(yield* find({ search: "DOCS" })).toHaveLength(2);
+        expect(yield* find({ search: "0% of" })).toEqual(["100% of the Docs"]);
+        expect(yield* find({ search: "%" })).toEqual(["100% of the Docs"]);
+        expect(yield* find({ search: "_" })).toEqual(["old_name"]);
+        expect(yield* find({ search: "\\" })).toEqual([]);
+        expect(yield* find({ search: "push" })).toEqual(["on-push"]);
+        // A session with a name is not found by its prompt, and no prompt by its end.
+        expect(yield* find({ search: "secret word" })).toEqual([]);
+        expect(yield* find({ search: "late word" })).toEqual([]);
+      }),
+    );
+
+    check(
+      "tells which agents work, rest, and wait for a person, among live sessions",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const { note } = yield* Conversations;
+        const { list } = yield* Sessions;
+        const [asks, works] = [yield* converse(world), yield* converse(world)];
+        const rests = yield* made(world, 1, {});
+        const ended = yield* made(world, 2, {});
+        yield* tellSession(ended, { type: "stop.requested" });
+        yield* note(asks.sessionId, report(asks.sandboxId, 1, turn("requires_action")));
+        yield* note(works.sessionId, report(works.sandboxId, 1, turn("running")));
+        const find = (filter: Partial<SessionFilter>) =>
+          Effect.map(list(world.projectId, { ...whole, ...filter }), ({ items }) =>
+            items.map(({ id }) => id),
+          );
+        expect(yield* find({ turn: "requires_action" })).toEqual([asks.sessionId]);
+        expect(yield* find({ turn: "running" })).toEqual([works.sessionId]);
+        expect(yield* find({ turn: "idle" })).toEqual([rests]);
+        expect(yield* find({ turn: "requires_action", status: "stopped" })).toEqual([]);
+      }),
+    );
+
+    check(
+      "of an account has the sessions of all its projects, and of no other account",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const second = { ...world, projectId: yield* addProject(world) };
+        const other = yield* anotherWorld;
+        yield* made(world, 1, { name: "first" });
+        yield* made(second, 2, { name: "second" });
+        yield* made(other, 3, { name: "another" });
+        const { list, listOf } = yield* Sessions;
+        expect(labels(yield* listOf(world.accountId, whole))).toEqual(["second", "first"]);
+        expect(labels(yield* listOf(world.accountId, { ...whole, search: "sec" }))).toEqual(["second"]);
+        expect(labels(yield* list(second.projectId, whole))).toEqual(["second"]);
+        const { nextCursor } = yield* listOf(world.accountId, { ...whole, limit: 1 });
+        expect(labels(yield* listOf(world.accountId, { ...whole, cursor: nextCursor }))).toEqual(["first"]);
+      }),
+    );
+
+    check(
+      "looks at a bounded number of sessions, and continues where it stopped",
+      Effect.gen(function* () {
+        const { world } = yield* fiveSessions;
+        const { list } = yield* Sessions;
+        const pages: unknown[] = [];
+        let cursor: string | null = null;
+        do {
+          const page: Page<Session> = yield* list(world.projectId, {
+            ...whole,
+            cursor,
+            search: "docs",
+            lookedAt: 2,
+          });
+          pages.push(labels(page).map((label) => label?.slice(0, 9)));
+          cursor = page.nextCursor;
+        } while (cursor !== null);
+        // Of five: the two newest, the next two, and the oldest.
+        expect(pages).toEqual([["Tidy the "], [], ["100% of t"]]);
+        // Live sessions are found however old they are.
+        const live = yield* list(world.projectId, { ...whole, turn: "idle", lookedAt: 3 });
+        expect(live.items).toHaveLength(3);
+      }),
+    );
+  });
+};

@@ -1,0 +1,206 @@
+/** The list of sessions, the palette, the shortcuts, and what says that a person is waited for: by mouse and by keyboard. */
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { withTurns } from "./states.ts";
+
+const PROJECT = `#/projects/${PROJECT_ID}`;
+const SESSIONS = `/v1/projects/${PROJECT_ID}/sessions`;
+
+const busy = () => {
+  // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+  const world = makeWorld(Date.now());
+  withTurns(world);
+  return world;
+};
+
+const title = hasChromium ? "the workbench" : "the workbench (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+  const FIRST = "01995f2c-1e5b-7b0e-8a44-b7d15c2a90d0";
+
+  it("filters sessions by who waits, who started them and by name, and keeps the filter in the address", async () => {
+    const { page, visit } = await start(busy());
+    await visit(PROJECT);
+    const names = page.locator(".row .cover");
+    await page.getByLabel("Status").selectOption("waiting");
+    await expect.poll(() => names.allInnerTexts()).toEqual(["Rename the greeting"]);
+    await page.getByLabel("Status").selectOption("");
+    await page.getByLabel("Started by").selectOption("person");
+    await expect.poll(() => names.allInnerTexts()).toEqual(["Tidy the docs"]);
+    await page.getByLabel("Started by").selectOption("trigger:on-push");
+    await expect.poll(() => names.count()).toBe(4);
+    await page.getByRole("searchbox").fill("UPDATE");
+    await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
+    expect(new URL(page.url()).hash).toBe(`${PROJECT}?by=trigger%3Aon-push&search=UPDATE`);
+    await page.reload();
+    await expect.poll(() => names.allInnerTexts()).toEqual(["Update the dependencies"]);
+    expect(await page.getByRole("searchbox").inputValue()).toBe("UPDATE");
+    await page.getByRole("searchbox").fill("nothing like it");
+    await page.getByText("No sessions match the filter.").waitFor();
+    await page.getByRole("button", { name: "Show all sessions" }).click();
+    await expect.poll(() => names.count()).toBe(5);
+    expect(await page.getByRole("searchbox").inputValue()).toBe("");
+  });
+
+  it("shows the runs that wait to become sessions", async () => {
+    const { page, visit } = await start(busy());
+    await visit(`${PROJECT}?status=queued`);
+    await page.getByText("Waits for a free slot of the account.").waitFor();
+    expect(await page.locator(".row").count()).toBe(1);
+  });
+
+  it("renames, stops, restarts and deletes a session from its row", async () => {
+    const { page, visit, fake } = await start(busy());
+    await visit(PROJECT);
+    const menu = page.getByLabel("Actions for Rename the greeting");
+    const dialog = page.getByRole("dialog");
+    await menu.click();
+    await page.getByRole("button", { name: "Rename" }).click();
+    await dialog.getByLabel("Name").fill("Greet");
+    await dialog.getByRole("button", { name: "Rename" }).click();
+    await expect.poll(() => fake.writes).toEqual([`PATCH ${SESSIONS}/${FIRST} {"name":"Greet"}`]);
+    await menu.click();
+    await page.locator(".menu[open]").getByRole("button", { name: "Stop" }).click();
+    await dialog.getByRole("button", { name: "Stop" }).click();
+    await expect.poll(() => fake.writes.at(-1)).toBe(`POST ${SESSIONS}/${FIRST}/stop {}`);
+    await page.getByLabel("Actions for Tidy the docs").click();
+    await page.getByRole("button", { name: "Restart" }).click();
+    await expect.poll(() => fake.writes.at(-1)).toMatch(/^POST .*\/restart \{\}$/);
+    await menu.click();
+    await page.locator(".menu[open]").getByRole("button", { name: "Delete" }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("Rename the greeting was deleted.").waitFor();
+    await expect.poll(() => menu.count()).toBe(0);
+    expect(new URL(page.url()).hash).toBe(PROJECT);
+  });
+
+  it("does all of that by keyboard alone", async () => {
+    const { page, visit, fake } = await start(busy());
+    await visit(PROJECT);
+    await page.locator(".row").first().waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    expect(await page.locator(":focus").innerText()).toBe("Rename the greeting");
+    await page.keyboard.press(".");
+    expect(await page.locator(":focus").innerText()).toBe("Stop");
+    await page.keyboard.press("Escape");
+    expect(await page.locator("details.menu[open]").count()).toBe(0);
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => fake.writes).toEqual([`POST ${SESSIONS}/${FIRST}/stop {}`]);
+    await page.keyboard.press("/");
+    expect(await page.locator(":focus").getAttribute("data-filter")).toBe("status");
+    // In a field, the keys are text.
+    await page.getByRole("searchbox").focus();
+    await page.keyboard.type("gq?");
+    expect(await page.getByRole("searchbox").inputValue()).toBe("gq?");
+    expect(await page.getByRole("dialog").count()).toBe(0);
+  });
+
+  it("goes to pages by shortcuts, lists them, and lets the reader switch them off", async () => {
+    const { page, visit } = await start(busy());
+    await visit(PROJECT);
+    await page.locator(".row").first().waitFor();
+    const hash = () => new URL(page.url()).hash;
+    await page.keyboard.press("c");
+    await expect.poll(hash).toBe(`${PROJECT}/new`);
+    await page.locator("h1").waitFor();
+    await page.keyboard.type("gt");
+    await expect.poll(hash).toBe(`${PROJECT}/triggers`);
+    await page.keyboard.type("gp");
+    await expect.poll(hash).toBe("#/");
+    await page.keyboard.press("?");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Next entry of a list").waitFor();
+    await dialog.getByLabel("Shortcuts without Ctrl are on").uncheck();
+    await page.keyboard.press("Escape");
+    await page.keyboard.type("gq");
+    await page.keyboard.press("Control+k");
+    await dialog.waitFor();
+    expect(hash()).toBe("#/");
+  });
+
+  it("finds projects, sessions, triggers and actions in the palette", async () => {
+    const { page, visit } = await start(busy());
+    await visit("#/");
+    await page.getByRole("button", { name: /^Search/ }).click();
+    const field = page.getByRole("combobox", { name: /^Search projects/ });
+    const options = page.locator(".palette li");
+    await field.fill("greet");
+    await expect
+      .poll(() => options.allInnerTexts().then((all) => all.map((one) => one.split("\n")[0])))
+      .toContain("Session");
+    expect(await options.first().innerText()).toContain("greeter");
+    await page.getByRole("option", { name: /Rename the greeting/ }).click();
+    await expect.poll(() => new URL(page.url()).hash).toBe(`${PROJECT}/sessions/${FIRST}`);
+    await page.keyboard.press("Control+k");
+    await field.fill("note each");
+    await page.getByRole("option", { name: /Note each push/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => new URL(page.url()).hash).toBe(`${PROJECT}/triggers`);
+    await page.keyboard.press("Control+k");
+    await field.fill("shortcuts");
+    await page.getByRole("option", { name: /Keyboard shortcuts/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
+  });
+
+  it("says on every page that a person is waited for, in the title and on the icon", async () => {
+    const { page, visit, fake } = await start(busy());
+    await visit("#/queue");
+    await expect.poll(() => page.title()).toBe("(1) Queue · Platform");
+    expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon-waiting.svg");
+    await page.getByRole("link", { name: "1 needs your answer" }).click();
+    await page.getByRole("heading", { name: "1 session waits for you" }).waitFor();
+    await page.locator(".asking").getByText("greeter").waitFor();
+    fake.world.sessions = fake.world.sessions.slice(1);
+    await expect.poll(() => page.title()).toBe("Projects · Platform");
+    expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon.svg");
+  });
+
+  it("asks the browser for notifications on a click only", async () => {
+    const { page, visit } = await start(busy());
+    await page.addInitScript(`
+      window.asked = 0;
+      window.Notification = class { static permission = "default";
+        static async requestPermission() { window.asked += 1; this.permission = "granted"; return "granted"; } };`);
+    await visit("#/");
+    await page.reload();
+    await page.getByRole("button", { name: "Notify me" }).waitFor();
+    expect(await page.evaluate("window.asked")).toBe(0);
+    await page.getByRole("button", { name: "Notify me" }).click();
+    await page.getByRole("button", { name: "Stop notifications" }).waitFor();
+    expect(await page.evaluate("window.asked")).toBe(1);
+  });
+
+  it("shows the operator what is wrong first, and examines the sandboxes", async () => {
+    const { page, visit, fake } = await start(busy());
+    await visit("#/");
+    await page.getByRole("link", { name: "Operator" }).click();
+    const sections = page.locator("main h2");
+    await expect.poll(() => sections.first().innerText()).toBe("2 problems");
+    await page.getByText("Start the service on that machine again.").waitFor();
+    fake.world.operator = {
+      ...fake.world.operator,
+      sandboxes: { ...Object(fake.world.operator?.["sandboxes"]), doctor: fake.world.doctor },
+    };
+    await page.getByRole("button", { name: "Examine the sandboxes" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("A sandbox started.").waitFor();
+    await page.getByRole("cell", { name: "not at all" }).waitFor();
+    expect(fake.writes).toEqual(["POST /v1/operator/doctor {}"]);
+  });
+
+  it("tells a reader who is not the operator how to become one", async () => {
+    const { page, visit } = await start({ ...busy(), operator: null });
+    await visit("#/operator");
+    await page.getByText("This page is for the operator.").waitFor();
+    expect(await page.locator(`[href*="${SESSION_ID}"]`).count()).toBe(0);
+  });
+});

@@ -1,0 +1,119 @@
+/** Every page and state that the fake service can show: for the check of accessibility, and for pictures to look at. */
+import type { Page } from "playwright-core";
+import type { World } from "./fake-service.ts";
+import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
+
+export interface State {
+  readonly name: string;
+  readonly hash: string;
+  /** Shown when the state is complete. */
+  readonly shows: string;
+  readonly change?: (world: World) => void;
+  /** What the reader does before it is looked at. */
+  readonly act?: (page: Page) => Promise<void>;
+  readonly signedIn?: false;
+}
+
+const PROJECT = `#/projects/${PROJECT_ID}`;
+
+/** Sessions of which one waits for a person, one works and one rests. */
+export const withTurns = (world: World): void => {
+  const [first = {}, ...others] = world.sessions;
+  const of = (state: string, index: number) => ({
+    ...first,
+    id: `01995f2c-1e5b-7b0e-8a44-b7d15c2a90d${String(index)}`,
+    name: ["Rename the greeting", null, "Update the dependencies"][index],
+    turn: { state, since: first["created_at"], waiting_for: null },
+  });
+  world.sessions = [...["requires_action", "running", "idle"].map(of), ...others];
+};
+
+const none = (world: World): void => {
+  world.projects = [];
+};
+
+const press = (key: string) => (page: Page) => page.keyboard.press(key);
+
+export const STATES: readonly State[] = [
+  { name: "sign-in", hash: "", shows: "form", signedIn: false },
+  { name: "overview", hash: "#/", shows: ".card" },
+  { name: "overview-waiting", hash: "#/", shows: ".asking .row", change: withTurns },
+  { name: "overview-empty", hash: "#/", shows: ".empty", change: none },
+  {
+    name: "problem",
+    hash: "#/",
+    shows: "[role=alert]",
+    change: (world) => {
+      world.broken = { status: 503, error: "The database cannot be reached." };
+    },
+  },
+  { name: "nowhere", hash: "#/nothing", shows: ".empty" },
+  { name: "new-project", hash: "#/new", shows: "form" },
+  { name: "queue", hash: "#/queue", shows: ".row" },
+  { name: "operator", hash: "#/operator", shows: ".callout" },
+  {
+    name: "operator-well",
+    hash: "#/operator",
+    shows: ".callout",
+    change: (world) => {
+      world.operator = {
+        ...world.operator,
+        problems: [],
+        sandboxes: { ...Object(world.operator?.["sandboxes"]), doctor: world.doctor },
+      };
+    },
+  },
+  {
+    name: "operator-refused",
+    hash: "#/operator",
+    shows: ".empty",
+    change: (world) => {
+      world.operator = null;
+    },
+  },
+  { name: "sessions", hash: PROJECT, shows: ".row", change: withTurns },
+  {
+    name: "sessions-menu",
+    hash: PROJECT,
+    shows: ".row",
+    change: withTurns,
+    act: (page) => page.locator(".menu > summary").first().click(),
+  },
+  { name: "sessions-filtered", hash: `${PROJECT}?status=waiting`, shows: ".empty" },
+  { name: "sessions-queued", hash: `${PROJECT}?status=queued`, shows: ".row" },
+  {
+    name: "sessions-empty",
+    hash: PROJECT,
+    shows: ".empty",
+    change: (world) => {
+      world.sessions = [];
+    },
+  },
+  { name: "session", hash: `${PROJECT}/sessions/${SESSION_ID}`, shows: ".items > .item" },
+  {
+    name: "session-question",
+    hash: `${PROJECT}/sessions/${SESSION_ID}`,
+    shows: ".items > .item",
+    act: (page) => page.getByRole("button", { name: "Stop session" }).click(),
+  },
+  { name: "new-session", hash: `${PROJECT}/new`, shows: "form" },
+  { name: "triggers", hash: `${PROJECT}/triggers`, shows: ".card" },
+  { name: "runs", hash: `${PROJECT}/fires`, shows: ".row" },
+  { name: "run", hash: `${PROJECT}/fires/${FIRED_ID}`, shows: ".request" },
+  { name: "run-queued", hash: `${PROJECT}/fires/${QUEUED_ID}`, shows: ".request" },
+  { name: "run-failed", hash: `${PROJECT}/fires/${FAILED_FIRE_ID}`, shows: "h1" },
+  { name: "refusals", hash: `${PROJECT}/webhook-refusals`, shows: ".row" },
+  { name: "change-requests", hash: `${PROJECT}/change-requests`, shows: ".row" },
+  { name: "change-request", hash: `${PROJECT}/change-requests/7`, shows: ".diff" },
+  { name: "usage", hash: `${PROJECT}/usage`, shows: ".row" },
+  {
+    name: "palette",
+    hash: PROJECT,
+    shows: ".row",
+    act: async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.locator(".palette li").first().waitFor();
+    },
+  },
+  { name: "shortcuts", hash: PROJECT, shows: ".row", act: press("?") },
+];
