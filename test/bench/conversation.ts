@@ -20,7 +20,7 @@
  */
 import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { DaemonFarm } from "../support/service/daemon-farm.ts";
+import { DaemonFarm } from "../support/servers/daemon-farm.ts";
 import { Installation } from "../support/service/process-service.ts";
 import { spread, told } from "./conversation/figures.ts";
 import { idle, settingsFor } from "./conversation/idle.ts";
