@@ -8,7 +8,7 @@
  * round's rows and bytes of WAL are counted, and those of bare inserts of the same items.
  *
  * `streams`: the service with its Postgres, the daemon's HTTP server and its feed are real, one unix socket for each
- * session. Sandboxes and agents are not there: the daemons are one process, which writes the tokens. Beside it, by turns,
+ * session. Sandboxes and agents are missing: the daemons are one process, which writes the tokens. Beside it, by turns,
  * a bare server of events in the same process writes the same tokens to as many readers. Last, many readers read one
  * session.
  *
@@ -20,7 +20,7 @@
  */
 import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { DaemonFarm } from "../support/service/daemon-farm.ts";
+import { DaemonFarm } from "../support/servers/daemon-farm.ts";
 import { Installation } from "../support/service/process-service.ts";
 import { spread, told } from "./conversation/figures.ts";
 import { idle, settingsFor } from "./conversation/idle.ts";

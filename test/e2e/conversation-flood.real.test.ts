@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONVERSATION_KEPT_MAX, ITEM_KEPT_MAX } from "../../src/store/ports/conversations.ts";
-import { DaemonFarm } from "../support/service/daemon-farm.ts";
+import { DaemonFarm } from "../support/servers/daemon-farm.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";

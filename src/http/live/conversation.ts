@@ -80,7 +80,7 @@ const following = Effect.fnUntraced(function* (sessionId: string, after: number)
       yield* news.await;
       news.closeUnsafe();
       const grown = deltas.take(seq).flatMap(deltaFrames);
-      // What is left waits for a version that is written, and not read yet.
+      // The remaining deltas wait for a version that is written, and not read yet.
       const isBehind = watch.isOutdated || deltas.areThere();
       if (grown.length > 0 && isBehind) news.openUnsafe();
       if (grown.length > 0 || !isBehind) return [grown, Option.some(seq)] as const;
@@ -103,7 +103,7 @@ export const conversationStream = Effect.fnUntraced(function* (sessionId: string
   const isLost = place !== null && (place < 0 || (yield* changedAfter(sessionId, place, 1))?.reset === true);
   const from = place === null || isLost ? seq : place;
   const opening = [...(isLost ? [resetFrame(from)] : []), `id: ${from}\nevent: open\ndata: {}\n\n`];
-  // The reader of text is there before the first event says so.
+  // The stream collects text before its first event is sent.
   const whole = Effect.map(following(sessionId, from), (rest) =>
     Stream.concat(Stream.fromIterable(opening), rest),
   );

@@ -1,7 +1,7 @@
 /** What live sessions cost that rest: with followed conversations, beside the same sessions with silent twins. */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { DaemonFarm } from "../../support/service/daemon-farm.ts";
+import { DaemonFarm } from "../../support/servers/daemon-farm.ts";
 import { Installation } from "../../support/service/process-service.ts";
 import { begin } from "../sessions/begin.ts";
 import { childrenOf, cpuMsOf } from "../webhook/processes.ts";

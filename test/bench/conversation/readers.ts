@@ -5,7 +5,7 @@ import { TOKEN, type Life } from "../../support/service/process-service.ts";
 const STAMP = /(\d+\.\d{3}) /g;
 const nowMs = (): number => Number(process.hrtime.bigint() / 1000n) / 1000;
 
-/** What a reader has seen of the stamps. */
+/** A reader, and the stamps that it has seen. */
 export interface Reader {
   /** From each token's instant to its event, ms. */
   readonly latencies: number[];

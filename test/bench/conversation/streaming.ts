@@ -1,5 +1,5 @@
 /** Tokens of simulated daemons, on their way to readers, beside the same tokens from a bare server of events. */
-import type { DaemonFarm } from "../../support/service/daemon-farm.ts";
+import type { DaemonFarm } from "../../support/servers/daemon-farm.ts";
 import type { Life } from "../../support/service/process-service.ts";
 import { latenciesOf, type Latencies } from "./figures.ts";
 import { allSeen, openConversations, openReader, plainText, type Reader } from "./readers.ts";

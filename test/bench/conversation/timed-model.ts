@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import { stamp } from "../../support/service/farm-orders.ts";
+import { stamp } from "../../support/programs/farm-orders.ts";
 import type { Talk } from "./streaming.ts";
 
 export const MODEL = "timed";

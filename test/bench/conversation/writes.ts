@@ -50,7 +50,7 @@ export class Writes {
     return new Writes(await connected(dataDir));
   }
 
-  /** What is written while the work is done. */
+  /** Counts the writes during the work. */
   async during(work: () => Promise<unknown>): Promise<Written> {
     await delay(TOLD_MS);
     const before = await now(this.#client);
@@ -66,7 +66,7 @@ export class Writes {
     };
   }
 
-  /** Copies the newest items of a conversation, each in a transaction of its own: what nobody can do with less. */
+  /** Copies the newest items of a conversation, each in a transaction of its own: the least that keeps them. */
   async bare(sessionId: string, items: number): Promise<Written> {
     await this.#client.query("CREATE TABLE IF NOT EXISTS bench_bare (LIKE conversation_items INCLUDING ALL)");
     await this.#client.query("TRUNCATE bench_bare");

@@ -16,7 +16,7 @@ import { Redactor } from "../../../daemon/logs/redact.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
 import { item, tool } from "../../daemon/support/feed.ts";
-import { BARE, CONTROL, stamp, type Done, type Opening, type Order } from "../service/farm-orders.ts";
+import { BARE, CONTROL, stamp, type Done, type Opening, type Order } from "./farm-orders.ts";
 
 interface Sandbox {
   readonly feed: ConversationFeed;

@@ -12,7 +12,7 @@ import {
   simulatedProvider as withoutDaemons,
   type SimulatedOptions,
 } from "../../../src/sandbox/simulated.ts";
-import { CONTROL, type Opening } from "../service/farm-orders.ts";
+import { CONTROL, type Opening } from "./farm-orders.ts";
 
 export { daemonHttp as simulatedDaemon } from "../../../src/sandbox/daemon-http.ts";
 

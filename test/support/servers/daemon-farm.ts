@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { BARE, type Done, type Order } from "./farm-orders.ts";
+import { BARE, type Done, type Order } from "../programs/farm-orders.ts";
 
 const PROGRAMS = path.join(import.meta.dirname, "../programs");
 const HOOK = path.join(PROGRAMS, "linked-hook.ts");

@@ -10,7 +10,7 @@ export interface Opening {
   readonly token: string;
 }
 
-/** What the agents of these sessions do. It is answered with `Done` when all is done. */
+/** Work for the agents of these sessions. It is answered with `Done` when all is done. */
 export type Order =
   /** One turn: text grows by one token at a time, each with its instant (`stamp`). */
   | {
