@@ -84,7 +84,7 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     const readRequests = Effect.gen(function* () {
       const open = new Map((yield* openRequests).map(({ id, createdAt }) => [id, createdAt]));
       const now = yield* Clock.currentTimeMillis;
-      for (const id of [...requests]) if (!open.has(id)) requests.delete(id);
+      for (const id of requests) if (!open.has(id)) requests.delete(id);
       for (const [id, createdAt] of open) {
         if (requests.has(id)) continue;
         requests.add(id);

@@ -40,7 +40,7 @@ export const readRecap = Effect.fnUntraced(function* (sessionId: string) {
 /** As many of the newest items as a history needs, oldest first. */
 const readNewest = Effect.fnUntraced(function* (sessionId: string) {
   const { page } = yield* Conversations;
-  let items: readonly Item[] = [];
+  const items: Item[] = [];
   let bytes = 0;
   let before: string | null = null;
   do {
@@ -49,7 +49,7 @@ const readNewest = Effect.fnUntraced(function* (sessionId: string) {
       limit: ITEMS_READ,
     }).pipe(Effect.catchTag("BadCursor", Effect.die));
     if (read === null) break;
-    items = [...read.items.toReversed(), ...items];
+    items.unshift(...read.items.toReversed());
     bytes += Buffer.byteLength(JSON.stringify(read.items));
     before = read.nextCursor;
   } while (

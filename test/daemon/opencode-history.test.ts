@@ -216,10 +216,24 @@ describe("the events", () => {
   });
 });
 
+const toolsIn = (parts: readonly { readonly type?: unknown }[]) =>
+  parts.filter(({ type }) => type === "tool") as {
+    tool: string;
+    state: { input: unknown; output?: string };
+  }[];
+
+const saidIn = (
+  parts: readonly { readonly type?: unknown; readonly text?: unknown; readonly synthetic?: unknown }[],
+) =>
+  parts.flatMap(({ type, text, synthetic }) =>
+    type === "text" && synthetic !== true && text !== "" ? [text] : [],
+  );
+
 test("a recorded conversation comes back with the same words, tools and results for the model", () => {
   const own = LISTING.filter(({ info }) => info.sessionID === SESSION.id);
   const items = own
     .flatMap((message) => itemsOf(message, TOP))
+    // oxlint-disable-next-line no-map-spread -- the drafts are shared with other tests
     .map((draft) => ({
       ...draft,
       // The conversation's own summary would replace what is before it.
@@ -235,23 +249,12 @@ test("a recorded conversation comes back with the same words, tools and results 
   const history = historyOf(items, null);
   if (history === null) throw new Error("no history");
   const back = messagesOf(history, PLACE);
-  const toolsIn = (parts: readonly { readonly type?: unknown }[]) =>
-    parts.filter(({ type }) => type === "tool") as {
-      tool: string;
-      state: { input: unknown; output?: string };
-    }[];
   const before = toolsIn(own.flatMap(({ parts }) => parts)).map(({ tool, state }) => [tool, state.input]);
   const after = toolsIn(back.flatMap(({ parts }) => parts)).map(({ tool, state }) => [tool, state.input]);
   expect(after.filter(([tool]) => tool !== "todowrite")).toEqual(
     before.filter(([tool]) => tool !== "todowrite"),
   );
   expect(after.map(([tool]) => tool)).toEqual(before.map(([tool]) => tool));
-  const said = (
-    parts: readonly { readonly type?: unknown; readonly text?: unknown; readonly synthetic?: unknown }[],
-  ) =>
-    parts.flatMap(({ type, text, synthetic }) =>
-      type === "text" && synthetic !== true && text !== "" ? [text] : [],
-    );
-  const words = own.filter(({ info }) => info.summary !== true).flatMap(({ parts }) => said(parts));
-  expect(back.flatMap(({ parts }) => said(parts))).toEqual(words);
+  const words = own.filter(({ info }) => info.summary !== true).flatMap(({ parts }) => saidIn(parts));
+  expect(back.flatMap(({ parts }) => saidIn(parts))).toEqual(words);
 });

@@ -59,11 +59,10 @@ const recapWith = (history: History): Recap => ({
 const outline = (messages: readonly Message[] = []) =>
   messages
     .filter(({ role }) => role !== "system")
-    .map((message) => [
-      message.role,
-      textOf(message),
-      ...(message.tool_calls ?? []).map(({ function: { name, arguments: input } }) => `${name} ${input}`),
-    ]);
+    .map((message) => {
+      const calls = (message.tool_calls ?? []).map(({ function: of }) => `${of.name} ${of.arguments}`);
+      return [message.role, textOf(message)].concat(calls);
+    });
 
 const titlesIn = async ({ daemon }: Steered) =>
   (JSON.parse((await daemon.ask("/session")).body) as { title: string }[]).map(({ title }) => title);

@@ -20,6 +20,7 @@ const DOCUMENTS = [
   "first-project.md",
   "repositories.md",
   "sessions.md",
+  "saved-work.md",
   "conversation.md",
   "triggers.md",
   "webhooks.md",
@@ -36,7 +37,7 @@ const UNTESTED = [
   "repositories.md: platform projects create mirror --git ssh://git@git.example.org/team/greeter.git \\",
   "repositories.md: jq -n --rawfile key app.private-key.pem '{",
   "repositories.md: platform projects create greeter --github acme/greeter --token-file token.txt --pull-requests",
-  "sessions.md: git show -s FETCH_HEAD",
+  "saved-work.md: git show -s FETCH_HEAD",
 ];
 
 /**
