@@ -114,6 +114,16 @@ const isSame = (one: Manifest, other: Manifest): boolean => essence(one) === ess
 const essence = ({ triggers, errors, configDir, env }: Manifest): string =>
   JSON.stringify([triggers, errors.map(({ path, message }) => [path, message]), configDir, env.required]);
 
+/** The wish's lines alone, or its faults. `taken`: the slugs that the manifest has. */
+export const triggerLines = (
+  wish: TriggerWish,
+  taken: ReadonlySet<string>,
+): Result.Result<string, readonly WishFault[]> => {
+  const lines = entryLines(wish);
+  const faults = faultsOf(wish, taken, read(lines));
+  return faults.length > 0 ? Result.fail(faults) : Result.succeed(lines);
+};
+
 /** The manifest with the trigger, or why there is none (L1, L2). */
 export const withTrigger = (
   bytes: Uint8Array,
@@ -127,7 +137,7 @@ export const withTrigger = (
   }
   const lines = entryLines(wish);
   const alone = read(lines);
-  const faults = faultsOf(wish, before, alone);
+  const faults = faultsOf(wish, new Set(before.places.keys()), alone);
   if (faults.length > 0) return Result.fail({ kind: "wish", faults });
   const text = Buffer.from(bytes).toString("utf8");
   const ready = wish.secret_env === undefined ? text : declared(text, wish.secret_env);
@@ -146,12 +156,16 @@ const refusedFile = (message: string): Result.Result<never, AdditionRefusal> =>
   Result.fail({ kind: "file", message });
 
 /** The faults of the wish: those of its entry in a file of its own, and a slug that is taken. */
-const faultsOf = (wish: TriggerWish, before: Manifest, alone: Manifest): readonly WishFault[] => {
+const faultsOf = (
+  wish: TriggerWish,
+  taken: ReadonlySet<string>,
+  alone: Manifest,
+): readonly WishFault[] => {
   const faults = alone.errors.map(({ path, message }) => ({ path: fieldIn(path), message }));
   const { slug = "" } = wish;
-  if (before.places.has(slug))
+  if (taken.has(slug))
     faults.push({ path: "slug", message: `slug ${slug} is already used. Choose another slug.` });
-  if (before.places.size >= TRIGGER_LIMIT)
+  if (taken.size >= TRIGGER_LIMIT)
     faults.push({ path: "slug", message: `A manifest can have at most ${TRIGGER_LIMIT} triggers.` });
   return faults;
 };

@@ -184,6 +184,16 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ kind: "manual" }),
       answers: [200],
     },
+    "POST /v1/projects/:pid/triggers/drafts": {
+      target: project("/triggers/drafts"),
+      body: () => ({ type: "cron" }),
+      answers: [200],
+    },
+    "POST /v1/projects/:pid/triggers/proposals": {
+      target: project("/triggers/proposals"),
+      body: () => ({ type: "webhook", slug: "by-the-table", secret_env: "S", prompt: "x" }),
+      answers: [201],
+    },
     "GET /v1/projects/:pid/triggers/:slug/fires": { target: project("/triggers/push/fires"), answers: [200] },
     "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
     "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },

@@ -33,6 +33,7 @@ import {
   merged,
   missingSecret,
   secret,
+  wish,
 } from "./records.ts";
 
 /** JSON of a request or an answer. */
@@ -253,6 +254,27 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       prompt: "Look at the release branch.",
       variables: { message: { text: "Look at the release branch." } },
       outcome: "fires",
+    },
+  },
+  "triggerWishes.draft": {
+    summary: "Write a new trigger as lines of platform.toml, and check it. Nothing changes.",
+    request: wish,
+    response: {
+      lines:
+        '[[triggers]]\nslug = "nightly"\ntype = "cron"\ncron = "0 30 2 * * *"\nprompt = "Update the dependencies."\n',
+      upcoming: [LATER],
+      issues: [],
+    },
+  },
+  "triggerWishes.propose": {
+    summary: "Open a change request that adds a trigger to platform.toml.",
+    request: wish,
+    response: {
+      ...changeRequest,
+      session_id: null,
+      head_ref: "add-trigger-nightly-0c5f6d21",
+      title: "Add the trigger nightly",
+      description: "Adds the cron trigger `nightly` to `platform.toml`.",
     },
   },
   "webhookRefusals.list": {
