@@ -8,6 +8,7 @@ import { projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
+import { WORKBENCH_ACTIONS } from "./workbench-actions.js";
 
 /**
  * @typedef {object} Page what an action may do to the page
@@ -51,15 +52,17 @@ const FIRE_ACTIONS = {
     ]);
   },
 
-  preview: ({ project = "", slug = "", title = "", type = "", upcoming = "" }) =>
+  preview: ({ project = "", slug = "", title = "", type = "", upcoming = "", events = "" }) => {
+    const [event = ""] = events.split(" ");
     openPreview({
       projectId: project,
       slug,
       title,
       kinds: [type, "manual"],
       upcoming: upcoming.split(" ").filter(Boolean),
-      request: { body: "{}", headers: {} },
-    }),
+      request: { body: "{}", headers: event === "" ? {} : { "x-github-event": event } },
+    });
+  },
 
   /** Filled with a webhook's stored request. The manifest may have changed since. */
   "preview-request": async ({ project = "", slug = "", fire = "" }) => {
@@ -219,6 +222,7 @@ export const ACTIONS = {
 
   ...FIRE_ACTIONS,
   ...PROJECT_ACTIONS,
+  ...WORKBENCH_ACTIONS,
   "set-secret": setSecret,
 
   merge: async ({ project = "", number = "", base = "" }, page) => {
