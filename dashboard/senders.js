@@ -148,7 +148,7 @@ const secretPart = ({ secret_env: name = "" }, { project, secrets }) =>
 const ordered = (...steps) =>
   h(
     "ol",
-    { class: "numbered" },
+    { class: "step-list" },
     steps.map((step) => h("li", {}, step)),
   );
 

@@ -158,6 +158,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ choice: "once" }),
       answers: [404],
     },
+    "GET /v1/projects/:pid/sessions/:sid/ports": { target: inSession("/ports"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/models": { target: inSession("/models"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },

@@ -127,6 +127,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       interrupt: () => Effect.fail(new NoConversation()),
       answer: () => Effect.fail(new NoConversation()),
       models: () => Effect.fail(new NoConversation()),
+      ports: () => Effect.succeed([]),
       abort: () => Effect.succeed(false),
       // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>

@@ -215,6 +215,10 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       ended_at: null,
     },
   },
+  "sessions.ports": {
+    summary: "List the ports on which programs in the session's sandbox listen.",
+    response: { ports: [5173] },
+  },
   "sessions.preview": {
     summary: "Create a one-time link that opens a port of the sandbox in a browser.",
     request: { port: 3000 },
