@@ -183,19 +183,22 @@ export const ACTIONS = {
     page.notice("The session is restarting in a new sandbox on the same branch.");
   },
 
-  "open-port": async ({ project = "", session = "" }, page) => {
-    const port = await ask({
-      title: "Open a port of the sandbox",
-      text: "The server on this port gets its own address. The link to it works once.",
-      field: {
-        label: "Port",
-        hint: "For example 5173, the port of a development server.",
-        value: "",
-        lines: 1,
-        required: true,
-      },
-      confirm: "Create a link",
-    });
+  /** With a port, or after a question for it. */
+  "open-port": async ({ project = "", session = "", port: known }, page) => {
+    const port =
+      known ??
+      (await ask({
+        title: "Open a port of the sandbox",
+        text: "The server on this port gets its own address. The link to it works once.",
+        field: {
+          label: "Port",
+          hint: "For example 5173, the port of a development server.",
+          value: "",
+          lines: 1,
+          required: true,
+        },
+        confirm: "Create a link",
+      }));
     if (port === null) return;
     if (!/^\d{1,5}$/.test(port)) throw new Error("Enter a port from 1 to 65535.");
     const { url } = await post(`${projectPath(project)}/sessions/${session}/preview`, { port: Number(port) });

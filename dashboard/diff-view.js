@@ -119,13 +119,13 @@ export const followDiffKeys = (changed) => {
  * One block for each file.
  *
  * @param {string} diff
- * @param {{open?: boolean, keys?: boolean}} [options] open: whether the files are opened at first; keys: whether
- * `followDiffKeys` listens
+ * @param {{open?: boolean, keys?: boolean, columns?: boolean}} [options] open: whether the files are opened at first;
+ * keys: whether `followDiffKeys` listens; columns: whether there is room for two
  */
-export const diffView = (diff, { open = true, keys = false } = {}) => {
+export const diffView = (diff, { open = true, keys = false, columns = true } = {}) => {
   const { files, cut } = parseDiff(diff);
   if (files.length === 0) return h("p", { class: "quiet" }, "No differences.");
-  const isWide = matchMedia(WIDE).matches;
+  const isWide = columns && matchMedia(WIDE).matches;
   const view = isWide ? chosenView() : "unified";
   let left = DIFF_LINES;
   const blocks = files.map((file) => {

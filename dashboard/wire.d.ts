@@ -70,6 +70,8 @@ export interface Sandbox {
   status: string;
   failure: Failure | null;
   created_at: string;
+  /** Null while it waits for its place to boot. */
+  boot_started_at?: string | null;
   active_at: string | null;
   ended_at: string | null;
 }
