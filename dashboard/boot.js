@@ -45,7 +45,7 @@ export const bootSpans = (session, sandbox, log) => {
   /** @type {[string, number | null, number | null][]} */
   const all = [
     ["Branch created", isFirst ? accepted : null, asked],
-    ["Waited for a place to boot", asked, started],
+    ["Waited for a place", asked, started],
     ["Sandbox created", started, at("listening")],
     ["Clone credential", at("listening"), at("credential")],
     ["Repository cloned", at("credential"), at("cloned")],

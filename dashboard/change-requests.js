@@ -110,7 +110,12 @@ export const changeRequest = {
       h("h2", {}, listed("Commits", change.commits.length, change.commits_total)),
       commitRows(change.commits),
     ),
-    h("section", { "data-key": "diff" }, h("h2", {}, changesIn(change.files_changed_total)), diffView(diff, { keys: true })),
+    h(
+      "section",
+      { "data-key": "diff" },
+      h("h2", {}, changesIn(change.files_changed_total)),
+      diffView(diff, { keys: true }),
+    ),
   ],
 };
 

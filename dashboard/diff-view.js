@@ -138,7 +138,8 @@ export const diffView = (diff, { open = true, keys = false, columns = true } = {
     { class: "diff-files" },
     toolbar(files, { view, isWide, keys }),
     blocks,
-    cut !== null && h("p", { class: "quiet", "data-key": "cut" }, `${cut} Fetch the branch to read all of it.`),
+    cut !== null &&
+      h("p", { class: "quiet", "data-key": "cut" }, `${cut} Fetch the branch to read all of it.`),
   );
 };
 
@@ -174,7 +175,11 @@ const toolbar = (files, { view, isWide, keys }) =>
 
 /** @param {string} value @param {string} label @param {string} view */
 const viewButton = (value, label, view) =>
-  button("diff-view", label, { "data-key": value, "data-view": value, "aria-pressed": String(value === view) });
+  button("diff-view", label, {
+    "data-key": value,
+    "data-view": value,
+    "aria-pressed": String(value === view),
+  });
 
 /** @param {DiffFile[]} files */
 const fileList = (files) =>
@@ -232,8 +237,22 @@ const linesView = (lines, view) => {
   return h(
     "div",
     { class: "split", "data-key": "split" },
-    h("div", {}, numberedLines(rows.map(([before]) => before), "before")),
-    h("div", {}, numberedLines(rows.map(([, after]) => after), "after")),
+    h(
+      "div",
+      {},
+      numberedLines(
+        rows.map(([before]) => before),
+        "before",
+      ),
+    ),
+    h(
+      "div",
+      {},
+      numberedLines(
+        rows.map(([, after]) => after),
+        "after",
+      ),
+    ),
   );
 };
 

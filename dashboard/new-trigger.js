@@ -18,7 +18,11 @@ const SETTLE_MS = 300;
 /** @type {[Kind, string, string][]} */
 const KINDS = [
   ["cron", "On a schedule", "A session starts at each due instant."],
-  ["webhook", "On a webhook", "A session starts when another system, for example a code host, sends a signed request."],
+  [
+    "webhook",
+    "On a webhook",
+    "A session starts when another system, for example a code host, sends a signed request.",
+  ],
 ];
 
 /** @type {FieldView} */
@@ -103,7 +107,9 @@ const webhookFields = (secrets) => [
     hint: "Optional. For example `main, release/*`.",
     mono: true,
   },
-  promptField("The session's first message. `{{ body.head_commit.message }}` becomes that value of the delivery."),
+  promptField(
+    "The session's first message. `{{ body.head_commit.message }}` becomes that value of the delivery.",
+  ),
   MORE,
 ];
 
@@ -163,7 +169,10 @@ const followForm = (path, changed) => {
     turn += 1;
     const asked = turn;
     const typed = Object.fromEntries(
-      [...new FormData(form)].map(([name, value]) => [name, name === "prompt" ? String(value) : String(value).trim()]),
+      [...new FormData(form)].map(([name, value]) => [
+        name,
+        name === "prompt" ? String(value) : String(value).trim(),
+      ]),
     );
     const kind = form.dataset["kind"] === "webhook" ? "webhook" : "cron";
     // While the service does not answer, the form still works: sending it says what is wrong.
@@ -231,7 +240,10 @@ export const newTrigger = {
         submit: "Open a change request",
         sending: "Writing the commit…",
         input: { project: project.id, kind },
-        fields: kind === "cron" ? cronFields(live?.draft ?? null, live?.typed["timezone"] ?? ZONE) : webhookFields(secrets),
+        fields:
+          kind === "cron"
+            ? cronFields(live?.draft ?? null, live?.typed["timezone"] ?? ZONE)
+            : webhookFields(secrets),
         noted: notedIn(live),
       }),
       linesView(project, live?.draft ?? null),

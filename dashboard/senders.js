@@ -133,7 +133,11 @@ const secretPart = ({ secret_env: name = "" }, { project, secrets }) =>
     { class: "parts" },
     h("span", {}, "The sender signs with the value of ", code(name), "."),
     secrets !== null && !secrets.has(name) && tag("has no value", "bad"),
-    h("span", { class: "quiet" }, "The service never shows it again, so give it to the sender when you make it."),
+    h(
+      "span",
+      { class: "quiet" },
+      "The service never shows it again, so give it to the sender when you make it.",
+    ),
     secrets !== null &&
       button("make-webhook-secret", "Make a new value", {
         class: "plain",

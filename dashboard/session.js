@@ -98,7 +98,13 @@ export const session = {
     h(
       "div",
       { class: "columns", "data-key": "columns" },
-      h("section", {}, h("h2", {}, "Timeline"), timeline(found, sandbox), bootView(found, sandbox, live?.log ?? null)),
+      h(
+        "section",
+        {},
+        h("h2", {}, "Timeline"),
+        timeline(found, sandbox),
+        bootView(found, sandbox, live?.log ?? null),
+      ),
       h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox), detailActions(found)),
     ),
     changes.length > 0 &&

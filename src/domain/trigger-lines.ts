@@ -156,11 +156,7 @@ const refusedFile = (message: string): Result.Result<never, AdditionRefusal> =>
   Result.fail({ kind: "file", message });
 
 /** The faults of the wish: those of its entry in a file of its own, and a slug that is taken. */
-const faultsOf = (
-  wish: TriggerWish,
-  taken: ReadonlySet<string>,
-  alone: Manifest,
-): readonly WishFault[] => {
+const faultsOf = (wish: TriggerWish, taken: ReadonlySet<string>, alone: Manifest): readonly WishFault[] => {
   const faults = alone.errors.map(({ path, message }) => ({ path: fieldIn(path), message }));
   const { slug = "" } = wish;
   if (taken.has(slug))

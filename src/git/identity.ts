@@ -2,7 +2,11 @@
 
 const DOMAIN = "platform.invalid";
 
-const dated = (role: "AUTHOR" | "COMMITTER", person: { readonly name: string; readonly email: string }, at: number) => ({
+const dated = (
+  role: "AUTHOR" | "COMMITTER",
+  person: { readonly name: string; readonly email: string },
+  at: number,
+) => ({
   [`GIT_${role}_NAME`]: person.name,
   [`GIT_${role}_EMAIL`]: person.email,
   [`GIT_${role}_DATE`]: `@${Math.floor(at / 1000)} +0000`,

@@ -3,7 +3,8 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { listeningPorts, portsIn } from "../../daemon/ports.ts";
 
-const HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+const HEAD =
+  "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
 const line = (address: string, state: string, index = 0): string =>
   `${String(index).padStart(4)}: ${address} ${address.replace(/[0-9A-F](?=.*:)/g, "0").replace(/:.*/, ":0000")} ${state} 00000000:00000000 00:00000000 00000000     0        0 1 1\n`;
 

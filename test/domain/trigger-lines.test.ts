@@ -76,7 +76,9 @@ branches = ["main", "v/*"]
 
   it("name the fields that are missing or wrong", () => {
     expect(faultsAt("", { type: "cron" })).toEqual(["slug", "prompt", "cron"]);
-    expect(faultsAt("", { type: "webhook", slug: "A b\n]", prompt: " ", events: ["push"] })).toContain("slug");
+    expect(faultsAt("", { type: "webhook", slug: "A b\n]", prompt: " ", events: ["push"] })).toContain(
+      "slug",
+    );
     expect(faultsAt("", { ...NIGHTLY, cron: "* * *", timezone: "Berlin", agent: "../x" })).toEqual([
       "agent",
       "cron",

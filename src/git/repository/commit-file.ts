@@ -33,7 +33,10 @@ export const writeFileCommit = Effect.fnUntraced(function* (
   if (!isCommitId(parent) || !(yield* isCommit(path, parent)))
     return yield* unknownRef(`Commit ${parent} not found.`);
   if (!FILE.test(file))
-    return yield* new GitError({ code: "not_a_file", message: `${file} is not a name of a file at the root.` });
+    return yield* new GitError({
+      code: "not_a_file",
+      message: `${file} is not a name of a file at the root.`,
+    });
   const git = { repository: path };
   const blob = yield* runGit({ ...git, args: ["hash-object", "-w", "--stdin"], stdin: content });
   const root = yield* runGit({ ...git, args: ["ls-tree", "-z", parent] });

@@ -14,7 +14,10 @@ const notRunning = () =>
 
 const unreachable = () =>
   Effect.fail(
-    new Unavailable({ error: "The sandbox does not answer now. Try again in a moment.", code: "sandbox_away" }),
+    new Unavailable({
+      error: "The sandbox does not answer now. Try again in a moment.",
+      code: "sandbox_away",
+    }),
   );
 
 export const portsOf = Effect.fnUntraced(

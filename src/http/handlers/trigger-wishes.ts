@@ -51,7 +51,8 @@ const refusedWish = (faults: readonly WishFault[]): BadRequest =>
     details: { issues: faults.slice(0, ISSUES_MAX) },
   });
 
-const refusedFile = (message: string): Conflict => new Conflict({ error: message, code: "manifest_not_extended" });
+const refusedFile = (message: string): Conflict =>
+  new Conflict({ error: message, code: "manifest_not_extended" });
 
 /** What a reviewer reads. A secret without a value would make the new address answer 409. */
 const describe = ({ slug = "", type, secret_env }: TriggerWish): string =>
@@ -75,8 +76,11 @@ export const propose = Effect.fnUntraced(function* (pid: string, wish: TriggerWi
     const refusal = made.failure;
     return yield* refusal.kind === "wish" ? refusedWish(refusal.faults) : refusedFile(refusal.message);
   }
-  yield* Effect.catchTag(requireAgent(repository, parent, wish.agent ?? "default"), "UnknownAgent", ({ path }) =>
-    Effect.fail(refusedWish([{ path: "agent", message: `The repository has no file ${path}.` }])),
+  yield* Effect.catchTag(
+    requireAgent(repository, parent, wish.agent ?? "default"),
+    "UnknownAgent",
+    ({ path }) =>
+      Effect.fail(refusedWish([{ path: "agent", message: `The repository has no file ${path}.` }])),
   );
   const { slug = "" } = wish;
   const title = `Add the trigger ${slug}`;
