@@ -28,7 +28,7 @@ export const portsIn = (table: string): readonly number[] =>
     return state === LISTENING && REACHED.has(address) ? [Number.parseInt(port, 16)] : [];
   });
 
-/** The beginning of a file of the kernel. Empty if there is none. */
+/** The beginning of a file of the kernel. Empty if the file is missing. */
 const tableAt = (path: string): string => {
   let file: number;
   try {

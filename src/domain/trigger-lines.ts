@@ -42,8 +42,8 @@ export type AdditionRefusal =
   | { readonly kind: "file"; readonly message: string };
 
 /** Control characters, and what ends or escapes a basic string. */
-const ESCAPED = /["\\\u0000-\u001f\u007f]/g;
-const ESCAPED_IN_LINES = /["\\\u0000-\u0009\u000b-\u001f\u007f]/g;
+const ESCAPED = /["\\]|\p{Cc}/gu;
+const ESCAPED_IN_LINES = /["\\]|[^\P{Cc}\n]/gu;
 
 const escape = (character: string): string => {
   if (character === '"' || character === "\\") return `\\${character}`;
@@ -86,7 +86,9 @@ const appended = (text: string, lines: string): string => {
   return `${text.endsWith("\n") ? text : `${text}\n`}\n${lines}`;
 };
 
-const OPTIONAL_LIST = /^([ \t]*optional[ \t]*=[ \t]*\[)([ \t]*)(\]?)/m;
+/** An empty list, or the beginning of one. */
+const EMPTY_LIST = /^([ \t]*optional[ \t]*=[ \t]*\[)[ \t]*\]/m;
+const LIST_BEGIN = /^([ \t]*optional[ \t]*=[ \t]*\[)/m;
 
 /**
  * The name of a secret that senders sign with belongs to `[env]`, so that people find it. It is added where the file
@@ -96,9 +98,8 @@ const declared = (text: string, name: string): string => {
   const before = read(text);
   if ([...before.env.required, ...before.env.optional].includes(name)) return text;
   const candidates = [
-    text.replace(OPTIONAL_LIST, (_all, start: string, gap: string, end: string) =>
-      end === "" ? `${start}${gap}${quoted(name)}, ` : `${start}${quoted(name)}]`,
-    ),
+    text.replace(EMPTY_LIST, (_all, start: string) => `${start}${quoted(name)}]`),
+    text.replace(LIST_BEGIN, (start) => `${start}${quoted(name)}, `),
     appended(text, `[env]\noptional = [${quoted(name)}]\n`),
   ];
   const found = candidates.find((candidate) => {
@@ -124,7 +125,7 @@ export const triggerLines = (
   return faults.length > 0 ? Result.fail(faults) : Result.succeed(lines);
 };
 
-/** The manifest with the trigger, or why there is none (L1, L2). */
+/** The manifest with the trigger, or why it cannot be made (L1, L2). */
 export const withTrigger = (
   bytes: Uint8Array,
   wish: TriggerWish,

@@ -1,6 +1,6 @@
 /** The author of commits by the platform itself: a repository's first one, and merges. */
 
-const DOMAIN = "platform.invalid";
+import { COMMIT_DOMAIN } from "../domain/commit-author.ts";
 
 const dated = (
   role: "AUTHOR" | "COMMITTER",
@@ -12,7 +12,7 @@ const dated = (
   [`GIT_${role}_DATE`]: `@${Math.floor(at / 1000)} +0000`,
 });
 
-const PLATFORM = { name: "Platform", email: `platform@${DOMAIN}` };
+const PLATFORM = { name: "Platform", email: `platform@${COMMIT_DOMAIN}` };
 
 /** @param at the commit's date, ms since the epoch, in UTC. @returns the environment of git's `commit-tree`. */
 export const platformIdentity = (at: number): Readonly<Record<string, string>> => ({
@@ -28,9 +28,3 @@ export const authoredIdentity = (
   ...dated("AUTHOR", author, at),
   ...dated("COMMITTER", PLATFORM, at),
 });
-
-/** A person as git's author. Git drops these characters, and refuses a name that has no others. */
-export const personIdentity = ({ id, name }: { readonly id: string; readonly name: string }) => {
-  const plain = name.replaceAll(/[\p{Cc}<>]/gu, " ").trim();
-  return { name: /[^\s.,:;"'\\]/u.test(plain) ? plain : id, email: `${id}@${DOMAIN}` };
-};

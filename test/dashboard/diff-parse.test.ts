@@ -54,7 +54,7 @@ describe("a diff", () => {
     ]);
   });
 
-  it("is read without heads too, and is empty if there is none", () => {
+  it("is read without heads too, and a diff without changes is empty", () => {
     const { files } = parseDiff("diff --git a/x b/x\n-old\n+new\n");
     expect(files.map(({ path, added, removed }) => [path, added, removed])).toEqual([["x", 1, 1]]);
     expect(parseDiff("\n")).toEqual({ files: [], cut: null });

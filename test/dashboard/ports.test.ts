@@ -6,6 +6,7 @@ import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
+const at = (second: number) => `2026-11-20T06:52:${String(second).padStart(2, "0")}.000Z`;
 const SESSIONS = `#/projects/${PROJECT_ID}/sessions`;
 
 const title = hasChromium ? "a port" : "a port (/usr/bin/chromium is missing)";
@@ -52,14 +53,14 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Open port 5173" }).click();
     await page.getByText("The link to port 5173 is ready.").waitFor();
     expect(fake.writes.at(-1)).toContain('/preview {"port":5173}');
-    fake.world.sessions = all.sessions.map((one) => ({ ...one, status: "stopped" }));
+    const shown = all.sessions.find(({ id }) => id === SESSION_ID);
+    fake.world.sessions = [{ ...shown, status: "stopped" }];
     fake.emit("session.status");
     await page.getByRole("button", { name: "Open port 8080" }).waitFor({ state: "detached" });
   });
 
   it("is not part of the boot, whose steps are shown from the daemon's log", async () => {
     const all = world();
-    const at = (second: number) => `2026-11-20T06:52:${String(second).padStart(2, "0")}.000Z`;
     all.sandbox = { ...all.sandbox, id: "0199bbbb-0000-7000-8000-000000000001", created_at: at(1) };
     all.sandbox = { ...all.sandbox, boot_started_at: at(2), active_at: at(20) };
     all.logs = [

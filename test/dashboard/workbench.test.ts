@@ -22,6 +22,9 @@ import { hasChromium, launch, newPage } from "./browser.ts";
 /** More presses than any page has places for the focus. */
 const TABS_MAX = 80;
 
+const run = (lines: string, environment: Readonly<Record<string, string>> = {}) =>
+  promisify(execFile)("sh", ["-c", lines], { env: { ...process.env, ...environment } });
+
 const title = hasChromium ? "the workbench" : "the workbench (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   let browser: Browser;
@@ -260,15 +263,13 @@ describe.skipIf(!hasChromium)(title, () => {
     await agree("Done");
     await page.locator("summary", { hasText: "curl" }).click();
     const curl = await page.getByLabel("the command", { exact: true }).innerText();
-    const send = (lines: string, environment: Readonly<Record<string, string>> = {}) =>
-      promisify(execFile)("sh", ["-c", lines], { env: { ...process.env, ...environment } });
-    const { stdout } = await send(curl.replace("the value of WEBHOOK_SECRET", secret));
+    const { stdout } = await run(curl.replace("the value of WEBHOOK_SECRET", secret));
     expect(JSON.parse(stdout)).toMatchObject({ status: "fired" });
 
     await page.locator("summary", { hasText: "GitLab" }).click();
     const job = await page.getByLabel("the job", { exact: true }).innerText();
     const [, script = ""] = job.split("    - |\n");
-    const told = await send(script, {
+    const told = await run(script, {
       WEBHOOK_SECRET: secret,
       CI_COMMIT_BRANCH: "release/1",
       CI_COMMIT_SHA: "1a2b",
@@ -278,7 +279,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(JSON.parse(told.stdout)).toMatchObject({ status: "fired" });
     const fires = listOf(await service.request("GET", `/v1/projects/${pid}/fires`), "fires");
     expect(fires.map(({ status }) => status)).toEqual(["fired", "fired"]);
-    // What was delivered is there for a preview.
+    // A preview takes the delivery.
     await press("Preview on-push");
     const past = page.getByLabel("Past delivery");
     await past.selectOption({ index: 1 });

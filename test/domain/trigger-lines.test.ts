@@ -50,7 +50,7 @@ branches = ["main", "v/*"]
   it("are added at the end of a file, whose other entries, comments and errors stay", () => {
     const file = `# ours\n[env]\noptional = [ "A" ] # names\n[[triggers]]\nslug = "old"\ntype = "cron"\ncron = "bad"\nprompt = "x"`;
     const { text, manifest } = added(file, PUSHED);
-    expect(text.startsWith(file.replace('[ "A" ]', '[ "HOOK_SECRET", "A" ]'))).toBe(true);
+    expect(text.startsWith(file.replace('[ "A" ]', '["HOOK_SECRET",  "A" ]'))).toBe(true);
     expect(manifest.errors.map(({ path }) => path)).toEqual(["triggers[0].cron"]);
     expect(manifest.triggers.map(({ slug }) => slug)).toEqual(["on-push"]);
     expect(added(text, NIGHTLY).manifest.triggers.map(({ slug }) => slug)).toEqual(["on-push", "nightly"]);

@@ -3,12 +3,12 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
+import { commitAuthor } from "../../domain/commit-author.ts";
 import { parseCron, upcomingInstants } from "../../domain/cron.ts";
 import { MANIFEST_FILE } from "../../domain/manifest.ts";
 import { triggerLines, withTrigger, type TriggerWish, type WishFault } from "../../domain/trigger-lines.ts";
 import { isZoneName } from "../../domain/zone.ts";
 import { Manifests } from "../../duties/manifests.ts";
-import { personIdentity } from "../../git/identity.ts";
 import { GitBackend } from "../../git/port.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { manifestText, requireAgent } from "../../services/repository.ts";
@@ -92,7 +92,7 @@ export const propose = Effect.fnUntraced(function* (pid: string, wish: TriggerWi
     file: MANIFEST_FILE,
     content: made.success.text,
     message: title,
-    author: personIdentity(caller.user),
+    author: commitAuthor(caller.user),
     at: yield* Clock.currentTimeMillis,
   });
   const opened = yield* openRequest(project, {
