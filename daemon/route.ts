@@ -10,6 +10,7 @@ export type Route =
   | { readonly kind: "health" }
   | { readonly kind: "abort" }
   | { readonly kind: "logs" }
+  | { readonly kind: "ports" }
   /** `after`: the number of the last known turn. */
   | { readonly kind: "turn"; readonly after: number }
   /** `after`: the number of the last known version of an item. */
@@ -82,6 +83,10 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/logs") {
     if (method === "GET") return { kind: "logs" };
     return refused(405, "method_not_allowed", "Use GET to read the log.");
+  }
+  if (path === "/platform/ports") {
+    if (method === "GET") return { kind: "ports" };
+    return refused(405, "method_not_allowed", "Use GET to read the ports.");
   }
   if (path === "/platform/turn") {
     if (method === "GET") return routeAfter("turn", "a turn", url.slice(path.length));

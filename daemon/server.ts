@@ -37,6 +37,7 @@ import { answerConversation } from "./conversation/conversation-stream.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
 import type { LogRing } from "./logs/log-ring.ts";
 import { LogStreams } from "./logs/log-stream.ts";
+import { listeningPorts } from "./ports.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
 import type { SteeringSurface } from "./steering.ts";
@@ -136,6 +137,8 @@ export class DaemonServer {
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
+    if (route.kind === "ports")
+      return answerJson(response, 200, { ports: listeningPorts(this.#options.blockedPorts) });
     if (route.kind === "turn") return this.#turn(route.after, response);
     if (route.kind === "conversation") return this.#conversation(route.after, response);
     if (route.kind === "control" || route.kind === "steering")

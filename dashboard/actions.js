@@ -12,6 +12,7 @@ import { projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
+import { WORKBENCH_ACTIONS } from "./workbench-actions.js";
 
 /**
  * @typedef {object} Page what an action may do to the page
@@ -55,15 +56,17 @@ const FIRE_ACTIONS = {
     ]);
   },
 
-  preview: ({ project = "", slug = "", title = "", type = "", upcoming = "" }) =>
+  preview: ({ project = "", slug = "", title = "", type = "", upcoming = "", events = "" }) => {
+    const [event = ""] = events.split(" ");
     openPreview({
       projectId: project,
       slug,
       title,
       kinds: [type, "manual"],
       upcoming: upcoming.split(" ").filter(Boolean),
-      request: { body: "{}", headers: {} },
-    }),
+      request: { body: "{}", headers: event === "" ? {} : { "x-github-event": event } },
+    });
+  },
 
   /** Filled with a webhook's stored request. The manifest may have changed since. */
   "preview-request": async ({ project = "", slug = "", fire = "" }) => {
@@ -203,19 +206,22 @@ export const ACTIONS = {
     page.notice("The session is restarting in a new sandbox on the same branch.");
   },
 
-  "open-port": async ({ project = "", session = "" }, page) => {
-    const port = await ask({
-      title: "Open a port of the sandbox",
-      text: "The server on this port gets its own address. The link to it works once.",
-      field: {
-        label: "Port",
-        hint: "For example 5173, the port of a development server.",
-        value: "",
-        lines: 1,
-        required: true,
-      },
-      confirm: "Create a link",
-    });
+  /** With a port, or after a question for it. */
+  "open-port": async ({ project = "", session = "", port: known }, page) => {
+    const port =
+      known ??
+      (await ask({
+        title: "Open a port of the sandbox",
+        text: "The server on this port gets its own address. The link to it works once.",
+        field: {
+          label: "Port",
+          hint: "For example 5173, the port of a development server.",
+          value: "",
+          lines: 1,
+          required: true,
+        },
+        confirm: "Create a link",
+      }));
     if (port === null) return;
     if (!/^\d{1,5}$/.test(port)) throw new Error("Enter a port from 1 to 65535.");
     const { url } = await post(`${projectPath(project)}/sessions/${session}/preview`, { port: Number(port) });
@@ -242,6 +248,7 @@ export const ACTIONS = {
 
   ...FIRE_ACTIONS,
   ...PROJECT_ACTIONS,
+  ...WORKBENCH_ACTIONS,
   "set-secret": setSecret,
 
   merge: async ({ project = "", number = "", base = "" }, page) => {

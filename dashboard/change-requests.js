@@ -1,8 +1,21 @@
 /** Change requests: a project's list, and a single one with its diff and its actions. */
 import { getJson, getText } from "./api.js";
-import { changesIn, commitRows, diffView, listed } from "./diff-view.js";
+import { changesIn, commitRows, diffView, followDiffKeys, listed } from "./diff-view.js";
 import { h, outside } from "./dom.js";
-import { badge, button, callout, code, empty, facts, projectLink, time, trail } from "./parts.js";
+import {
+  badge,
+  button,
+  callout,
+  code,
+  commandBlock,
+  commandLine,
+  empty,
+  facts,
+  projectLink,
+  prose,
+  time,
+  trail,
+} from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 import { changeRows, shortRef } from "./session.js";
 
@@ -49,6 +62,9 @@ export const changeRequest = {
     return { project, change, diff };
   },
 
+  /** @param {string[]} _params @param {() => void} changed */
+  follow: (_params, changed) => ({ end: followDiffKeys(changed) }),
+
   /** @param {ChangePage} data */
   title: ({ change }) => `#${change.number} ${change.title}`,
 
@@ -66,7 +82,7 @@ export const changeRequest = {
       h("h1", {}, change.title, " ", badge(change.status)),
       h("p", { class: "actions" }, actions(project, change)),
     ),
-    change.status === "open" && !change.mergeable && conflicts(change),
+    change.status === "open" && !change.mergeable && conflicts(project, change),
     facts([
       ["From", shortRef(change.head_ref)],
       ["Into", code(change.base_ref)],
@@ -87,14 +103,19 @@ export const changeRequest = {
           h("a", { href: projectLink(project.id, `/sessions/${change.session_id}`) }, "Show the session"),
       ],
     ]),
-    change.description ? h("p", { class: "text" }, change.description) : null,
+    change.description ? h("p", { class: "text" }, prose(change.description)) : null,
     h(
       "section",
       { "data-key": "commits" },
       h("h2", {}, listed("Commits", change.commits.length, change.commits_total)),
       commitRows(change.commits),
     ),
-    h("section", { "data-key": "diff" }, h("h2", {}, changesIn(change.files_changed_total)), diffView(diff)),
+    h(
+      "section",
+      { "data-key": "diff" },
+      h("h2", {}, changesIn(change.files_changed_total)),
+      diffView(diff, { keys: true }),
+    ),
   ],
 };
 
@@ -112,22 +133,63 @@ const actions = (project, change) => {
 /** @param {string | null} sha */
 const shortCommit = (sha) => (sha ?? "").slice(0, 10);
 
-/** @param {ChangeRequestDetail} change */
-const conflicts = (change) =>
-  callout(
+/** As many paths as a page shows. The API has them all. */
+const CONFLICTS_SHOWN = 50;
+
+/** @param {Project} project @param {ChangeRequestDetail} change */
+const conflicts = (project, { base_ref: base, head_ref: head, conflicts: paths, session_id: session }) => {
+  const told = paths.length === 0 ? "" : ` in ${paths.slice(0, 5).join(", ")}`;
+  return callout(
     "warn",
     h("strong", {}, "This change request cannot be merged."),
     h(
       "p",
-      { class: "text" },
-      "Merge ",
-      code(change.base_ref),
-      " into the branch, resolve the conflicts and push.",
+      {},
+      paths.length === 0
+        ? ["The branch and ", code(base), " have no common history."]
+        : ["The branch and ", code(base), " both changed these files:"],
     ),
-    change.conflicts.length > 0 &&
+    paths.length > 0 &&
       h(
         "ul",
-        {},
-        change.conflicts.map((path) => h("li", {}, code(path))),
+        { class: "dots" },
+        paths.slice(0, CONFLICTS_SHOWN).map((path) => h("li", { "data-key": path }, code(path))),
+        paths.length > CONFLICTS_SHOWN && h("li", {}, `and ${paths.length - CONFLICTS_SHOWN} more`),
       ),
+    paths.length > 0 && [
+      h(
+        "p",
+        {},
+        session === null
+          ? ["Merge ", code(base), " into the branch, resolve the conflicts and push:"]
+          : [
+              "Ask the agent in ",
+              h("a", { href: projectLink(project.id, `/sessions/${session}`) }, "its session"),
+              ":",
+            ],
+      ),
+      session !== null &&
+        h(
+          "p",
+          {},
+          commandLine(`Merge origin/${base} into your branch, resolve the conflicts${told}, and push.`),
+        ),
+      session !== null && h("p", {}, "Or do it in a clone of the repository:"),
+      commandBlock(mergeLines(base, head), "the commands"),
+    ],
   );
+};
+
+/** Names of branches may hold what a shell obeys. @param {string} name */
+const word = (name) => (/^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", String.raw`'\''`)}'`);
+
+/** @param {string} base @param {string} head */
+const mergeLines = (base, head) =>
+  [
+    "git fetch origin",
+    `git switch ${word(head)}`,
+    `git merge ${word(`origin/${base}`)}`,
+    "# resolve the conflicts in the files above, then:",
+    "git commit --all --no-edit",
+    `git push origin ${word(head)}`,
+  ].join("\n");

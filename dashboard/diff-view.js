@@ -1,12 +1,23 @@
-/** The changes between two commits: their commits, and a diff by file. */
-import { diffLines } from "./diff.js";
+/** The changes between two commits: their commits, and a diff by file, in one column or in two. */
+import { numberedLines } from "./diff.js";
+import { pairLines, parseDiff } from "./diff-parse.js";
 import { h } from "./dom.js";
-import { code, time } from "./parts.js";
+import { counted, grouped } from "./format.js";
+import { button, code, tag, time } from "./parts.js";
 
 /** A browser shows this many lines at once without effort. */
 const DIFF_LINES = 4000;
+/** A longer file is folded at first. */
+const OPEN_LINES = 600;
+/** The rest of a longer line is not shown. */
+const LINE_CHARS = 1000;
+/** Two columns need this much room. */
+const WIDE = "(min-width: 60rem)";
+const CHOICE = "diff-view";
 
 /** @typedef {{sha: string, subject: string, author_name: string, committed_at: string}} Commit */
+/** @typedef {import("./diff-parse.js").DiffFile} DiffFile */
+/** @typedef {import("./diff-parse.js").DiffLine} DiffLine */
 
 /** @param {number} files */
 export const changesIn = (files) => `Changes in ${files} ${files === 1 ? "file" : "files"}`;
@@ -41,59 +52,215 @@ export const counts = (added, removed) =>
     h("span", { class: "removed" }, `−${removed}`),
   );
 
-/** @param {string[]} file the lines of one file's diff */
-const countsOf = (file) => {
-  const lines = file.slice(firstHunk(file));
-  return counts(
-    lines.filter((line) => line.startsWith("+")).length,
-    lines.filter((line) => line.startsWith("-")).length,
-  );
+/** The reader's choice, kept by the browser. @returns {"unified" | "split"} */
+const chosenView = () => {
+  try {
+    return localStorage.getItem(CHOICE) === "split" ? "split" : "unified";
+  } catch {
+    return "unified";
+  }
+};
+
+/** @param {string} view */
+export const chooseDiffView = (view) => {
+  try {
+    localStorage.setItem(CHOICE, view === "split" ? "split" : "unified");
+  } catch {
+    // The storage is forbidden: the view stays as it is.
+  }
+};
+
+/** @returns {HTMLDetailsElement[]} */
+const shownFiles = () => [...document.querySelectorAll(/** @type {"details"} */ ("details.file"))];
+
+/** @param {boolean} open */
+export const foldFiles = (open) => {
+  for (const file of shownFiles()) file.open = open;
+};
+
+/** @param {number} at */
+export const showFile = (at) => {
+  const file = shownFiles()[at];
+  if (file === undefined) return;
+  file.open = true;
+  file.scrollIntoView({ block: "start" });
+  file.querySelector("summary")?.focus({ preventScroll: true });
+};
+
+/**
+ * Keys for a diff: `j` and `k` lead to the next and the previous file, `s` changes the view. Enter folds the file that has
+ * the focus, as everywhere.
+ *
+ * @param {() => void} changed
+ * @returns {() => void} ends it
+ */
+export const followDiffKeys = (changed) => {
+  /** @param {KeyboardEvent} event */
+  const pressed = (event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    const isTyping = target?.closest("input, textarea, select, dialog, [contenteditable]") !== null;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "s") {
+      chooseDiffView(chosenView() === "split" ? "unified" : "split");
+      changed();
+    } else if (event.key === "j" || event.key === "k") {
+      const files = shownFiles();
+      const now = files.findIndex((file) => file.contains(document.activeElement));
+      const next = event.key === "j" ? now + 1 : Math.max(now, 1) - 1;
+      showFile(Math.min(next, files.length - 1));
+    } else return;
+    event.preventDefault();
+  };
+  document.addEventListener("keydown", pressed);
+  return () => document.removeEventListener("keydown", pressed);
 };
 
 /**
  * One block for each file.
  *
  * @param {string} diff
- * @param {{open?: boolean}} [options] open: whether the files are opened at first
+ * @param {{open?: boolean, keys?: boolean, columns?: boolean}} [options] open: whether the files are opened at first;
+ * keys: whether `followDiffKeys` listens; columns: whether there is room for two
  */
-export const diffView = (diff, { open = true } = {}) => {
-  const lines = diff.replace(/\n$/, "").split("\n");
-  if (diff.trim() === "") return h("p", { class: "quiet" }, "No differences.");
-  /** @type {string[][]} */
-  const files = [];
-  for (const line of lines.slice(0, DIFF_LINES)) {
-    if (line.startsWith("diff --git ") || files.length === 0) files.push([]);
-    files.at(-1)?.push(line);
-  }
+export const diffView = (diff, { open = true, keys = false, columns = true } = {}) => {
+  const { files, cut } = parseDiff(diff);
+  if (files.length === 0) return h("p", { class: "quiet" }, "No differences.");
+  const isWide = columns && matchMedia(WIDE).matches;
+  const view = isWide ? chosenView() : "unified";
+  let left = DIFF_LINES;
+  const blocks = files.map((file) => {
+    const room = left;
+    left = Math.max(0, left - file.lines.length);
+    return fileView(file, { room, view, open });
+  });
   return h(
     "div",
-    {},
-    files.map((file) =>
-      h(
-        "details",
-        { class: "file", open, "data-key": file[0] ?? "" },
-        h("summary", {}, code(fileName(file)), " ", countsOf(file)),
-        diffLines(body(file)),
-      ),
-    ),
-    lines.length > DIFF_LINES &&
-      h("p", { class: "quiet" }, `${lines.length - DIFF_LINES} more lines are not shown.`),
+    { class: "diff-files" },
+    toolbar(files, { view, isWide, keys }),
+    blocks,
+    cut !== null &&
+      h("p", { class: "quiet", "data-key": "cut" }, `${cut} Fetch the branch to read all of it.`),
   );
 };
 
-/** @param {string[]} file */
-const fileName = (file) => {
-  const header = file.slice(0, firstHunk(file));
-  const named =
-    header.find((line) => line.startsWith("+++ b/")) ?? header.find((line) => line.startsWith("--- a/"));
-  return named?.slice("+++ b/".length) ?? file[0]?.replace(/^diff --git a\/(.*) b\/.*$/, "$1") ?? "";
+/** @param {DiffFile[]} files @param {{view: string, isWide: boolean, keys: boolean}} how */
+const toolbar = (files, { view, isWide, keys }) =>
+  h(
+    "div",
+    { class: "diff-bar", "data-key": "diff-bar" },
+    isWide &&
+      h(
+        "span",
+        { class: "switch", role: "group", "aria-label": "View of the changes" },
+        viewButton("unified", "One column", view),
+        viewButton("split", "Side by side", view),
+      ),
+    files.length > 1 && [
+      button("fold-files", "Fold all", { class: "plain", "data-key": "fold" }),
+      button("fold-files", "Unfold all", { class: "plain", "data-key": "unfold", "data-open": "yes" }),
+    ],
+    keys &&
+      h(
+        "span",
+        { class: "quiet keys" },
+        ...["j", "k"].flatMap((key) => [h("kbd", {}, key), " "]),
+        "next and previous file",
+        isWide && [", ", h("kbd", {}, "s"), " view"],
+        ", ",
+        h("kbd", {}, "Enter"),
+        " folds",
+      ),
+    files.length > 1 && fileList(files),
+  );
+
+/** @param {string} value @param {string} label @param {string} view */
+const viewButton = (value, label, view) =>
+  button("diff-view", label, {
+    "data-key": value,
+    "data-view": value,
+    "aria-pressed": String(value === view),
+  });
+
+/** @param {DiffFile[]} files */
+const fileList = (files) =>
+  h(
+    "details",
+    { class: "file-list", "data-key": "file-list" },
+    h("summary", {}, counted(files.length, "file")),
+    h(
+      "ul",
+      {},
+      files.map((file, at) =>
+        h(
+          "li",
+          { "data-key": file.key },
+          button("show-file", file.path, { class: "plain", "data-file": String(at), "data-key": null }),
+          " ",
+          counts(file.added, file.removed),
+        ),
+      ),
+    ),
+  );
+
+/** @param {DiffFile} file @param {{room: number, view: string, open: boolean}} how */
+const fileView = (file, { room, view, open }) => {
+  const lines = file.lines.slice(0, room).map(shortened);
+  const hidden = file.lines.length - lines.length;
+  return h(
+    "details",
+    { class: "file", open: open && file.lines.length <= OPEN_LINES && hidden === 0, "data-key": file.key },
+    h(
+      "summary",
+      {},
+      code(file.path),
+      file.from !== null && h("span", { class: "quiet" }, " was ", code(file.from)),
+      file.note !== "" && [" ", tag(file.note)],
+      " ",
+      counts(file.added, file.removed),
+      hidden > 0 && h("span", { class: "quiet" }, " too long to show here"),
+    ),
+    linesView(lines, view),
+    hidden > 0 &&
+      h(
+        "p",
+        { class: "quiet", "data-key": "hidden" },
+        `${grouped(hidden)} more lines are not shown. A page shows ${grouped(DIFF_LINES)} lines. Fetch the branch to read all of them.`,
+      ),
+  );
 };
 
-/** The name replaces the lines above the first hunk, unless there are no others. @param {string[]} file */
-const body = (file) => (firstHunk(file) === file.length ? file.slice(1) : file.slice(firstHunk(file)));
-
-/** @param {string[]} file */
-const firstHunk = (file) => {
-  const at = file.findIndex((line) => line.startsWith("@@"));
-  return at < 0 ? file.length : at;
+/** @param {DiffLine[]} lines @param {string} view */
+const linesView = (lines, view) => {
+  if (lines.length === 0) return h("p", { class: "quiet", "data-key": "none" }, "No lines to show.");
+  if (view === "unified") return h("div", { "data-key": "unified" }, numberedLines(lines));
+  const rows = pairLines(lines);
+  return h(
+    "div",
+    { class: "split", "data-key": "split" },
+    h(
+      "div",
+      {},
+      numberedLines(
+        rows.map(([before]) => before),
+        "before",
+      ),
+    ),
+    h(
+      "div",
+      {},
+      numberedLines(
+        rows.map(([, after]) => after),
+        "after",
+      ),
+    ),
+  );
 };
+
+/** @param {DiffLine} line @returns {DiffLine} */
+const shortened = (line) =>
+  line.text.length > LINE_CHARS
+    ? {
+        ...line,
+        text: `${line.text.slice(0, LINE_CHARS)} … ${grouped(line.text.length - LINE_CHARS)} more characters`,
+      }
+    : line;

@@ -28,6 +28,7 @@ import { callout, prose } from "./parts.js";
  * @property {string} [sending] the label until the answer arrives
  * @property {Record<string, string>} [input] what the action gets besides the fields, as `data-` attributes
  * @property {(FieldView | GroupView | Node | null)[]} fields
+ * @property {ReadonlyMap<string, string>} [noted] what is wrong so far, by field, before the form is sent
  */
 
 /** @typedef {{group: string, fields: FieldView[]}} GroupView fields behind a line that opens them */
@@ -43,8 +44,9 @@ const sending = new Set();
 export const forgetRefusals = () => refused.clear();
 
 /** @param {FormView} form */
-export const formView = ({ action, submit, sending: busy = "Sending…", input = {}, fields }) => {
-  const issues = issuesOf(action);
+export const formView = ({ action, submit, sending: busy = "Sending…", input = {}, fields, noted }) => {
+  const refusals = issuesOf(action);
+  const issues = new Map([...(noted ?? []), ...refusals]);
   const names = new Set(fields.flatMap((entry) => (isField(entry) ? [entry.path ?? entry.name] : [])));
   const attributes = Object.entries(input).map(([name, value]) => [`data-${name}`, value]);
   return h(
@@ -56,7 +58,7 @@ export const formView = ({ action, submit, sending: busy = "Sending…", input =
     }),
     problemView(
       action,
-      [...issues].filter(([path]) => !names.has(path)),
+      [...refusals].filter(([path]) => !names.has(path)),
     ),
     h(
       "p",

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { fire, fires } from "./fires.js";
 import { newProject, newProjectForms } from "./new-project.js";
 import { newSession, newSessionForms } from "./new-session.js";
+import { newTrigger, newTriggerForms } from "./new-trigger.js";
 import { operator } from "./operator.js";
 import { overview } from "./overview.js";
 import { empty } from "./parts.js";
@@ -31,6 +32,7 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/setup$`), setup],
   [new RegExp(`^#/projects/${ID}/new$`), newSession],
   [new RegExp(`^#/projects/${ID}/triggers$`), triggers],
+  [new RegExp(`^#/projects/${ID}/triggers/new$`), newTrigger],
   [new RegExp(`^#/projects/${ID}/fires$`), fires],
   [new RegExp(`^#/projects/${ID}/fires/${ID}$`), fire],
   [new RegExp(`^#/projects/${ID}/webhook-refusals$`), refusals],
@@ -65,6 +67,7 @@ export const FORMS = {
   ...accountForms,
   ...newProjectForms,
   ...newSessionForms,
+  ...newTriggerForms,
   ...secretForms,
   ...settingsForms,
   ...setupForms,

@@ -62,6 +62,15 @@ export const commandLine = (text) =>
     button("copy", "Copy", { class: "plain", "data-text": text, "aria-label": "Copy the line" }),
   );
 
+/** Several lines with a button that copies them. @param {string} text @param {string} what its name, e.g. "the command" */
+export const commandBlock = (text, what) =>
+  h(
+    "div",
+    { class: "block" },
+    h("pre", { class: "text", tabindex: 0, "aria-label": what }, text),
+    button("copy", "Copy", { class: "plain", "data-text": text, "aria-label": `Copy ${what}` }),
+  );
+
 /**
  * A filter of the page. The chosen option becomes the parameter `name` of the address's query.
  *

@@ -1,5 +1,5 @@
 /** A dialog that shows a trigger's prompt for an imagined fire, without starting anything. */
-import { ApiError, post } from "./api.js";
+import { ApiError, getJson, post } from "./api.js";
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { counted, moment } from "./format.js";
@@ -107,6 +107,71 @@ export const openPreview = (imagined) => {
   };
   showFields();
   openDialog(form, { wide: true });
+  if (imagined.kinds.includes("webhook")) void offerPast(imagined, form);
+};
+
+/** How many past deliveries are offered. All of them are in the runs. */
+const PAST_SHOWN = 20;
+/** A longer body makes the form slow. */
+const BODY_MAX = 256 * 1024;
+
+/**
+ * Offers the trigger's stored deliveries as bodies. Without any, the reader writes one.
+ *
+ * @param {Imagined} imagined @param {HTMLFormElement} form
+ */
+const offerPast = async ({ projectId, slug }, form) => {
+  const place = form.querySelector("[data-past]");
+  const query = new URLSearchParams({ slug, limit: String(PAST_SHOWN) });
+  /** @type {import("./wire.d.ts").Fire[]} */
+  const fires = await getJson(`${projectPath(projectId)}/fires?${query}`).then(
+    (answer) => answer.fires.filter((/** @type {{kind: string}} */ { kind }) => kind === "webhook"),
+    () => [],
+  );
+  if (fires.length === 0 || place === null) return;
+  const said = h("p", { class: "quiet", role: "status" });
+  const choice = h(
+    "select",
+    { id: "preview-past" },
+    h("option", { value: "" }, "none, as written below"),
+    fires.map((fire) =>
+      h(
+        "option",
+        { value: fire.id },
+        [moment(fire.received_at), fire.status, fire.delivery_id].filter(Boolean).join(" · "),
+      ),
+    ),
+  );
+  let asked = "";
+  choice.addEventListener("change", async () => {
+    asked = /** @type {HTMLSelectElement} */ (choice).value;
+    if (asked === "") return;
+    const turn = asked;
+    const found = await getJson(`${projectPath(projectId)}/fires/${turn}`).catch(() => null);
+    if (turn === asked) said.textContent = takeRequest(form, found?.request ?? null);
+  });
+  place.replaceChildren(
+    h("div", { class: "field" }, h("label", { for: "preview-past" }, "Past delivery"), choice, said),
+  );
+};
+
+/**
+ * Puts a stored request into the form.
+ *
+ * @param {HTMLFormElement} form @param {import("./wire.d.ts").FireDetail["request"]} request
+ * @returns {string} what the reader has to know
+ */
+const takeRequest = (form, request) => {
+  if (request === null)
+    return "This request is not stored. It was too large, or it was removed to make room for newer requests. Paste its body below.";
+  if (request.encoding !== "utf8" || request.body.length > BODY_MAX)
+    return "This body is too large for the form, or it is not text.";
+  const { body, headers } = imaginedRequest(request);
+  for (const [name, value] of [["body", body], ...Object.entries(headers)]) {
+    const input = form.elements.namedItem(name ?? "");
+    if (input instanceof HTMLTextAreaElement || input instanceof HTMLInputElement) input.value = value ?? "";
+  }
+  return "The body and three headers are stored, but not the event's name. If the filter needs it, enter it under Headers.";
 };
 
 /**
@@ -197,6 +262,7 @@ const webhookFields = ({ body, headers }) =>
   h(
     "fieldset",
     { "data-kind": "webhook" },
+    h("div", { "data-past": "" }),
     field("body", "Body (JSON)", h("textarea", { rows: 8, class: "mono", spellcheck: "false" }, body)),
     h(
       "details",

@@ -4,8 +4,10 @@ import { conversationPlace, showConversation } from "./conversation.js";
 import { openRequests } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
+import { bootView } from "./boot.js";
 import { followLog, logView } from "./log.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
+import { followPorts, portButtons } from "./ports.js";
 import { isLive, projectPath, sessionName } from "./project.js";
 import { followWork, workSummary, workView } from "./work.js";
 
@@ -26,6 +28,7 @@ import { followWork, workSummary, workView } from "./work.js";
  * @property {import("./log.js").Log} log
  * @property {import("./conversation-stream.js").Reading} conversation
  * @property {import("./work.js").Work} work
+ * @property {import("./ports.js").Ports} ports
  */
 
 export const session = {
@@ -55,16 +58,20 @@ export const session = {
     const log = followLog(path, changed);
     const conversation = showConversation(path, changed);
     const work = followWork(path, changed);
+    const ports = followPorts(path, changed);
     return {
       log,
       work: work.work,
+      ports: ports.found,
       conversation: conversation.reading,
       /** @param {HTMLElement} main @param {SessionPage} data @param {import("./wire.d.ts").Me | null} me */
       drawn: (main, data, me) => {
         conversation.show(main, { session: data.session, me: me?.user.name ?? "You" });
         work.see(data.session);
+        ports.see(data.session);
       },
       end: () => {
+        ports.end();
         work.end();
         log.end();
         conversation.end();
@@ -80,14 +87,24 @@ export const session = {
   view: ({ project, session: found, sandbox, changes }, _me, live) => [
     h(
       "div",
-      { class: "screen", "data-key": "screen" },
-      ...screenView({ project, session: found, changes }, live?.work ?? null),
+      { class: "workspace", "data-key": "workspace" },
+      h(
+        "div",
+        { class: "screen", "data-key": "screen" },
+        ...screenView({ project, session: found, changes }, live),
+      ),
+      workView(live?.work ?? null),
     ),
-    workView(live?.work ?? null),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
-      h("section", {}, h("h2", {}, "Timeline"), timeline(found, sandbox)),
+      h(
+        "section",
+        {},
+        h("h2", {}, "Timeline"),
+        timeline(found, sandbox),
+        bootView(found, sandbox, live?.log ?? null),
+      ),
       h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox), detailActions(found)),
     ),
     changes.length > 0 &&
@@ -114,10 +131,10 @@ export const session = {
  * The part above the fold.
  *
  * @param {Omit<SessionPage, "sandbox">} data
- * @param {import("./work.js").Work | null} work
+ * @param {Following | null} live
  * @returns {import("./dom.js").Child[]}
  */
-const screenView = ({ project, session: found, changes }, work) => [
+const screenView = ({ project, session: found, changes }, live) => [
   trail([
     ["Projects", "#/"],
     [project.name, projectLink(project.id)],
@@ -135,10 +152,10 @@ const screenView = ({ project, session: found, changes }, work) => [
         {},
         h("span", { class: "quiet started" }, idTail(found.id), " · started ", time(found.created_at)),
         " ",
-        workSummary(work),
+        workSummary(live?.work ?? null),
       ),
     ),
-    h("p", { class: "actions" }, actions(found, changes)),
+    h("p", { class: "actions" }, actions(found, changes, live?.ports ?? null)),
   ),
   found.failure &&
     callout(
@@ -169,10 +186,11 @@ const isAsked = (live) => {
   );
 };
 
-/** @param {Session} found @param {ChangeRequest[]} changes */
-const actions = (found, changes) => [
+/** @param {Session} found @param {ChangeRequest[]} changes @param {import("./ports.js").Ports | null} ports */
+const actions = (found, changes, ports) => [
   isLive(found.status) &&
     button("stop-session", "Stop session", { "data-project": found.project_id, "data-session": found.id }),
+  ...portButtons(found, ports),
   found.status === "running" &&
     button("open-port", "Open a port", { "data-project": found.project_id, "data-session": found.id }),
   ["stopped", "failed"].includes(found.status) &&

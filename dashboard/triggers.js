@@ -2,9 +2,23 @@
 import { getJson, getJsonOrNull } from "./api.js";
 import { h } from "./dom.js";
 import { fireLink, firesLink } from "./fires.js";
-import { counted, moment, ZONE } from "./format.js";
-import { badge, button, callout, code, empty, facts, projectLink, prose, tag, time } from "./parts.js";
+import { counted } from "./format.js";
+import {
+  badge,
+  button,
+  callout,
+  code,
+  commandLine,
+  empty,
+  facts,
+  projectLink,
+  prose,
+  tag,
+  time,
+} from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
+import { instantsView } from "./schedule.js";
+import { eventsOf, sendersView } from "./senders.js";
 
 /** @typedef {import("./wire.d.ts").Trigger} Trigger */
 /** @typedef {import("./wire.d.ts").TriggerListing} TriggerListing */
@@ -37,6 +51,7 @@ export const triggers = {
   /** @param {TriggersPage} data */
   view: ({ project, listing, secrets }) => [
     ...projectHead(project, "/triggers"),
+    pageActions(project, listing),
     listing.triggers_paused &&
       callout(
         "warn",
@@ -57,9 +72,7 @@ export const triggers = {
     listing.triggers.length === 0
       ? empty(
           "No triggers yet.",
-          "Add a ",
-          code("[[triggers]]"),
-          " entry to ",
+          "A trigger starts sessions on a schedule, or when another system sends a signed request. It is an entry of ",
           code("platform.toml"),
           " on the default branch.",
         )
@@ -79,6 +92,21 @@ export const triggers = {
       ),
   ],
 };
+
+/** @param {TriggersPage["project"]} project @param {TriggerListing} listing */
+const pageActions = (project, { triggers_paused: paused, triggers: list }) =>
+  h(
+    "p",
+    { class: "actions page-actions", "data-key": "actions" },
+    project.status === "active" &&
+      h("a", { class: "button primary", href: projectLink(project.id, "/triggers/new") }, "Add a trigger"),
+    (paused || list.length > 0) &&
+      button(
+        paused ? "resume-triggers" : "pause-triggers",
+        paused ? "Resume all triggers" : "Pause all triggers",
+        { "data-project": project.id },
+      ),
+  );
 
 /** @param {TriggerListing["errors"]} errors */
 const errorList = (errors) =>
@@ -138,8 +166,9 @@ const card = (trigger, { project, secrets }) =>
       ["Agent", trigger.agent],
       ["Filter", trigger.filter ? filter(trigger.filter) : null],
       ["Secret", trigger.secret_env ? secret(trigger.secret_env, { project, secrets }) : null],
-      ["Webhook", trigger.webhook_url ? webhook(trigger.webhook_url) : null],
+      ["Webhook", trigger.webhook_url ? commandLine(trigger.webhook_url) : null],
     ]),
+    trigger.type === "webhook" && sendersView(trigger, { project, secrets }),
     h("details", {}, h("summary", {}, "Prompt"), h("pre", { class: "text", tabindex: 0 }, trigger.prompt)),
   );
 
@@ -153,6 +182,7 @@ const cardActions = (projectId, trigger) => {
       ...target,
       "data-type": trigger.type,
       "data-upcoming": trigger.upcoming.join(" "),
+      "data-events": eventsOf(trigger).join(" "),
       "aria-label": `Preview ${trigger.name}`,
     }),
     button("fire", "Run now", { ...target, "aria-label": `Run now: ${trigger.name}` }),
@@ -182,19 +212,7 @@ const ledger = (projectId, { slug, name, last_fire: newest }) =>
 const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, project) => {
   if (!enabled) return h("span", { class: "quiet" }, "disabled");
   if (soonest === null) return h("span", { class: "quiet" }, project.triggers_paused ? "paused" : "never");
-  const instants = upcoming.length > 0 ? upcoming : [soonest];
-  return h(
-    "div",
-    {},
-    h(
-      "ol",
-      { class: "plain" },
-      instants.map((at) =>
-        h("li", { "data-key": at }, moment(at), " ", h("span", { class: "quiet" }, time(at))),
-      ),
-    ),
-    timezone !== ZONE && h("p", { class: "quiet" }, `Times are in your time zone, ${ZONE}.`),
-  );
+  return instantsView(upcoming.length > 0 ? upcoming : [soonest], timezone);
 };
 
 /** The conditions on a delivery. @param {import("./wire.d.ts").WebhookFilter} filter */
@@ -230,13 +248,4 @@ const secret = (name, { project, secrets }) =>
         "data-rotates": secrets.has(name) ? "yes" : "",
         "aria-label": `${secrets.has(name) ? "Rotate" : "Set"} the secret ${name}`,
       }),
-  );
-
-/** @param {string} url */
-const webhook = (url) =>
-  h(
-    "span",
-    { class: "copy" },
-    h("code", { class: "long" }, url),
-    button("copy", "Copy", { class: "plain", "data-text": url, "aria-label": "Copy the webhook URL" }),
   );

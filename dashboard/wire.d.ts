@@ -18,7 +18,7 @@ export interface Project {
   id: string;
   name: string;
   status: "active" | "archived";
-  repository: { kind: string; url?: string; owner?: string; name?: string };
+  repository: { kind: string; url?: string; owner?: string; name?: string; api_url?: string };
   default_branch: string;
   triggers_paused: boolean;
   manifest: { commit: string | null; synced_at: string | null; error: string | null };
@@ -72,6 +72,8 @@ export interface Sandbox {
   status: string;
   failure: Failure | null;
   created_at: string;
+  /** Null while it waits for its place to boot. */
+  boot_started_at?: string | null;
   active_at: string | null;
   ended_at: string | null;
 }
@@ -92,6 +94,13 @@ export interface Trigger {
   next_fire_at: string | null;
   upcoming: string[];
   last_fire: { id: string; status: string; at: string } | null;
+}
+
+/** A trigger that is being described: its lines, or what is missing. */
+export interface TriggerDraft {
+  lines: string | null;
+  upcoming: string[];
+  issues: { path: string; message: string }[];
 }
 
 /** The conditions on a delivery. Null for each part that the manifest omits. */

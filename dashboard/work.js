@@ -112,7 +112,7 @@ export const workView = (work) => {
       (changes.commits_total === 0
         ? h("p", { class: "quiet" }, "The agent has not pushed a commit yet.")
         : [
-            diffView(work.diff, { open: false }),
+            diffView(work.diff, { open: false, columns: false }),
             h(
               "details",
               { class: "group", "data-key": "commits" },

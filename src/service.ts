@@ -73,6 +73,7 @@ import type { Listener, RawRoutes } from "./http/server.ts";
 import { sessionsHandlers } from "./http/handlers/sessions.ts";
 import { exactPaths } from "./http/routes.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
+import { triggerWishesHandlers } from "./http/handlers/trigger-wishes.ts";
 import { triggersHandlers } from "./http/handlers/triggers.ts";
 import { webhookRefusalsHandlers } from "./http/handlers/webhook-refusals.ts";
 import { makeReceiver } from "./http/webhooks/webhooks.ts";
@@ -276,6 +277,7 @@ const handlers = Layer.mergeAll(
   sessionsHandlers,
   secretsHandlers,
   triggersHandlers,
+  triggerWishesHandlers,
   firesHandlers,
   webhookRefusalsHandlers,
   changeRequestsHandlers,

@@ -55,6 +55,7 @@ export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositor
     resolveBase: (repository, ref) => at(repository, (git) => git.resolveBase(repository, ref)),
     branchTip: (repository, branch) => at(repository, (git) => git.branchTip(repository, branch)),
     createBranch: (repository, request) => at(repository, (git) => git.createBranch(repository, request)),
+    commitFile: (repository, request) => at(repository, (git) => git.commitFile(repository, request)),
     readFile: (repository, request) => at(repository, (git) => git.readFile(repository, request)),
     compare: (repository, request) => at(repository, (git) => git.compare(repository, request)),
     diff: (repository, request) => at(repository, (git) => git.diff(repository, request)),

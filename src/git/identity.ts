@@ -1,16 +1,30 @@
 /** The author of commits by the platform itself: a repository's first one, and merges. */
 
+import { COMMIT_DOMAIN } from "../domain/commit-author.ts";
+
+const dated = (
+  role: "AUTHOR" | "COMMITTER",
+  person: { readonly name: string; readonly email: string },
+  at: number,
+) => ({
+  [`GIT_${role}_NAME`]: person.name,
+  [`GIT_${role}_EMAIL`]: person.email,
+  [`GIT_${role}_DATE`]: `@${Math.floor(at / 1000)} +0000`,
+});
+
+const PLATFORM = { name: "Platform", email: `platform@${COMMIT_DOMAIN}` };
+
 /** @param at the commit's date, ms since the epoch, in UTC. @returns the environment of git's `commit-tree`. */
-export const platformIdentity = (at: number): Readonly<Record<string, string>> => {
-  const person = {
-    NAME: "Platform",
-    EMAIL: "platform@platform.invalid",
-    DATE: `@${Math.floor(at / 1000)} +0000`,
-  };
-  return Object.fromEntries(
-    Object.entries(person).flatMap(([key, value]) => [
-      [`GIT_AUTHOR_${key}`, value],
-      [`GIT_COMMITTER_${key}`, value],
-    ]),
-  );
-};
+export const platformIdentity = (at: number): Readonly<Record<string, string>> => ({
+  ...dated("AUTHOR", PLATFORM, at),
+  ...dated("COMMITTER", PLATFORM, at),
+});
+
+/** A commit that the platform makes for a person. */
+export const authoredIdentity = (
+  author: { readonly name: string; readonly email: string },
+  at: number,
+): Readonly<Record<string, string>> => ({
+  ...dated("AUTHOR", author, at),
+  ...dated("COMMITTER", PLATFORM, at),
+});

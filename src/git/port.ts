@@ -77,6 +77,21 @@ export type Merge =
   /** Paths as on one of the two sides. Empty if the histories have no common commit. */
   | { readonly outcome: "conflict"; readonly base: string; readonly paths: readonly string[] };
 
+/** A new branch with one new commit: a file at the repository's root, written over `parent`. */
+export interface FileCommit {
+  /** Must not exist. */
+  readonly branch: string;
+  /** A full commit id. All its other files stay. */
+  readonly parent: string;
+  /** A name without `/`. */
+  readonly file: string;
+  readonly content: string;
+  readonly message: string;
+  readonly author: { readonly name: string; readonly email: string };
+  /** ms since the epoch. */
+  readonly at: number;
+}
+
 export class GitBackend extends Context.Service<
   GitBackend,
   {
@@ -118,6 +133,11 @@ export class GitBackend extends Context.Service<
       repository: Repository,
       request: { readonly branch: string; readonly commit: string },
     ) => Effect.Effect<void, GitError>;
+    /**
+     * Makes a commit of a person on a new branch. Nothing but that branch moves. `branch_conflict` if it exists.
+     * @returns the commit.
+     */
+    readonly commitFile: (repository: Repository, request: FileCommit) => Effect.Effect<string, GitError>;
     /**
      * The file's bytes at a full commit id. Null if the path does not exist. `not_a_file` for a directory, a symbolic
      * link and a submodule, `file_too_large` beyond `maxBytes`.

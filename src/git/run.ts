@@ -64,7 +64,7 @@ export interface GitProcess {
 }
 
 export interface GitRequest extends GitCommand {
-  readonly stdin?: string;
+  readonly stdin?: string | Uint8Array;
   /** Milliseconds until it is given up (30 s). */
   readonly deadlineMs?: number;
   /** Milliseconds without output after which it is also given up; up to twice as long. */

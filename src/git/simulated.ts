@@ -11,6 +11,7 @@ import { createHash } from "node:crypto";
 import { initialCommit, parseBaseRef, parseBranchName, parseDefaultBranch } from "../domain/git-ref.ts";
 import {
   type Comparison,
+  type FileCommit,
   GitBackend,
   GitError,
   type Merge,
@@ -208,6 +209,18 @@ const createBranch = (state: State, branch: string, commit: string): Effect.Effe
   return Effect.void;
 };
 
+const commitFile = Effect.fnUntraced(function* (state: State, request: FileCommit) {
+  const { branch, parent, file, content, message, author, at } = request;
+  const onto = state.commits.get(parent);
+  if (onto === undefined) return yield* error("unknown_ref", `Commit ${parent} not found.`);
+  const sha = createHash("sha1").update(JSON.stringify(request)).digest("hex");
+  const files = new Map(onto.files).set(file, content);
+  const [subject = ""] = message.split("\n");
+  state.commits.set(sha, { sha, parents: [parent], subject, author: author.name, at, files });
+  yield* createBranch(state, branch, sha);
+  return sha;
+});
+
 interface FileRequest {
   readonly commit: string;
   readonly path: string;
@@ -338,6 +351,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
         }),
       createBranch: (repository, { branch, commit }) =>
         at(repository, (state) => createBranch(state, branch, commit)),
+      commitFile: (repository, request) => at(repository, (state) => commitFile(state, request)),
       readFile: (repository, request) => at(repository, (state) => readFile(state, request)),
       compare: (repository, request) =>
         at(repository, (state) => Effect.map(sidesOf(state, request), (sides) => compare(state, sides))),

@@ -90,6 +90,7 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
     "git.resolveBase": on(repositories.resolveBase),
     "git.branchTip": on(repositories.branchTip),
     "git.createBranch": on(repositories.createBranch),
+    "git.commitFile": on(repositories.commitFile),
     "git.readFile": (given: Parameters<typeof repositories.readFile>) =>
       Effect.map(repositories.readFile(...given), (bytes) =>
         bytes === null ? null : Buffer.from(bytes).toString("base64"),

@@ -67,6 +67,7 @@ const make = Effect.gen(function* () {
     resolveBase: dispatched("resolveBase", own.resolveBase),
     branchTip: dispatched("branchTip", own.branchTip),
     createBranch: dispatched("createBranch", own.createBranch),
+    commitFile: dispatched("commitFile", own.commitFile),
     readFile: dispatched("readFile", own.readFile, (value) =>
       value === null ? null : new Uint8Array(Buffer.from(String(value), "base64")),
     ),

@@ -255,6 +255,28 @@ const Attached = Schema.Struct({ stored: Schema.Literal(true) });
 const Interrupted = Schema.Struct({ interrupted: Schema.Boolean });
 const Answered = Schema.Struct({ answered: Schema.Boolean });
 
+const Ports = Schema.Struct({
+  ports: Schema.Array(
+    Schema.Finite.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 65_535 })),
+  ).check(Schema.isMaxLength(100)),
+});
+/** It reads two files of the kernel. */
+const PORTS_TIMEOUT_MS = 5_000;
+
+const ports = (link: DaemonLink, context: string) =>
+  ask(link, {
+    path: "/platform/ports",
+    timeoutMs: PORTS_TIMEOUT_MS,
+    headers: { [USER_CONTEXT_HEADER]: context },
+  }).pipe(
+    Effect.flatMap((answer) =>
+      answer.status === 200
+        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(Ports))(answer.text), unreachable)
+        : Effect.fail(refused(answer)),
+    ),
+    Effect.map((told) => told.ports),
+  );
+
 /** Calls the control surface and decodes its answer. */
 const post = <A>(
   link: DaemonLink,
@@ -334,6 +356,7 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
       steer(link, { path: "/platform/answer", context, timeoutMs: STEER_TIMEOUT_MS, body }, Answered),
       ({ answered }) => answered,
     ),
+  ports,
   models: (link, context) =>
     steer(link, { path: "/platform/models", context, timeoutMs: STEER_TIMEOUT_MS }, RuntimeOffers),
 });

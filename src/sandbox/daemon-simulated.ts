@@ -29,6 +29,7 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   interrupt: () => Effect.fail(new NoConversation()),
   answer: () => Effect.fail(new NoConversation()),
   models: () => Effect.fail(new NoConversation()),
+  ports: () => Effect.succeed([]),
   env: (_link, _context, { revision, env }) =>
     Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
 });

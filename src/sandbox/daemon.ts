@@ -143,6 +143,11 @@ export class DaemonClient extends Context.Service<
       link: DaemonLink,
       context: string,
     ) => Effect.Effect<RuntimeOffers, DaemonUnreachable | NoConversation>;
+    /** The ports on which programs in the sandbox listen, without the platform's own. At most 100, in ascending order. */
+    readonly ports: (
+      link: DaemonLink,
+      context: string,
+    ) => Effect.Effect<readonly number[], DaemonUnreachable>;
     /**
      * Changes the environment and waits until the restarted runtime answers, up to 3 min, since another change or a
      * refresh may come first. If a turn is in progress, fails and changes nothing. No failure contains a value.

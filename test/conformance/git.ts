@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer";
 import { randomUUID } from "node:crypto";
 import { GitBackend, GitError, type Repository } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { checkFileCommits } from "./git-commit-file.ts";
 import { checkMerges } from "./git-merge.ts";
 
 const decode = (bytes: Uint8Array | null): string | null =>
@@ -390,4 +391,5 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
   );
 
   checkMerges(live);
+  checkFileCommits(live);
 };

@@ -122,6 +122,12 @@ describe("paths", () => {
     expect(codeOf("/platform/models/")).toBe("404 not_found");
   });
 
+  test("routes the ports by GET on exactly their path [X07]", () => {
+    expect(routed("/platform/ports")).toEqual({ kind: "ports" });
+    expect(codeOf("/platform/ports", "POST")).toBe("405 method_not_allowed");
+    expect(codeOf("/platform/ports/1")).toBe("404 not_found");
+  });
+
   test("refuses TRACE [X08]", () => {
     expect(codeOf("/x", "TRACE")).toBe("405 method_not_allowed");
     expect(codeOf("/proxy/3000/", "TRACE")).toBe("405 method_not_allowed");

@@ -59,6 +59,10 @@ export interface World {
   refusals: Json[];
   /** The ledger with all that one fire's own page shows, newest first. */
   fires: Json[];
+  /** What listens in every running sandbox. */
+  ports: number[];
+  /** What a new trigger's description means. */
+  draft: Json;
   /** Where each link to a port leads. */
   link: string;
   /** What each preview renders to. */
@@ -258,6 +262,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
+  if (group === "sessions" && part === "ports") return { ports: world.ports };
   if (group === "triggers") return world.listing;
   if (group === "usage") return world.usage;
   if (group === "webhook-refusals") return pageOf("webhook_refusals", world.refusals, query);
@@ -328,6 +333,8 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
   if (rest.startsWith("/sessions/") && rest.endsWith("/preview")) return { url: world.link };
   if (rest.endsWith("/preview")) return world.preview;
   if (rest.endsWith("/replay")) return world.replay;
+  if (rest === "/triggers/drafts") return world.draft;
+  if (rest === "/triggers/proposals") return { number: 7 };
   if (rest.endsWith("/fire")) {
     return { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" };
   }

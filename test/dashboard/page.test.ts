@@ -280,8 +280,8 @@ describe.skipIf(!hasChromium)(title, () => {
       await visit(`${PROJECT}/change-requests`);
       await page.getByRole("link", { name: "#7 Note the first push" }).click();
       await page.getByText("Write notes/6113728.md").waitFor();
-      expect(await page.locator(".file summary").allInnerTexts()).toEqual([
-        "notes/6113728.md +3 −0",
+      expect(await page.locator(".file > summary").allInnerTexts()).toEqual([
+        "notes/6113728.md new file +3 −0",
         "greet.sh +1 −1",
       ]);
       expect(await page.locator(".diff .removed").allInnerTexts()).toEqual([

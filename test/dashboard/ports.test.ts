@@ -6,6 +6,7 @@ import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
+const at = (second: number) => `2026-11-20T06:52:${String(second).padStart(2, "0")}.000Z`;
 const SESSIONS = `#/projects/${PROJECT_ID}/sessions`;
 
 const title = hasChromium ? "a port" : "a port (/usr/bin/chromium is missing)";
@@ -40,6 +41,49 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(page.url()).toBe(`${fake.url}/${SESSIONS}/${SESSION_ID}`);
     app.closeAllConnections();
     app.close();
+  });
+
+  it("on which a program listens has a button, while the session runs", async () => {
+    const all = world();
+    all.ports = [5173, 8080];
+    all.link = `http://p5173-${SESSION_ID}.localhost:1/`;
+    const { page, fake, visit } = await start(all);
+    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await page.getByRole("button", { name: "Open port 8080" }).waitFor();
+    await page.getByRole("button", { name: "Open port 5173" }).click();
+    await page.getByText("The link to port 5173 is ready.").waitFor();
+    expect(fake.writes.at(-1)).toContain('/preview {"port":5173}');
+    const shown = all.sessions.find(({ id }) => id === SESSION_ID);
+    fake.world.sessions = [{ ...shown, status: "stopped" }];
+    fake.emit("session.status");
+    await page.getByRole("button", { name: "Open port 8080" }).waitFor({ state: "detached" });
+  });
+
+  it("is not part of the boot, whose steps are shown from the daemon's log", async () => {
+    const all = world();
+    all.sandbox = { ...all.sandbox, id: "0199bbbb-0000-7000-8000-000000000001", created_at: at(1) };
+    all.sandbox = { ...all.sandbox, boot_started_at: at(2), active_at: at(20) };
+    all.logs = [
+      ["listening", 4],
+      ["credential", 5],
+      ["cloned", 8],
+      ["<b>", 9],
+    ].map(([step, second]) => ({
+      sandbox_id: "0199bbbb-0000-7000-8000-000000000001",
+      at: at(Number(second)),
+      source: "daemon",
+      line: `boot step=${String(step)} at_ms=1`,
+    }));
+    const { page, visit } = await start(all);
+    await visit(`${SESSIONS}/${SESSION_ID}`);
+    await page.locator(".waterfall tr", { hasText: "Repository cloned" }).waitFor();
+    const rows = (await page.locator(".waterfall tr").allInnerTexts()).map((row) => row.trim());
+    expect(rows.map((row) => row.replaceAll(/\s*\t\s*/g, " "))).toEqual([
+      "Waited for a place 1.0 s",
+      "Sandbox created 2.0 s",
+      "Clone credential 1.0 s",
+      "Repository cloned 3.0 s",
+    ]);
   });
 
   it("must be a number, and a refusal shows the service's words", async () => {

@@ -346,6 +346,8 @@ export const makeWorld = (now: number): World => ({
     refusal(now, { delivery_id: "8f0f2a10-cc79-11e3-8c11-4c9367dc0958", event: "push", body_bytes: 7632 }),
     refusal(now, { slug: "on-pusch", status: 404, code: "not_found", reason: "unknown_trigger" }),
   ],
+  ports: [],
+  draft: { lines: null, upcoming: [], issues: [] },
   link: "http://localhost:1/",
   preview: {
     prompt: "Write a note about the push below.\n\nPushed by: Mona",

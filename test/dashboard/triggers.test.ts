@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)(title, () => {
     );
   });
 
-  it("show the next five instants of a schedule, in the reader's time zone", async () => {
+  it("show the next five instants of a schedule, in its time zone and in the reader's", async () => {
     const { page, visit, fake } = await start(world());
     const cron = (fake.world.listing["triggers"] as Record<string, unknown>[])[1];
     fake.world.listing = {
@@ -59,10 +59,19 @@ describe.skipIf(!hasChromium)(title, () => {
       ],
     };
     await visit(TRIGGERS);
-    await page.getByText("Times are in your time zone, UTC.").waitFor();
-    const shown = await page.locator("ol.plain li").allInnerTexts();
-    expect(shown.map((line) => line.replace(/ in \d+ days$/, ""))).toEqual(
-      [21, 22, 23, 24, 25].map((day) => `${String(day)} Nov 2126, 08:00:00`),
+    const rows = page.locator(".instants tbody tr");
+    await rows.first().waitFor();
+    const cells = (await rows.allInnerTexts()).map((row) => row.split("\t").slice(0, 2));
+    expect(await page.locator(".instants th").allInnerTexts()).toEqual([
+      "Europe/Berlin",
+      "UTC (you)",
+      "From now",
+    ]);
+    expect(cells).toEqual(
+      [21, 22, 23, 24, 25].map((day) => [
+        expect.stringMatching(new RegExp(`${String(day)} Nov 2126, 0?9:00:00$`)),
+        expect.stringMatching(new RegExp(`${String(day)} Nov 2126, 0?8:00:00$`)),
+      ]),
     );
   });
 
@@ -163,5 +172,130 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
     await page.getByRole("status").getByText("All 50 sessions of the account are in use.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {}`]);
+  });
+
+  it("are paused and resumed from their page", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(TRIGGERS);
+    await page.getByRole("button", { name: "Pause all triggers" }).click();
+    await page.getByText("All triggers of the project are paused.").waitFor();
+    fake.world.listing = { ...fake.world.listing, triggers_paused: true };
+    await page.reload();
+    await page.getByRole("button", { name: "Resume all triggers" }).click();
+    await page.getByText("The triggers of the project run again.").waitFor();
+    expect(fake.writes).toEqual([
+      `PATCH /v1/projects/${PROJECT_ID} {"triggers_paused":true}`,
+      `PATCH /v1/projects/${PROJECT_ID} {"triggers_paused":false}`,
+    ]);
+  });
+
+  it("say how a sender is set up, with a secret that the browser makes and shows once", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(TRIGGERS);
+    const card = page.locator(".card", { hasText: "on-push" });
+    await card.locator("summary", { hasText: "Set up a sender" }).click();
+    await card.getByText("only reachable from this machine").waitFor();
+    await card.locator("summary", { hasText: "GitLab" }).click();
+    await card.getByText("A webhook of GitLab does not work with this address").waitFor();
+    await card.getByRole("button", { name: "Make a new value of GITHUB_WEBHOOK_SECRET" }).click();
+    const value = await page.getByRole("dialog").locator("code").innerText();
+    expect(value).toMatch(/^[0-9a-f]{64}$/);
+    await page.getByRole("button", { name: "Done" }).click();
+    expect(await page.content()).not.toContain(value);
+    fake.world.secrets = ["GITHUB_WEBHOOK_SECRET"];
+    await page.reload();
+    await card.locator("summary", { hasText: "Set up a sender" }).click();
+    await card.getByRole("button", { name: "Make a new value of" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Make a new value" }).click();
+    await page.getByRole("dialog").getByText("It is not shown again.").waitFor();
+    expect(fake.writes).toEqual([
+      `PUT /v1/projects/${PROJECT_ID}/secrets/GITHUB_WEBHOOK_SECRET {"value":"${value}"}`,
+      expect.stringMatching(/ \{"value":"[0-9a-f]{64}","previous_valid_ms":86400000\}$/),
+    ]);
+  });
+
+  it("are previewed with a past delivery, or with a pasted one where it is not stored", async () => {
+    const all = world();
+    const one = all.fires.find(({ kind }) => kind === "webhook");
+    const stored = {
+      ...one,
+      trigger_slug: "on-push",
+      delivery_id: "<img src=x>",
+      request: { headers: { user_agent: "Hook/1" }, body: '{"ref":"refs/heads/<b>"}', encoding: "utf8" },
+    };
+    const lost = {
+      ...stored,
+      id: "0199aaaa-0000-7000-8000-00000000beef",
+      delivery_id: "lost",
+      request: null,
+    };
+    const { page, fake, visit } = await start({ ...all, fires: [stored, lost] });
+    await visit(TRIGGERS);
+    await page.getByRole("button", { name: "Preview Note each push" }).click();
+    const choice = page.getByLabel("Past delivery");
+    await choice.waitFor();
+    const [, first = "", second = ""] = await choice.locator("option").allInnerTexts();
+    expect([first, second]).toEqual([
+      expect.stringContaining("<img src=x>"),
+      expect.stringContaining("lost"),
+    ]);
+    await choice.selectOption({ label: first });
+    await page.getByText("The body and three headers are stored").waitFor();
+    expect(await page.getByLabel("Body (JSON)").inputValue()).toBe('{\n  "ref": "refs/heads/<b>"\n}');
+    await choice.selectOption({ label: second });
+    await page.getByText("This request is not stored.").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("dialog").getByText("No session was started.").waitFor();
+    expect(fake.writes.at(-1)).toContain('"body":{"ref":"refs/heads/<b>"},"headers":{"user-agent":"Hook/1"}');
+  });
+
+  it("are added by a form that reads the schedule and the lines while they are typed", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(TRIGGERS);
+    await page.getByRole("link", { name: "Add a trigger" }).click();
+    await page.getByText("They appear here when the schedule can be read.").waitFor();
+    fake.world.draft = {
+      lines: null,
+      upcoming: [],
+      issues: [
+        { path: "cron", message: "<b>five</b> fields" },
+        { path: "prompt", message: "prompt is required." },
+      ],
+    };
+    await page.getByLabel("Schedule").fill("0 0 2 * *");
+    await page.getByText("<b>five</b> fields").waitFor();
+    expect(await page.getByText("prompt is required.").count()).toBe(0);
+    fake.world.draft = {
+      lines: '[[triggers]]\nslug = "<script>"\n',
+      upcoming: ["2126-11-21T08:00:00.000Z"],
+      issues: [],
+    };
+    await page.getByLabel("Slug").fill("nightly");
+    await page.getByLabel("Time zone").fill("Europe/Berlin");
+    await page.getByLabel("Prompt").fill("Update.\nTest.");
+    await page.getByText('slug = "<script>"').waitFor();
+    await page.locator(".instants", { hasText: "Europe/Berlin" }).waitFor();
+    await page.getByRole("button", { name: "Open a change request" }).click();
+    await page.getByRole("heading", { name: "Note the first push" }).waitFor();
+    const writes = fake.writes.filter((write) => write.includes("/proposals"));
+    expect(writes).toEqual([
+      `POST /v1/projects/${PROJECT_ID}/triggers/proposals ${JSON.stringify({
+        type: "cron",
+        slug: "nightly",
+        cron: "0 0 2 * *",
+        timezone: "Europe/Berlin",
+        prompt: "Update.\nTest.",
+      })}`,
+    ]);
+    await visit(`${TRIGGERS}/new?kind=webhook`);
+    await page.getByLabel("Slug").fill("on-tag");
+    await page.getByLabel("Events").fill("push, , create");
+    await page.getByLabel("Prompt").fill("x");
+    fake.world.refused = { status: 409, code: "manifest_not_extended", error: "line 3 <i>" };
+    await page.getByRole("button", { name: "Open a change request" }).click();
+    await page.getByRole("alert").getByText("line 3 <i>").waitFor();
+    expect(fake.writes.at(-1)).toContain(
+      '"secret_env":"WEBHOOK_SECRET","prompt":"x","events":["push","create"]}',
+    );
   });
 });

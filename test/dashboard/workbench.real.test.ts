@@ -22,6 +22,9 @@ import { hasChromium, launch, newPage } from "./browser.ts";
 /** More presses than any page has places for the focus. */
 const TABS_MAX = 80;
 
+const run = (lines: string, environment: Readonly<Record<string, string>> = {}) =>
+  promisify(execFile)("sh", ["-c", lines], { env: { ...process.env, ...environment } });
+
 const title = hasChromium ? "the workbench" : "the workbench (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   let browser: Browser;
@@ -230,6 +233,59 @@ describe.skipIf(!hasChromium)(title, () => {
     await agree("Delete");
     await page.getByText("No sessions yet.").waitFor();
     expect(listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions")).toEqual([]);
+  });
+
+  it("adds a trigger by a change request, and its senders' lines work as they stand on the page", async () => {
+    const pid = await readyProject("senders");
+    await visit(`#/projects/${pid}/triggers`);
+    await page.getByRole("link", { name: "Add a trigger" }).click();
+    await page.getByLabel("Schedule").fill("0 30 2 * * *");
+    await page.locator(".instants tbody tr").nth(4).waitFor();
+    await page.getByRole("link", { name: "On a webhook" }).click();
+    await page.getByLabel("Slug").fill("On Push");
+    await page.getByText('slug "On Push" must have').waitFor();
+    await page.getByLabel("Slug").fill("on-push");
+    await page.getByLabel("Events").fill("push");
+    await page.getByLabel("Branches").fill("main, release/*");
+    await page.getByLabel("Prompt").fill("Review {{ body.ref }}.");
+    await page.getByText("[webhooks.on-push]").waitFor();
+    await press("Open a change request");
+    await page.getByRole("heading", { name: "Add the trigger on-push" }).waitFor();
+    await page.getByText("+[[triggers]]").waitFor();
+    await press("Merge");
+    await agree("Merge");
+    await page.getByText("was merged into main.").waitFor();
+
+    await visit(`#/projects/${pid}/triggers`);
+    await page.locator("summary", { hasText: "Set up a sender" }).click();
+    await press("Make a new value of WEBHOOK_SECRET");
+    const secret = await page.getByRole("dialog").locator("code").innerText();
+    await agree("Done");
+    await page.locator("summary", { hasText: "curl" }).click();
+    const curl = await page.getByLabel("the command", { exact: true }).innerText();
+    const { stdout } = await run(curl.replace("the value of WEBHOOK_SECRET", secret));
+    expect(JSON.parse(stdout)).toMatchObject({ status: "fired" });
+
+    await page.locator("summary", { hasText: "GitLab" }).click();
+    const job = await page.getByLabel("the job", { exact: true }).innerText();
+    const [, script = ""] = job.split("    - |\n");
+    const told = await run(script, {
+      WEBHOOK_SECRET: secret,
+      CI_COMMIT_BRANCH: "release/1",
+      CI_COMMIT_SHA: "1a2b",
+      CI_COMMIT_MESSAGE: `It's "quoted" $(false)`,
+      CI_JOB_ID: "7",
+    });
+    expect(JSON.parse(told.stdout)).toMatchObject({ status: "fired" });
+    const fires = listOf(await service.request("GET", `/v1/projects/${pid}/fires`), "fires");
+    expect(fires.map(({ status }) => status)).toEqual(["fired", "fired"]);
+    // A preview takes the delivery.
+    await press("Preview on-push");
+    const past = page.getByLabel("Past delivery");
+    await past.selectOption({ index: 1 });
+    await page.getByText("The body and three headers are stored").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("dialog").getByText("Review refs/heads/release/1.").waitFor();
   });
 
   it("shows what a session has pushed, file by file, while the page is open", async () => {

@@ -161,6 +161,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       logs: () => Stream.never,
       conversation: (link, { after }) => talks.follow(idOf(link), after),
       ...(runtimes?.steering ?? UNSTEERED),
+      ports: () => Effect.succeed([]),
       // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>
         Effect.suspend(() => {

@@ -202,6 +202,8 @@ export const githubRepositories = Effect.fnUntraced(function* (
       host
         .at(repository, (place) => createBranch(place, request))
         .pipe(Effect.andThen(follow(repository, request.branch))),
+    // The host's API makes commits as the token's owner. A push keeps the author.
+    commitFile: (repository, request) => over(repository, mirror.commitFile(repository, request)),
     readFile: (repository, request) => over(repository, mirror.readFile(repository, request)),
     compare: (repository, request) => over(repository, mirror.compare(repository, request)),
     diff: (repository, request) => over(repository, mirror.diff(repository, request)),

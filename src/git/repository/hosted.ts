@@ -12,6 +12,7 @@ import * as Result from "effect/Result";
 import { mkdir } from "node:fs/promises";
 import { initialCommit, isCommitId, parseBranchName } from "../../domain/git-ref.ts";
 import { builtInPlace, filesystem, initBare, removeRepository } from "./building.ts";
+import { writeFileCommit } from "./commit-file.ts";
 import { compareCommits, diffCommits } from "./compare.ts";
 import { installHooks } from "../server/hooks.ts";
 import { platformIdentity } from "../identity.ts";
@@ -126,6 +127,10 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
         branchTip: (repository, branch) => at(repository, (path) => branchTip(path, branch)),
         createBranch: (repository, request) =>
           at(repository, (path) => createBranch(path, request.branch, request.commit)),
+        commitFile: (repository, { branch, ...commit }) =>
+          at(repository, (path) =>
+            Effect.tap(writeFileCommit(path, commit), (made) => createBranch(path, branch, made)),
+          ),
         readFile: (repository, { commit, path: file, maxBytes }) =>
           at(repository, (path) => readFile(path, { commit, file, maxBytes })),
         compare: (repository, request) =>

@@ -17,6 +17,7 @@ import type { Upstream } from "../../domain/repository-credential.ts";
 import { isCommitId, isSessionBranch, parseBranchName } from "../../domain/git-ref.ts";
 import type { Repositories } from "../backends.ts";
 import { filesystem } from "../repository/building.ts";
+import { writeFileCommit } from "../repository/commit-file.ts";
 import { compareCommits, diffCommits } from "../repository/compare.ts";
 import { installHooks } from "../server/hooks.ts";
 import { defaultUnfit } from "../repository/import.ts";
@@ -203,6 +204,13 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
     resolveBase: ({ projectId }, ref) => Effect.flatMap(now(projectId), (path) => resolveBase(path, ref)),
     branchTip: ({ projectId }, branch) => Effect.flatMap(now(projectId), (path) => branchTip(path, branch)),
     createBranch: ({ projectId }, request) => createBranch(mirrors, { projectId, ...request }),
+    commitFile: Effect.fnUntraced(function* ({ projectId }, { branch, ...commit }) {
+      const path = yield* mirrors.known(projectId);
+      if (isCommitId(commit.parent) && !(yield* isCommit(path, commit.parent))) yield* now(projectId);
+      const made = yield* writeFileCommit(path, commit);
+      yield* createBranch(mirrors, { projectId, branch, commit: made });
+      return made;
+    }),
     readFile: Effect.fnUntraced(function* ({ projectId }, { commit, path: file, maxBytes }) {
       const path = yield* mirrors.known(projectId);
       const isHere = isCommitId(commit) && (yield* isCommit(path, commit));

@@ -11,6 +11,7 @@ import { ProjectsGroup } from "./projects.ts";
 import { SandboxGroup } from "./sandbox.ts";
 import { SecretsGroup } from "./secrets.ts";
 import { SessionsGroup } from "./sessions.ts";
+import { TriggerWishesGroup } from "./trigger-wishes.ts";
 import { TriggersGroup } from "./triggers.ts";
 import { WebhookRefusalsGroup } from "./webhook-refusals.ts";
 
@@ -22,6 +23,7 @@ export class Api extends HttpApi.make("platform")
   .add(MessagesGroup)
   .add(SecretsGroup)
   .add(TriggersGroup)
+  .add(TriggerWishesGroup)
   .add(FiresGroup)
   .add(WebhookRefusalsGroup)
   .add(ChangeRequestsGroup)

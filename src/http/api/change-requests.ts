@@ -6,7 +6,7 @@ import { Instant, optionalText, pageQuery, projectParams, text, Uuid } from "./s
 
 const nullable = Schema.NullOr;
 
-const Summary = Schema.Struct({
+export const ChangeRequestSummary = Schema.Struct({
   id: Uuid,
   project_id: Uuid,
   number: Schema.Finite,
@@ -54,7 +54,7 @@ export const comparisonFields = {
 };
 
 const Detail = Schema.Struct({
-  ...Summary.fields,
+  ...ChangeRequestSummary.fields,
   base_commit: Schema.String,
   head_commit: Schema.String,
   mergeable: Schema.Boolean,
@@ -87,14 +87,14 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
     HttpApiEndpoint.post("open", "/", {
       params: projectParams,
       payload: OpenRequest,
-      success: Summary.pipe(HttpApiSchema.status(201)),
+      success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
     }).annotate(Access, "propose"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,
-      query: { ...pageQuery, status: Schema.optionalKey(Summary.fields.status) },
+      query: { ...pageQuery, status: Schema.optionalKey(ChangeRequestSummary.fields.status) },
       success: Schema.Struct({
-        change_requests: Schema.Array(Summary),
+        change_requests: Schema.Array(ChangeRequestSummary),
         next_cursor: nullable(Schema.String),
       }),
       error: NotFound,
@@ -113,14 +113,14 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
     HttpApiEndpoint.post("merge", "/:number/merge", {
       params: numberParams,
       payload: MergeRequest,
-      success: Summary,
+      success: ChangeRequestSummary,
       error: [BadRequest, NotFound, Conflict, Unprocessable],
     }).annotate(Access, "govern"),
     // Also for a session's token, which may do everything that its user may do except merge. Not for a trigger's token:
     // it may open and update its own request (api.md 1), but closing one would take it away from its reviewer.
     HttpApiEndpoint.post("close", "/:number/close", {
       params: numberParams,
-      success: Summary,
+      success: ChangeRequestSummary,
       error: [NotFound, Conflict],
     }).annotate(Access, "work"),
   )

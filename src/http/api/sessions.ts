@@ -190,6 +190,11 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [NotFound, Conflict],
     }).annotate(Access, "read"),
+    HttpApiEndpoint.get("ports", "/:sid/ports", {
+      params: sessionParams,
+      success: Schema.Struct({ ports: Schema.Array(Schema.Finite) }),
+      error: [NotFound, Conflict],
+    }).annotate(Access, "work"),
     HttpApiEndpoint.post("preview", "/:sid/preview", {
       params: sessionParams,
       payload: CreatePreview,

@@ -1,19 +1,17 @@
 /** Handlers of api/change-requests.ts. */
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import { Actors } from "../../actors/actors.ts";
-import { newUuid } from "../../services/entropy.ts";
 import { parseBranchName } from "../../domain/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import { badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
+import { badRequest, Forbidden, notFound } from "../api/errors.ts";
 import { answering, projectFor, sessionFor } from "./answers.ts";
 import { closeRequest, mergeRequest, refGone } from "./merging.ts";
+import { openRequest } from "./opening.ts";
 import { gitFailed } from "../refusals.ts";
 import { changeRequestWire, comparisonWire, DIFF_LIMIT_BYTES, pageOf } from "./wire.ts";
 
@@ -28,50 +26,8 @@ export const open = Effect.fnUntraced(function* (pid: string, request: OpenReque
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   const head = yield* headOf(caller, pid, request);
-  const git = yield* GitBackend;
-  const repository = { projectId: pid };
-  if ((yield* git.branchTip(repository, head.ref)) === null) {
-    return yield* new Unprocessable({
-      error: `The repository has no branch ${head.ref}.`,
-      code: "unknown_head_ref",
-    });
-  }
-  const {
-    commits,
-    base,
-    head: tip,
-  } = yield* git.compare(repository, { base: project.defaultBranch, head: head.ref });
-  if (commits.length === 0) {
-    return yield* new Unprocessable({
-      error: `The branch ${head.ref} has no new commits yet. Push a commit first.`,
-      code: "no_changes",
-    });
-  }
-  const opened = yield* (yield* ChangeRequests)
-    .open({
-      id: yield* newUuid,
-      projectId: pid,
-      sessionId: head.sessionId,
-      headRef: head.ref,
-      baseRef: project.defaultBranch,
-      title: request.title,
-      description: request.description ?? "",
-      createdBy: caller.user.id,
-      tips: { base, head: tip },
-      now: yield* Clock.currentTimeMillis,
-    })
-    .pipe(
-      Effect.catchTag("Taken", () =>
-        Effect.fail(
-          new Conflict({
-            error: `The branch ${head.ref} already has an open change request.`,
-            code: "already_open",
-          }),
-        ),
-      ),
-    );
-  yield* (yield* Actors).wake("changeRequest", opened.id);
-  return changeRequestWire(opened);
+  const { title, description = "" } = request;
+  return changeRequestWire(yield* openRequest(project, { head, title, description }));
 });
 
 /** The proposed branch: a session's, or one by name. A trigger's token may propose only its own session's branch. */

@@ -29,6 +29,7 @@ import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
 import { restarted } from "./restarting.ts";
 import { changesOf, diffOf } from "./session-changes.ts";
+import { portsOf } from "./session-ports.ts";
 import { warningsOf } from "./warnings.ts";
 import { conversationStateWire } from "./conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
@@ -257,6 +258,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("delete", ({ params }) => answering(remove(params)))
     .handle("changes", ({ params }) => answering(changesOf(params)))
     .handle("diff", ({ params }) => answering(diffOf(params)))
+    .handle("ports", ({ params }) => answering(portsOf(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
     .handle("sandbox", ({ params }) =>
       answering(

@@ -178,6 +178,7 @@ export const scriptedDaemon = (): DaemonScript => {
       logs: (_, { after }) => log.stream(after),
       conversation: (_, { context, after }) => conversation.stream(context, after),
       ...steering.layer,
+      ports: () => Effect.succeed([3000]),
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
     }),

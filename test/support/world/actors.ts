@@ -96,6 +96,7 @@ const scriptedDaemon = (script: DaemonScript) =>
     interrupt: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).interrupt(...asked)),
     answer: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).answer(...asked)),
     models: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).models(...asked)),
+    ports: () => Effect.succeed([]),
     abort: () => Effect.succeed(false),
     save: () => Effect.suspend(() => script.saved),
     env: (_link, _context, change) =>

@@ -33,6 +33,7 @@ import {
   merged,
   missingSecret,
   secret,
+  wish,
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 
@@ -228,6 +229,10 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       ended_at: null,
     },
   },
+  "sessions.ports": {
+    summary: "List the ports on which programs in the session's sandbox listen.",
+    response: { ports: [5173] },
+  },
   "sessions.preview": {
     summary: "Create a one-time link that opens a port of the sandbox in a browser.",
     request: { port: 3000 },
@@ -267,6 +272,27 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       prompt: "Look at the release branch.",
       variables: { message: { text: "Look at the release branch." } },
       outcome: "fires",
+    },
+  },
+  "triggerWishes.draft": {
+    summary: "Write a new trigger as lines of platform.toml, and check it. Nothing changes.",
+    request: wish,
+    response: {
+      lines:
+        '[[triggers]]\nslug = "nightly"\ntype = "cron"\ncron = "0 30 2 * * *"\nprompt = "Update the dependencies."\n',
+      upcoming: [LATER],
+      issues: [],
+    },
+  },
+  "triggerWishes.propose": {
+    summary: "Open a change request that adds a trigger to platform.toml.",
+    request: wish,
+    response: {
+      ...changeRequest,
+      session_id: null,
+      head_ref: "add-trigger-nightly-0c5f6d21",
+      title: "Add the trigger nightly",
+      description: "Adds the cron trigger `nightly` to `platform.toml`.",
     },
   },
   "webhookRefusals.list": {

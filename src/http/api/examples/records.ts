@@ -239,6 +239,14 @@ export const triggers = {
   scheduler: { ticked_at: LATER, late: false },
 };
 
+/** A trigger that a person describes. */
+export const wish = {
+  type: "cron",
+  slug: "nightly",
+  cron: "0 30 2 * * *",
+  prompt: "Update the dependencies.",
+};
+
 export const changeRequest = {
   id: CHANGE_REQUEST,
   project_id: PROJECT,

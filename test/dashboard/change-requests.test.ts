@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID } from "./sample-project.ts";
+
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const world = () => makeWorld(Date.now());
+const CHANGE = `#/projects/${PROJECT_ID}/change-requests/7`;
+
+/** A file's diff. */
+const fileDiff = (name: string, lines: readonly string[]): string =>
+  [`diff --git a/${name} b/${name}`, `--- a/${name}`, `+++ b/${name}`, `@@ -1,9 +1,9 @@`, ...lines, ""].join(
+    "\n",
+  );
+
+const title = hasChromium
+  ? "a change request's diff"
+  : "a change request's diff (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+  const openWith = async (diff: string, change: Readonly<Record<string, unknown>> = {}) => {
+    const all = world();
+    const opened = await start({
+      ...all,
+      diff,
+      changes: [{ ...all.changes[0], ...change }],
+    });
+    await opened.visit(CHANGE);
+    await opened.page.getByText("Write notes/6113728.md").waitFor();
+    return opened;
+  };
+
+  it("is shown in one column or side by side, as it was chosen last", async () => {
+    const { page } = await openWith(fileDiff("a.sh", ["-old", "+new", "+newer", " same"]));
+    await page.locator(".diff.numbered").waitFor();
+    expect(await page.locator(".split").count()).toBe(0);
+    await page.getByRole("button", { name: "Side by side" }).click();
+    const lines = (side: string) => page.getByLabel(side, { exact: true }).locator("span").allInnerTexts();
+    expect(await lines("Before")).toEqual(["@@ -1,9 +1,9 @@\n", "-old\n", "\n", " same\n"]);
+    expect(await lines("After")).toEqual(["@@ -1,9 +1,9 @@\n", "+new\n", "+newer\n", " same\n"]);
+    await page.reload();
+    await page.locator(".split").waitFor();
+    await page.keyboard.press("s");
+    await page.locator(".split").waitFor({ state: "detached" });
+    expect(await page.getByRole("button", { name: "One column" }).getAttribute("aria-pressed")).toBe("true");
+  });
+
+  it("is read file by file with the keyboard, and folded", async () => {
+    const { page } = await openWith(["a.sh", "b.sh", "c.sh"].map((name) => fileDiff(name, ["+x"])).join(""));
+    const open = () => page.locator("details.file[open]").count();
+    const focused = () => page.evaluate<string>("document.activeElement.textContent");
+    await page.getByRole("button", { name: "Fold all", exact: true }).click();
+    expect(await open()).toBe(0);
+    await page.keyboard.press("j");
+    expect(await focused()).toContain("a.sh");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    expect(await focused()).toContain("c.sh");
+    await page.keyboard.press("k");
+    expect(await focused()).toContain("b.sh");
+    expect(await open()).toBe(3);
+    await page.keyboard.press("Enter");
+    expect(await open()).toBe(2);
+    await page.locator("summary", { hasText: "3 files" }).click();
+    await page.locator(".file-list").getByRole("button", { name: "c.sh" }).click();
+    expect(await focused()).toContain("c.sh");
+    await page.getByRole("button", { name: "Unfold all" }).click();
+    expect(await open()).toBe(3);
+  });
+
+  it("says what of a long diff is not shown, line by line and file by file", async () => {
+    const many = Array.from({ length: 4100 }, (_, at) => `+${String(at)}`);
+    const { page } = await openWith(
+      `${fileDiff("long.txt", many)}${fileDiff("next.txt", ["+x"])}[The diff is longer than 1048576 bytes and was cut here.]\n`,
+    );
+    await page.getByText("101 more lines are not shown.").waitFor({ state: "attached" });
+    await page.locator("summary", { hasText: "next.txt" }).getByText("too long to show here").waitFor();
+    await page.getByText("The diff is longer than 1048576 bytes and was cut here.").waitFor();
+    expect(await page.locator("details.file[open]").count()).toBe(0);
+    expect(await page.locator(".diff span").count()).toBe(4000);
+  });
+
+  it("cuts a line that no screen can hold", async () => {
+    const { page } = await openWith(fileDiff("min.js", [`+${"x".repeat(5000)}`]));
+    await page.getByText("… 4,001 more characters").waitFor();
+  });
+
+  it("names the paths in conflict, and how to resolve them, without a word that a shell obeys", async () => {
+    const hostile = "$(touch owned);'<b>.md";
+    const { page } = await openWith(fileDiff("a.sh", ["+x"]), {
+      mergeable: false,
+      conflicts: [hostile],
+      head_ref: "it's;a",
+      session_id: null,
+    });
+    const callout = page.locator(".callout");
+    await callout.getByText(hostile).waitFor();
+    const lines = await callout.locator("pre").innerText();
+    expect(lines).toContain(String.raw`git switch 'it'\''s;a'`);
+    expect(lines).toContain("git merge origin/main");
+    expect(lines).not.toContain("owned");
+  });
+});
