@@ -168,6 +168,14 @@ const interrupted = (context: ConversationContext): ConversationContext => ({
   stopping: context.sending !== null,
 });
 
+/** The message on its way has arrived, or never will. */
+const handled = (context: ConversationContext, id: string): ConversationContext => ({
+  ...context,
+  sending: null,
+  settled: settledWith(context, id),
+  stopping: false,
+});
+
 /** The context after the event, before the next message is taken from the queue. */
 const noted = (context: ConversationContext, event: ConversationEvent): ConversationContext => {
   const { queue } = context;
@@ -186,13 +194,7 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         settled: settledWith(context, event.messageId),
       };
     case "message.accepted":
-      return {
-        ...context,
-        sending: null,
-        settled: settledWith(context, event.messageId),
-        stopping: false,
-        turn: Math.max(context.turn, event.turn),
-      };
+      return { ...handled(context, event.messageId), turn: Math.max(context.turn, event.turn) };
     case "message.deferred":
       return {
         ...context,
@@ -202,12 +204,7 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         queue: [event.messageId, ...queue],
       };
     case "message.refused":
-      return {
-        ...context,
-        sending: null,
-        settled: settledWith(context, event.messageId),
-        stopping: false,
-      };
+      return handled(context, event.messageId);
     case "queue.resumed":
       return { ...context, held: false };
     case "interrupt.requested":

@@ -5,7 +5,11 @@
  * Where several nodes may own an actor, or one was frozen, a late one may hand over what is settled. The store's fence keeps
  * the order there, and only the books at rest are compared (people-at-rest.ts).
  */
-import type { ConversationCommand, ConversationEvent, ConversationSnapshot } from "../../src/machines/conversation.ts";
+import type {
+  ConversationCommand,
+  ConversationEvent,
+  ConversationSnapshot,
+} from "../../src/machines/conversation.ts";
 import type { ConversationRow } from "../../src/store/memory/tables.ts";
 import type { Change } from "../../src/store/ports/journal.ts";
 import type { Call } from "./boundary.ts";
@@ -48,7 +52,10 @@ export class PeopleWatch {
   /** When each message was first to be sent to each sandbox, ms of `elapsed`. */
   readonly #sentAt = new Map<string, number>();
 
-  constructor(world: World, { ledger, violations }: { readonly ledger: Ledger; readonly violations: string[] }) {
+  constructor(
+    world: World,
+    { ledger, violations }: { readonly ledger: Ledger; readonly violations: string[] },
+  ) {
     this.#world = world;
     this.#ledger = ledger;
     this.#violations = violations;
@@ -79,7 +86,8 @@ export class PeopleWatch {
     const { sandboxes, sessions, conversations } = this.#world.tables;
     const sandbox = sandboxes.get(sandboxId)?.record;
     const session = sessions.get(sandbox?.sessionId ?? "")?.record;
-    const isPresent = session?.sandboxId === sandboxId && sandbox !== undefined && isLiveSandbox(sandbox.status);
+    const isPresent =
+      session?.sandboxId === sandboxId && sandbox !== undefined && isLiveSandbox(sandbox.status);
     return isPresent ? (conversations.get(session.id) ?? null) : null;
   }
 
@@ -134,9 +142,7 @@ export class PeopleWatch {
         daemons.runtimes?.of(sandboxId).open?.number === turn && this.#conversationOf(sandboxId) !== null,
     );
     if (!isCalm || this.#isVague) return;
-    const late = this.#orders.find(
-      ({ at }) => time.elapsed - Math.max(at, disturbedUntil) > ENDED_WITHIN_MS,
-    );
+    const late = this.#orders.find(({ at }) => time.elapsed - Math.max(at, disturbedUntil) > ENDED_WITHIN_MS);
     if (late !== undefined)
       this.#violations.push(`M5 turn ${late.turn} of ${late.sandboxId} goes on after its interrupt`);
   }
