@@ -76,10 +76,6 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
       const late = Effect.delay(told(actors.conversation(sessionId, given)), waitMs);
       run(Effect.forkIn(late, scope));
     };
-    const waiting = yield* Queue.sliding<RuntimeReported>(1);
-    const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
-    yield* Effect.forkIn(Effect.forever(next), scope);
-
     /** Reads which requests are open. A request that is new here has waited since it was made. */
     const readRequests = Effect.gen(function* () {
       const open = new Map((yield* openRequests).map(({ id, createdAt }) => [id, createdAt]));
@@ -92,6 +88,10 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
       }
     });
     yield* readRequests;
+
+    const waiting = yield* Queue.sliding<RuntimeReported>(1);
+    const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
+    yield* Effect.forkIn(Effect.forever(next), scope);
 
     let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;
     let last: RuntimeReported | null = null;

@@ -145,7 +145,13 @@ describe("a request", () => {
       const { answered, conversations, id, inPorts } = yield* conversing([], later);
       const { sandboxId } = (yield* (yield* Sessions.pipe(inPorts)).get(id)) ?? {};
       const turn = { state: "requires_action", waiting_for: "ask" } as const;
-      yield* conversations.note(id, { sandboxId: sandboxId ?? "", items: [request], turn, rev: 2, now: NOON });
+      yield* conversations.note(id, {
+        sandboxId: sandboxId ?? "",
+        items: [request],
+        turn,
+        rev: 2,
+        now: NOON,
+      });
       yield* Deferred.succeed(written, undefined);
       yield* until(
         Effect.map(conversations.memory.load(id), (loaded) => loaded?.snapshot.state === "requires_action"),

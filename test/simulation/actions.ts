@@ -189,7 +189,11 @@ export class Actions {
   /** A node's service is killed, and stays down for so long; where others go on, not for days. */
   #crash(node: Node, downMs: number): void {
     const isAlone = this.#world.nodes.length === 1;
-    const most = hasPeople(this.#world.seed) ? DOWN_WITH_PEOPLE_MS : isAlone ? Infinity : DOWN_AMONG_OTHERS_MS;
+    const most = hasPeople(this.#world.seed)
+      ? DOWN_WITH_PEOPLE_MS
+      : isAlone
+        ? Infinity
+        : DOWN_AMONG_OTHERS_MS;
     const ms = Math.min(downMs, most);
     this.#world.kill(node, ms);
     if (isAlone) this.#world.pass(ms);

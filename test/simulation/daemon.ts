@@ -71,9 +71,7 @@ const UNSTEERED = {
 /** Whether it works, has worked for a while, and goes on for a while. */
 const isInTurn = (runtime: Runtime, elapsed: number): boolean => {
   const { open, endsAt, waitsFor } = runtime;
-  return (
-    open !== null && waitsFor === null && open.since + GRACE_MS < elapsed && endsAt > elapsed + GRACE_MS
-  );
+  return open !== null && waitsFor === null && open.since + GRACE_MS < elapsed && endsAt > elapsed + GRACE_MS;
 };
 
 export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
@@ -95,8 +93,9 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
     return daemon;
   };
   const parts = { time, randomOf, beginsAt: (id: string) => daemonOf(id).readyAt };
-  const isReady = (id: string): boolean => daemonOf(id).fate === "healthy" && time.elapsed >= daemonOf(id).readyAt;
-  const runtimes = hasPeople ? new Runtimes({ ...parts, isReady, idOf }) : null;
+  const isServing = (id: string): boolean =>
+    daemonOf(id).fate === "healthy" && time.elapsed >= daemonOf(id).readyAt;
+  const runtimes = hasPeople ? new Runtimes({ ...parts, isReady: isServing, idOf }) : null;
   const talks = runtimes?.talks ?? simulatedTalks(parts);
   const worksUntil = (id: string): number => {
     const daemon = daemons.get(id);

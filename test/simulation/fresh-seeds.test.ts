@@ -5,7 +5,7 @@ import { BATCH_LIMIT_MS, explained, runsFrom } from "./batch.ts";
 import { PEOPLE_FROM } from "./config.ts";
 
 /** With the runs from fixed seeds these are 100. `npm run test:deep` has more. */
-const RUNS = 35;
+const RUNS = 30;
 /** Runs in which people talk to agents. */
 const RUNS_WITH_PEOPLE = 10;
 

@@ -66,17 +66,25 @@ const overdue = (world: World, rested: number): readonly string[] =>
   });
 
 /** Of one message: a promise is kept, and an end is true. */
-const messageFaults = (message: SaidMessage, item: Item | undefined, watch: PeopleWatch): readonly string[] => {
+const messageFaults = (
+  message: SaidMessage,
+  item: Item | undefined,
+  watch: PeopleWatch,
+): readonly string[] => {
   const { id, posts, cancels } = message;
   if (item === undefined)
-    return posts.some(({ answer }) => answer?.is === "done") ? [`R02 message ${id} was promised and is missing`] : [];
+    return posts.some(({ answer }) => answer?.is === "done")
+      ? [`R02 message ${id} was promised and is missing`]
+      : [];
   const isCancelled = cancels.some(({ answer }) => answer?.is === "done");
   const isAsked = cancels.some(({ answer }) => answer?.is !== "refused");
   const { status } = item;
   return [
     ...(isCancelled && status !== "cancelled" ? [`R02 message ${id} was taken back, and is ${status}`] : []),
     ...(status === "cancelled" && !isAsked ? [`R02 nobody has taken message ${id} back`] : []),
-    ...(status === "accepted" && !watch.taken.has(id) ? [`Y2 message ${id} is accepted, and no runtime has it`] : []),
+    ...(status === "accepted" && !watch.taken.has(id)
+      ? [`Y2 message ${id} is accepted, and no runtime has it`]
+      : []),
     ...(status === "failed" && !watch.refused.has(id)
       ? [`I22 message ${id} failed without a reason: ${item.error?.message ?? "none is given"}`]
       : []),
@@ -151,7 +159,11 @@ const leftovers = ({ tables }: World): readonly string[] => [
 /** Waits until everybody has what waits for them. @returns what is left to blame on the service. */
 export const peopleFaults = (
   world: World,
-  { ledger, watch, pass }: { readonly ledger: Ledger; readonly watch: PeopleWatch; readonly pass: (ms: number) => void },
+  {
+    ledger,
+    watch,
+    pass,
+  }: { readonly ledger: Ledger; readonly watch: PeopleWatch; readonly pass: (ms: number) => void },
 ): readonly string[] => {
   let rested = 0;
   for (; rested < REST_MS && !talking(world).every(isSettled); rested += LOOK_MS) {

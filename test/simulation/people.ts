@@ -31,7 +31,9 @@ export class People {
   say({ which, how }: Place): boolean {
     const session = this.#session(which);
     if (session === undefined) return false;
-    const unsure = this.#ledger.messages.filter(({ posts }) => posts.every(({ answer }) => answer?.is !== "done"));
+    const unsure = this.#ledger.messages.filter(({ posts }) =>
+      posts.every(({ answer }) => answer?.is !== "done"),
+    );
     const again = how % 6 === 1 ? at(unsure, which) : undefined;
     if (again !== undefined) {
       this.#post(again);
@@ -132,7 +134,7 @@ export class People {
       .filter(({ deletedAt }) => deletedAt === null);
     if (which % 6 === 0) return at(rows, which >> 3);
     const own = rows.filter(({ triggerSlug }) => triggerSlug === null);
-    const running = own.filter(({ status }) => status === "running");
-    return running[0] ?? own.at(-1) ?? rows.at(-1);
+    const running = own.find(({ status }) => status === "running");
+    return running ?? own.at(-1) ?? rows.at(-1);
   }
 }

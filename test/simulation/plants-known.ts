@@ -50,6 +50,16 @@ export const SAMPLE = [
   "reports-passed-over",
   "ended-sandboxes-write",
   "closed-items-reopened",
+  // src/machines/conversation.ts M1 to M7
+  "newest-message-first",
+  "message-sent-during-a-turn",
+  "later-turns-not-told",
+  "message-does-not-resume-the-queue",
+  "interrupt-of-a-turn-ends-the-next",
+  "request-answered-twice",
+  "trigger-waits-for-a-person",
+  "accepted-message-sent-under-another-id", // src/domain/steering.ts Y1
+  "sent-message-taken-back", // R02
   // src/duties/sweeper.ts Z1
   "idle-while-at-work",
 ] as const;

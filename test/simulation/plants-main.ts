@@ -37,7 +37,7 @@ const FILES = [
 ].map((name) => new URL(name, import.meta.url));
 
 const writtenOf = (seed: number): string =>
-  seed < PEOPLE_FROM ? String(seed) : String(seed).replace(/(\d{3})(?=\d)/g, "$1_");
+  seed < PEOPLE_FROM ? String(seed) : String(seed).replace(/\B(?=(?:\d{3})+$)/g, "_");
 
 /** The seed in the list of bugs becomes this one. */
 const writeDown = ({ name }: Plant, seed: number): void => {

@@ -21,7 +21,10 @@ import { BREAKS, linesOf, newest, REPEATS, type TalkOptions, type Talks } from "
 const LOST = 0.03;
 /** The share of messages that the runtime never takes. */
 const REFUSED = 0.03;
-export const REFUSAL: ItemError = { code: "unknown_model", message: "The simulated runtime has no such model." };
+export const REFUSAL: ItemError = {
+  code: "unknown_model",
+  message: "The simulated runtime has no such model.",
+};
 
 /** A message that reached a runtime. */
 export interface Handed {

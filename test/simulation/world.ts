@@ -316,7 +316,8 @@ export class World {
       this.#back();
       const dead = this.#dead;
       const due = this.nodes.filter(({ process }) => !process.isUp).map(({ backAt }) => backAt);
-      const next = Math.min(left, ...due.map((at) => at - this.time.elapsed));
+      // One that has died as it started is due already: no time passes.
+      const next = Math.max(0, Math.min(left, ...due.map((at) => at - this.time.elapsed)));
       left -= next - this.time.advance(next, () => this.#dead > dead);
     }
   }
