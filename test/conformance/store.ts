@@ -24,6 +24,7 @@ import { checkRequests } from "./store-requests.ts";
 import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkGivenSecrets } from "./store-secrets.ts";
 import { checkSessions } from "./store-sessions.ts";
+import { checkTransitions } from "./store-transitions.ts";
 import { checkTriggers } from "./store-triggers.ts";
 import { checkWebhooks } from "./store-webhooks.ts";
 
@@ -53,5 +54,6 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkProjectUsage(check);
     checkPages(check);
     checkEvents(check);
+    checkTransitions(check);
   });
 };

@@ -7,6 +7,7 @@ import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../ports/journal.ts";
 import { Sessions, type OwnerlessSession, type Session } from "../ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
+import { transitionOf } from "../transition-rows.ts";
 import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
@@ -54,7 +55,8 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChang
   }
   if (record.deletedAt !== null || !isLive(record.status)) tables.sayEnded(id);
   if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
-  const pending = tables.sessionOutbox.append(id, change.commands);
+  const pending = tables.sessionOutbox.append(id, change.commands, now);
+  tables.keep({ kind: "session", id }, transitionOf(change), version + 1);
   if (before.state !== after.state) {
     tables.events.append([
       sessionStatusEvent(
@@ -77,6 +79,10 @@ const memoryOf = (tables: TableSet): Memory<SessionSnapshot, SessionEvent, Sessi
   complete: (id, commandIds) =>
     Effect.sync(() => {
       tables.sessionOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.sessionOutbox.noteCrash(commandId, reason);
     }),
 });
 
