@@ -136,6 +136,8 @@ const screenView = ({ project, session: found, changes }, work) => [
         h("span", { class: "quiet started" }, idTail(found.id), " · started ", time(found.created_at)),
         " ",
         workSummary(work),
+        " ",
+        h("a", { href: projectLink(project.id, `/sessions/${found.id}/state`) }, "Why this state?"),
       ),
     ),
     h("p", { class: "actions" }, actions(found, changes)),

@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 import { fireLink, firesLink } from "./fires.js";
 import { counted, moment, ZONE } from "./format.js";
 import { badge, button, callout, code, empty, facts, projectLink, prose, tag, time } from "./parts.js";
+import { triggerStateLink } from "./state.js";
 import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Trigger} Trigger */
@@ -134,6 +135,10 @@ const card = (trigger, { project, secrets }) =>
       ["Last run", time(trigger.last_fired_at)],
       ["Runs", ledger(project.id, trigger)],
       ["Next run", trigger.type === "cron" ? next(trigger, project) : null],
+      [
+        "State",
+        h("a", { href: triggerStateLink(project.id, trigger.slug) }, `Why ${trigger.slug} fires or waits`),
+      ],
       ["Schedule", trigger.cron ? h("span", {}, code(trigger.cron), ` ${trigger.timezone ?? "UTC"}`) : null],
       ["Agent", trigger.agent],
       ["Filter", trigger.filter ? filter(trigger.filter) : null],

@@ -27,6 +27,7 @@ import {
   fired,
   triggers,
   changeRequest,
+  machineOf,
   conversation,
   message,
   request,
@@ -254,6 +255,51 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       variables: { message: { text: "Look at the release branch." } },
       outcome: "fires",
     },
+  },
+  "machines.list": {
+    summary: "List the state machines: their states, and the transitions between them.",
+    response: {
+      machines: [
+        {
+          name: "trigger",
+          initial: "waiting",
+          states: [{ name: "waiting", final: false, text: "The trigger has no timer." }],
+          arrows: [
+            {
+              from: "waiting",
+              event: "timer.elapsed",
+              to: "firing",
+              guard: null,
+              commands: ["accountForDue"],
+            },
+          ],
+        },
+      ],
+    },
+  },
+  "machines.session": {
+    summary: "Show why a session is in its state, and what would move it.",
+    response: machineOf("session", SESSION),
+  },
+  "machines.sandbox": {
+    summary: "Show why the newest sandbox of a session is in its state, and what would move it.",
+    response: machineOf("sandbox", SANDBOX),
+  },
+  "machines.conversation": {
+    summary: "Show why a conversation is in its state, and what would move it.",
+    response: machineOf("conversation", SESSION),
+  },
+  "machines.trigger": {
+    summary: "Show why a trigger is in its state, and what would move it.",
+    response: machineOf("trigger", `${PROJECT}/nightly`),
+  },
+  "machines.changeRequest": {
+    summary: "Show why a change request is in its state, and what would move it.",
+    response: machineOf("change-request", FIRE),
+  },
+  "machines.account": {
+    summary: "Show whether the account's queue is at work, and what would start the next fire.",
+    response: machineOf("account", ACCOUNT),
   },
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",

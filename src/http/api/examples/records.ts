@@ -282,3 +282,41 @@ export const projectUsage = {
   days: [{ day: "2026-11-20", model: "anthropic/claude-sonnet-5", ...spent }],
   total: spent,
 };
+
+/** An actor that has just begun. Its states and events are those of a session. */
+export const machineOf = (machine: string, id: string) => ({
+  machine,
+  id,
+  state: "provisioning",
+  since: BEGAN,
+  why: [
+    "The session starts: its branch is created, then its sandbox boots.",
+    "The session's branch was created.",
+  ],
+  next: [
+    {
+      event: "sandbox.live",
+      to: "running",
+      text: "When the sandbox answers, the session runs.",
+      at: null,
+      commands: [],
+    },
+  ],
+  pending: [
+    { command: "provisionSandbox", text: "order the sandbox", since: LATER, attempts: 0, last_error: null },
+  ],
+  transitions: [
+    {
+      number: 2,
+      at: LATER,
+      event: "branch.created",
+      text: "The session's branch was created.",
+      from: "provisioning",
+      to: "provisioning",
+      detail: `commit ${BASE_COMMIT}`,
+      commands: ["provisionSandbox"],
+      duration_ms: 90_000,
+    },
+  ],
+  next_cursor: null,
+});
