@@ -23,7 +23,7 @@ const MARGIN = 8;
 const NAMES = 30;
 const CHARACTER = 6.9;
 /** Names of one way are on several lines, if they are longer than this together. */
-const LINE_CHARACTERS = 27;
+const LINE_CHARACTERS = 32;
 
 const SVG = "http://www.w3.org/2000/svg";
 /** The page describes pictures with these alone. */
@@ -71,20 +71,23 @@ export const waysOf = ({ arrows }) => {
   return [...ways.values()];
 };
 
-/** Words in lines. @param {string[]} words @returns {string[]} */
+/** @param {string[]} words */
+const lengthOf = (words) => words.join(", ").length;
+
+/** Words in lines. @param {string[]} words @returns {string[][]} */
 const wrapped = (words) => {
-  /** @type {string[]} */
+  /** @type {string[][]} */
   const lines = [];
   for (const word of words) {
     const last = lines.at(-1);
-    if (last === undefined || last.length + word.length + 2 > LINE_CHARACTERS) lines.push(word);
-    else lines[lines.length - 1] = `${last}, ${word}`;
+    if (last === undefined || lengthOf([...last, word]) > LINE_CHARACTERS) lines.push([word]);
+    else last.push(word);
   }
   return lines;
 };
 
 /**
- * @typedef {Way & {lines: string[], top: number, y: number}} PlacedWay y: of its line, below its names
+ * @typedef {Way & {lines: string[][], top: number, y: number}} PlacedWay y: of its line, below its names
  * @typedef {{name: string, isFinal: boolean, top: number, middle: number, bottom: number}} PlacedState
  */
 
@@ -118,7 +121,7 @@ export const placed = (machine) => {
     });
     top += GAP;
   }
-  const longest = Math.max(0, ...out.flatMap(({ lines }) => lines.map((line) => line.length)));
+  const longest = Math.max(0, ...out.flatMap(({ lines }) => lines.map(lengthOf)));
   const lanes = Math.max(BOX.width + 2 * LANE, NAMES + longest * CHARACTER + LANE);
   const targets = machine.states.filter(({ name }) => out.some(({ to }) => to === name));
   /** @param {string} to */
@@ -139,12 +142,12 @@ export const placed = (machine) => {
 export const statechart = (machine, { state, taken }) => {
   const { states, ways, laneOf, width, height } = placed(machine);
   /** @param {Way} way */
-  const times = (way) => taken.filter(({ from, to }) => from === way.from && to === way.to).length;
+  const takenOn = (way) => taken.filter(({ from, to }) => from === way.from && to === way.to);
   const last = taken.find(({ from }) => from !== null);
   /** @param {Way} way */
   const tone = (way) => {
     if (last !== undefined && last.from === way.from && last.to === way.to) return "way last";
-    return times(way) > 0 ? "way taken" : "way";
+    return takenOn(way).length > 0 ? "way taken" : "way";
   };
   const boxes = new Map(states.map((box) => [box.name, box]));
   // A taken way is drawn above the others.
@@ -161,7 +164,12 @@ export const statechart = (machine, { state, taken }) => {
       "aria-label": `The states of a ${machine.name}.${words} The history below lists the transitions that were taken.`,
     },
     ...inOrder.map((way) =>
-      wayView(way, { tone: tone(way), lane: laneOf(way.to), boxes, times: times(way) }),
+      wayView(way, {
+        tone: tone(way),
+        lane: laneOf(way.to),
+        boxes,
+        times: (event) => takenOn(way).filter((one) => one.event === event).length,
+      }),
     ),
     ...states.map((box) =>
       stateView(box, { isLit: box.name === state, isFirst: box.name === machine.initial }),
@@ -173,7 +181,7 @@ export const statechart = (machine, { state, taken }) => {
  * From the box down, along the names, into the lane, and to the other box.
  *
  * @param {PlacedWay} way
- * @param {{tone: string, lane: number, boxes: Map<string, PlacedState>, times: number}} drawn
+ * @param {{tone: string, lane: number, boxes: Map<string, PlacedState>, times: (event: string) => number}} drawn
  */
 const wayView = (way, { tone, lane, boxes, times }) => {
   const [from, to] = [boxes.get(way.from), boxes.get(way.to)];
@@ -192,7 +200,14 @@ const wayView = (way, { tone, lane, boxes, times }) => {
       s(
         "text",
         { x: NAMES, y: way.top + (index + 1) * LINE - 3 },
-        index === way.lines.length - 1 && times > 1 ? `${line} ×${times}` : line,
+        ...line.flatMap((event, place) => [
+          ...(place > 0 ? [", "] : []),
+          s(
+            "tspan",
+            { class: times(event) > 0 ? "done" : "open" },
+            event + (times(event) > 1 ? ` ×${times(event)}` : ""),
+          ),
+        ]),
       ),
     ),
   );
