@@ -157,7 +157,7 @@ export const accountState = {
 
 /** The link to a trigger's page. @param {string} projectId @param {string} slug */
 export const triggerStateLink = (projectId, slug) =>
-  projectLink(projectId, `/triggers/${encodeURIComponent(slug)}/state`);
+  projectLink(projectId, `/triggers/${encodeURIComponent(slug.toWellFormed())}/state`);
 
 /** @param {string} part of an address */
 const decoded = (part) => {

@@ -1,7 +1,12 @@
 /** Interprets the account machine's commands: drains the account's queue into free slots. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { account, type AccountCommand, type AccountEvent, type AccountSnapshot } from "../machines/account.ts";
+import {
+  account,
+  type AccountCommand,
+  type AccountEvent,
+  type AccountSnapshot,
+} from "../machines/account.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { Actors } from "./actors.ts";
@@ -32,7 +37,9 @@ export const accountActors = (options: AccountActorOptions) =>
       return yield* startActor({
         id,
         machine: account,
-        memory: volatileMemory<AccountSnapshot, AccountEvent, AccountCommand>(account.start({}), (step) => keep({ kind: "account", id }, step)),
+        memory: volatileMemory<AccountSnapshot, AccountEvent, AccountCommand>(account.start({}), (step) =>
+          keep({ kind: "account", id }, step),
+        ),
         handlers: yield* handlersOf(id, options),
         ...ACCOUNT_LIMITS,
       });

@@ -10,7 +10,12 @@ import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import { instantsBetween, parseCron } from "../domain/cron.ts";
 import type { CronTriggerDefinition } from "../domain/trigger.ts";
-import { trigger, type TriggerCommand, type TriggerEvent, type TriggerSnapshot } from "../machines/trigger.ts";
+import {
+  trigger,
+  type TriggerCommand,
+  type TriggerEvent,
+  type TriggerSnapshot,
+} from "../machines/trigger.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { StoreError } from "../store/ports/journal.ts";
 import { Admissions } from "../store/ports/admissions.ts";
@@ -60,7 +65,9 @@ export const triggerActors = (options: TriggerActorOptions) =>
       return yield* startActor({
         id,
         machine: trigger,
-        memory: volatileMemory<TriggerSnapshot, TriggerEvent, TriggerCommand>(trigger.start({}), (step) => keep({ kind: "trigger", id }, step)),
+        memory: volatileMemory<TriggerSnapshot, TriggerEvent, TriggerCommand>(trigger.start({}), (step) =>
+          keep({ kind: "trigger", id }, step),
+        ),
         handlers: yield* handlersOf(id, options),
         ...TRIGGER_LIMITS,
       });
