@@ -26,19 +26,19 @@ const SHOWN = 25;
  *
  * @param {string} path
  * @param {number} pages
- * @returns {Promise<Machine | null>} null: there is none yet
+ * @returns {Promise<Machine | null>} null: it does not exist yet
  */
 const machineAt = (path, pages) => getJsonOrNull(`${path}/machine?limit=${Math.min(200, SHOWN * pages)}`);
 
 /** They do not change while the page is open. @type {Promise<any> | null} */
-let known = null;
+let asked = null;
 const definitions = async () => {
-  known ??= getJson("/v1/machines");
+  asked ??= getJson("/v1/machines");
   try {
-    const { machines } = await known;
+    const { machines } = await asked;
     return new Map(machines.map((/** @type {MachineDefinition} */ machine) => [machine.name, machine]));
   } catch (error) {
-    known = null;
+    asked = null;
     throw error;
   }
 };
@@ -155,9 +155,12 @@ export const accountState = {
     ]),
 };
 
+/** Half of a character, which no address can hold. */
+const LONE = /[\ud800-\udfff]/gu;
+
 /** The link to a trigger's page. @param {string} projectId @param {string} slug */
 export const triggerStateLink = (projectId, slug) =>
-  projectLink(projectId, `/triggers/${encodeURIComponent(slug.toWellFormed())}/state`);
+  projectLink(projectId, `/triggers/${encodeURIComponent(slug.replace(LONE, "\ufffd"))}/state`);
 
 /** @param {string} part of an address */
 const decoded = (part) => {

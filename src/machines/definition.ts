@@ -1,6 +1,6 @@
 /**
  * A machine as plain data: its states and transitions as the machine itself defines them. Diagrams, the API and the
- * dashboard draw this, so that none of them can differ from the code.
+ * dashboard draw this, so they always match the code.
  */
 import type { AnyStateMachine, AnyTransitionDefinition } from "xstate";
 import { accountMachine } from "./account.ts";

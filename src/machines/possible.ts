@@ -2,7 +2,6 @@
  * What could happen to an actor in its present state. The machine itself decides: each event that could come is tried on
  * the snapshot, and what the machine accepts is a step that can follow.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { Failure } from "../domain/failure.ts";
 import { notSaved } from "../domain/saved.ts";
 import { account, type AccountEvent } from "./account.ts";
@@ -12,6 +11,7 @@ import type { MachineName } from "./definition.ts";
 import { sandbox, type SandboxEvent } from "./sandbox.ts";
 import { session, type SessionEvent, type SessionSnapshot } from "./session.ts";
 import type { Named, PureMachine, Snapshot } from "./step.ts";
+import { isSame } from "./transition.ts";
 import { trigger, type TriggerEvent } from "./trigger.ts";
 import type { Possible } from "./words.ts";
 
@@ -151,7 +151,7 @@ export const possibleSteps = (name: MachineName, snapshot: AnySnapshot): readonl
   const found = Object.entries(trials(snapshot)).flatMap(([type, given]) =>
     given.flatMap((fields): readonly NextStep[] => {
       const { accepted, snapshot: after, commands } = step(snapshot, { ...fields, type });
-      const changes = commands.length > 0 || !isDeepStrictEqual(snapshot, after);
+      const changes = commands.length > 0 || !isSame(snapshot, after);
       if (!accepted || !changes) return [];
       return [
         { from: snapshot.state, event: type, to: after.state, commands: commands.map((one) => one.type) },

@@ -17,13 +17,13 @@ type ByEvent<State extends string, Event extends Named> = {
 };
 
 interface Words<State extends string, Event extends Named, Command extends Named> {
-  /** What it means that the actor is in a state. */
+  /** The meaning of a state. */
   readonly states: { readonly [Name in State]: string };
-  /** What has happened. */
+  /** An event that has happened. */
   readonly events: { readonly [Type in Event["type"] | "created"]: string };
   /** What would move the actor from a state. */
   readonly next: { readonly [Name in State]: ByEvent<State, Event> };
-  /** What the actor waits for while a command is under way. */
+  /** The work of a command. */
   readonly commands: { readonly [Type in Command["type"]]: string };
 }
 
@@ -65,7 +65,7 @@ const session: Words<SessionSnapshot["state"], SessionEvent, SessionCommand> = {
       "delete.requested":
         "A deletion removes the session from the list. Its sandbox saves its work and ends.",
       "idle.elapsed":
-        "If nobody uses the session and its agent does no work until then, the sandbox saves its work and ends.",
+        "If the session is unused and its agent does no work until then, the sandbox saves its work and ends.",
     },
     stopped: {
       "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",

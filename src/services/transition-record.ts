@@ -13,8 +13,9 @@ import { DUTIES } from "../duties/duties.ts";
 import { runDuty } from "../duties/duty.ts";
 import type { Named, Snapshot } from "../machines/step.ts";
 import type { Change } from "../store/ports/journal.ts";
-import { Transitions, type NewTransition, type VolatileKind } from "../store/ports/transitions.ts";
-import { transitionOf } from "../store/transition-rows.ts";
+import { Transitions, type VolatileKind } from "../store/ports/transitions.ts";
+import type { NewTransition } from "../machines/transition.ts";
+import { transitionOf } from "../machines/transition.ts";
 
 /** How many rows wait at most, and how many one statement writes. */
 const WAITING_MAX = 10_000;

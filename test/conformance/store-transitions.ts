@@ -8,12 +8,8 @@ import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
-import {
-  DETAIL_MAX,
-  Transitions,
-  type ActorKey,
-  type NewTransition,
-} from "../../src/store/ports/transitions.ts";
+import { Transitions, type ActorKey } from "../../src/store/ports/transitions.ts";
+import { DETAIL_MAX, type NewTransition } from "../../src/machines/transition.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
 import { admitSession, fired, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";

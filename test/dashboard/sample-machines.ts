@@ -52,7 +52,7 @@ export const makeMachines = (now: number): Record<string, Json> => {
         {
           event: "idle.elapsed",
           to: "running",
-          text: "If nobody uses the session and its agent does no work until then, the sandbox saves its work and ends.",
+          text: "If the session is unused and its agent does no work until then, the sandbox saves its work and ends.",
           at: at(-25),
           commands: ["tearDownSandbox"],
         },

@@ -51,11 +51,12 @@ const LOOKS = [
   { name: "narrow-dark", window: { width: 390, touch: true, dark: true } },
 ];
 
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const world = () => makeWorld(Date.now());
+
 const title = hasChromium ? "the page of a state" : "the page of a state (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
-  // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
-  const world = () => makeWorld(Date.now());
 
   it.each(LOOKS)(
     "lights the present state and marks the transitions that were taken: $name",

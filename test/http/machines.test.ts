@@ -153,11 +153,12 @@ describe("the machine of a trigger", () => {
   });
 });
 
+const account = () => read("/v1/account/machine");
+
 describe("the machine of the account", () => {
   it("records that a session freed its slot, soon after", async () => {
     const pid = await makeProject(service, { files: {} });
     await stopSession(service, pid, await runSession(service, pid));
-    const account = () => read("/v1/account/machine");
     await expect
       .poll(async () => moves(await account()), { timeout: WAIT_MS })
       .toContain("slot.freed draining");

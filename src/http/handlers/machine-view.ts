@@ -5,12 +5,8 @@ import { possibleSteps } from "../../machines/possible.ts";
 import type { Snapshot } from "../../machines/step.ts";
 import { commandWords, eventWords, nextWords, stateWords } from "../../machines/words.ts";
 import type { PageRequest } from "../../store/ports/page.ts";
-import {
-  Transitions,
-  type ActorKey,
-  type NewTransition,
-  type Transition,
-} from "../../store/ports/transitions.ts";
+import { Transitions, type ActorKey, type Transition } from "../../store/ports/transitions.ts";
+import type { NewTransition } from "../../machines/transition.ts";
 import { instant, instantOrNull } from "./wire.ts";
 
 export interface Viewed {

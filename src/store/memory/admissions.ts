@@ -19,7 +19,7 @@ import { admissionEvents } from "../event-rows.ts";
 import { Admissions, type Admission, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
 import type { Fire, NewFire } from "../ports/fires.ts";
 import type { Session } from "../ports/sessions.ts";
-import { firstTransition, originOf } from "../transition-rows.ts";
+import { firstTransition, originOf } from "../../machines/transition.ts";
 import { queueInOrder, requireAllWait, takeOut } from "./queue.ts";
 import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
 

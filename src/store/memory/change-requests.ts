@@ -11,7 +11,7 @@ import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
 import { ChangeRequests, type ChangeRequest } from "../ports/change-requests.ts";
 import { Fenced, type Memory } from "../ports/journal.ts";
-import { firstTransition, transitionOf } from "../transition-rows.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];

@@ -33,7 +33,7 @@ import {
   type Item,
 } from "../ports/conversations.ts";
 import { Fenced, type Memory } from "../ports/journal.ts";
-import { firstTransition, transitionOf } from "../transition-rows.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { addSpent } from "./project-usage.ts";
 import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
 

@@ -6,7 +6,7 @@ import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory } from "../ports/journal.ts";
 import { Sandboxes, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns } from "../session-columns.ts";
-import { firstTransition, transitionOf } from "../transition-rows.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 type SandboxChange = Change<SandboxSnapshot, SandboxEvent, SandboxCommand>;

@@ -7,7 +7,7 @@ import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { CapReached, Fenced, type Change, type Memory } from "../ports/journal.ts";
 import { Sessions, type OwnerlessSession, type Session } from "../ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
-import { transitionOf } from "../transition-rows.ts";
+import { transitionOf } from "../../machines/transition.ts";
 import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;

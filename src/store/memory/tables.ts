@@ -30,8 +30,9 @@ import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
-import type { ActorKey, NewTransition, WaitingCommand } from "../ports/transitions.ts";
-import { bounded } from "../transition-rows.ts";
+import type { ActorKey, WaitingCommand } from "../ports/transitions.ts";
+import type { NewTransition } from "../../machines/transition.ts";
+import { bounded } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 

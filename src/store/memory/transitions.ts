@@ -2,13 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { numberPage, numberPositionOf } from "../cursor.ts";
-import {
-  Transitions,
-  type ActorKey,
-  type HistoryLimits,
-  type NewTransition,
-  type Transition,
-} from "../ports/transitions.ts";
+import { Transitions, type ActorKey, type HistoryLimits, type Transition } from "../ports/transitions.ts";
+import type { NewTransition } from "../../machines/transition.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 const rowsOf = (tables: TableSet, { kind, id }: ActorKey) => tables.transitions.get(`${kind}/${id}`) ?? [];
@@ -19,7 +14,9 @@ const entry = (rows: readonly NewTransition[]): number | null =>
 
 const listed = (tables: TableSet, actor: ActorKey): readonly Transition[] => {
   const rows = rowsOf(tables, actor);
-  return rows.map((row, place) => ({ ...row, enteredAt: entry(rows.slice(0, place)) })).toReversed();
+  return rows
+    .map((row, place) => Object.assign({ enteredAt: entry(rows.slice(0, place)) }, row))
+    .toReversed();
 };
 
 const waiting = (tables: TableSet, { kind, id }: ActorKey) => {

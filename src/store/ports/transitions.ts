@@ -6,6 +6,7 @@
  * They are read here. Steps that change nothing leave no row.
  */
 import * as Context from "effect/Context";
+import type { NewTransition } from "../../machines/transition.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
@@ -13,9 +14,6 @@ import type { Page, PageRequest } from "./page.ts";
 /** How many transitions of an actor are kept, and how long, ms. */
 export const TRANSITIONS_KEPT = 200;
 export const TRANSITIONS_KEPT_MS = 90 * 24 * 60 * 60 * 1000;
-/** The longest detail, and the longest error of a command, in characters. */
-export const DETAIL_MAX = 500;
-
 /** Kinds of actors whose snapshot is stored, and those that start from other records each time. */
 export type StoredKind = "session" | "sandbox" | "conversation" | "change_request";
 export type VolatileKind = "trigger" | "account";
@@ -23,18 +21,6 @@ export type VolatileKind = "trigger" | "account";
 export interface ActorKey {
   readonly kind: StoredKind | VolatileKind;
   readonly id: string;
-}
-
-export interface NewTransition {
-  readonly at: number;
-  readonly event: string;
-  /** Null: the actor began. */
-  readonly from: string | null;
-  readonly to: string;
-  /** Of the event, in words. */
-  readonly detail: string | null;
-  /** Names of the commands that the step ordered. */
-  readonly commands: readonly string[];
 }
 
 export interface Transition extends NewTransition {

@@ -16,7 +16,7 @@ import {
   type PlannedSession,
 } from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";
-import { firstTransition, originOf } from "../transition-rows.ts";
+import { firstTransition, originOf } from "../../machines/transition.ts";
 import type { StoredRequest } from "../ports/fires.ts";
 import { EventLog } from "./event-log.ts";
 import { ALLOWED_MOVES } from "./fire-moves.ts";

@@ -19,7 +19,7 @@ import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
 import { ChangeRequests, type ChangeRequest, type PullBeside } from "../ports/change-requests.ts";
 import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
-import { firstTransition, transitionOf } from "../transition-rows.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
@@ -155,8 +155,10 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("changeRequests.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "change_request", id }, commandIds).pipe(stored("changeRequests.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: "change_request", id }, commandId, crash).pipe(stored("changeRequests.crashed")),
+    crashed: (id, { ...crash, commandId }) =>
+      noteCrash(sql, { kind: "change_request", id }, { ...crash, commandId }).pipe(
+        stored("changeRequests.crashed"),
+      ),
   };
   return memory;
 });

@@ -9,7 +9,7 @@ import type {
 } from "../../machines/conversation.ts";
 import { ConversationDraft } from "../conversation-draft.ts";
 import { noteStep, snapshotOf, stepConcerns, type ConversationStep } from "../conversation-steps.ts";
-import { transitionOf } from "../transition-rows.ts";
+import { transitionOf } from "../../machines/transition.ts";
 import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
 import { json, stored } from "./connection/statement.ts";
 import { locked, makeRoom, namedItems, write } from "./conversation-rows.ts";
@@ -73,8 +73,8 @@ export const makeConversationMemory = Effect.fnUntraced(function* (
     save: (step) => sql.withTransaction(save(step)).pipe(stored("conversationMemory.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: KIND, id }, commandIds).pipe(stored("conversationMemory.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: KIND, id }, commandId, crash).pipe(stored("conversationMemory.crashed")),
+    crashed: (id, { ...crash, commandId }) =>
+      noteCrash(sql, { kind: KIND, id }, { ...crash, commandId }).pipe(stored("conversationMemory.crashed")),
   };
   const unsettled = unsettledActors(sql, KIND).pipe(stored("conversationMemory.unsettled"));
   return { memory, unsettled };

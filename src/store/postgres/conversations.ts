@@ -26,7 +26,7 @@ import {
   type ChangedConversation,
   type Item,
 } from "../ports/conversations.ts";
-import { firstTransition } from "../transition-rows.ts";
+import { firstTransition } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import { makeSignal } from "./connection/signals.ts";
 import { at, stored } from "./connection/statement.ts";
@@ -278,7 +278,7 @@ export const layer = Layer.effect(
     const ofActor = yield* makeConversationMemory((sessionId) => say([sessionId]));
     const [open, note, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
     const { get, ...reads } = yield* makeReads;
-    const { keepOutput, keepAttachment, ...keeping } = yield* makeKeeping;
+    const { keepOutput, keepAttachment, ...kept } = yield* makeKeeping;
 
     const attachments = yield* makeAttachments;
 
@@ -294,7 +294,7 @@ export const layer = Layer.effect(
       );
     return {
       ...reads,
-      ...keeping,
+      ...kept,
       ...attachments,
       ...ofActor,
       open: (id, now) =>

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Crash, PendingCommand, Unsettled } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
-import { bounded } from "../transition-rows.ts";
+import { bounded } from "../../machines/transition.ts";
 import { at, json } from "./connection/statement.ts";
 
 interface Actor {
@@ -73,7 +73,11 @@ export const removeCommands = (sql: SqlClient, actor: Actor, ids: readonly strin
 };
 
 /** A command that is done meanwhile has no row. */
-export const noteCrash = (sql: SqlClient, actor: Actor, commandId: string, { reason, now }: Crash) =>
+export const noteCrash = (
+  sql: SqlClient,
+  actor: Actor,
+  { commandId, reason, now }: Crash & { readonly commandId: string },
+) =>
   BIGINT.test(commandId)
     ? Effect.asVoid(
         sql`UPDATE outbox SET attempts = attempts + 1, last_error = ${bounded(reason)}, failed_at = ${at(now)}

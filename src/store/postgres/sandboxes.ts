@@ -9,7 +9,7 @@ import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import { Sandboxes, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
-import { firstTransition, transitionOf } from "../transition-rows.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
@@ -91,8 +91,8 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("sandboxes.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "sandbox", id }, commandIds).pipe(stored("sandboxes.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: "sandbox", id }, commandId, crash).pipe(stored("sandboxes.crashed")),
+    crashed: (id, { ...crash, commandId }) =>
+      noteCrash(sql, { kind: "sandbox", id }, { ...crash, commandId }).pipe(stored("sandboxes.crashed")),
   };
   return memory;
 });

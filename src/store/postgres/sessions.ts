@@ -15,7 +15,7 @@ import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
 import { Fenced, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import { Sessions, type NotedTurn, type OwnerlessSession, type Session } from "../ports/sessions.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
-import { transitionOf } from "../transition-rows.ts";
+import { transitionOf } from "../../machines/transition.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
@@ -138,8 +138,8 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("sessions.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "session", id }, commandIds).pipe(stored("sessions.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: "session", id }, commandId, crash).pipe(stored("sessions.crashed")),
+    crashed: (id, { ...crash, commandId }) =>
+      noteCrash(sql, { kind: "session", id }, { ...crash, commandId }).pipe(stored("sessions.crashed")),
   };
   return memory;
 });

@@ -1,6 +1,7 @@
 /** The history's part of a statement that saves a step: no statement of its own, and no further round trip. */
 import type { SqlClient } from "effect/sql/SqlClient";
-import type { ActorKey, NewTransition } from "../ports/transitions.ts";
+import type { ActorKey } from "../ports/transitions.ts";
+import type { NewTransition } from "../../machines/transition.ts";
 import { at } from "./connection/statement.ts";
 
 interface Kept extends ActorKey {

@@ -3,13 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { numberPage, numberPositionOf } from "../cursor.ts";
-import {
-  Transitions,
-  type ActorKey,
-  type NewTransition,
-  type Transition,
-  type WaitingCommand,
-} from "../ports/transitions.ts";
+import { Transitions, type ActorKey, type Transition, type WaitingCommand } from "../ports/transitions.ts";
+import type { NewTransition } from "../../machines/transition.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 type Service = (typeof Transitions)["Service"];
@@ -77,7 +72,6 @@ export const layer = Layer.effect(
                 detail text, commands text[])
             ORDER BY place`.pipe(Effect.asVoid, stored("transitions.add"));
 
-    const removed = (rows: readonly unknown[]) => rows.length;
     const prune: Service["prune"] = ({ before, kept, movedSince }) =>
       Effect.gen(function* () {
         const old = yield* sql`
@@ -95,7 +89,7 @@ export const layer = Layer.effect(
           )
           DELETE FROM transitions AS t USING edge
           WHERE t.actor_kind = edge.actor_kind AND t.actor_id = edge.actor_id AND t.number <= edge.number RETURNING 1`;
-        return removed(old) + removed(surplus);
+        return old.length + surplus.length;
       }).pipe(stored("transitions.prune"));
     return { ...(yield* makeReads), add, prune };
   }),

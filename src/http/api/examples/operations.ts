@@ -27,7 +27,6 @@ import {
   fired,
   triggers,
   changeRequest,
-  machineOf,
   conversation,
   message,
   request,
@@ -35,6 +34,7 @@ import {
   missingSecret,
   secret,
 } from "./records.ts";
+import { MACHINE_EXAMPLES } from "./machines.ts";
 
 /** JSON of a request or an answer. */
 type Json = Readonly<Record<string, unknown>>;
@@ -256,51 +256,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       outcome: "fires",
     },
   },
-  "machines.list": {
-    summary: "List the state machines: their states, and the transitions between them.",
-    response: {
-      machines: [
-        {
-          name: "trigger",
-          initial: "waiting",
-          states: [{ name: "waiting", final: false, text: "The trigger has no timer." }],
-          arrows: [
-            {
-              from: "waiting",
-              event: "timer.elapsed",
-              to: "firing",
-              guard: null,
-              commands: ["accountForDue"],
-            },
-          ],
-        },
-      ],
-    },
-  },
-  "machines.session": {
-    summary: "Show why a session is in its state, and what would move it.",
-    response: machineOf("session", SESSION),
-  },
-  "machines.sandbox": {
-    summary: "Show why the newest sandbox of a session is in its state, and what would move it.",
-    response: machineOf("sandbox", SANDBOX),
-  },
-  "machines.conversation": {
-    summary: "Show why a conversation is in its state, and what would move it.",
-    response: machineOf("conversation", SESSION),
-  },
-  "machines.trigger": {
-    summary: "Show why a trigger is in its state, and what would move it.",
-    response: machineOf("trigger", `${PROJECT}/nightly`),
-  },
-  "machines.changeRequest": {
-    summary: "Show why a change request is in its state, and what would move it.",
-    response: machineOf("change-request", FIRE),
-  },
-  "machines.account": {
-    summary: "Show whether the account's queue is at work, and what would start the next fire.",
-    response: machineOf("account", ACCOUNT),
-  },
+  ...MACHINE_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {

@@ -1,9 +1,21 @@
-/** The history's row of a machine's step. Both adapters use it, so that they cannot differ. */
-import { isDeepStrictEqual } from "node:util";
+/** The row that a step leaves in the history of an actor (store/ports/transitions.ts). */
 import { cutText, storableText } from "../domain/text.ts";
-import type { Named, Snapshot } from "../machines/step.ts";
-import type { Change } from "./ports/journal.ts";
-import { DETAIL_MAX, type NewTransition } from "./ports/transitions.ts";
+import type { Named, Snapshot } from "./step.ts";
+
+/** The longest detail, and the longest error of a command, in characters. */
+export const DETAIL_MAX = 500;
+
+export interface NewTransition {
+  readonly at: number;
+  readonly event: string;
+  /** Null: the actor began. */
+  readonly from: string | null;
+  readonly to: string;
+  /** Of the event, in words. */
+  readonly detail: string | null;
+  /** Names of the commands that the step ordered. */
+  readonly commands: readonly string[];
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -73,15 +85,21 @@ export const detailOf = (event: Named): string | null => {
   return parts.length === 0 ? null : bounded(parts.join("; "));
 };
 
-type Step = Pick<
-  Change<Snapshot<string, object>, Named, Named>,
-  "event" | "before" | "after" | "commands" | "now"
->;
+interface Step {
+  readonly event: Named;
+  readonly before: Snapshot<string, object>;
+  readonly after: Snapshot<string, object>;
+  readonly commands: readonly Named[];
+  readonly now: number;
+}
+
+/** Contexts are plain JSON. Equal ones in another order of fields count as different, which costs a row. */
+export const isSame = (one: object, other: object): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** The row of a step. Null: the step changed nothing and ordered nothing. */
 export const transitionOf = ({ event, before, after, commands, now }: Step): NewTransition | null => {
   const isMove = before.state !== after.state;
-  if (!isMove && commands.length === 0 && isDeepStrictEqual(before.context, after.context)) return null;
+  if (!isMove && commands.length === 0 && isSame(before.context, after.context)) return null;
   return {
     at: now,
     event: event.type,
