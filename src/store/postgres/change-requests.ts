@@ -155,7 +155,7 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("changeRequests.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "change_request", id }, commandIds).pipe(stored("changeRequests.complete")),
-    crashed: (id, { ...crash, commandId }) =>
+    crashed: (id, commandId, crash) =>
       noteCrash(sql, { kind: "change_request", id }, { ...crash, commandId }).pipe(
         stored("changeRequests.crashed"),
       ),

@@ -73,7 +73,7 @@ export const makeConversationMemory = Effect.fnUntraced(function* (
     save: (step) => sql.withTransaction(save(step)).pipe(stored("conversationMemory.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: KIND, id }, commandIds).pipe(stored("conversationMemory.complete")),
-    crashed: (id, { ...crash, commandId }) =>
+    crashed: (id, commandId, crash) =>
       noteCrash(sql, { kind: KIND, id }, { ...crash, commandId }).pipe(stored("conversationMemory.crashed")),
   };
   const unsettled = unsettledActors(sql, KIND).pipe(stored("conversationMemory.unsettled"));

@@ -91,7 +91,7 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("sandboxes.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "sandbox", id }, commandIds).pipe(stored("sandboxes.complete")),
-    crashed: (id, { ...crash, commandId }) =>
+    crashed: (id, commandId, crash) =>
       noteCrash(sql, { kind: "sandbox", id }, { ...crash, commandId }).pipe(stored("sandboxes.crashed")),
   };
   return memory;

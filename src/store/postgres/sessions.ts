@@ -138,7 +138,7 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("sessions.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "session", id }, commandIds).pipe(stored("sessions.complete")),
-    crashed: (id, { ...crash, commandId }) =>
+    crashed: (id, commandId, crash) =>
       noteCrash(sql, { kind: "session", id }, { ...crash, commandId }).pipe(stored("sessions.crashed")),
   };
   return memory;
