@@ -278,7 +278,7 @@ export const layer = Layer.effect(
     const ofActor = yield* makeConversationMemory((sessionId) => say([sessionId]));
     const [open, note, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
     const { get, ...reads } = yield* makeReads;
-    const { keepOutput, keepAttachment, ...kept } = yield* makeKeeping;
+    const { keepOutput, keepAttachment, ...ofFiles } = yield* makeKeeping;
 
     const attachments = yield* makeAttachments;
 
@@ -294,7 +294,7 @@ export const layer = Layer.effect(
       );
     return {
       ...reads,
-      ...kept,
+      ...ofFiles,
       ...attachments,
       ...ofActor,
       open: (id, now) =>
