@@ -135,7 +135,7 @@ const checkStored = (check: Check): void => {
   );
 
   check(
-    "leaves out steps that change nothing, and writes nothing for a step that is fenced [D1, D2]",
+    "leaves out steps that change nothing, and writes nothing for a step that is fenced",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { memory } = yield* Sessions;
