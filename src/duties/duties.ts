@@ -105,7 +105,7 @@ export const DUTIES = {
     owner: "each node",
   },
   transition_record: {
-    about: "writes triggers' and accounts' history",
+    about: "writes history of triggers, queue",
     periodMs: SECOND,
     signal: null,
     owner: "each node",
