@@ -159,7 +159,7 @@ module.exports = {
       to: {
         path: "^src/http/handlers/",
         pathNot:
-          "^src/http/handlers/(answers|conversation-wire|hand-fires|merging|message-secrets|opening|project-setup|project-usage|repository-credential|restarting|session-changes|session-ports|trigger-listing|warnings|wire)\\.ts$",
+          "^src/http/handlers/(answers|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-credential|restarting|session-changes|session-ports|trigger-listing|warnings|wire)\\.ts$",
       },
     },
     {

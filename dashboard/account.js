@@ -34,6 +34,7 @@ export const account = {
         ["Signed in as", me.user.name],
         ["Tier", me.account.tier],
         ["Sessions", `${me.account.active_sessions} of ${counted(me.account.session_cap, "session")}`],
+        ["Queue", h("a", { href: "#/account/state" }, "Why fires start or wait")],
       ]),
     h("p", { class: "actions", "data-key": "sign-out" }, button("sign-out", "Sign out of this browser")),
     h(

@@ -102,6 +102,14 @@ export const changeRequest = {
         change.session_id &&
           h("a", { href: projectLink(project.id, `/sessions/${change.session_id}`) }, "Show the session"),
       ],
+      [
+        "State",
+        h(
+          "a",
+          { href: projectLink(project.id, `/change-requests/${change.number}/state`) },
+          "Why this state?",
+        ),
+      ],
     ]),
     change.description ? h("p", { class: "text" }, prose(change.description)) : null,
     h(

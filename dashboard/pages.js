@@ -14,6 +14,7 @@ import { refusals } from "./refusals.js";
 import { secretForms, secrets } from "./secrets.js";
 import { session } from "./session.js";
 import { sessions } from "./session-list.js";
+import { accountState, changeRequestState, sessionState, triggerState } from "./state.js";
 import { settings, settingsForms } from "./settings.js";
 import { setup, setupForms } from "./setup.js";
 import { triggers } from "./triggers.js";
@@ -42,6 +43,10 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
   [new RegExp(`^#/projects/${ID}/settings$`), settings],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
+  [/^#\/account\/state$/, accountState],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), sessionState],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), triggerState],
+  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`), changeRequestState],
 ];
 
 const NOWHERE = {

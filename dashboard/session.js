@@ -153,6 +153,8 @@ const screenView = ({ project, session: found, changes }, live) => [
         h("span", { class: "quiet started" }, idTail(found.id), " · started ", time(found.created_at)),
         " ",
         workSummary(live?.work ?? null),
+        " ",
+        h("a", { href: projectLink(project.id, `/sessions/${found.id}/state`) }, "Why this state?"),
       ),
     ),
     h("p", { class: "actions" }, actions(found, changes, live?.ports ?? null)),

@@ -16,6 +16,7 @@ import {
   tag,
   time,
 } from "./parts.js";
+import { triggerStateLink } from "./state.js";
 import { projectHead, projectPath } from "./project.js";
 import { instantsView } from "./schedule.js";
 import { eventsOf, sendersView } from "./senders.js";
@@ -162,6 +163,10 @@ const card = (trigger, { project, secrets }) =>
       ["Last run", time(trigger.last_fired_at)],
       ["Runs", ledger(project.id, trigger)],
       ["Next run", trigger.type === "cron" ? next(trigger, project) : null],
+      [
+        "State",
+        h("a", { href: triggerStateLink(project.id, trigger.slug) }, `Why ${trigger.slug} fires or waits`),
+      ],
       ["Schedule", trigger.cron ? h("span", {}, code(trigger.cron), ` ${trigger.timezone ?? "UTC"}`) : null],
       ["Agent", trigger.agent],
       ["Filter", trigger.filter ? filter(trigger.filter) : null],

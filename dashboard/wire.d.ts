@@ -360,3 +360,34 @@ export interface SessionChanges {
   files_changed_total: number;
   files_changed: { path: string; additions: number; deletions: number }[];
 }
+
+/** A state machine as it is defined. */
+export interface MachineDefinition {
+  name: string;
+  initial: string;
+  states: { name: string; final: boolean; text: string }[];
+  arrows: { from: string; event: string; to: string; guard: string | null; commands: string[] }[];
+}
+
+/** Why an actor is in its state. */
+export interface Machine {
+  machine: string | null;
+  id: string;
+  state: string | null;
+  since: string | null;
+  why: string[];
+  next: { event: string; to: string | null; text: string; at: string | null; commands: string[] }[];
+  pending: { command: string; text: string; since: string; attempts: number; last_error: string | null }[];
+  transitions: {
+    number: number;
+    at: string;
+    event: string;
+    text: string;
+    from: string | null;
+    to: string;
+    detail: string | null;
+    commands: string[];
+    duration_ms: number | null;
+  }[];
+  next_cursor: string | null;
+}

@@ -257,6 +257,9 @@ CREATE TABLE outbox (
   actor_id uuid NOT NULL,
   command jsonb NOT NULL,
   created_at timestamp with time zone NOT NULL,
+  attempts integer NOT NULL DEFAULT 0,
+  last_error text,
+  failed_at timestamp with time zone,
   CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'change_request'::text, 'conversation'::text]))),
   CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
@@ -491,6 +494,22 @@ CREATE TABLE tokens (
   CONSTRAINT tokens_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 );
 CREATE INDEX tokens_account_idx ON public.tokens USING btree (account_id, created_at DESC, id DESC) WHERE ((sandbox_id IS NULL) AND (revoked_at IS NULL));
+
+CREATE TABLE transitions (
+  actor_kind text NOT NULL,
+  actor_id text NOT NULL,
+  number bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  event text NOT NULL,
+  from_state text,
+  to_state text NOT NULL,
+  detail text,
+  commands text[] NOT NULL,
+  CONSTRAINT transitions_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'conversation'::text, 'change_request'::text, 'trigger'::text, 'account'::text]))),
+  CONSTRAINT transitions_detail_short CHECK ((char_length(detail) <= 500)),
+  CONSTRAINT transitions_pkey PRIMARY KEY (actor_kind, actor_id, number)
+);
+CREATE INDEX transitions_at_idx ON public.transitions USING brin (at);
 
 CREATE TABLE trigger_cursors (
   project_id uuid NOT NULL,

@@ -4,12 +4,13 @@
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { AnyStateMachine, AnyTransitionDefinition } from "xstate";
+import type { AnyStateMachine } from "xstate";
 import { FIRE_MOVES, FIRE_STATUSES } from "../src/domain/fire.ts";
 import { accountMachine } from "../src/machines/account.ts";
 import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
 import { changeRequestMachine } from "../src/machines/change-request.ts";
 import { conversationMachine } from "../src/machines/conversation.ts";
+import { definitionOf, type Arrow } from "../src/machines/definition.ts";
 import { sandboxMachine } from "../src/machines/sandbox.ts";
 import { sessionMachine } from "../src/machines/session.ts";
 import { triggerMachine } from "../src/machines/trigger.ts";
@@ -26,39 +27,11 @@ const MACHINES: readonly AnyStateMachine[] = [
 
 const PAGE = fileURLToPath(new URL("../src/machines/README.md", import.meta.url));
 
-interface Arrow {
-  readonly from: string;
-  readonly event: string;
-  readonly to: string;
-  /** A guard's name. Null: always. */
-  readonly guard: string | null;
-}
-
-const guardName = (guard: unknown): string | null => {
-  if (guard === undefined) return null;
-  if (typeof guard === "string") return guard;
-  return typeof guard === "object" && guard !== null && "type" in guard
-    ? String(guard.type)
-    : "otherwise guarded";
-};
-
-const arrowOf = (from: string, { eventType, target, guard }: AnyTransitionDefinition): Arrow => ({
-  from,
-  event: eventType,
-  to: target?.[0]?.key ?? from,
-  guard: guardName(guard),
-});
-
-const arrowsOf = (machine: AnyStateMachine): readonly Arrow[] =>
-  Object.values(machine.states).flatMap((state) =>
-    [...state.transitions.values()].flat().map((transition) => arrowOf(state.key, transition)),
-  );
-
 const label = ({ event, guard }: Arrow): string => (guard === null ? event : `${event} [${guard}]`);
 
 /** Mermaid, one line for each arrow. Only the table shows events that do not change the state. */
 const diagram = (machine: AnyStateMachine): string => {
-  const moves = arrowsOf(machine).filter(({ from, to }) => from !== to);
+  const moves = definitionOf(machine).arrows.filter(({ from, to }) => from !== to);
   const finals = Object.values(machine.states).filter(({ type }) => type === "final");
   return [
     "```mermaid",
@@ -82,7 +55,7 @@ const cell = (arrows: readonly Arrow[]): string =>
 const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
 const table = (machine: AnyStateMachine): string => {
-  const arrows = arrowsOf(machine);
+  const arrows = definitionOf(machine).arrows;
   const states = Object.keys(machine.states);
   const events = [...new Set(arrows.map(({ event }) => event))].toSorted();
   return [

@@ -28,6 +28,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   clone_credentials: "A sandbox's git password, as a hash.",
   previews: "A preview link, then the cookie that it became, as a hash.",
   change_requests: "A change request, its pull request if it has one, and the commits of its merge.",
+  transitions:
+    "A step of an actor: the event, the states before and after, and the commands that it ordered.",
   outbox: "A command that a machine asked for and that is not finished.",
   events: "One event of a project's event stream.",
   event_horizons:

@@ -39,6 +39,7 @@ import { sweeperLayer } from "./duties/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
 import { unclaimedLayer } from "./duties/unclaimed.ts";
+import { transitionRecordLayer } from "./services/transition-record.ts";
 import { webhookRecordLayer } from "./services/webhook-record.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
@@ -61,6 +62,7 @@ import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { liveRoutes } from "./http/live/live.ts";
+import { machinesHandlers } from "./http/handlers/machines.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
@@ -97,6 +99,7 @@ import type { Operations } from "./store/ports/operations.ts";
 import type { Previews } from "./store/ports/previews.ts";
 import type { ProjectUsage } from "./store/ports/project-usage.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
+import type { Transitions } from "./store/ports/transitions.ts";
 import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 
 /** All ports through which the service touches the world. */
@@ -119,6 +122,7 @@ export type Ports =
   | SessionLogs
   | Sessions
   | StoreHealth
+  | Transitions
   | WebhookRefusals
   | GitBackend
   | SandboxProvider
@@ -228,6 +232,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(
         addressBook,
+        transitionRecordLayer,
         RequestBranches.layer,
         bootPlacesLayer(config.bootsAtOnce),
         conversationHubLayer,
@@ -283,6 +288,7 @@ const handlers = Layer.mergeAll(
   changeRequestsHandlers,
   sandboxHandlers,
   conversationHandlers,
+  machinesHandlers,
   messagesHandlers,
   operatorHandlers,
 );

@@ -1,12 +1,18 @@
 /** Interprets the account machine's commands: drains the account's queue into free slots. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { account, type AccountCommand, type AccountEvent } from "../machines/account.ts";
+import {
+  account,
+  type AccountCommand,
+  type AccountEvent,
+  type AccountSnapshot,
+} from "../machines/account.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { newUuid } from "../services/entropy.ts";
+import { TransitionRecord } from "../services/transition-record.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Doubt } from "../duties/recovery.ts";
 import { volatileMemory } from "./volatile.ts";
@@ -27,10 +33,13 @@ export const accountActors = (options: AccountActorOptions) =>
   actorLayer(
     "account",
     Effect.fnUntraced(function* (id: string) {
+      const { keep } = yield* TransitionRecord;
       return yield* startActor({
         id,
         machine: account,
-        memory: volatileMemory(account.start({})),
+        memory: volatileMemory<AccountSnapshot, AccountEvent, AccountCommand>(account.start({}), (step) =>
+          keep({ kind: "account", id }, step),
+        ),
         handlers: yield* handlersOf(id, options),
         ...ACCOUNT_LIMITS,
       });

@@ -340,7 +340,12 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
         outcome === undefined ? memory.complete(id, [entry.id]) : this.#settle(outcome, entry.id),
       );
     const performed = Effect.flatMap(handler.perform(entry.command), done);
-    return supervise(performed, { work, budget: restarts }).pipe(
+    /** People ask why a command is not done. A lost record only costs them an answer. */
+    const crashed = (reason: string) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.ignore(memory.crashed?.(id, entry.id, { reason, now }) ?? Effect.void),
+      );
+    return supervise(performed, { work, budget: restarts, crashed }).pipe(
       Effect.catchTag("RestartsExhausted", ({ reason }) =>
         Effect.andThen(
           Effect.logError("a command failed too often and is given up", { reason }),

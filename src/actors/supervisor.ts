@@ -73,7 +73,12 @@ export const givenUp = (reason: string): Failure =>
 /** Runs `effect` until it ends without a crash (a defect), or the budget is spent. */
 export const supervise = Effect.fnUntraced(function* <A, E, R>(
   effect: Effect.Effect<A, E | StoreError, R>,
-  options: { readonly work: string; readonly budget: RestartBudget },
+  options: {
+    readonly work: string;
+    readonly budget: RestartBudget;
+    /** Hears of each crash. */
+    readonly crashed?: (reason: string) => Effect.Effect<void>;
+  },
 ): Effect.fn.Return<A, Exclude<E, StoreError> | RestartsExhausted, R> {
   const { work, budget } = options;
   let crashes: readonly number[] = [];
@@ -86,7 +91,9 @@ export const supervise = Effect.fnUntraced(function* <A, E, R>(
       yield* Effect.logError("work crashed", cause).pipe(
         Effect.annotateLogs({ work, crashes: crashes.length }),
       );
-      return yield* new Crashed({ reason: messageOf(cause) });
+      const reason = messageOf(cause);
+      yield* options.crashed?.(reason) ?? Effect.void;
+      return yield* new Crashed({ reason });
     }),
   );
   return yield* Effect.retry(attempt, {

@@ -10,7 +10,12 @@ import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import { instantsBetween, parseCron } from "../domain/cron.ts";
 import type { CronTriggerDefinition } from "../domain/trigger.ts";
-import { trigger, type TriggerCommand, type TriggerEvent } from "../machines/trigger.ts";
+import {
+  trigger,
+  type TriggerCommand,
+  type TriggerEvent,
+  type TriggerSnapshot,
+} from "../machines/trigger.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { StoreError } from "../store/ports/journal.ts";
 import { Admissions } from "../store/ports/admissions.ts";
@@ -19,6 +24,7 @@ import { CursorReads } from "../services/cursors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
 import { Firing } from "../services/firing.ts";
+import { TransitionRecord } from "../services/transition-record.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { nextDue, scheduleOf } from "./schedules.ts";
 import { Timers } from "./timers.ts";
@@ -55,10 +61,13 @@ export const triggerActors = (options: TriggerActorOptions) =>
   actorLayer(
     "trigger",
     Effect.fnUntraced(function* (id: string) {
+      const { keep } = yield* TransitionRecord;
       return yield* startActor({
         id,
         machine: trigger,
-        memory: volatileMemory(trigger.start({})),
+        memory: volatileMemory<TriggerSnapshot, TriggerEvent, TriggerCommand>(trigger.start({}), (step) =>
+          keep({ kind: "trigger", id }, step),
+        ),
         handlers: yield* handlersOf(id, options),
         ...TRIGGER_LIMITS,
       });

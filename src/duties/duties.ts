@@ -104,6 +104,12 @@ export const DUTIES = {
     signal: null,
     owner: "each node",
   },
+  transition_record: {
+    about: "writes history of triggers, queue",
+    periodMs: SECOND,
+    signal: null,
+    owner: "each node",
+  },
   webhook_bodies: {
     about: "refuses bodies that come too slowly",
     periodMs: SECOND,

@@ -1,6 +1,6 @@
 /**
  * Removes expired rows, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous values of
- * secrets, attachments that no message has, events (api.md 1).
+ * secrets, attachments that no message has, the history of actors, events (api.md 1).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -9,6 +9,7 @@ import { Conversations } from "../store/ports/conversations.ts";
 import { Events } from "../store/ports/events.ts";
 import { Fires } from "../store/ports/fires.ts";
 import { Secrets } from "../store/ports/secrets.ts";
+import { Transitions, TRANSITIONS_KEPT, TRANSITIONS_KEPT_MS } from "../store/ports/transitions.ts";
 import { REFUSALS_KEPT_MS, WebhookRefusals } from "../store/ports/webhook-refusals.ts";
 import { DUTIES } from "./duties.ts";
 import { runDuty } from "./duty.ts";
@@ -23,6 +24,9 @@ const REQUEST_BYTES = 2 * 1024 * 1024 * 1024;
 /** Pause between two steps, so that pruning a large backlog leaves the database to others. */
 const BREATH = "50 millis";
 
+/** Only an actor that moved since the last rounds can have a longer history than is kept. */
+const MOVED_WITHIN_MS = 5 * 60_000;
+
 /** Prunes until there is nothing to prune. */
 export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: RetentionOptions) {
   const fires = yield* Fires;
@@ -35,6 +39,13 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: Retention
   while ((yield* secrets.prunePrevious(now)) > 0) yield* Effect.sleep(BREATH);
   const conversations = yield* Conversations;
   while ((yield* conversations.pruneAttachments(now)) > 0) yield* Effect.sleep(BREATH);
+  const transitions = yield* Transitions;
+  const history = {
+    before: now - TRANSITIONS_KEPT_MS,
+    kept: TRANSITIONS_KEPT,
+    movedSince: now - MOVED_WITHIN_MS,
+  };
+  while ((yield* transitions.prune(history)) > 0) yield* Effect.sleep(BREATH);
   yield* (yield* Events).prune(now);
 });
 

@@ -22,6 +22,8 @@ export class Limits extends Context.Service<
     readonly queueTtlMs: number;
     readonly queueMax: number;
     readonly saveTimeoutMs: number;
+    readonly idleTimeoutMs: number;
+    readonly requestTtlMs: number;
     /** PLATFORM_AGENT_ADAPTER. */
     readonly agentAdapter: AgentAdapter;
   }

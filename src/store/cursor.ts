@@ -41,3 +41,21 @@ export const pageOf = <A>(rows: readonly A[], limit: number, position: (row: A) 
   const last = items.at(-1);
   return { items, nextCursor: rows.length > limit && last !== undefined ? cursorOf(position(last)) : null };
 };
+
+const NUMBER_FORM = /^[1-9]\d{0,15}$/;
+
+/** Reads the cursor of a list that is ordered by one number, descending. Null stays null. */
+export const numberPositionOf = (cursor: string | null): Effect.Effect<number | null, BadCursor> =>
+  cursor === null || NUMBER_FORM.test(cursor)
+    ? Effect.succeed(cursor === null ? null : Number(cursor))
+    : Effect.fail(new BadCursor({ cursor }));
+
+/** As `pageOf`, for rows that are ordered by their number alone. */
+export const numberPage = <A extends { readonly number: number }>(
+  rows: readonly A[],
+  limit: number,
+): Page<A> => {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return { items, nextCursor: rows.length > limit && last !== undefined ? String(last.number) : null };
+};

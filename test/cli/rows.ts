@@ -110,6 +110,13 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: ([sid = ""]) => `/sessions/${sid}`,
     refused: [[NOWHERE], 4, notFound("Session")],
   },
+  "sessions why": {
+    args: async () => [await world.stoppedSession(), "--limit", "2"],
+    human:
+      /^session: stopped since [^\n]*Z\n {2}The session is stopped\. It uses no slot\.\n[^]*What would move it:\n {2}A restart boots [^]*\(restart\.requested -> provisioning\)\n[^]*AT +EVENT +STATE +AFTER +DETAIL\n[^]*sandbox\.ended +running -> stopped +\d+ s/,
+    json: ([sid = ""]) => `/sessions/${sid}/machine?limit=2`,
+    refused: [[NOWHERE], 4, notFound("Session")],
+  },
   "sessions create": {
     args: () => ["--prompt", "Begin", "--name", "by the table", "--base", "main"],
     human: new RegExp(`^${ID} provisioning\n$`),
@@ -169,6 +176,19 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     human: /^SLUG +TYPE +STATE [^]*push +webhook +on [^]*nightly +cron +on [^]*error: broken, .*\n$/,
     json: "/triggers",
     refused: [["too-much"], 2, /^Unexpected argument/],
+  },
+  "triggers why": {
+    args: () => ["push"],
+    human:
+      /^trigger\n {2}A webhook trigger keeps no state: [^]*What would move it:\n {2}A delivery with a valid signature/,
+    json: "/triggers/push/machine?limit=10",
+    refused: [["missing"], 4, notFound("Trigger")],
+  },
+  "account why": {
+    args: () => ["--limit", "1"],
+    human: /^account: \w+[^]*\d+ of \d+ slots? in use\.[^]*What would move it:\n/,
+    json: { machine: "account" },
+    refused: [["--limit", "x"], 2, /^--limit must be a number of 1 or more\.\n$/],
   },
   "triggers fire": {
     args: () => ["push", "--text", "now", "--source", "the table"],

@@ -22,6 +22,7 @@ import type { Operations } from "../../src/store/ports/operations.ts";
 import type { Previews } from "../../src/store/ports/previews.ts";
 import type { ProjectUsage } from "../../src/store/ports/project-usage.ts";
 import type { SessionLogs } from "../../src/store/ports/session-logs.ts";
+import type { Transitions } from "../../src/store/ports/transitions.ts";
 import type { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 
 export type Store =
@@ -44,6 +45,7 @@ export type Store =
   | SessionLogs
   | Sessions
   | StoreHealth
+  | Transitions
   | WebhookRefusals;
 
 export type StoreLayer = Layer.Layer<Store, unknown>;

@@ -25,6 +25,7 @@ import { checkSandboxes } from "./store-sandboxes.ts";
 import { checkGivenSecrets } from "./store-secrets.ts";
 import { checkSessionLists } from "./store-session-lists.ts";
 import { checkSessions } from "./store-sessions.ts";
+import { checkTransitions } from "./store-transitions.ts";
 import { checkTriggers } from "./store-triggers.ts";
 import { checkWebhooks } from "./store-webhooks.ts";
 
@@ -55,5 +56,6 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkProjectUsage(check);
     checkPages(check);
     checkEvents(check);
+    checkTransitions(check);
   });
 };

@@ -84,7 +84,9 @@ export const servesFile = (
 
 /** Whether the request is about a conversation. */
 export const isOfConversation = (pathname: string): boolean =>
-  /\/sessions\/[^/]+\/(?:conversation|messages|interrupt|queue|requests|models)(?:\/|$)/.test(pathname);
+  /\/sessions\/[^/]+\/(?:conversation(?!\/machine)|messages|interrupt|queue|requests|models)(?:\/|$)/.test(
+    pathname,
+  );
 
 /** @param world whose conversation it serves */
 export const makeConversations = (world: { conversation: FakeConversation; sessions: Json[] }) => {

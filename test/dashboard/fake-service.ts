@@ -10,6 +10,7 @@ import {
   makeConversations,
   servesFile,
 } from "./fake-conversation.ts";
+import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
 const LIBRARY = fileURLToPath(import.meta.resolve("markdown-it/browser"));
@@ -53,6 +54,8 @@ export interface World {
   changes: Json[];
   diff: string;
   queue: Json[];
+  /** Why each kind of actor is in its state. */
+  machines: Record<string, Json>;
   /** What the agents used. */
   usage: Json;
   /** Newest first. */
@@ -245,6 +248,8 @@ const answerOf = (world: World, route: string, query: URLSearchParams): Answer =
   if (route === "GET /v1/sessions") return sessionsOf(world, query);
   if (route === "GET /v1/operator") return world.operator ?? undefined;
   if (route === "POST /v1/operator/doctor") return world.doctor;
+  if (route === "GET /v1/machines") return { machines: MACHINES };
+  if (route === "GET /v1/account/machine") return world.machines["account"];
   if (route === "GET /v1/queue") return pageOf("queue", world.queue, query);
   const match = /^(?<method>\w+) \/v1\/projects\/(?<id>[^/]+)(?<rest>.*)$/.exec(route)?.groups;
   const project = world.projects.find((one) => one["id"] === match?.["id"]);
@@ -259,6 +264,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   const session = world.sessions.find((one) => one["id"] === id);
   const change = world.changes.find((one) => String(one["number"]) === id);
   if (group === "sessions" && id === undefined) return sessionsOf(world, query);
+  if (rest.endsWith("/machine")) return world.machines[machineOf(group ?? "", part)];
   if (group === "fires") return id === undefined ? ledgerOf(world, query) : fireOf(world, id);
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
@@ -274,6 +280,10 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "change-requests" && part === "diff") return world.diff;
   return group === "change-requests" ? change : undefined;
 };
+
+/** What an address ends with names its actor. */
+const machineOf = (group: string, part: string | undefined): string =>
+  part === "sandbox" || part === "conversation" ? part : group.replace(/s$/, "");
 
 /** As the service does, it gives at most 200 at once. */
 const pageOf = (plural: string, items: readonly Json[], query: URLSearchParams): Json | undefined => {

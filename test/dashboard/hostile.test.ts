@@ -17,6 +17,7 @@ const KEPT = new Set([
   "status",
   "type",
   "kind",
+  "machine",
   "encoding",
   "scheduled_for",
   "upcoming",
@@ -54,6 +55,9 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
   ["#/queue", ".rows"],
   ["#/operator", ".table-frame"],
+  ["#/account/state", ".machine"],
+  [`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}/state`, ".history"],
+  [`#/projects/${PROJECT_ID}/triggers/on-push/state`, ".machine"],
   [`#/projects/${PROJECT_ID}/change-requests`, ".rows"],
   [`#/projects/${PROJECT_ID}/change-requests/7`, ".diff"],
 ] as const;

@@ -1,4 +1,5 @@
 /** A project in the midst of its life, for the page to show. */
+import { makeMachines } from "./sample-machines.ts";
 import { sampleConversation } from "./sample-conversation.ts";
 import { sampleDoctor, sampleService } from "./sample-service.ts";
 import type { World } from "./fake-service.ts";
@@ -342,6 +343,7 @@ export const makeWorld = (now: number): World => ({
     ["2026-11-19", "anthropic/claude-large", 61_000, 2_870, 0.48],
     ["2026-11-16", "local/qwen", 402_000, 30_000, 0],
   ]),
+  machines: makeMachines(now),
   refusals: [
     refusal(now, { delivery_id: "8f0f2a10-cc79-11e3-8c11-4c9367dc0958", event: "push", body_bytes: 7632 }),
     refusal(now, { slug: "on-pusch", status: 404, code: "not_found", reason: "unknown_trigger" }),

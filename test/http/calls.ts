@@ -223,6 +223,25 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: project("/change-requests/1"),
       answers: [200],
     },
+    "GET /v1/machines": { ...at("/v1/machines", 200) },
+    "GET /v1/account/machine": at("/v1/account/machine", 200),
+    "GET /v1/projects/:pid/sessions/:sid/machine": { target: inSession("/machine"), answers: [200] },
+    "GET /v1/projects/:pid/sessions/:sid/sandbox/machine": {
+      target: inSession("/sandbox/machine"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/conversation/machine": {
+      target: inSession("/conversation/machine"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/triggers/:slug/machine": {
+      target: project("/triggers/push/machine"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/change-requests/:number/machine": {
+      target: project("/change-requests/1/machine"),
+      answers: [200],
+    },
     "GET /v1/projects/:pid/change-requests/:number/diff": {
       target: project("/change-requests/1/diff"),
       answers: [200],

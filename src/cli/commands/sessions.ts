@@ -10,6 +10,7 @@ import { chat } from "./chat.ts";
 import { answer, interrupt, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
+import { sessionsWhy } from "./why.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 
@@ -242,6 +243,7 @@ const open = command({
 export const sessionCommands = [
   list,
   show,
+  sessionsWhy,
   create,
   chat,
   send,

@@ -5,6 +5,7 @@ import { usage } from "../failure.ts";
 import { table, time, timeOrDash, visible, visibleLines } from "../terminal.ts";
 import { anyId, oneOf, segment } from "../words.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
+import { accountWhy, triggersWhy } from "./why.ts";
 
 type Listing = Answer<"GET /v1/projects/:pid/triggers">;
 type Fire = Answer<"GET /v1/projects/:pid/fires">["fires"][number];
@@ -267,4 +268,15 @@ const queue = command({
   },
 });
 
-export const triggerCommands = [list, fire, preview, fires, refused, replay, cancel, queue];
+export const triggerCommands = [
+  list,
+  triggersWhy,
+  fire,
+  preview,
+  fires,
+  refused,
+  replay,
+  cancel,
+  queue,
+  accountWhy,
+];

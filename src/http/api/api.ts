@@ -5,6 +5,7 @@ import { ConversationGroup } from "./conversation.ts";
 import { FiresGroup } from "./fires.ts";
 import { IdentityGroup } from "./identity.ts";
 import { completeDocument } from "./openapi.ts";
+import { MachinesGroup } from "./machines.ts";
 import { MessagesGroup } from "./messages.ts";
 import { OperatorGroup } from "./operator.ts";
 import { ProjectsGroup } from "./projects.ts";
@@ -27,6 +28,7 @@ export class Api extends HttpApi.make("platform")
   .add(FiresGroup)
   .add(WebhookRefusalsGroup)
   .add(ChangeRequestsGroup)
+  .add(MachinesGroup)
   .add(SandboxGroup)
   .add(OperatorGroup)
   // An unknown field is the caller's mistake and is refused (api.md 1, threats.md T06). Unknown headers are allowed.

@@ -73,7 +73,7 @@ const OpenRequest = Schema.Struct({
 /** The message of the merge commit, if one is needed. */
 const MergeRequest = Schema.Struct({ message: Schema.optionalKey(text(64 * 1024)) });
 
-const numberParams = {
+export const numberParams = {
   ...projectParams,
   number: Schema.FiniteFromString.check(
     Schema.isInt(),

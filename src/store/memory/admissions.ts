@@ -19,6 +19,7 @@ import { admissionEvents } from "../event-rows.ts";
 import { Admissions, type Admission, type AdmissionRequest, type Skip } from "../ports/admissions.ts";
 import type { Fire, NewFire } from "../ports/fires.ts";
 import type { Session } from "../ports/sessions.ts";
+import { firstTransition, originOf } from "../../machines/transition.ts";
 import { queueInOrder, requireAllWait, takeOut } from "./queue.ts";
 import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
 
@@ -42,7 +43,9 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
     deletedAt: null,
   };
   tables.sessions.set(session.id, { record, snapshot: START.snapshot, version: 1, provisionedAt: now });
-  tables.sessionOutbox.append(session.id, START.commands);
+  tables.sessionOutbox.append(session.id, START.commands, now);
+  const first = firstTransition(START, { now, detail: originOf(session) });
+  tables.keep({ kind: "session", id: session.id }, first, 1);
 };
 
 const writeFire = (tables: TableSet, fire: PlannedFire): void => {

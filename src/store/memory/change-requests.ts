@@ -11,6 +11,7 @@ import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
 import { ChangeRequests, type ChangeRequest } from "../ports/change-requests.ts";
 import { Fenced, type Memory } from "../ports/journal.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];
@@ -40,7 +41,8 @@ const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
       pull: null,
     };
     tables.changeRequests.set(opened.id, { record: opened, snapshot: OPENED.snapshot, version: 1 });
-    tables.changeRequestOutbox.append(opened.id, OPENED.commands);
+    tables.changeRequestOutbox.append(opened.id, OPENED.commands, now);
+    tables.keep({ kind: "change_request", id: opened.id }, firstTransition(OPENED, { now }), 1);
     tables.events.append([changeRequestEvent(opened)]);
     return Effect.succeed(opened);
   });
@@ -66,7 +68,8 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: ChangeReques
   const record: ChangeRequest = { ...row.record, ...columns };
   tables.changeRequests.set(id, { record, snapshot: after, version: version + 1 });
   if (change.completes !== null) tables.changeRequestOutbox.remove(id, [change.completes]);
-  const pending = tables.changeRequestOutbox.append(id, change.commands);
+  const pending = tables.changeRequestOutbox.append(id, change.commands, change.now);
+  tables.keep({ kind: "change_request", id }, transitionOf(change), change.version + 1);
   if (columns.status !== undefined) tables.events.append([changeRequestEvent(record)]);
   else if (before.state !== after.state) tables.events.waiting.wake(record.projectId);
   return { version: version + 1, pending };
@@ -86,6 +89,10 @@ const memoryOf = (
   complete: (id, commandIds) =>
     Effect.sync(() => {
       tables.changeRequestOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.changeRequestOutbox.noteCrash(commandId, reason);
     }),
 });
 

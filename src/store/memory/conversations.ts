@@ -3,10 +3,11 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isClosed, OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
 import { storableText } from "../../domain/text.ts";
-import type {
-  ConversationCommand,
-  ConversationEvent,
-  ConversationSnapshot,
+import {
+  conversation as conversationMachine,
+  type ConversationCommand,
+  type ConversationEvent,
+  type ConversationSnapshot,
 } from "../../machines/conversation.ts";
 import { ATTACHMENT_MAX } from "../../domain/attachment.ts";
 import { attachedTo } from "../attached.ts";
@@ -32,10 +33,13 @@ import {
   type Item,
 } from "../ports/conversations.ts";
 import { Fenced, type Memory } from "../ports/journal.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { addSpent } from "./project-usage.ts";
 import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
 
 type Service = (typeof Conversations)["Service"];
+
+const START = conversationMachine.start({});
 
 const inOrder = (row: ConversationRow): readonly Item[] =>
   [...row.items.values()].toSorted((a, b) => a.place - b.place);
@@ -112,6 +116,7 @@ const open = (tables: TableSet, id: string, now: number): Conversation | null =>
     outputs: new Map(),
     attachments: new Map(),
   };
+  tables.keep({ kind: "conversation", id }, firstTransition(START, { now }), 1);
   return write(tables, row, draft).conversation;
 };
 
@@ -155,7 +160,8 @@ const save = Effect.fnUntraced(function* (tables: TableSet, step: ConversationSt
   const row = tables.conversations.get(id);
   if (row === undefined || row.version !== version) return yield* new Fenced({ id });
   if (completes !== null) tables.conversationOutbox.remove(id, [completes]);
-  const pending = tables.conversationOutbox.append(id, step.commands);
+  const pending = tables.conversationOutbox.append(id, step.commands, step.now);
+  tables.keep({ kind: "conversation", id }, transitionOf(step), version + 1);
   const moved = { ...row, snapshot, version: version + 1 };
   const concern = new Set(stepConcerns(step));
   const items = [...row.items.values()].filter((item) => concern.has(item.id));
@@ -180,6 +186,10 @@ const memoryOf = (
   complete: (id, commandIds) =>
     Effect.sync(() => {
       tables.conversationOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.conversationOutbox.noteCrash(commandId, reason);
     }),
 });
 

@@ -20,6 +20,7 @@ import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
+import * as Transitions from "./transitions.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
 import { Tables } from "./tables.ts";
 
@@ -43,6 +44,7 @@ export const overTables = Layer.mergeAll(
   Secrets.layer,
   SessionLogs.layer,
   Sessions.layer,
+  Transitions.layer,
   WebhookRefusals.layer,
   Layer.succeed(StoreHealth)({ ping: Effect.void }),
 );

@@ -6,6 +6,7 @@ import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory } from "../ports/journal.ts";
 import { Sandboxes, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns } from "../session-columns.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 type SandboxChange = Change<SandboxSnapshot, SandboxEvent, SandboxCommand>;
@@ -18,7 +19,8 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SandboxChang
   const record: Sandbox = { ...row.record, ...sandboxColumns(change) };
   tables.sandboxes.set(id, { ...row, record, snapshot: after, version: version + 1 });
   if (change.completes !== null) tables.sandboxOutbox.remove(id, [change.completes]);
-  const pending = tables.sandboxOutbox.append(id, change.commands);
+  const pending = tables.sandboxOutbox.append(id, change.commands, now);
+  tables.keep({ kind: "sandbox", id }, transitionOf(change), version + 1);
   const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
   if (record.endedAt !== null) tables.sayEnded(record.sessionId);
   if (before.state !== after.state && projectId !== undefined) {
@@ -43,6 +45,10 @@ const memoryOf = (tables: TableSet): Memory<SandboxSnapshot, SandboxEvent, Sandb
   complete: (id, commandIds) =>
     Effect.sync(() => {
       tables.sandboxOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.sandboxOutbox.noteCrash(commandId, reason);
     }),
 });
 
@@ -97,7 +103,8 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
       revokedAt: null,
     });
   }
-  tables.sandboxOutbox.append(id, commands);
+  tables.sandboxOutbox.append(id, commands, now);
+  tables.keep({ kind: "sandbox", id }, firstTransition(request, { now }), 1);
   tables.events.append([
     sandboxStatusEvent(
       { projectId: session.projectId, sessionId, at: now },

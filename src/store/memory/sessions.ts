@@ -16,6 +16,7 @@ import {
   type SessionRequest,
 } from "../ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
+import { transitionOf } from "../../machines/transition.ts";
 import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
@@ -63,7 +64,8 @@ const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChang
   }
   if (record.deletedAt !== null || !isLive(record.status)) tables.sayEnded(id);
   if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
-  const pending = tables.sessionOutbox.append(id, change.commands);
+  const pending = tables.sessionOutbox.append(id, change.commands, now);
+  tables.keep({ kind: "session", id }, transitionOf(change), version + 1);
   if (before.state !== after.state) {
     tables.events.append([
       sessionStatusEvent(
@@ -86,6 +88,10 @@ const memoryOf = (tables: TableSet): Memory<SessionSnapshot, SessionEvent, Sessi
   complete: (id, commandIds) =>
     Effect.sync(() => {
       tables.sessionOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.sessionOutbox.noteCrash(commandId, reason);
     }),
 });
 

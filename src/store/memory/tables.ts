@@ -12,6 +12,7 @@ import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../machines
 import type { ConversationCommand, ConversationSnapshot } from "../../machines/conversation.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
+import type { Named } from "../../machines/step.ts";
 import type { PlannedFire } from "../admission/plan.ts";
 import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
@@ -29,6 +30,9 @@ import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
+import type { ActorKey, WaitingCommand } from "../ports/transitions.ts";
+import type { NewTransition } from "../../machines/transition.ts";
+import { bounded } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 
@@ -126,14 +130,18 @@ export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
 }
 
 /** The pending commands of one kind of actor, by actor. */
-export class Outbox<Command> {
+export class Outbox<Command extends Named> {
   readonly #byActor = new Map<string, readonly PendingCommand<Command>[]>();
+  /** Since when each command waits, and its crashes, by its id. */
+  readonly #notes = new Map<string, Omit<WaitingCommand, "command">>();
   #last = 0;
 
-  append(actorId: string, commands: readonly Command[]): readonly PendingCommand<Command>[] {
+  append(actorId: string, commands: readonly Command[], now: number): readonly PendingCommand<Command>[] {
     const added = commands.map((command) => {
       this.#last += 1;
-      return { id: String(this.#last), command };
+      const id = String(this.#last);
+      this.#notes.set(id, { since: now, attempts: 0, lastError: null });
+      return { id, command };
     });
     // After a step without commands the actor stays settled.
     if (added.length > 0) this.#byActor.set(actorId, [...this.of(actorId), ...added]);
@@ -144,7 +152,21 @@ export class Outbox<Command> {
     return this.#byActor.get(actorId) ?? [];
   }
 
+  waiting(actorId: string): readonly WaitingCommand[] {
+    return this.of(actorId).flatMap(({ id, command }) => {
+      const note = this.#notes.get(id);
+      return note === undefined ? [] : [{ command: command.type, ...note }];
+    });
+  }
+
+  noteCrash(id: string, reason: string): void {
+    const note = this.#notes.get(id);
+    if (note !== undefined)
+      this.#notes.set(id, { ...note, attempts: note.attempts + 1, lastError: bounded(reason) });
+  }
+
   remove(actorId: string, ids: readonly string[]): void {
+    for (const { id } of this.of(actorId)) if (ids.includes(id)) this.#notes.delete(id);
     const left = this.of(actorId).filter(({ id }) => !ids.includes(id));
     if (left.length > 0) this.#byActor.set(actorId, left);
     else this.#byActor.delete(actorId);
@@ -152,6 +174,7 @@ export class Outbox<Command> {
 
   /** Removes all commands of an actor. */
   forget(actorId: string): void {
+    for (const { id } of this.of(actorId)) this.#notes.delete(id);
     this.#byActor.delete(actorId);
   }
 
@@ -229,6 +252,18 @@ export class TableSet {
   /** By the hash of the present secret: the link's, then the cookie's. */
   readonly previews = new Map<string, PreviewRow>();
   readonly endings = new Set<HearEnding>();
+  /** By kind and id, the oldest first. */
+  readonly transitions = new Map<string, readonly (NewTransition & { readonly number: number })[]>();
+  #transitionNumber = 0;
+
+  /** Keeps the row of a step. A stored actor's number is the version that the step made. */
+  keep({ kind, id }: ActorKey, row: NewTransition | null, version: number | null): void {
+    if (row === null) return;
+    this.#transitionNumber += 1;
+    const key = `${kind}/${id}`;
+    const rows = this.transitions.get(key) ?? [];
+    this.transitions.set(key, [...rows, { ...row, number: version ?? this.#transitionNumber }]);
+  }
 
   /** Tells listeners that a token or session has ended. */
   sayEnded(id: string): void {

@@ -8,7 +8,8 @@
  * parameters (`now`, ms since the epoch), never the database's clock. Invariants of both adapters:
  *  D1 A save is fenced: it changes a row only at the version that the writer read. Otherwise it fails with `Fenced` and
  *     writes nothing.
- *  D2 Snapshot, commands (outbox rows), the completed command and event rows are written together or not at all.
+ *  D2 Snapshot, commands (outbox rows), the completed command, event rows and the history's row (transitions.ts) are
+ *     written together or not at all.
  *  D3 An account's slot counter moves in the same transaction as the session's status, and never passes its cap (I1,
  *     I12).
  *  D4 Each fire has exactly one ledger row with a status other than `duplicate` (api.md 4 "Ledger").
@@ -81,4 +82,11 @@ export interface Memory<Snapshot, Event, Command> {
   >;
   /** Marks commands done that had no outcome event. Idempotent. */
   readonly complete: (id: string, commandIds: readonly string[]) => Stored<void>;
+  /** Records that the handler of a command crashed, for people who ask why it is not done. */
+  readonly crashed?: (id: string, commandId: string, crash: Crash) => Stored<void>;
+}
+
+export interface Crash {
+  readonly reason: string;
+  readonly now: number;
 }

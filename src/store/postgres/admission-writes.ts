@@ -16,6 +16,7 @@ import {
   type PlannedSession,
 } from "../admission/plan.ts";
 import { admissionEvents } from "../event-rows.ts";
+import { firstTransition, originOf } from "../../machines/transition.ts";
 import type { StoredRequest } from "../ports/fires.ts";
 import { EventLog } from "./event-log.ts";
 import { ALLOWED_MOVES } from "./fire-moves.ts";
@@ -28,6 +29,8 @@ const IF_COUNTED = "(SELECT FROM counted) AS counted";
 
 /** Every session starts the same way: with the machine's first snapshot and its first commands. */
 const START = sessionMachine.start({});
+/** The same row for every session, except when and by what it began. */
+const FIRST = firstTransition(START, { now: 0 });
 
 const sessionRow = ({ session, fireId, now }: PlannedSession) => ({
   id: session.id,
@@ -70,6 +73,16 @@ const commandRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession
     INSERT INTO outbox (actor_kind, actor_id, command, created_at)
     SELECT 'session', actor_id, command, to_timestamp(now / 1000.0)
     FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(rows)}::jsonb) AS c(actor_id uuid, command jsonb, now bigint)`;
+};
+
+/** The history of a session begins with its first version. */
+const historyRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession[]) => {
+  const rows = sessions.map(({ session, now }) => ({ id: session.id, now, detail: originOf(session) }));
+  const { event, to, commands } = FIRST;
+  return sql`
+    INSERT INTO transitions (actor_kind, actor_id, number, at, event, to_state, detail, commands)
+    SELECT 'session', id, 1, to_timestamp(now / 1000.0), ${event}, ${to}, detail, ${commands}::text[]
+    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(rows)}::jsonb) AS h(id text, now bigint, detail text)`;
 };
 
 const fireRow = (fire: PlannedFire) => ({
@@ -243,6 +256,7 @@ export const makeWrite = Effect.gen(function* () {
     const parts: readonly (readonly [boolean, string, () => Fragment])[] = [
       [sessions.length > 0, "sessions", () => sessionRows(sql, sessions)],
       [sessions.length > 0, "commands", () => commandRows(sql, sessions)],
+      [sessions.length > 0, "history", () => historyRows(sql, sessions)],
       [added.length > 0, "ledger", () => newFireRows(sql, added)],
       [moved.length > 0, "moved", () => movedFireRows(sql, moved)],
       [fired.length > 0, "fired", () => lastFired(sql, fired)],

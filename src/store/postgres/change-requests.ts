@@ -19,10 +19,12 @@ import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
 import { ChangeRequests, type ChangeRequest, type PullBeside } from "../ports/change-requests.ts";
 import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
-import { appendFor, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { keeping } from "./transition-rows.ts";
 
 const COLUMNS = `
   id, project_id AS "projectId", number, session_id AS "sessionId", head_ref AS "headRef", base_ref AS "baseRef",
@@ -73,19 +75,22 @@ const makeOpen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   return Effect.fnUntraced(function* (request: OpenRequest) {
-    const { projectId, sessionId, now } = request;
+    const { id, projectId, sessionId, now } = request;
+    const kept = { kind: "change_request", id, version: 1, given: "opened" } as const;
     const [row] = yield* sql<Row>`
       WITH numbered AS (
         UPDATE projects SET change_requests = change_requests + 1 WHERE id = ${projectId}
         RETURNING change_requests AS number
-      )
+      ), opened AS (
       INSERT INTO change_requests (id, project_id, number, session_id, head_ref, base_ref, title, description,
         status, state, state_context, created_by, created_at, updated_at, base_tip, head_tip)
-      SELECT ${request.id}::uuid, ${projectId}::uuid, number, ${sessionId}::uuid, ${request.headRef},
+      SELECT ${id}::uuid, ${projectId}::uuid, number, ${sessionId}::uuid, ${request.headRef},
         ${request.baseRef}, ${request.title}, ${request.description}, 'open', ${OPENED.snapshot.state},
         ${json(OPENED.snapshot.context)}::jsonb, ${request.createdBy}::uuid,
         ${at(now)}::timestamptz, ${at(now)}::timestamptz, ${request.tips.base}, ${request.tips.head}
-      FROM numbered RETURNING ${sql.literal(COLUMNS)}`;
+      FROM numbered RETURNING ${sql.literal(COLUMNS)}
+      )${keeping(sql, firstTransition(OPENED, { now }), kept)}
+      SELECT * FROM opened`;
     if (row === undefined) return yield* Effect.die(new Error("a change request of an unknown project"));
     const opened = requestOf(row);
     yield* appendFor(sql, { kind: "change_request", id: opened.id }, { commands: OPENED.commands, now });
@@ -128,10 +133,14 @@ const makeMemory = Effect.gen(function* () {
   const save = Effect.fnUntraced(function* (change: ChangeRequestChange) {
     const { id, version, before, after: next } = change;
     const columns = changeRequestColumns(change);
+    const kept = { kind: "change_request", id, version: version + 1, given: "saved" } as const;
     const [row] = yield* sql<Row>`
-      UPDATE change_requests SET ${sql.update(assignments(columns))}, state = ${next.state},
-        state_context = ${json(next.context)}, version = version + 1
-      WHERE id = ${id} AND version = ${version} RETURNING ${sql.literal(COLUMNS)}`;
+      WITH saved AS (
+        UPDATE change_requests SET ${sql.update(assignments(columns))}, state = ${next.state},
+          state_context = ${json(next.context)}, version = version + 1
+        WHERE id = ${id} AND version = ${version} RETURNING ${sql.literal(COLUMNS)}
+      )${keeping(sql, transitionOf(change), kept)}
+      SELECT * FROM saved`;
     if (row === undefined) return yield* new Fenced({ id });
     const actor = { kind: "change_request", id } as const;
     if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
@@ -146,6 +155,10 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("changeRequests.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "change_request", id }, commandIds).pipe(stored("changeRequests.complete")),
+    crashed: (id, commandId, crash) =>
+      noteCrash(sql, { kind: "change_request", id }, { ...crash, commandId }).pipe(
+        stored("changeRequests.crashed"),
+      ),
   };
   return memory;
 });

@@ -9,10 +9,12 @@ import type {
 } from "../../machines/conversation.ts";
 import { ConversationDraft } from "../conversation-draft.ts";
 import { noteStep, snapshotOf, stepConcerns, type ConversationStep } from "../conversation-steps.ts";
+import { transitionOf } from "../../machines/transition.ts";
 import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
 import { json, stored } from "./connection/statement.ts";
 import { locked, makeRoom, namedItems, write } from "./conversation-rows.ts";
-import { appendFor, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { keeping } from "./transition-rows.ts";
 
 interface MemoryRow {
   readonly state: ConversationSnapshot["state"];
@@ -45,8 +47,11 @@ export const makeConversationMemory = Effect.fnUntraced(function* (
     const { id, version, after, completes } = step;
     const before = yield* locked(sql, id);
     const moved = yield* sql`
-      UPDATE conversations SET state = ${after.state}, state_context = ${json(after.context)}, version = version + 1
-      WHERE session_id = ${id} AND version = ${version} RETURNING 1`;
+      WITH saved AS (
+        UPDATE conversations SET state = ${after.state}, state_context = ${json(after.context)}, version = version + 1
+        WHERE session_id = ${id} AND version = ${version} RETURNING 1
+      )${keeping(sql, transitionOf(step), { kind: KIND, id, version: version + 1, given: "saved" })}
+      SELECT 1 FROM saved`;
     if (before === null || moved.length === 0) return yield* new Fenced({ id });
     const actor = { kind: KIND, id } as const;
     if (completes !== null) yield* removeCommands(sql, actor, [completes]);
@@ -68,6 +73,8 @@ export const makeConversationMemory = Effect.fnUntraced(function* (
     save: (step) => sql.withTransaction(save(step)).pipe(stored("conversationMemory.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: KIND, id }, commandIds).pipe(stored("conversationMemory.complete")),
+    crashed: (id, commandId, crash) =>
+      noteCrash(sql, { kind: KIND, id }, { ...crash, commandId }).pipe(stored("conversationMemory.crashed")),
   };
   const unsettled = unsettledActors(sql, KIND).pipe(stored("conversationMemory.unsettled"));
   return { memory, unsettled };

@@ -5,6 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { AttachmentHead } from "../../domain/attachment.ts";
 import { OUTPUT_KEPT_MAX } from "../../domain/conversation.ts";
 import { storableText } from "../../domain/text.ts";
+import { conversation } from "../../machines/conversation.ts";
 import { ConversationDraft } from "../conversation-draft.ts";
 import {
   closeItems,
@@ -25,6 +26,7 @@ import {
   type ChangedConversation,
   type Item,
 } from "../ports/conversations.ts";
+import { firstTransition } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import { makeSignal } from "./connection/signals.ts";
 import { at, stored } from "./connection/statement.ts";
@@ -44,8 +46,12 @@ import {
   type ConversationRow,
 } from "./conversation-rows.ts";
 import { addSpent } from "./project-usage.ts";
+import { keeping } from "./transition-rows.ts";
 
 const CHANNEL = "platform_conversations";
+
+/** A conversation begins with the machine's first snapshot, which the table has as its defaults. */
+const START = conversation.start({});
 
 type Service = (typeof Conversations)["Service"];
 
@@ -61,8 +67,9 @@ const makeOpen = Effect.gen(function* () {
       SELECT * FROM project_sessions WHERE id = ${id} AND deleted_at IS NULL FOR SHARE
     ), opened AS (
       INSERT INTO conversations (session_id, turn_since, created_at)
-      SELECT id, ${at(now)}::timestamptz, ${at(now)}::timestamptz FROM session ON CONFLICT DO NOTHING RETURNING session_id
-    )
+      SELECT id, ${at(now)}::timestamptz, ${at(now)}::timestamptz FROM session ON CONFLICT DO NOTHING
+      RETURNING session_id
+    )${keeping(sql, firstTransition(START, { now }), { kind: "conversation", id, version: 1, given: "opened" })}
     SELECT session.id, session.initial_prompt AS "initialPrompt", session.created_by AS "createdBy",
       users.name AS "userName", session.trigger_slug AS "triggerSlug", session.fire_id AS "fireId",
       fires.kind AS "fireKind", session.created_at AS "createdAt",
@@ -271,7 +278,7 @@ export const layer = Layer.effect(
     const ofActor = yield* makeConversationMemory((sessionId) => say([sessionId]));
     const [open, note, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
     const { get, ...reads } = yield* makeReads;
-    const { keepOutput, keepAttachment, ...keeping } = yield* makeKeeping;
+    const { keepOutput, keepAttachment, ...ofFiles } = yield* makeKeeping;
 
     const attachments = yield* makeAttachments;
 
@@ -287,7 +294,7 @@ export const layer = Layer.effect(
       );
     return {
       ...reads,
-      ...keeping,
+      ...ofFiles,
       ...attachments,
       ...ofActor,
       open: (id, now) =>

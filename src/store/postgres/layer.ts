@@ -24,6 +24,7 @@ import * as Sandboxes from "./sandboxes.ts";
 import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
+import * as Transitions from "./transitions.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
 import { stored } from "./connection/statement.ts";
 
@@ -54,6 +55,7 @@ export const postgresStore = Layer.mergeAll(
   Secrets.layer,
   SessionLogs.layer,
   Sessions.layer,
+  Transitions.layer,
   WebhookRefusals.layer,
   healthLayer,
 ).pipe(Layer.provide(Layer.mergeAll(Endings.layer, EventLog.layer, ProjectChanges.layer)));

@@ -1,19 +1,20 @@
 /** Stored commands that are not known to be done (journal.ts D2). Used inside their owner's transaction. */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
-import type { PendingCommand, Unsettled } from "../ports/journal.ts";
-import { json } from "./connection/statement.ts";
+import type { Crash, PendingCommand, Unsettled } from "../ports/journal.ts";
+import type { StoredKind } from "../ports/transitions.ts";
+import { bounded } from "../../machines/transition.ts";
+import { at, json } from "./connection/statement.ts";
 
-export type ActorKind = "session" | "sandbox" | "change_request" | "conversation";
 interface Actor {
-  readonly kind: ActorKind;
+  readonly kind: StoredKind;
   readonly id: string;
 }
 
 /** Appends commands of several actors of a kind, for each actor in the order in which it performs them. */
 export const appendCommands = Effect.fnUntraced(function* (
   sql: SqlClient,
-  kind: ActorKind,
+  kind: StoredKind,
   entries: readonly { readonly actorId: string; readonly command: unknown; readonly now: number }[],
 ) {
   if (entries.length === 0) return [];
@@ -55,7 +56,7 @@ export const pendingColumn = (sql: SqlClient, actor: Actor) => sql`(
 ) AS pending`;
 
 /** Actors of a kind with pending commands. */
-export const unsettledActors = (sql: SqlClient, kind: ActorKind) => sql<Unsettled>`
+export const unsettledActors = (sql: SqlClient, kind: StoredKind) => sql<Unsettled>`
   SELECT actor_id AS id, max(id)::text AS newest FROM outbox WHERE actor_kind = ${kind} GROUP BY actor_id`;
 
 const BIGINT = /^\d{1,18}$/;
@@ -70,3 +71,16 @@ export const removeCommands = (sql: SqlClient, actor: Actor, ids: readonly strin
           WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id} AND id = ANY(${known}::bigint[])`,
       );
 };
+
+/** A command that is done meanwhile has no row. */
+export const noteCrash = (
+  sql: SqlClient,
+  actor: Actor,
+  { commandId, reason, now }: Crash & { readonly commandId: string },
+) =>
+  BIGINT.test(commandId)
+    ? Effect.asVoid(
+        sql`UPDATE outbox SET attempts = attempts + 1, last_error = ${bounded(reason)}, failed_at = ${at(now)}
+          WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id} AND id = ${commandId}::bigint`,
+      )
+    : Effect.void;

@@ -9,10 +9,12 @@ import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import { Sandboxes, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
+import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import { appendFor, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { keeping } from "./transition-rows.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
@@ -59,11 +61,15 @@ const makeMemory = Effect.gen(function* () {
   const save = Effect.fnUntraced(function* (change: Change<SandboxSnapshot, SandboxEvent, SandboxCommand>) {
     const { id, version, before, after, now } = change;
     const columns = sandboxColumns(change);
+    const kept = { kind: "sandbox", id, version: version + 1, given: "saved" } as const;
     const [saved] = yield* sql<{ sessionId: string; projectId: string; version: number }>`
-      UPDATE session_sandboxes AS sandbox SET ${sql.update(assignments(columns, after))}, version = sandbox.version + 1
-      FROM project_sessions AS session
-      WHERE sandbox.id = ${id} AND sandbox.version = ${version} AND session.id = sandbox.session_id
-      RETURNING session.id AS "sessionId", session.project_id AS "projectId", sandbox.version`;
+      WITH saved AS (
+        UPDATE session_sandboxes AS sandbox SET ${sql.update(assignments(columns, after))}, version = sandbox.version + 1
+        FROM project_sessions AS session
+        WHERE sandbox.id = ${id} AND sandbox.version = ${version} AND session.id = sandbox.session_id
+        RETURNING session.id AS "sessionId", session.project_id AS "projectId", sandbox.version
+      )${keeping(sql, transitionOf(change), kept)}
+      SELECT * FROM saved`;
     if (saved === undefined) return yield* new Fenced({ id });
     const actor = { kind: "sandbox", id } as const;
     if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
@@ -85,6 +91,8 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("sandboxes.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "sandbox", id }, commandIds).pipe(stored("sandboxes.complete")),
+    crashed: (id, commandId, crash) =>
+      noteCrash(sql, { kind: "sandbox", id }, { ...crash, commandId }).pipe(stored("sandboxes.crashed")),
   };
   return memory;
 });
@@ -108,15 +116,19 @@ const makeOpen = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (request: OpenRequest) {
     const { id, sessionId, snapshot, now } = request;
+    const kept = { kind: "sandbox", id, version: 1, given: "opened" } as const;
     const inserted = yield* sql`
-      INSERT INTO session_sandboxes
-        (id, session_id, provider, node_id, status, state_context, boot_deadline_at, created_at)
-      SELECT ${id}::uuid, id, ${request.provider}, ${request.nodeId}, ${snapshot.state}::session_sandbox_status,
-        ${json(snapshot.context)}::jsonb, ${at(request.bootDeadlineAt)}::timestamptz, ${at(now)}::timestamptz
-      FROM project_sessions
-      WHERE id = ${sessionId}::uuid AND status = 'provisioning' AND state_context ->> 'sandboxId' = ${id}::text
-      FOR SHARE
-      ON CONFLICT (id) DO NOTHING RETURNING id`;
+      WITH opened AS (
+        INSERT INTO session_sandboxes
+          (id, session_id, provider, node_id, status, state_context, boot_deadline_at, created_at)
+        SELECT ${id}::uuid, id, ${request.provider}, ${request.nodeId}, ${snapshot.state}::session_sandbox_status,
+          ${json(snapshot.context)}::jsonb, ${at(request.bootDeadlineAt)}::timestamptz, ${at(now)}::timestamptz
+        FROM project_sessions
+        WHERE id = ${sessionId}::uuid AND status = 'provisioning' AND state_context ->> 'sandboxId' = ${id}::text
+        FOR SHARE
+        ON CONFLICT (id) DO NOTHING RETURNING id
+      )${keeping(sql, firstTransition(request, { now }), kept)}
+      SELECT id FROM opened`;
     if (inserted.length === 0) return;
     yield* insertTokens(request);
     yield* appendFor(sql, { kind: "sandbox", id }, request);

@@ -25,10 +25,12 @@ import {
   type SessionRequest,
 } from "../ports/sessions.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
+import { transitionOf } from "../../machines/transition.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import { appendFor, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
+import { keeping } from "./transition-rows.ts";
 import { after, at, json, stored } from "./connection/statement.ts";
 
 type Row = Omit<Session, "failure"> & { readonly failure: Failure | null; readonly failedAt: number | null };
@@ -108,11 +110,15 @@ const makeMemory = Effect.gen(function* () {
       slot === "reserve"
         ? sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`
         : sql.literal("");
+    const kept = { kind: "session", id, version: version + 1, given: "saved" } as const;
     const [saved] = yield* sql<Saved>`
-      UPDATE project_sessions
-      SET ${sql.update(assignments(columns, snapshot, now))}, version = version + 1${reboot}
-      WHERE id = ${id} AND version = ${version}
-      RETURNING account_id AS "accountId", project_id AS "projectId", version`;
+      WITH saved AS (
+        UPDATE project_sessions
+        SET ${sql.update(assignments(columns, snapshot, now))}, version = version + 1${reboot}
+        WHERE id = ${id} AND version = ${version}
+        RETURNING account_id AS "accountId", project_id AS "projectId", version
+      )${keeping(sql, transitionOf(change), kept)}
+      SELECT * FROM saved`;
     if (saved === undefined) return yield* new Fenced({ id });
     if (columns.deletedAt !== undefined) {
       yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
@@ -142,6 +148,8 @@ const makeMemory = Effect.gen(function* () {
     save: (change) => sql.withTransaction(save(change)).pipe(stored("sessions.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "session", id }, commandIds).pipe(stored("sessions.complete")),
+    crashed: (id, commandId, crash) =>
+      noteCrash(sql, { kind: "session", id }, { ...crash, commandId }).pipe(stored("sessions.crashed")),
   };
   return memory;
 });

@@ -83,7 +83,7 @@ export const readTables = (bridge: Bridge): TableSet => {
   for (const row of rows.cursors) nested(tables.cursors as Map<string, Map<string, unknown>>, row, row);
   for (const row of rows.outbox) {
     const kind = row["actorKind"] as keyof ReturnType<typeof outboxes>;
-    outboxes(tables)[kind].append(text(row, "actorId"), [row["command"] as never]);
+    outboxes(tables)[kind].append(text(row, "actorId"), [row["command"] as never], 0);
   }
   return tables;
 };

@@ -36,6 +36,8 @@ import {
   wish,
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
+import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
+import { MACHINE_EXAMPLES } from "./machines.ts";
 
 /** JSON of a request or an answer. */
 type Json = Readonly<Record<string, unknown>>;
@@ -274,27 +276,8 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       outcome: "fires",
     },
   },
-  "triggerWishes.draft": {
-    summary: "Write a new trigger as lines of platform.toml, and check it. Nothing changes.",
-    request: wish,
-    response: {
-      lines:
-        '[[triggers]]\nslug = "nightly"\ntype = "cron"\ncron = "0 30 2 * * *"\nprompt = "Update the dependencies."\n',
-      upcoming: [LATER],
-      issues: [],
-    },
-  },
-  "triggerWishes.propose": {
-    summary: "Open a change request that adds a trigger to platform.toml.",
-    request: wish,
-    response: {
-      ...changeRequest,
-      session_id: null,
-      head_ref: "add-trigger-nightly-0c5f6d21",
-      title: "Add the trigger nightly",
-      description: "Adds the cron trigger `nightly` to `platform.toml`.",
-    },
-  },
+  ...TRIGGER_WISH_EXAMPLES,
+  ...MACHINE_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {

@@ -1,0 +1,308 @@
+/** Why a session, a trigger, a change request or the account is in its state, and what would move it. */
+import { getJson, getJsonOrNull } from "./api.js";
+import { h } from "./dom.js";
+import { duration, moment } from "./format.js";
+import { badge, button, callout, code, empty, projectLink, prose, time, trail } from "./parts.js";
+import { projectPath, sessionName } from "./project.js";
+import { statechart } from "./statechart.js";
+
+/** @typedef {import("./wire.d.ts").Machine} Machine */
+/** @typedef {import("./wire.d.ts").MachineDefinition} MachineDefinition */
+/** @typedef {import("./dom.js").Child} Child */
+
+/**
+ * @typedef {object} StatePage
+ * @property {[string, string | null][]} steps of the breadcrumbs
+ * @property {string} name
+ * @property {{label: string, machine: Machine}[]} machines
+ * @property {Map<string, MachineDefinition>} definitions
+ */
+
+/** How many transitions the page begins with, and how many each further page adds. */
+const SHOWN = 25;
+
+/**
+ * Reads a machine with as much of its history as is shown.
+ *
+ * @param {string} path
+ * @param {number} pages
+ * @returns {Promise<Machine | null>} null: it does not exist yet
+ */
+const machineAt = (path, pages) => getJsonOrNull(`${path}/machine?limit=${Math.min(200, SHOWN * pages)}`);
+
+/** They do not change while the page is open. @type {Promise<any> | null} */
+let asked = null;
+const definitions = async () => {
+  asked ??= getJson("/v1/machines");
+  try {
+    const { machines } = await asked;
+    return new Map(machines.map((/** @type {MachineDefinition} */ machine) => [machine.name, machine]));
+  } catch (error) {
+    asked = null;
+    throw error;
+  }
+};
+
+/**
+ * @param {{steps: [string, string | null][], name: string}} place
+ * @param {[string, Promise<Machine | null>][]} parts
+ * @returns {Promise<StatePage>}
+ */
+const pageOf = async (place, parts) => {
+  const [known_, ...machines] = await Promise.all([definitions(), ...parts.map(([, machine]) => machine)]);
+  return {
+    ...place,
+    definitions: /** @type {Map<string, MachineDefinition>} */ (known_),
+    machines: machines.flatMap((machine, index) =>
+      machine === null ? [] : [{ label: parts[index]?.[0] ?? "", machine: /** @type {Machine} */ (machine) }],
+    ),
+  };
+};
+
+/** What the pages share. The project's events tell of most changes; the rest is polled. */
+const page = {
+  isPolled: true,
+  /** @param {StatePage} data */
+  title: ({ name }) => `State of ${name}`,
+  /** @param {StatePage} data */
+  view: (data) => [
+    trail([...data.steps, ["State", null]]),
+    h("header", { class: "head", "data-key": "head" }, h("h1", {}, "Why ", data.name, " is in its state")),
+    ...data.machines.map((part) => machineView(part, data.definitions)),
+    data.machines.some(({ machine }) => machine.next_cursor !== null) &&
+      h("p", { class: "actions", "data-key": "more" }, button("more", "Show more of the history")),
+  ],
+};
+
+export const sessionState = {
+  ...page,
+  /** @param {string[]} params @param {{pages: number}} extent */
+  load: async ([projectId = "", id = ""], { pages }) => {
+    const path = `${projectPath(projectId)}/sessions/${encodeURIComponent(id)}`;
+    const [project, session] = await Promise.all([getJson(projectPath(projectId)), getJson(path)]);
+    const name = sessionName(session);
+    return pageOf(
+      {
+        name,
+        steps: [
+          ["Projects", "#/"],
+          [project.name, projectLink(project.id)],
+          [name, projectLink(project.id, `/sessions/${session.id}`)],
+        ],
+      },
+      [
+        ["Session", machineAt(path, pages)],
+        ["Sandbox", machineAt(`${path}/sandbox`, pages)],
+        ["Conversation", machineAt(`${path}/conversation`, pages)],
+      ],
+    );
+  },
+};
+
+export const triggerState = {
+  ...page,
+  /** @param {string[]} params @param {{pages: number}} extent */
+  load: async ([projectId = "", encoded = ""], { pages }) => {
+    const project = await getJson(projectPath(projectId));
+    const slug = decoded(encoded);
+    return pageOf(
+      {
+        name: slug,
+        steps: [
+          ["Projects", "#/"],
+          [project.name, projectLink(project.id)],
+          ["Triggers", projectLink(project.id, "/triggers")],
+          [slug, null],
+        ],
+      },
+      [
+        [
+          "Trigger",
+          getJson(
+            `${projectPath(projectId)}/triggers/${encodeURIComponent(slug)}/machine?limit=${Math.min(200, SHOWN * pages)}`,
+          ),
+        ],
+      ],
+    );
+  },
+};
+
+export const changeRequestState = {
+  ...page,
+  /** @param {string[]} params @param {{pages: number}} extent */
+  load: async ([projectId = "", number = ""], { pages }) => {
+    const project = await getJson(projectPath(projectId));
+    return pageOf(
+      {
+        name: `change request #${number}`,
+        steps: [
+          ["Projects", "#/"],
+          [project.name, projectLink(project.id)],
+          [`#${number}`, projectLink(project.id, `/change-requests/${number}`)],
+        ],
+      },
+      [["Change request", machineAt(`${projectPath(projectId)}/change-requests/${number}`, pages)]],
+    );
+  },
+};
+
+export const accountState = {
+  ...page,
+  /** @param {string[]} _params @param {{pages: number}} extent */
+  load: (_params, { pages }) =>
+    pageOf({ name: "the account", steps: [["Account", "#/account"]] }, [
+      ["Account", machineAt("/v1/account", pages)],
+    ]),
+};
+
+/** Half of a character, which no address can hold. */
+const LONE = /[\ud800-\udfff]/gu;
+
+/** The link to a trigger's page. @param {string} projectId @param {string} slug */
+export const triggerStateLink = (projectId, slug) =>
+  projectLink(projectId, `/triggers/${encodeURIComponent(slug.replace(LONE, "\ufffd"))}/state`);
+
+/** @param {string} part of an address */
+const decoded = (part) => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+};
+
+/** @param {{label: string, machine: Machine}} part @param {Map<string, MachineDefinition>} known */
+const machineView = ({ label, machine }, known) => {
+  const definition = known.get(machine.machine ?? "");
+  return h(
+    "section",
+    { class: "machine", "data-key": label },
+    h(
+      "h2",
+      {},
+      label,
+      " ",
+      machine.state !== null && badge(machine.state),
+      machine.since !== null && h("span", { class: "quiet" }, " since ", time(machine.since)),
+    ),
+    h(
+      "ul",
+      { class: "why" },
+      machine.why.map((sentence) => h("li", { class: "text" }, prose(sentence))),
+    ),
+    h(
+      "div",
+      { class: "machine-parts" },
+      definition !== undefined &&
+        h(
+          "div",
+          { class: "machine-chart", "data-key": "chart" },
+          statechart(definition, { state: machine.state, taken: machine.transitions }),
+        ),
+      h("div", { class: "machine-words", "data-key": "words" }, nextView(machine), pendingView(machine)),
+    ),
+    machine.machine !== null && historyView(machine),
+  );
+};
+
+/** @param {Machine} machine */
+const nextView = ({ next, state }) =>
+  h(
+    "section",
+    {},
+    h("h3", {}, "What would move it"),
+    next.length === 0
+      ? h("p", { class: "quiet" }, "Nothing: this state is final, or it is switched off.")
+      : h(
+          "ul",
+          { class: "next" },
+          next.map(({ event, to, text, at }) =>
+            h(
+              "li",
+              { "data-key": `${event} ${to ?? ""}` },
+              h("p", {}, prose(text)),
+              h(
+                "p",
+                { class: "quiet" },
+                code(event),
+                to !== null && to !== state && [" → ", badge(to)],
+                at !== null && [" ", time(at), ` (${moment(at)})`],
+              ),
+            ),
+          ),
+        ),
+  );
+
+/** @param {Machine} machine */
+const pendingView = ({ pending }) =>
+  pending.length > 0 &&
+  h(
+    "section",
+    {},
+    h("h3", {}, "Under way"),
+    h(
+      "ul",
+      { class: "next" },
+      pending.map(({ command, text, since, attempts, last_error }, index) =>
+        h(
+          "li",
+          { "data-key": `${command} ${index}` },
+          h(
+            "p",
+            {},
+            sentence(text),
+            " ",
+            h("span", { class: "quiet" }, code(command), " since ", time(since)),
+          ),
+          attempts > 0 &&
+            callout(
+              "warn",
+              `It crashed ${attempts === 1 ? "once" : `${attempts} times`} and is repeated.`,
+              last_error !== null && h("p", { class: "text" }, last_error),
+            ),
+        ),
+      ),
+    ),
+  );
+
+/** @param {string} text */
+const sentence = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+
+/** @param {Machine} machine */
+const historyView = ({ transitions }) =>
+  transitions.length === 0
+    ? empty("No transitions yet.", "The history begins with the next one.")
+    : h(
+        "table",
+        { class: "history" },
+        h("caption", {}, "History, the newest first"),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["When", "What happened", "State", "After", "Ordered"].map((name) =>
+              h("th", { scope: "col" }, name),
+            ),
+          ),
+        ),
+        h("tbody", {}, transitions.map(transitionRow)),
+      );
+
+/** @param {Machine["transitions"][number]} transition */
+const transitionRow = ({ number, at, event, text, from, to, detail, commands, duration_ms }) =>
+  h(
+    "tr",
+    { "data-key": String(number) },
+    h("td", {}, time(at)),
+    h(
+      "td",
+      {},
+      h("p", {}, prose(text), " ", h("span", { class: "quiet" }, code(event))),
+      detail !== null && h("p", { class: "text detail" }, detail),
+    ),
+    h("td", {}, from !== null && from !== to && [badge(from), " → "], badge(to)),
+    h("td", { class: "quiet" }, duration_ms === null ? "" : duration(duration_ms)),
+    h("td", { class: "quiet" }, commands.join(", ")),
+  );

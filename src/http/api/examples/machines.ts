@@ -1,0 +1,89 @@
+/** Examples of the operations that show state machines (operations.ts). */
+import type { OperationExample } from "./operations.ts";
+import { ACCOUNT, BASE_COMMIT, BEGAN, FIRE, LATER, PROJECT, SANDBOX, SESSION } from "./records.ts";
+
+/** An actor that has just begun. Its states and events are those of a session. */
+const machineOf = (machine: string, id: string) => ({
+  machine,
+  id,
+  state: "provisioning",
+  since: BEGAN,
+  why: [
+    "The session starts: its branch is created, then its sandbox boots.",
+    "The session's branch was created.",
+  ],
+  next: [
+    {
+      event: "sandbox.live",
+      to: "running",
+      text: "When the sandbox answers, the session runs.",
+      at: null,
+      commands: [],
+    },
+  ],
+  pending: [
+    { command: "provisionSandbox", text: "order the sandbox", since: LATER, attempts: 0, last_error: null },
+  ],
+  transitions: [
+    {
+      number: 2,
+      at: LATER,
+      event: "branch.created",
+      text: "The session's branch was created.",
+      from: "provisioning",
+      to: "provisioning",
+      detail: `commit ${BASE_COMMIT}`,
+      commands: ["provisionSandbox"],
+      duration_ms: 90_000,
+    },
+  ],
+  next_cursor: null,
+});
+
+export const MACHINE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  "machines.list": {
+    summary: "List the state machines: their states, and the transitions between them.",
+    response: {
+      machines: [
+        {
+          name: "trigger",
+          initial: "waiting",
+          states: [{ name: "waiting", final: false, text: "The trigger has no timer." }],
+          arrows: [
+            {
+              from: "waiting",
+              event: "timer.elapsed",
+              to: "firing",
+              guard: null,
+              commands: ["accountForDue"],
+            },
+          ],
+        },
+      ],
+    },
+  },
+  "machines.session": {
+    summary: "Show why a session is in its state, and what would move it.",
+    response: machineOf("session", SESSION),
+  },
+  "machines.sandbox": {
+    summary: "Show why the newest sandbox of a session is in its state, and what would move it.",
+    response: machineOf("sandbox", SANDBOX),
+  },
+  "machines.conversation": {
+    summary: "Show why a conversation is in its state, and what would move it.",
+    response: machineOf("conversation", SESSION),
+  },
+  "machines.trigger": {
+    summary: "Show why a trigger is in its state, and what would move it.",
+    response: machineOf("trigger", `${PROJECT}/nightly`),
+  },
+  "machines.changeRequest": {
+    summary: "Show why a change request is in its state, and what would move it.",
+    response: machineOf("change-request", FIRE),
+  },
+  "machines.account": {
+    summary: "Show whether the account's queue is at work, and what would start the next fire.",
+    response: machineOf("account", ACCOUNT),
+  },
+};

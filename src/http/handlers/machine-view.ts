@@ -1,0 +1,85 @@
+/** Why an actor is in its state, from its snapshot, its history and its pending commands. */
+import * as Effect from "effect/Effect";
+import type { MachineName } from "../../machines/definition.ts";
+import { possibleSteps } from "../../machines/possible.ts";
+import type { Snapshot } from "../../machines/step.ts";
+import { commandWords, eventWords, nextWords, stateWords } from "../../machines/words.ts";
+import type { PageRequest } from "../../store/ports/page.ts";
+import { Transitions, type ActorKey, type Transition } from "../../store/ports/transitions.ts";
+import type { NewTransition } from "../../machines/transition.ts";
+import { instant, instantOrNull } from "./wire.ts";
+
+export interface Viewed {
+  readonly machine: MachineName;
+  readonly actor: ActorKey;
+  readonly snapshot: Snapshot<string, object>;
+  /** Sentences beyond those of the machine. */
+  readonly facts: readonly string[];
+  /** When events are due, ms since the epoch, by the event. */
+  readonly due: Readonly<Record<string, number | null | undefined>>;
+}
+
+const transitionWire = (machine: MachineName) => (row: Transition) => ({
+  number: row.number,
+  at: instant(row.at),
+  event: row.event,
+  text: eventWords(machine, row.event) ?? row.event,
+  from: row.from,
+  to: row.to,
+  detail: row.detail,
+  commands: row.commands,
+  duration_ms: row.enteredAt === null ? null : Math.max(0, row.at - row.enteredAt),
+});
+
+/** The state, and what led to it. */
+const reasons = ({ machine, snapshot, facts }: Viewed, last: NewTransition | null): readonly string[] => {
+  const event = last === null || last.to !== snapshot.state ? null : eventWords(machine, last.event);
+  const detail = last?.detail ?? null;
+  const happened = event === null ? [] : [detail === null ? event : `${event} (${detail})`];
+  return [stateWords(machine, snapshot.state) ?? snapshot.state, ...happened, ...facts];
+};
+
+const nextWire = ({ machine, snapshot, due }: Viewed) =>
+  possibleSteps(machine, snapshot).map((step) => ({
+    event: step.event,
+    to: step.to,
+    text: nextWords(machine, step) ?? eventWords(machine, step.event) ?? step.event,
+    at: instantOrNull(due[step.event] ?? null),
+    commands: step.commands,
+  }));
+
+/** Commands that only a stored outbox knows as under way: an actor without one performs those of its last step. */
+const LASTING: ReadonlySet<string> = new Set(["accountForDue", "drainQueue", "pause"]);
+
+const performing = ({ snapshot }: Viewed, last: NewTransition | null) =>
+  last === null || last.to !== snapshot.state
+    ? []
+    : last.commands
+        .filter((command) => LASTING.has(command))
+        .map((command) => ({ command, since: last.at, attempts: 0, lastError: null }));
+
+export const machineView = Effect.fnUntraced(function* (viewed: Viewed, request: PageRequest) {
+  const transitions = yield* Transitions;
+  const { actor, machine, snapshot } = viewed;
+  const newest = yield* transitions.newest(actor);
+  const page = yield* transitions.list(actor, request);
+  const last = newest?.last ?? null;
+  const waiting = [...(yield* transitions.waiting(actor)), ...performing(viewed, last)];
+  return {
+    machine,
+    id: actor.id,
+    state: snapshot.state,
+    since: last?.to === snapshot.state ? instantOrNull(newest?.since ?? null) : null,
+    why: reasons(viewed, last),
+    next: nextWire(viewed),
+    pending: waiting.map(({ command, since, attempts, lastError }) => ({
+      command,
+      text: commandWords(machine, command) ?? command,
+      since: instant(since),
+      attempts,
+      last_error: lastError,
+    })),
+    transitions: page.items.map(transitionWire(machine)),
+    next_cursor: page.nextCursor,
+  };
+});

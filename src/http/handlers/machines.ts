@@ -1,0 +1,272 @@
+/** Handlers of api/machines.ts. */
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { triggerActorId } from "../../actors/schedules.ts";
+import { ADVICE } from "../../domain/failure.ts";
+import { isLive, type StopReason } from "../../domain/session.ts";
+import { account as accountMachine } from "../../machines/account.ts";
+import { DEFINITIONS, MACHINE_NAMES } from "../../machines/definition.ts";
+import type { SessionSnapshot } from "../../machines/session.ts";
+import { trigger as triggerMachine } from "../../machines/trigger.ts";
+import { stateWords } from "../../machines/words.ts";
+import { Activity } from "../../services/activity.ts";
+import { ChangeRequests } from "../../store/ports/change-requests.ts";
+import { Conversations } from "../../store/ports/conversations.ts";
+import { Fires } from "../../store/ports/fires.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import { Sandboxes, type Sandbox } from "../../store/ports/sandboxes.ts";
+import { Sessions, type Session } from "../../store/ports/sessions.ts";
+import { Transitions } from "../../store/ports/transitions.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { notFound } from "../api/errors.ts";
+import { Limits } from "../limits.ts";
+import { answering, opened, projectFor, sessionFor } from "./answers.ts";
+import { triggerFor, type TriggerPath } from "./hand-fires.ts";
+import { machineView } from "./machine-view.ts";
+import { triggerListing } from "./trigger-listing.ts";
+import { instant, pageOf } from "./wire.ts";
+
+type Query = Parameters<typeof pageOf>[0];
+type SessionPath = { readonly pid: string; readonly sid: string };
+
+const STOPPED_BECAUSE: Readonly<Record<StopReason, string>> = {
+  requested: "It was stopped on request.",
+  idle: "It was hibernated, because it was idle.",
+  deleted: "It was deleted.",
+};
+const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
+  requested: "It is about to stop on request, and saves its work first.",
+  idle: "It is about to hibernate, and saves its work first.",
+  deleted: "It was deleted, and saves its work before it ends.",
+};
+const IN_LINE = "The sandbox waits for a place: a node boots a limited number of sandboxes at once.";
+
+const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
+
+/** Whether a restart finds a slot. */
+const slotFacts = Effect.fnUntraced(function* ({ accountId, status }: Session) {
+  const account = yield* (yield* Identity).account(accountId);
+  if (account === null || isLive(status) || account.activeSessions < account.sessionCap) return [];
+  return [
+    `All ${plural(account.sessionCap, "slot")} of the account are in use: a restart is refused until one is free.`,
+  ];
+});
+
+const sessionFacts = (
+  { context }: SessionSnapshot,
+  session: Session,
+  sandbox: Sandbox | null,
+): readonly string[] => {
+  const { status, failure, stopReason } = session;
+  if (status === "failed" && failure !== null) return [failure.message, ADVICE[failure.code]];
+  if (status === "stopped" && stopReason !== null) return [STOPPED_BECAUSE[stopReason]];
+  if (context.ending !== null) return [ENDING_BECAUSE[context.ending]];
+  const isInLine =
+    status === "provisioning" && sandbox?.status === "provisioning" && sandbox.bootStartedAt === null;
+  return isInLine ? [IN_LINE] : [];
+};
+
+/** A boot has its deadline from the start of the boot on. */
+const bootDeadline = (sandbox: Sandbox | null): number | null =>
+  sandbox?.status === "provisioning" && sandbox.bootStartedAt !== null ? sandbox.bootDeadlineAt : null;
+
+/** The earliest instant at which the session may count as idle. Null: its agent works, or the session does not run. */
+const idleAt = Effect.fnUntraced(function* ({ id, status, runningAt }: Session) {
+  if (status !== "running" || runningAt === null) return null;
+  const turn = (yield* (yield* Conversations).states([id])).get(id)?.turn;
+  if (turn?.state === "running") return null;
+  const { idleTimeoutMs } = yield* Limits;
+  const activity = yield* Activity;
+  return Math.max(runningAt, activity.last(id), turn?.since ?? 0) + idleTimeoutMs;
+});
+
+const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
+  const found = yield* sessionFor(yield* Caller, path);
+  const { memory, get } = yield* Sessions;
+  const [loaded, now] = [yield* memory.load(found.id), yield* get(found.id)];
+  if (loaded === null || now === null) return yield* notFound("session");
+  const sandbox = now.sandboxId === null ? null : yield* (yield* Sandboxes).get(now.sandboxId);
+  return yield* machineView(
+    {
+      machine: "session",
+      actor: { kind: "session", id: found.id },
+      snapshot: loaded.snapshot,
+      facts: [...sessionFacts(loaded.snapshot, now, sandbox), ...(yield* slotFacts(now))],
+      due: { "sandbox.failed": bootDeadline(sandbox), "idle.elapsed": yield* idleAt(now) },
+    },
+    pageOf(query),
+  );
+});
+
+const sandbox = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
+  const { id: sessionId } = yield* sessionFor(yield* Caller, path);
+  const { memory, newestOf } = yield* Sandboxes;
+  const found = yield* newestOf(sessionId);
+  const loaded = found === null ? null : yield* memory.load(found.id);
+  if (found === null || loaded === null) return yield* notFound("sandbox of this session");
+  const isInLine = found.status === "provisioning" && found.bootStartedAt === null;
+  const failed = found.failure === null ? [] : [found.failure.message, ADVICE[found.failure.code]];
+  return yield* machineView(
+    {
+      machine: "sandbox",
+      actor: { kind: "sandbox", id: found.id },
+      snapshot: loaded.snapshot,
+      facts: [...(isInLine ? [IN_LINE] : []), ...failed],
+      due: { "boot.failed": bootDeadline(found) },
+    },
+    pageOf(query),
+  );
+});
+
+const conversation = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
+  const { id } = yield* sessionFor(yield* Caller, path);
+  yield* opened(id);
+  const { memory, item } = yield* Conversations;
+  const loaded = yield* memory.load(id);
+  if (loaded === null) return yield* notFound("session");
+  const { queue, held, sandboxId, requests, attended } = loaded.snapshot.context;
+  const [oldest] = requests;
+  const asked = oldest === undefined || !attended ? null : yield* item(id, oldest);
+  const { requestTtlMs } = yield* Limits;
+  const facts = [
+    ...(sandboxId === null ? ["No sandbox takes messages now."] : []),
+    ...(queue.length > 0 ? [`${plural(queue.length, "message")} in the queue.`] : []),
+    ...(held ? ["The queue is held: it goes on when a person says so, or posts a message."] : []),
+  ];
+  return yield* machineView(
+    {
+      machine: "conversation",
+      actor: { kind: "conversation", id },
+      snapshot: loaded.snapshot,
+      facts,
+      due: { "answer.given": asked === null ? null : asked.createdAt + requestTtlMs },
+    },
+    pageOf(query),
+  );
+});
+
+type NumberPath = { readonly pid: string; readonly number: number };
+
+const changeRequest = Effect.fnUntraced(function* ({ pid, number }: NumberPath, query: Query) {
+  yield* projectFor(yield* Caller, pid);
+  const { get, memory } = yield* ChangeRequests;
+  const found = yield* get(pid, number);
+  const loaded = found === null ? null : yield* memory.load(found.id);
+  if (found === null || loaded === null) return yield* notFound("change request");
+  const { sides } = loaded.snapshot.context;
+  const isInDoubt = loaded.snapshot.state === "open" && sides !== null;
+  return yield* machineView(
+    {
+      machine: "change-request",
+      actor: { kind: "change_request", id: found.id },
+      snapshot: loaded.snapshot,
+      facts: isInDoubt ? ["Whether a former merge was made is not known: the service looks soon."] : [],
+      due: {},
+    },
+    pageOf(query),
+  );
+});
+
+const account = Effect.fnUntraced(function* (query: Query) {
+  const { accountId: id } = yield* Caller;
+  const found = yield* (yield* Identity).account(id);
+  if (found === null) return yield* notFound("account");
+  const actor = { kind: "account", id } as const;
+  const newest = yield* (yield* Transitions).newest(actor);
+  const { activeSessions, sessionCap, queuedFires } = found;
+  const isFull = activeSessions >= sessionCap;
+  return yield* machineView(
+    {
+      machine: "account",
+      actor,
+      snapshot: { ...accountMachine.start({}).snapshot, state: newest?.last.to ?? "idle" },
+      facts: [
+        `${activeSessions} of ${plural(sessionCap, "slot")} in use. ${plural(queuedFires, "fire")} in the queue.`,
+        ...(queuedFires > 0 && isFull ? ["The next fire starts when a session ends."] : []),
+      ],
+      due: {},
+    },
+    pageOf(query),
+  );
+});
+
+/** What keeps a trigger from firing, and its fires that wait. */
+const triggerFacts = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
+  const { project, trigger } = yield* triggerFor({ pid, slug });
+  const queue = yield* (yield* Fires).queue(project.accountId);
+  const own = queue.filter((fire) => fire.projectId === pid && fire.triggerSlug === slug);
+  const skips = trigger.type === "cron" ? "each due instant is skipped" : "each delivery is refused";
+  return [
+    ...(trigger.enabled ? [] : [`The trigger ${slug} is disabled in platform.toml.`]),
+    ...(project.status === "active" ? [] : ["The project is archived: its triggers do not fire."]),
+    ...(project.triggersPaused ? [`The project's triggers are paused: ${skips}.`] : []),
+    ...own.map(
+      ({ position, expiresAt }) =>
+        `A fire waits at position ${position} of the queue. It expires at ${instant(expiresAt)}.`,
+    ),
+  ];
+});
+
+/** A trigger that fires at once, when it is asked to, has no state. */
+const STATELESS =
+  "A webhook trigger keeps no state: a valid delivery fires it at once, or puts a fire into the queue.";
+const DELIVERY = {
+  event: "delivery.received",
+  to: null,
+  text: "A delivery with a valid signature that the filter lets through fires the trigger.",
+  at: null,
+  commands: [],
+} as const;
+
+const trigger = Effect.fnUntraced(function* (path: TriggerPath, query: Query) {
+  const project = yield* projectFor(yield* Caller, path.pid);
+  const facts = yield* triggerFacts(path);
+  const { triggers } = yield* triggerListing(project);
+  const found = triggers.find(({ slug }) => slug === path.slug);
+  if (found === undefined) return yield* notFound("trigger");
+  const actor = { kind: "trigger", id: triggerActorId(path.pid, path.slug) } as const;
+  const isOff = !found.enabled || project.status !== "active";
+  if (found.type !== "cron") {
+    const next = isOff || project.triggersPaused ? [] : [DELIVERY];
+    const nothing = { state: null, since: null, pending: [], transitions: [], next_cursor: null };
+    return { machine: null, id: actor.id, why: [STATELESS, ...facts], next, ...nothing };
+  }
+  const newest = yield* (yield* Transitions).newest(actor);
+  // A trigger that is switched off has no timer, whatever its actor did last.
+  const state = isOff ? "waiting" : (newest?.last.to ?? "waiting");
+  const at = found.next_fire_at === null ? null : Date.parse(found.next_fire_at);
+  const view = yield* machineView(
+    {
+      machine: "trigger",
+      actor,
+      snapshot: { ...triggerMachine.start({}).snapshot, state },
+      facts,
+      due: { "timer.elapsed": state === "firing" ? null : at },
+    },
+    pageOf(query),
+  );
+  return isOff ? { ...view, next: [] } : view;
+});
+
+const machines = DEFINITIONS.map(({ name, initial, states, arrows }) => ({
+  name,
+  initial,
+  states: states.map((state) => {
+    const machine = MACHINE_NAMES.find((known) => known === name);
+    const text = machine === undefined ? null : stateWords(machine, state.name);
+    return { name: state.name, final: state.isFinal, text: text ?? state.name };
+  }),
+  arrows,
+}));
+
+export const machinesHandlers = HttpApiBuilder.group(Api, "machines", (handlers) =>
+  handlers
+    .handle("list", () => Effect.succeed({ machines }))
+    .handle("account", ({ query }) => answering(account(query)))
+    .handle("session", ({ params, query }) => answering(session(params, query)))
+    .handle("sandbox", ({ params, query }) => answering(sandbox(params, query)))
+    .handle("conversation", ({ params, query }) => answering(conversation(params, query)))
+    .handle("changeRequest", ({ params, query }) => answering(changeRequest(params, query)))
+    .handle("trigger", ({ params, query }) => answering(trigger(params, query))),
+);

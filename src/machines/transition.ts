@@ -1,0 +1,134 @@
+/** The row that a step leaves in the history of an actor (store/ports/transitions.ts). */
+import { cutText, storableText } from "../domain/text.ts";
+import type { Named, Snapshot } from "./step.ts";
+
+/** The longest detail, and the longest error of a command, in characters. */
+export const DETAIL_MAX = 500;
+
+export interface NewTransition {
+  readonly at: number;
+  readonly event: string;
+  /** Null: the actor began. */
+  readonly from: string | null;
+  readonly to: string;
+  /** Of the event, in words. */
+  readonly detail: string | null;
+  /** Names of the commands that the step ordered. */
+  readonly commands: readonly string[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const fieldsOf = (value: unknown): Fields | null =>
+  typeof value === "object" && value !== null ? (value as Fields) : null;
+
+const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
+
+/** A failure, or the error of a message: a code and a sentence. Their messages are made for people (domain/failure.ts). */
+const problem = (value: unknown): string | null => {
+  const fields = fieldsOf(value);
+  const message = text(fields?.["message"]);
+  return message === null ? null : `${text(fields?.["code"]) ?? "error"}: ${message}`;
+};
+
+const savedWork = (value: unknown): string | null => {
+  const fields = fieldsOf(value);
+  if (fields === null) return null;
+  const [error, wip] = [text(fields["error"]), text(fields["wip"])];
+  if (error !== null) return `not saved: ${error}`;
+  return wip === null ? "nothing was left to save" : `saved as commit ${wip}`;
+};
+
+const refusedMerge = (value: unknown): string | null => {
+  const fields = fieldsOf(value);
+  if (fields === null) return null;
+  if (fields["because"] === "git") return problem(fields);
+  if (fields["because"] !== "conflict") return "the branch has no changes";
+  const paths = Array.isArray(fields["paths"])
+    ? fields["paths"].filter((path) => typeof path === "string")
+    : [];
+  return `conflicts in ${paths.length === 0 ? "the whole history" : paths.join(", ")}`;
+};
+
+const nextInstant = (value: unknown): string | null => {
+  const due = fieldsOf(value)?.["due"];
+  return typeof due === "number" ? `the next instant is ${new Date(due).toISOString()}` : null;
+};
+
+const report = (event: Fields): string | null => {
+  const { ended, isWorking, requests } = event;
+  if (typeof ended !== "number" || !Array.isArray(requests)) return null;
+  const asks = requests.length === 0 ? "" : `, ${requests.length} open requests`;
+  return `${ended} turns have ended${isWorking === true ? ", one runs" : ""}${asks}`;
+};
+
+/** An allow-list. Everything else of an event stays out of the history, above all prompts and messages of people. */
+const PARTS: readonly ((event: Fields) => string | null)[] = [
+  ({ failure }) => problem(failure),
+  ({ error }) => problem(error),
+  ({ saved }) => savedWork(saved),
+  ({ refusal }) => refusedMerge(refusal),
+  ({ next }) => nextInstant(next),
+  ({ commit }) => (text(commit) === null ? null : `commit ${text(commit)}`),
+  ({ more }) => (more === true ? "more fires wait" : null),
+  ({ isUrgent }) => (isUrgent === true ? "urgent" : null),
+  ({ turn }) => (typeof turn === "number" ? `turn ${turn}` : null),
+  report,
+];
+
+export const bounded = (value: string): string => cutText(storableText(value), DETAIL_MAX);
+
+/** What an event says for people. Null: nothing that its name does not say. */
+export const detailOf = (event: Named): string | null => {
+  const fields: Fields = { ...event };
+  const parts = PARTS.flatMap((part) => part(fields) ?? []);
+  return parts.length === 0 ? null : bounded(parts.join("; "));
+};
+
+interface Step {
+  readonly event: Named;
+  readonly before: Snapshot<string, object>;
+  readonly after: Snapshot<string, object>;
+  readonly commands: readonly Named[];
+  readonly now: number;
+}
+
+/** Contexts are plain JSON. Equal ones in another order of fields count as different, which costs a row. */
+export const isSame = (one: object, other: object): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+/** The row of a step. Null: the step changed nothing and ordered nothing. */
+export const transitionOf = ({ event, before, after, commands, now }: Step): NewTransition | null => {
+  const isMove = before.state !== after.state;
+  if (!isMove && commands.length === 0 && isSame(before.context, after.context)) return null;
+  return {
+    at: now,
+    event: event.type,
+    from: before.state,
+    to: after.state,
+    detail: detailOf(event),
+    commands: commands.map(({ type }) => type),
+  };
+};
+
+/** The event of a first row. No machine has it: the actor was created. */
+export const CREATED = "created";
+
+/** What started a session, for its first row. */
+export const originOf = ({ triggerSlug }: { readonly triggerSlug: string | null }): string | null =>
+  triggerSlug === null ? null : `by the trigger ${triggerSlug}`;
+
+/** The row of a new actor. */
+export const firstTransition = (
+  {
+    snapshot,
+    commands,
+  }: { readonly snapshot: Snapshot<string, object>; readonly commands: readonly Named[] },
+  { now, detail = null }: { readonly now: number; readonly detail?: string | null },
+): NewTransition => ({
+  at: now,
+  event: CREATED,
+  from: null,
+  to: snapshot.state,
+  detail: detail === null ? null : bounded(detail),
+  commands: commands.map(({ type }) => type),
+});
