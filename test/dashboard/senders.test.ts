@@ -1,4 +1,4 @@
-/** What the page tells senders: read without a browser. The real service takes it in workbench.test.ts. */
+/** What the page tells senders: read without a browser. The real service takes it in workbench.real.test.ts. */
 import { describe, expect, it } from "vitest";
 import { curlLines, eventsOf, gitlabLines, sampleDelivery } from "../../dashboard/senders.js";
 import type { Trigger, WebhookFilter } from "../../dashboard/wire.d.ts";

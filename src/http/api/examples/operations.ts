@@ -33,7 +33,6 @@ import {
   merged,
   missingSecret,
   secret,
-  wish,
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
