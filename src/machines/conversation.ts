@@ -158,7 +158,6 @@ const hasRoom = ({ queue, sending, settled }: ConversationContext, event: Conver
 
 /** How many messages are remembered (M8): requests that are under way at the same time are far fewer. */
 const SETTLED_KEPT = 20;
-
 const settledWith = ({ settled }: ConversationContext, id: string): readonly string[] =>
   [...settled, id].slice(-SETTLED_KEPT);
 
