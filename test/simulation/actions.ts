@@ -170,7 +170,7 @@ export class Actions {
     merge: ({ which, how }) => this.#requests.merge(which, how),
     close: ({ which, how }) => this.#requests.close(which, how),
     say: (step) => {
-      // Where nobody can be talked to, somebody is made.
+      // Without a session, a person makes one.
       if (!this.#people.say(step)) this.#by.create(step);
     },
     unsay: (step) => this.#people.unsay(step),

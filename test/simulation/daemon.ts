@@ -29,7 +29,7 @@ interface Daemon {
 export interface SimulatedDaemons {
   readonly layer: Layer.Layer<DaemonClient>;
   readonly talks: Talks;
-  /** Null: nobody talks to the agents. */
+  /** Null: the world has no people. */
   readonly runtimes: Runtimes | null;
   /** From now on every new daemon is a healthy one. */
   readonly heal: () => void;
@@ -58,7 +58,7 @@ export interface DaemonOptions {
   readonly hasPeople: boolean;
 }
 
-/** What a daemon of an agent to which nobody talks answers to those who try. */
+/** The answers of a daemon in a world without people. */
 const UNSTEERED = {
   hand: () => Effect.fail(new NoConversation()),
   attach: () => Effect.fail(new NoConversation()),

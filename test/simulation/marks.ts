@@ -131,7 +131,7 @@ export const OF_PEOPLE: Names = [
   "store.Conversations.page",
   "store.Conversations.unsettled",
 ];
-/** All calls that can be marked where nobody talks to agents. */
+/** All calls that can be marked in worlds without people. */
 export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM, ...OF_REQUESTS]);
 
 /** Ports whose calls fail in ways of their own (ports.ts), so that a mark only crashes there. */

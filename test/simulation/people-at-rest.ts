@@ -15,7 +15,7 @@ import type { World } from "./world.ts";
 
 /** A runtime that rests for so long, ms, gets what waits: longer than the longest pauses between tries, one after the other. */
 const SENT_WITHIN_MS = 60_000;
-/** A request for which nobody is there, or whose time is over, is declined within this, ms. */
+/** An unattended request, or one whose time is over, is declined within this, ms. */
 const DECLINED_WITHIN_MS = 60_000;
 /** All turns of a full queue, and the longest of those that began before. */
 const REST_MS = 200_000;
@@ -48,21 +48,19 @@ const waitingIn = ({ session, row }: Talking): readonly Item[] => {
 
 const isSettled = (one: Talking): boolean => waitingIn(one).length === 0 && one.runtime.open === null;
 
-/** What should have happened by now. `rested`: for how long there has been peace, ms. */
+/** Messages and requests that are late. `rested`: for how long there has been peace, ms. */
 const overdue = (world: World, rested: number): readonly string[] =>
   talking(world).flatMap((one) => {
     const { session, runtime } = one;
     const { restsSince, waitsFor } = runtime;
     const idle = restsSince === null ? 0 : Math.min(rested, world.time.elapsed - restsSince);
     const [waiting] = waitingIn(one);
-    return [
-      ...(idle > SENT_WITHIN_MS && waiting !== undefined
-        ? [`M3 message ${waiting.id} is ${waiting.status}, and the agent of ${session.id} rests`]
-        : []),
-      ...(rested > DECLINED_WITHIN_MS && waitsFor !== null
-        ? [`M7 request ${waitsFor.native_id} waits, and nobody answers`]
-        : []),
-    ];
+    const faults: string[] = [];
+    if (idle > SENT_WITHIN_MS && waiting !== undefined)
+      faults.push(`M3 message ${waiting.id} is ${waiting.status}, and the agent of ${session.id} rests`);
+    if (rested > DECLINED_WITHIN_MS && waitsFor !== null)
+      faults.push(`M7 request ${waitsFor.native_id} waits and is not declined`);
+    return faults;
   });
 
 /** Of one message: a promise is kept, and an end is true. */
@@ -81,7 +79,7 @@ const messageFaults = (
   const { status } = item;
   return [
     ...(isCancelled && status !== "cancelled" ? [`R02 message ${id} was taken back, and is ${status}`] : []),
-    ...(status === "cancelled" && !isAsked ? [`R02 nobody has taken message ${id} back`] : []),
+    ...(status === "cancelled" && !isAsked ? [`R02 message ${id} is cancelled without a request`] : []),
     ...(status === "accepted" && !watch.taken.has(id)
       ? [`Y2 message ${id} is accepted, and no runtime has it`]
       : []),
@@ -106,7 +104,9 @@ const doubleFaults = ({ items, conversation: { id } }: ConversationRow): readonl
 /** M4: a queue is held where a person has interrupted, and has not said more since. */
 const heldFaults = ({ tables }: World, watch: PeopleWatch): readonly string[] =>
   [...tables.conversations].flatMap(([id, { snapshot }]) =>
-    snapshot.context.held && !watch.held.has(id) ? [`M4 the queue of ${id} is held for nobody`] : [],
+    snapshot.context.held && !watch.held.has(id)
+      ? [`M4 the queue of ${id} is held without an interrupt`]
+      : [],
   );
 
 /** M6: one answer wins, and it is the one that the agent has heard. */
@@ -156,7 +156,7 @@ const leftovers = ({ tables }: World): readonly string[] => [
   }),
 ];
 
-/** Waits until everybody has what waits for them. @returns what is left to blame on the service. */
+/** Waits until all messages have arrived. @returns the faults that remain. */
 export const peopleFaults = (
   world: World,
   {

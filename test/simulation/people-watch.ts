@@ -18,7 +18,7 @@ import { isLiveSandbox } from "./owners.ts";
 import type { Handed, Heard, Runtimes, Stopped } from "./runtimes.ts";
 import type { World } from "./world.ts";
 
-/** A runtime is told of a turn's message again where calls are lost: so often at the most, where it is in that turn. */
+/** A runtime in a turn gets other messages at most so often, also where calls are lost. */
 const BUSY_MAX = 12;
 
 /** In calm, a turn that was interrupted has ended after this, ms: more than the longest pause between two tries. */
@@ -95,7 +95,7 @@ export class PeopleWatch {
     const said = this.#ledger.messages.find(({ text }) => text === message.text);
     this.#world.boundary.hit(`handed ${outcome.outcome}`);
     if (said?.id !== message.id)
-      this.#violations.push(`Y1 a runtime got ${message.id} with the words of ${said?.id ?? "nobody"}`);
+      this.#violations.push(`Y1 a runtime got ${message.id} with the words of ${said?.id ?? "no message"}`);
     if (outcome.outcome === "refused") this.refused.add(message.id);
     if (outcome.outcome === "busy") this.#countBusy(`${sandboxId} ${outcome.turn}`);
     const isNew = outcome.outcome === "accepted" && !this.taken.has(message.id);
@@ -131,7 +131,7 @@ export class PeopleWatch {
     const sessionId = this.#world.tables.sandboxes.get(sandboxId)?.record.sessionId;
     const from = Math.min(since, this.#sentAt.get(`${sandboxId} ${messageId ?? ""}`) ?? since);
     const isWanted = this.#stops.some((stop) => stop.sessionId === sessionId && stop.at >= from);
-    if (!isWanted) this.#violations.push(`M5 nobody has interrupted turn ${turn} of ${sandboxId}`);
+    if (!isWanted) this.#violations.push(`M5 turn ${turn} of ${sandboxId} was ended without an interrupt`);
   }
 
   /** Once a second. M5: in calm, an interrupt ends its turn soon. */
@@ -158,7 +158,7 @@ export class PeopleWatch {
     if (isLate && session !== undefined && session.triggerSlug !== null && this.#world.isCalm)
       this.#violations.push(`M7 request ${requestId} of a trigger's session waited for a person`);
     if ("declined" in answer && answer.declined === "unattended" && session?.triggerSlug === null)
-      this.#violations.push(`M7 request ${requestId} of a person's session was declined for want of one`);
+      this.#violations.push(`M7 request ${requestId} of a person's session was declined as unattended`);
   }
 
   /** M4: who has interrupted says when the queue goes on. */

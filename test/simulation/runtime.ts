@@ -1,6 +1,6 @@
 /**
- * One agent runtime: its talk is a list to which it adds, and a version's number is its place. What it is going to say in
- * its turn is in the list already, with the instant at which it says it; an interrupt takes that away.
+ * One agent runtime. Its talk is a list of versions, each with its number and the instant from which it is said. The list
+ * has the rest of the turn already; an interrupt removes that.
  */
 import * as Effect from "effect/Effect";
 import type { ItemError, NativeItem } from "../../src/domain/conversation.ts";
@@ -9,7 +9,7 @@ import type { Random } from "./random.ts";
 import { versionOf, type Said } from "./talks.ts";
 import type { SimulatedTime } from "./time.ts";
 
-/** What a runtime does by itself as it begins, ms: so short that a run of few steps sees later turns. */
+/** The longest first turn, ms: so short that a run of few steps sees later turns. */
 const FIRST_TURN_MAX_MS = 1_500;
 const BEGINS_AT_WORK = 0.6;
 const TURN_MIN_MS = 150;
@@ -69,7 +69,7 @@ export class Runtime {
     this.#isCalm = true;
   }
 
-  /** What it has said by now. */
+  /** The versions until now. */
   get present(): readonly Said[] {
     return this.said.filter(({ at }) => at <= this.#parts.time.elapsed);
   }
@@ -224,7 +224,7 @@ export class Runtime {
     this.#say(null, { isWorking: false, waitingFor: null, ended }, at);
   }
 
-  /** What it was going to say. */
+  /** The rest of the turn is dropped. */
   #forget(): void {
     const { elapsed } = this.#parts.time;
     this.said.length = this.present.length;

@@ -166,7 +166,7 @@ export class Runtimes {
     let isTold = false;
     const round = Effect.gen({ self: this }, function* () {
       const { runtime, random } = this.#of(sandboxId);
-      // Whoever begins to follow is told the turn at once.
+      // A new reader gets the state of the turn at once.
       if (isTold) yield* runtime.newsAfter(read);
       if (!this.#isHealed && random.chance(BREAKS)) return yield* lost();
       const from = random.chance(REPEATS) ? 0 : read;

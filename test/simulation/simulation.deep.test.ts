@@ -59,7 +59,7 @@ const share = async (seed: number, runs: number): Promise<Summary> => {
 
 describe("a long simulation of the service", () => {
   it.each([
-    { where: "nobody talks to agents", from: 0, to: PEOPLE_FROM, part: 1 - WITH_PEOPLE },
+    { where: "no people talk to agents", from: 0, to: PEOPLE_FROM, part: 1 - WITH_PEOPLE },
     { where: "people talk to agents", from: PEOPLE_FROM, to: 2 ** 31, part: WITH_PEOPLE },
   ])(
     `keeps every invariant in its part of ${RUNS} runs, where $where`,

@@ -32,7 +32,7 @@ export const KINDS = [
   "merge",
   "close",
 ] as const;
-/** What people do in conversations: only where there are people. */
+/** The steps in conversations, for worlds that have people. */
 export const TALKING = ["say", "unsay", "interrupt", "resume", "answer"] as const;
 export type StepKind = (typeof KINDS)[number] | (typeof TALKING)[number];
 

@@ -237,7 +237,7 @@ export const answer = Effect.fnUntraced(function* (params: ItemPath, given: Give
     by: authorOf(yield* Caller),
   });
   const request = yield* itemOf(session.id, params.id, "request");
-  // A request that was closed meanwhile, before the actor has heard of it, keeps no answer.
+  // The request may be closed before the actor knows it. Then no answer is kept.
   return accepted && request.answer !== null ? { request: itemWire(request) } : yield* settled(request);
 });
 
