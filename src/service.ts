@@ -97,6 +97,7 @@ import type { Previews } from "./store/ports/previews.ts";
 import type { ProjectUsage } from "./store/ports/project-usage.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
 import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
+import { VERSION } from "./version.ts";
 
 /** All ports through which the service touches the world. */
 export type Ports =
@@ -267,7 +268,7 @@ const settings = <E>(
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
-    Layer.succeed(ThisNode, { id: nodeId, periods: dutyPeriods(config) }),
+    Layer.succeed(ThisNode, { id: nodeId, version: VERSION, periods: dutyPeriods(config) }),
   );
 
 const handlers = Layer.mergeAll(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { problemsOf, type Seen } from "../../src/http/handlers/operator-problems.ts";
+import { problemsOf, type Seen } from "../../src/http/problems.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const MINUTE = 60_000;
