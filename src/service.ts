@@ -1,4 +1,5 @@
 /** The service over its ports: actors, admission, endpoints. The caller, serve.ts or a test, chooses the adapters. */
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
@@ -97,7 +98,6 @@ import type { Previews } from "./store/ports/previews.ts";
 import type { ProjectUsage } from "./store/ports/project-usage.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
 import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
-import { VERSION } from "./version.ts";
 
 /** All ports through which the service touches the world. */
 export type Ports =
@@ -244,6 +244,11 @@ const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
   request: (request, response, next) => routes.some((route) => route.request(request, response, next)),
   upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
 });
+
+/** The service's version, from its package. */
+const { version: VERSION } = JSON.parse(
+  readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+) as { readonly version: string };
 
 /** How often each duty runs with these settings, ms. */
 const dutyPeriods = (config: Config): ReadonlyMap<DutyName, number> =>

@@ -17,7 +17,7 @@ import { Api } from "../api/api.ts";
 import { Conflict, Forbidden } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
 import { answering } from "./answers.ts";
-import { problemsOf } from "../problems.ts";
+import { problemsOf } from "../../services/problems.ts";
 import { instant, instantOrNull } from "./wire.ts";
 
 /** Boots are counted over this time. */

@@ -1,5 +1,4 @@
 /** The problems of the service, each with its remedy: a pure function of the read state. */
-import type { LastRun } from "../duties/duty.ts";
 import type { DoctorReport } from "../sandbox/port.ts";
 import type { NodeRecord } from "../store/ports/nodes.ts";
 import type { Backlog, Boots, DatabaseFacts } from "../store/ports/operations.ts";
@@ -25,7 +24,8 @@ export interface Problem {
 export interface DutyState {
   readonly name: string;
   readonly periodMs: number;
-  readonly last: LastRun | null;
+  /** Its last round in this process. Null before the first. */
+  readonly last: { readonly endedAt: number; readonly failed: boolean } | null;
 }
 
 export interface Seen {
