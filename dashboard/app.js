@@ -381,7 +381,7 @@ setInterval(() => {
 }, REDRAW_MS);
 setInterval(() => {
   if (document.visibilityState === "visible") void refresh();
-  // Nobody looks at the page: its title, its icon and the notifications say that a person is waited for.
+  // The page is hidden. Its title, its icon and the notifications say that a session waits for a person.
   else if (signedIn) void attend().then(draw);
 }, POLL_MS);
 /* eslint-enable no-restricted-globals */

@@ -99,7 +99,7 @@ const queueFacts = ({ queues, ownerless_sessions, stale_manifests }) =>
   facts([
     ["Queued runs", backlog(queues.fires)],
     ["Commands of actors", backlog(queues.commands)],
-    ["Sessions nobody works on", String(ownerless_sessions)],
+    ["Sessions without an owner", String(ownerless_sessions)],
     ["Manifests that cannot be read", String(stale_manifests)],
   ]);
 

@@ -1,4 +1,4 @@
-/** A project's page of sessions: who waits for whom, filters, and what can be done with each. */
+/** A project's page of sessions, with filters and a menu for each session. */
 import { getJson, getJsonOrNull, getList } from "./api.js";
 import { fireLink } from "./fires.js";
 import { h } from "./dom.js";

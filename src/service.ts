@@ -1,4 +1,5 @@
 /** The service over its ports: actors, admission, endpoints. The caller, serve.ts or a test, chooses the adapters. */
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
@@ -250,6 +251,11 @@ const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
   upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
 });
 
+/** The service's version, from its package. */
+const { version: VERSION } = JSON.parse(
+  readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+) as { readonly version: string };
+
 /** How often each duty runs with these settings, ms. */
 const dutyPeriods = (config: Config): ReadonlyMap<DutyName, number> =>
   new Map(
@@ -273,7 +279,7 @@ const settings = <E>(
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
-    Layer.succeed(ThisNode, { id: nodeId, periods: dutyPeriods(config) }),
+    Layer.succeed(ThisNode, { id: nodeId, version: VERSION, periods: dutyPeriods(config) }),
   );
 
 const handlers = Layer.mergeAll(

@@ -9,6 +9,8 @@ export class ThisNode extends Context.Service<
   ThisNode,
   {
     readonly id: string;
+    /** The service's, from its package. */
+    readonly version: string;
     /** How often each of its duties runs, ms. */
     readonly periods: ReadonlyMap<DutyName, number>;
   }

@@ -1,12 +1,9 @@
 /** Accessibility: axe-core finds nothing wrong on any page or state, light and dark. */
-import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
+import axe from "axe-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld } from "./sample-project.ts";
 import { STATES } from "./states.ts";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Each violation with the first elements that have it. */
 const RUN = `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
@@ -29,7 +26,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await visit(hash);
       await page.locator(shows).first().waitFor();
       await act?.(page);
-      await page.evaluate(AXE);
+      await page.evaluate(axe.source);
       expect(await page.evaluate(RUN)).toEqual([]);
     },
   );

@@ -9,7 +9,7 @@ export interface State {
   /** Shown when the state is complete. */
   readonly shows: string;
   readonly change?: (world: World) => void;
-  /** What the reader does before it is looked at. */
+  /** Actions of the reader before the picture. */
   readonly act?: (page: Page) => Promise<void>;
   readonly signedIn?: false;
 }

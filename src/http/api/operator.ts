@@ -32,7 +32,7 @@ const ServiceWire = Schema.Struct({
   started_at: Instant,
   problems: Schema.Array(
     Schema.Struct({ code: Schema.String, message: Schema.String, remedy: Schema.String }),
-  ).annotate({ description: "What is wrong now, and what to do about it. Most urgent first." }),
+  ).annotate({ description: "Present problems, each with its remedy. Most urgent first." }),
   database: Schema.Struct({
     version: Schema.String,
     size_bytes: Schema.Finite,

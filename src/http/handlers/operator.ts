@@ -12,13 +12,12 @@ import { Directory } from "../../services/directory.ts";
 import { Nodes } from "../../store/ports/nodes.ts";
 import { Operations, type Backlog, type Spread } from "../../store/ports/operations.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
-import { VERSION } from "../../version.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { Conflict, Forbidden } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
 import { answering } from "./answers.ts";
-import { problemsOf } from "./operator-problems.ts";
+import { problemsOf } from "../../services/problems.ts";
 import { instant, instantOrNull } from "./wire.ts";
 
 /** Boots are counted over this time. */
@@ -97,7 +96,7 @@ const show = Effect.gen(function* () {
   const { name, summary } = yield* SandboxProvider;
   const { last } = yield* Examined;
   return {
-    version: VERSION,
+    version: (yield* ThisNode).version,
     runtime_version: process.versions.node,
     node_id: (yield* ThisNode).id,
     started_at: instant(seen.now - Math.round(process.uptime() * 1000)),

@@ -95,7 +95,7 @@ export const SESSIONS_LOOKED_AT = 10_000;
 /** How many characters of a prompt stand for the name of a session without one. */
 export const PROMPT_SEARCHED = 200;
 
-/** What a list of sessions is narrowed to. Absent: everything. */
+/** The conditions of a list of sessions. An absent one accepts all. */
 export interface SessionFilter {
   readonly status: string | null;
   /** Live sessions whose agent's turn has this state. */

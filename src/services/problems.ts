@@ -1,8 +1,7 @@
-/** What is wrong with the service, and what its operator does about it: a pure function of what was read. */
-import type { LastRun } from "../../duties/duty.ts";
-import type { DoctorReport } from "../../sandbox/port.ts";
-import type { NodeRecord } from "../../store/ports/nodes.ts";
-import type { Backlog, Boots, DatabaseFacts } from "../../store/ports/operations.ts";
+/** The problems of the service, each with its remedy: a pure function of the read state. */
+import type { DoctorReport } from "../sandbox/port.ts";
+import type { NodeRecord } from "../store/ports/nodes.ts";
+import type { Backlog, Boots, DatabaseFacts } from "../store/ports/operations.ts";
 
 const MINUTE = 60_000;
 /** An actor performs a command at once. One that waits for so long is stuck. */
@@ -25,7 +24,8 @@ export interface Problem {
 export interface DutyState {
   readonly name: string;
   readonly periodMs: number;
-  readonly last: LastRun | null;
+  /** Its last round in this process. Null before the first. */
+  readonly last: { readonly endedAt: number; readonly failed: boolean } | null;
 }
 
 export interface Seen {

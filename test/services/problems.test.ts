@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { problemsOf, type Seen } from "../../src/http/handlers/operator-problems.ts";
+import { problemsOf, type Seen } from "../../src/services/problems.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const MINUTE = 60_000;
@@ -18,7 +18,7 @@ const well: Seen = {
   doctor: null,
   boots: { started: 5, failures: [], waited: null, booted: null },
   duties: [
-    { name: "nodes", periodMs: 1000, last: { endedAt: NOW - 59_000, tookMs: 1, failed: false } },
+    { name: "nodes", periodMs: 1000, last: { endedAt: NOW - 59_000, failed: false } },
     { name: "unclaimed", periodMs: 10 * MINUTE, last: null },
   ],
 };
@@ -56,12 +56,12 @@ describe("the service's problems", () => {
     ["sessions_ownerless", { ownerless: 1 }, /1 live session\./],
     [
       "duty_failed",
-      { duties: [{ name: "orphans", periodMs: 1, last: { endedAt: NOW, tookMs: 1, failed: true } }] },
+      { duties: [{ name: "orphans", periodMs: 1, last: { endedAt: NOW, failed: true } }] },
       /orphans crashed/,
     ],
     [
       "duty_late",
-      { duties: [{ name: "nodes", periodMs: 1, last: { endedAt: NOW - 61_000, tookMs: 1, failed: false } }] },
+      { duties: [{ name: "nodes", periodMs: 1, last: { endedAt: NOW - 61_000, failed: false } }] },
       /nodes last ran 1 minute ago/,
     ],
     ["fires_wait", { fires: { waiting: 1, oldestAt: NOW - 11 * MINUTE } }, /1 queued run has waited for 11/],
