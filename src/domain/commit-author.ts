@@ -1,4 +1,4 @@
-/** Who a commit is by: the platform itself, or a person for whom it commits. */
+/** The authors of commits: the platform itself, and people. */
 
 /** No mail reaches these addresses. */
 export const COMMIT_DOMAIN = "platform.invalid";
