@@ -79,12 +79,13 @@ export const eventsOf = (messages: readonly Restored[], { session, nowMs }: Plac
         data: { sessionID: session, part, time: nowMs },
       })),
     ])
-    .map((event, at) => ({
+    .map(({ type, data }, at) => ({
       id: timedId("evt", { ms: nowMs - IDS_BEFORE_MS, count: at, rest: RESTORED }),
       aggregateID: session,
       // The session's creation is 0.
       seq: at + 1,
-      ...event,
+      type,
+      data,
     }));
 
 export const batchesOf = (events: readonly SyncEvent[]): readonly (readonly SyncEvent[])[] => {

@@ -40,6 +40,7 @@ export const readRecap = Effect.fnUntraced(function* (sessionId: string) {
 /** As many of the newest items as a history needs, oldest first. */
 const readNewest = Effect.fnUntraced(function* (sessionId: string) {
   const { page } = yield* Conversations;
+  const pages: (readonly Item[])[] = [];
   let items: readonly Item[] = [];
   let bytes = 0;
   let before: string | null = null;
@@ -49,7 +50,8 @@ const readNewest = Effect.fnUntraced(function* (sessionId: string) {
       limit: ITEMS_READ,
     }).pipe(Effect.catchTag("BadCursor", Effect.die));
     if (read === null) break;
-    items = [...read.items.toReversed(), ...items];
+    pages.unshift(read.items.toReversed());
+    items = pages.flat();
     bytes += Buffer.byteLength(JSON.stringify(read.items));
     before = read.nextCursor;
   } while (

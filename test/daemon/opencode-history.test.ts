@@ -1,4 +1,4 @@
-/** How a history becomes opencode's records. What opencode makes of them is tested in restore.test.ts. */
+/** How a history becomes opencode's records. restore.test.ts gives them to the real opencode. */
 import { describe, expect, test } from "vitest";
 import {
   batchesOf,
@@ -216,42 +216,44 @@ describe("the events", () => {
   });
 });
 
+const toolsIn = (parts: readonly { readonly type?: unknown }[]) =>
+  parts.filter(({ type }) => type === "tool") as {
+    tool: string;
+    state: { input: unknown; output?: string };
+  }[];
+const wordsIn = (
+  parts: readonly { readonly type?: unknown; readonly text?: unknown; readonly synthetic?: unknown }[],
+) =>
+  parts.flatMap(({ type, text, synthetic }) =>
+    type === "text" && synthetic !== true && text !== "" ? [text] : [],
+  );
+
 test("a recorded conversation comes back with the same words, tools and results for the model", () => {
   const own = LISTING.filter(({ info }) => info.sessionID === SESSION.id);
   const items = own
     .flatMap((message) => itemsOf(message, TOP))
-    .map((draft) => ({
-      ...draft,
-      // The conversation's own summary would replace what is before it.
-      role: draft.kind === "note" ? null : draft.role,
-      author: null,
-      parentId: draft.parent_id,
-      answer: null,
-      agent: null,
-      pruned: false,
-      createdAt: draft.created_at,
-      completedAt: draft.completed_at,
-    }));
+    .map((draft) =>
+      Object.assign({}, draft, {
+        // The conversation's own summary would replace what is before it.
+        role: draft.kind === "note" ? null : draft.role,
+        author: null,
+        parentId: draft.parent_id,
+        answer: null,
+        agent: null,
+        pruned: false,
+        createdAt: draft.created_at,
+        completedAt: draft.completed_at,
+      }),
+    );
   const history = historyOf(items, null);
   if (history === null) throw new Error("no history");
   const back = messagesOf(history, PLACE);
-  const toolsIn = (parts: readonly { readonly type?: unknown }[]) =>
-    parts.filter(({ type }) => type === "tool") as {
-      tool: string;
-      state: { input: unknown; output?: string };
-    }[];
   const before = toolsIn(own.flatMap(({ parts }) => parts)).map(({ tool, state }) => [tool, state.input]);
   const after = toolsIn(back.flatMap(({ parts }) => parts)).map(({ tool, state }) => [tool, state.input]);
   expect(after.filter(([tool]) => tool !== "todowrite")).toEqual(
     before.filter(([tool]) => tool !== "todowrite"),
   );
   expect(after.map(([tool]) => tool)).toEqual(before.map(([tool]) => tool));
-  const said = (
-    parts: readonly { readonly type?: unknown; readonly text?: unknown; readonly synthetic?: unknown }[],
-  ) =>
-    parts.flatMap(({ type, text, synthetic }) =>
-      type === "text" && synthetic !== true && text !== "" ? [text] : [],
-    );
-  const words = own.filter(({ info }) => info.summary !== true).flatMap(({ parts }) => said(parts));
-  expect(back.flatMap(({ parts }) => said(parts))).toEqual(words);
+  const words = own.filter(({ info }) => info.summary !== true).flatMap(({ parts }) => wordsIn(parts));
+  expect(back.flatMap(({ parts }) => wordsIn(parts))).toEqual(words);
 });
