@@ -46,7 +46,7 @@ const WHY: Readonly<Record<Extract<Restoring, { outcome: "failed" }>["why"], str
 
 /** For the agent, below the conversation that it has again. */
 const CONTINUED =
-  `${CONTINUES} You have the conversation so far. What you started is not running any more, and files that were neither ` +
+  `${CONTINUES} You have the conversation so far. Programs that you started are not running any more, and files that were neither ` +
   "pushed nor saved are gone. Do not answer this message. Use it to understand what people ask next.";
 
 interface Told {

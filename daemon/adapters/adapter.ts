@@ -32,10 +32,10 @@ export interface Briefing extends AgentSession {
   readonly note: string;
 }
 
-/** What became of a history that the runtime was to take over. */
+/** The result of restoring a history. */
 export type Restoring =
   | { readonly outcome: "restored" }
-  /** The runtime has nothing of it. */
+  /** The runtime has no part of it. */
   | {
       readonly outcome: "failed";
       /** `different`: the runtime kept something else than it was given. */
@@ -190,8 +190,8 @@ export interface RuntimeAdapter {
   /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
-   * Makes the prompt's agent session from a history, whole or not at all, before it gets anything else. None of it is
-   * reported as an item, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
+   * Makes the prompt's agent session from a history, whole or not at all, before it gets anything else. It is not
+   * reported as items, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
    */
   readonly restore: ((session: AgentSession, history: History) => Effect.Effect<Restoring>) | null;
   /**

@@ -3,7 +3,7 @@
  *
  *  R1 The history grows in a session with another title. Only when it is whole, the session gets the title by which it is
  *     found. So the agent never goes on with a part of a history.
- *  R2 What a failed attempt leaves is removed.
+ *  R2 The daemon removes the session of a failed attempt.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as Clock from "effect/Clock";
@@ -74,7 +74,7 @@ export const restoreHistory = (
         }),
     }),
     Effect.tap(({ outcome }) =>
-      // R2. If this fails, a session stays that nobody uses (R1).
+      // R2. If this fails, an unused session stays (R1).
       outcome === "failed"
         ? Effect.timeoutOption(Effect.ignore(removeUnfinished(calls, restore.title)), CALL_TIMEOUT_MS)
         : Effect.void,

@@ -4,8 +4,8 @@
  *
  *  H1 A message that the runtime does not have yet is not part of it: the runtime gets it as a message.
  *  H2 It has at most `HISTORY_ITEMS_MAX` items and `HISTORY_BYTES_MAX` bytes: the newest. `summary` tells what is older.
- *  H3 What the runtime has replaced by a summary of its own, to fit the model's context, stays replaced.
- *  H4 Each of its items is closed. What was open is interrupted.
+ *  H3 If the runtime has replaced messages by a summary of its own, to fit the model's context, the summary is used.
+ *  H4 Each of its items is closed. An open one is interrupted.
  *  H5 It has no thoughts: providers accept only thoughts that they signed. Of subagents, it has the tool call that
  *     started them. Files are named only.
  */

@@ -1,4 +1,4 @@
-/** How a history becomes opencode's records. What opencode makes of them is tested in restore.real.test.ts. */
+/** How a history becomes opencode's records. restore.real.test.ts gives them to the real opencode. */
 import { describe, expect, test } from "vitest";
 import {
   batchesOf,
@@ -221,8 +221,7 @@ const toolsIn = (parts: readonly { readonly type?: unknown }[]) =>
     tool: string;
     state: { input: unknown; output?: string };
   }[];
-
-const saidIn = (
+const wordsIn = (
   parts: readonly { readonly type?: unknown; readonly text?: unknown; readonly synthetic?: unknown }[],
 ) =>
   parts.flatMap(({ type, text, synthetic }) =>
@@ -233,19 +232,19 @@ test("a recorded conversation comes back with the same words, tools and results 
   const own = LISTING.filter(({ info }) => info.sessionID === SESSION.id);
   const items = own
     .flatMap((message) => itemsOf(message, TOP))
-    // oxlint-disable-next-line no-map-spread -- the drafts are shared with other tests
-    .map((draft) => ({
-      ...draft,
-      // The conversation's own summary would replace what is before it.
-      role: draft.kind === "note" ? null : draft.role,
-      author: null,
-      parentId: draft.parent_id,
-      answer: null,
-      agent: null,
-      pruned: false,
-      createdAt: draft.created_at,
-      completedAt: draft.completed_at,
-    }));
+    .map((draft) =>
+      Object.assign({}, draft, {
+        // The conversation's own summary would replace what is before it.
+        role: draft.kind === "note" ? null : draft.role,
+        author: null,
+        parentId: draft.parent_id,
+        answer: null,
+        agent: null,
+        pruned: false,
+        createdAt: draft.created_at,
+        completedAt: draft.completed_at,
+      }),
+    );
   const history = historyOf(items, null);
   if (history === null) throw new Error("no history");
   const back = messagesOf(history, PLACE);
@@ -255,6 +254,6 @@ test("a recorded conversation comes back with the same words, tools and results 
     before.filter(([tool]) => tool !== "todowrite"),
   );
   expect(after.map(([tool]) => tool)).toEqual(before.map(([tool]) => tool));
-  const words = own.filter(({ info }) => info.summary !== true).flatMap(({ parts }) => saidIn(parts));
-  expect(back.flatMap(({ parts }) => saidIn(parts))).toEqual(words);
+  const words = own.filter(({ info }) => info.summary !== true).flatMap(({ parts }) => wordsIn(parts));
+  expect(back.flatMap(({ parts }) => wordsIn(parts))).toEqual(words);
 });

@@ -55,14 +55,15 @@ const recapWith = (history: History): Recap => ({
   history,
 });
 
-/** What the model was sent, without the agent's instructions. */
+/** The messages that the model got, without the agent's instructions. */
 const outline = (messages: readonly Message[] = []) =>
   messages
     .filter(({ role }) => role !== "system")
-    .map((message) => {
-      const calls = (message.tool_calls ?? []).map(({ function: of }) => `${of.name} ${of.arguments}`);
-      return [message.role, textOf(message)].concat(calls);
-    });
+    .map((message) =>
+      [message.role, textOf(message)].concat(
+        (message.tool_calls ?? []).map(({ function: { name, arguments: input } }) => `${name} ${input}`),
+      ),
+    );
 
 const titlesIn = async ({ daemon }: Steered) =>
   (JSON.parse((await daemon.ask("/session")).body) as { title: string }[]).map(({ title }) => title);
@@ -88,7 +89,7 @@ describe.skipIf(!hasOpencode)("the real opencode in a fresh sandbox", () => {
     await steered?.stop();
   });
 
-  test("has the whole conversation with its tool calls and results, and people see none of it twice [D06]", async () => {
+  test("has the whole conversation with its tool calls and results, and no item appears twice [D06]", async () => {
     expect(await steered.deliver("m1", "What did I ask first?")).toBe(1);
     await steered.ended(1);
     expect(steered.model.calls).toHaveLength(1);
@@ -120,7 +121,7 @@ describe.skipIf(!hasOpencode)("the real opencode in a fresh sandbox", () => {
     expect(await titlesIn(steered)).toEqual([steered.daemon.sessionId]);
   });
 
-  test("leaves nothing of a history that it refuses, changes or does not take in time", async () => {
+  test("removes a history that it refuses, changes or does not take in time", async () => {
     const api = new OpencodeApi(`http://127.0.0.1:${port}`);
     const restore = (history: History, withinMs?: number) =>
       Effect.runPromise(
@@ -137,7 +138,7 @@ describe.skipIf(!hasOpencode)("the real opencode in a fresh sandbox", () => {
       message: expect.stringContaining("another one as number 4") as string,
     });
     // opencode itself refuses this.
-    proxy.meddle = (body) => body.replaceAll('"role":"assistant"', '"role":"nobody"');
+    proxy.meddle = (body) => body.replaceAll('"role":"assistant"', '"role":"stranger"');
     expect(await restore(HISTORY)).toMatchObject({ outcome: "failed", why: "refused" });
     proxy.meddle = () => "never";
     expect(await restore(HISTORY, 500)).toMatchObject({ outcome: "failed", why: "late" });

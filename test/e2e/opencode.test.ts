@@ -150,7 +150,7 @@ describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
     const said = kept.filter(({ kind, role }) => kind === "message" && role === "user");
     expect(said.at(-1)).toMatchObject({ id, status: "accepted" });
     expect(said.map(({ author }) => (author as Json | null)?.["kind"])).toEqual(said.map(() => "user"));
-    // Nothing of the former sandbox has become an item a second time.
+    // No message of the former sandbox has become an item a second time.
     const texts = said.map(({ content }) => JSON.stringify(content));
     expect(new Set(texts).size).toBe(texts.length);
     const [own] = (await session.call("GET", "runtime/session")) as unknown as readonly Json[];
