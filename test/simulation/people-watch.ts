@@ -147,7 +147,7 @@ export class PeopleWatch {
       this.#violations.push(`M5 turn ${late.turn} of ${late.sandboxId} goes on after its interrupt`);
   }
 
-  /** M6, M7. */
+  /** An agent has its answer: in a session of a trigger it did not wait for a person. */
   #lookAtHeard(heard: Heard): void {
     const { sandboxId, requestId, answer } = heard;
     this.heard.set(requestId, heard);
