@@ -158,16 +158,21 @@ const hasRoom = ({ queue, sending, settled }: ConversationContext, event: Conver
 
 /** How many messages are remembered (M8): requests that are under way at the same time are far fewer. */
 const SETTLED_KEPT = 20;
-
-const settle = (context: ConversationContext, id: string): ConversationContext => ({
-  ...context,
-  settled: [...context.settled, id].slice(-SETTLED_KEPT),
-});
+const settledWith = ({ settled }: ConversationContext, id: string): readonly string[] =>
+  [...settled, id].slice(-SETTLED_KEPT);
 
 const interrupted = (context: ConversationContext): ConversationContext => ({
   ...context,
   held: context.queue.length > 0,
   stopping: context.sending !== null,
+});
+
+/** The message on its way has arrived, or never will. */
+const handled = (context: ConversationContext, id: string): ConversationContext => ({
+  ...context,
+  sending: null,
+  settled: settledWith(context, id),
+  stopping: false,
 });
 
 /** The context after the event, before the next message is taken from the queue. */
@@ -182,14 +187,13 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         stopping: context.stopping || (event.isUrgent && context.sending !== null),
       };
     case "message.cancelled":
-      return { ...settle(context, event.messageId), queue: queue.filter((id) => id !== event.messageId) };
-    case "message.accepted":
       return {
-        ...settle(context, event.messageId),
-        sending: null,
-        stopping: false,
-        turn: Math.max(context.turn, event.turn),
+        ...context,
+        queue: queue.filter((id) => id !== event.messageId),
+        settled: settledWith(context, event.messageId),
       };
+    case "message.accepted":
+      return { ...handled(context, event.messageId), turn: Math.max(context.turn, event.turn) };
     case "message.deferred":
       return {
         ...context,
@@ -199,7 +203,7 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
         queue: [event.messageId, ...queue],
       };
     case "message.refused":
-      return { ...settle(context, event.messageId), sending: null, stopping: false };
+      return handled(context, event.messageId);
     case "queue.resumed":
       return { ...context, held: false };
     case "interrupt.requested":

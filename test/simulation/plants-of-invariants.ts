@@ -98,7 +98,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sandboxes.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
-    seed: 2,
+    seed: 7,
   },
   {
     name: "sandbox-opened-by-a-late-owner",
