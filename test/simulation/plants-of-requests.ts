@@ -14,7 +14,7 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
     file: "src/actors/change-request.ts",
     find: "    const seen = yield* Effect.result(tipWith(git, request, sides));\n",
     put: "    if (sides !== null) return refusedByGit(failure, true);\n    const seen = yield* Effect.result(tipWith(git, request, sides));\n",
-    seed: 41,
+    seed: 125,
   },
   {
     name: "change-request-fence-forgotten",
