@@ -21,13 +21,13 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/actors/conversation-follower.ts",
     find: "this.after = rev;",
     put: "this.after = rev + 1;",
-    seed: 8,
+    seed: 5,
   },
   {
     name: "closed-items-reopened",
     file: "src/store/conversation-notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 1,
+    seed: 8,
   },
 ];

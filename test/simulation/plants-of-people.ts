@@ -49,7 +49,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_012,
+    seed: 1_000_005,
   },
   {
     name: "second-answer-told-that-it-counts",
@@ -98,7 +98,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "      if (turn !== null && ended !== null) state =",
     put: "      if (turn !== null && ended !== null) state ??=",
-    seed: 1_000_003,
+    seed: 1_000_004,
   },
   {
     name: "requests-wait-for-ever",
