@@ -104,7 +104,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 118,
+    seed: 89,
   },
   {
     name: "sandbox-lost-not-reported",
