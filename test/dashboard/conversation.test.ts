@@ -168,6 +168,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     fake.say("item", sampleItem("live", text("a live one")));
     await page.getByText("a live one").waitFor();
+    const reads = fake.conversations.reads();
     fake.cutStreams();
     fake.say("item", sampleItem("missed", text("said meanwhile")));
     await page.getByText("said meanwhile").waitFor();
@@ -178,7 +179,7 @@ describe.skipIf(!hasChromium)(title, () => {
       "a live one",
       "said meanwhile",
     ]);
-    expect(fake.conversations.reads()).toBe(1);
+    expect(fake.conversations.reads()).toBe(reads);
     fake.world.conversation = { ...messages(2), seq: 90 };
     fake.say("reset", {});
     await page.getByText("said meanwhile").waitFor({ state: "detached" });
