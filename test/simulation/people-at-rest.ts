@@ -109,6 +109,9 @@ const heldFaults = ({ tables }: World, watch: PeopleWatch): readonly string[] =>
       : [],
   );
 
+const isDeleted = ({ tables }: World, sessionId: string): boolean =>
+  (tables.sessions.get(sessionId)?.record.deletedAt ?? null) !== null;
+
 /** M6: one answer wins, and it is the one that the agent has heard. */
 const answerFaults = (world: World, ledger: Ledger, watch: PeopleWatch): readonly string[] => {
   const { tables } = world;
@@ -120,8 +123,10 @@ const answerFaults = (world: World, ledger: Ledger, watch: PeopleWatch): readonl
       : [`M6 the agent has heard another answer to ${item.id} than the one on record`];
   });
   const told = ledger.answers.flatMap(({ sessionId, requestId, answer, asked }) => {
-    const item = tables.conversations.get(sessionId)?.items.get(requestId);
-    const given = item?.answer?.answer ?? null;
+    // A conversation ends with its session's deletion.
+    const row = tables.conversations.get(sessionId);
+    if (row === undefined && isDeleted(world, sessionId)) return [];
+    const given = row?.items.get(requestId)?.answer?.answer ?? null;
     const words = "choice" in answer ? { ...answer, message: answer.message } : answer;
     return asked.answer?.is !== "done" || isSameAnswer(given, words)
       ? []
@@ -178,9 +183,8 @@ export const peopleFaults = (
   return [
     ...unsettled.map(({ session }) => `M3 the conversation of ${session.id} does not come to rest`),
     ...ledger.messages.flatMap((message) => {
-      const isDeleted = (tables.sessions.get(message.sessionId)?.record.deletedAt ?? null) !== null;
       const item = tables.conversations.get(message.sessionId)?.items.get(message.id);
-      return isDeleted ? [] : messageFaults(message, item, watch);
+      return isDeleted(world, message.sessionId) ? [] : messageFaults(message, item, watch);
     }),
     ...[...tables.conversations.values()].flatMap(doubleFaults),
     ...heldFaults(world, watch),
