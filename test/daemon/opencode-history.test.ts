@@ -13,9 +13,10 @@ import { nativeMessageId } from "../../daemon/adapters/opencode-messages.ts";
 import { readMessage } from "../../daemon/adapters/opencode-records.ts";
 import type { History, PastItem } from "../../src/domain/history.ts";
 import { historyOf } from "../../src/domain/history.ts";
+import { PAST_MS, pastItem } from "./support/past-items.ts";
 import { LISTING, SESSION } from "./support/recorded.ts";
 
-const NOW = Date.UTC(2026, 10, 20, 12);
+const NOW = PAST_MS;
 const PLACE: Place = {
   session: "ses_1",
   directory: "/workspace",
@@ -24,27 +25,15 @@ const PLACE: Place = {
   nowMs: NOW,
 };
 
-const item = (fields: Partial<PastItem>): PastItem => ({
-  kind: "message",
-  role: "agent",
-  status: "completed",
-  text: "",
-  files: [],
-  tool: null,
-  plan: [],
-  model: "held/one",
-  agent: null,
-  usage: null,
-  error: null,
-  created_at: NOW - 1000,
-  completed_at: NOW - 900,
-  ...fields,
-});
 const asked = (text: string, fields: Partial<PastItem> = {}) =>
-  item({ role: "user", text, model: null, ...fields });
-const said = (text: string, fields: Partial<PastItem> = {}) => item({ text, ...fields });
+  pastItem({ role: "user", text, model: null, ...fields });
+const said = (text: string, fields: Partial<PastItem> = {}) => pastItem({ text, ...fields });
 const used = (output: string, fields: Partial<PastItem> = {}) =>
-  item({ kind: "tool", tool: { name: "bash", title: "ls", input: { command: "ls" }, output }, ...fields });
+  pastItem({
+    kind: "tool",
+    tool: { name: "bash", title: "ls", input: { command: "ls" }, output },
+    ...fields,
+  });
 const USAGE = { input_tokens: 9, output_tokens: 2, cached_tokens: 4, cost_usd: 0.5 };
 
 const made = (items: readonly PastItem[], summary: string | null = null) =>
@@ -97,7 +86,7 @@ describe("the messages", () => {
       asked("Do it."),
       used("a.txt"),
       used("", { status: "failed", error: { code: "tool_failed", message: "no such file" } }),
-      item({ kind: "plan", plan: [{ text: "Read", status: "running" }] }),
+      pastItem({ kind: "plan", plan: [{ text: "Read", status: "running" }] }),
       used("no object", { tool: { name: "odd", title: null, input: null, output: "" } }),
     ]);
     expect(call?.parts.map(({ state }) => state)).toMatchObject([

@@ -9,32 +9,16 @@ import type { Recap } from "../../src/domain/launch.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 import { textOf, type Message } from "./support/held-model.ts";
+import { pastItem } from "./support/past-items.ts";
 import { RuntimeProxy } from "./support/runtime-proxy.ts";
 import { hasOpencode, OPENCODE_SERVE, POLL, Steered } from "./support/steered.ts";
 
-const YESTERDAY = Date.UTC(2026, 10, 20, 12);
 const PROMPT = { PLATFORM_INITIAL_PROMPT: "Fix the parser.", PLATFORM_BOOTSTRAP_AGENT_SESSION: "1" };
 
-const item = (fields: Partial<PastItem>): PastItem => ({
-  kind: "message",
-  role: "agent",
-  status: "completed",
-  text: "",
-  files: [],
-  tool: null,
-  plan: [],
-  model: "held/one",
-  agent: null,
-  usage: null,
-  error: null,
-  created_at: YESTERDAY,
-  completed_at: YESTERDAY + 1000,
-  ...fields,
-});
-const asked = (text: string): PastItem => item({ role: "user", text, model: null });
-const said = (text: string, fields: Partial<PastItem> = {}): PastItem => item({ text, ...fields });
+const asked = (text: string): PastItem => pastItem({ role: "user", text, model: null });
+const said = (text: string, fields: Partial<PastItem> = {}): PastItem => pastItem({ text, ...fields });
 const used = (command: string, output: string, fields: Partial<PastItem> = {}): PastItem =>
-  item({ kind: "tool", tool: { name: "bash", title: command, input: { command }, output }, ...fields });
+  pastItem({ kind: "tool", tool: { name: "bash", title: command, input: { command }, output }, ...fields });
 
 const HISTORY: History = {
   summary: null,
