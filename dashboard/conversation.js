@@ -314,14 +314,18 @@ const stopFollowing = (shown) => {
   );
 };
 
+/** The pixels of the log that are below the visible part. @param {HTMLElement} log */
+const hiddenBelow = (log) => log.scrollHeight - log.scrollTop - log.clientHeight;
+
 /** @param {Shown} shown @param {Reading} reading */
 const scrolled = (shown, reading) => {
   const { log } = shown;
   // A page that is not laid out does not scroll.
   if (log.clientHeight === 0) return;
-  // The page changed the log's height. The reader did not scroll.
-  if (log.clientHeight !== shown.height) stayAtEnd(shown);
-  const below = log.scrollHeight - log.scrollTop - log.clientHeight;
+  // If the page took height from the log, that much is hidden although the reader did not scroll.
+  const taken = Math.max(0, shown.height - log.clientHeight);
+  if (log.clientHeight !== shown.height && hiddenBelow(log) <= taken + AT_END) stayAtEnd(shown);
+  const below = hiddenBelow(log);
   const isComplete = shown.start + WINDOW >= shown.total;
   const follows = isComplete && below <= AT_END;
   if (follows !== shown.follows) {
