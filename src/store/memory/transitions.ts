@@ -34,7 +34,7 @@ const recent = (tables: TableSet, { since, limit }: { readonly since: number; re
     })
     .toSorted((one, other) => one.row.at - other.row.at || one.row.number - other.row.number)
     .slice(-limit)
-    .map(({ actor, row: { number: _, ...row } }): ActorTransition => ({ ...row, actor }));
+    .map(({ actor, row: { number: _, ...row } }): ActorTransition => Object.assign(row, { actor }));
 
 const waiting = (tables: TableSet, { kind, id }: ActorKey) => {
   switch (kind) {
