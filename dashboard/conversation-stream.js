@@ -60,7 +60,7 @@ export const followConversation = (path, changed) => {
       limit = KEPT;
       open();
     } catch (error) {
-      // What was read is still shown, and the stream goes on from there.
+      // The page still shows the items that it has, and the stream goes on after them.
       if (!reading.heard) reading.problem = problemOf(error);
       later();
     }

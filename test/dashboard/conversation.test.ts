@@ -259,7 +259,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("message 1100.").waitFor();
     expect(await page.locator(".items > .item").count()).toBe(120);
     expect(await distanceToEnd(page)).toBeLessThan(1);
-    // What was forgotten comes back when the reader scrolls up.
+    // Forgotten items come back when the reader scrolls up.
     for (const oldest of [921, 901]) {
       /* eslint-disable no-await-in-loop -- one step after the other */
       await scrollTo(page, 0);
