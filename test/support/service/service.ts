@@ -13,9 +13,12 @@ import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
+import { HttpServerRequest } from "effect/http";
 import * as Logger from "effect/Logger";
+import * as Option from "effect/Option";
 import * as Scope from "effect/Scope";
 import type * as SqlClient from "effect/sql/SqlClient";
+import * as Statement from "effect/sql/Statement";
 import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
@@ -87,6 +90,8 @@ export interface TestOptions {
   readonly link?: (sandboxId: string) => DaemonLink;
   /** Sessions need a model, as with a real provider. */
   readonly needsModel?: boolean;
+  /** Is shown each SQL statement of a request, before it is sent. Background work is not shown. */
+  readonly statements?: (text: string, values: readonly unknown[]) => void;
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
 }
@@ -130,6 +135,15 @@ const asker = (pool: Pool, ownToken: string): Ask => {
 
 const logsInto = (lines: string[]) =>
   Logger.layer([Logger.make((options) => void lines.push(Logger.formatJson.log(options)))]);
+
+const shownTo =
+  (statements: NonNullable<TestOptions["statements"]>): Statement.Transformer =>
+  (statement, _sql, fiber) =>
+    Effect.sync(() => {
+      if (Option.isSome(Context.getOption(fiber.context, HttpServerRequest.HttpServerRequest)))
+        statements(...statement.compile());
+      return statement;
+    });
 
 /** The id of its node. */
 export const NODE = "test-node";
@@ -188,7 +202,12 @@ const stage = Effect.fnUntraced(function* (
  */
 export async function startTestService(
   environment: Environment = {},
-  { bodyTime = "30 seconds", faults = () => undefined, ...options }: TestOptions = {},
+  {
+    bodyTime = "30 seconds",
+    faults = () => undefined,
+    statements = () => undefined,
+    ...options
+  }: TestOptions = {},
 ): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
@@ -237,6 +256,7 @@ export async function startTestService(
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
       Effect.provideService(Faults, faults),
+      Effect.provideService(Statement.CurrentTransformer, shownTo(statements)),
     ),
   );
   const origin = `http://127.0.0.1:${port}`;
