@@ -9,8 +9,8 @@ const SAMPLES = 60;
 const INTERVAL_MIN_MS = 2_000;
 /** Caches fill and code is compiled: this part of the run says nothing of leaks. */
 const WARM_UP_SHARE = 1 / 3;
-/** A message of two seconds, then the next one: 1,800 messages and 36,000 tokens an hour. */
-const TALK = { tokens: 20, everyMs: 100 } as const;
+/** A message of one second, then the next one: at most 3,600 messages and 36,000 tokens an hour. */
+const TALK = { tokens: 10, everyMs: 100 } as const;
 
 interface Held {
   readonly heapMiB: number;
@@ -38,16 +38,17 @@ export interface Memory {
 const perHour = ({ slope, error }: Line): Line => ({ slope: slope * 60, error: error * 60 });
 
 export const memory = async (stage: Stage, minutes: number, say: (line: string) => void): Promise<Memory> => {
-  const { farm, sessions, open } = stage;
+  const { farm, life, projectId, sessions, open } = stage;
   const [id = ""] = sessions;
   const { context, page } = await open();
   await page.goto(sessionAddress(stage, id));
   const cdp = await context.newCDPSession(page);
   await cdp.send("HeapProfiler.enable");
-  let isOver = false;
+  const over = new AbortController();
   let messages = 0;
   const talking = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await farm.order({ kind: "talk", sessions: [id], ...TALK });
       messages += 1;
     }
@@ -65,8 +66,10 @@ export const memory = async (stage: Stage, minutes: number, say: (line: string) 
         `memory: ${passed().toFixed(1)} min, ${messages} messages, heap ${now.heapMiB.toFixed(2)} MiB, ${now.nodes} nodes, ${now.listeners} listeners`,
       );
     } while (passed() < minutes);
+    const { status } = await life.call("GET", `/v1/projects/${projectId}/sessions/${id}`);
+    if (status !== "running") throw new Error(`the session is ${String(status)}, so the figures say nothing`);
   } finally {
-    isOver = true;
+    over.abort();
     await talking;
     await context.close();
   }

@@ -1,4 +1,4 @@
-/** How large the page is for a reader who has none of it: each of its files as the service sends it. */
+/** How large the page is for a new reader: each of its files as the service sends it. */
 import path from "node:path";
 import { readPage } from "../../../src/http/pages/page-files.ts";
 

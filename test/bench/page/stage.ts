@@ -9,6 +9,11 @@ import { Installation, type Life } from "../../support/service/process-service.t
 import { settingsFor } from "../conversation/idle.ts";
 import { begin } from "../sessions/begin.ts";
 
+/** Sessions that a measurement starts beside those that talk. */
+const ROOM = 1_000;
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 export interface Stage {
   readonly life: Life;
   readonly farm: DaemonFarm;
@@ -34,7 +39,12 @@ export const onStage = async <A>(sessions: number, use: (stage: Stage) => Promis
   let [farm, life, browser]: [DaemonFarm | null, Life | null, Browser | null] = [null, null, null];
   try {
     farm = await DaemonFarm.start(installation.directory);
-    const running = await installation.start({ ...settingsFor(sessions), ...farm.settings });
+    const running = await installation.start({
+      ...settingsFor(sessions + ROOM),
+      ...farm.settings,
+      // The daemons do not say that their agents are at work.
+      PLATFORM_IDLE_TIMEOUT_MS: String(DAY_MS),
+    });
     life = running;
     const projectId = await running.project(installation.sample);
     const ids = await begin(running, projectId, sessions);
