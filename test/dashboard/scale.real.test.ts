@@ -49,7 +49,7 @@ beforeAll(async () => {
   );
   service = await startTestService(
     {},
-    { statements: (text, values) => void statements.push({ text, values }) },
+    { requestStatements: (text, values) => void statements.push({ text, values }) },
   );
   database = new pg.Client({ connectionString: service.databaseUrl });
   await database.connect();

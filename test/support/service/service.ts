@@ -91,7 +91,7 @@ export interface TestOptions {
   /** Sessions need a model, as with a real provider. */
   readonly needsModel?: boolean;
   /** Is shown each SQL statement of a request, before it is sent. Background work is not shown. */
-  readonly statements?: (text: string, values: readonly unknown[]) => void;
+  readonly requestStatements?: (text: string, values: readonly unknown[]) => void;
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
 }
@@ -137,11 +137,11 @@ const logsInto = (lines: string[]) =>
   Logger.layer([Logger.make((options) => void lines.push(Logger.formatJson.log(options)))]);
 
 const shownTo =
-  (statements: NonNullable<TestOptions["statements"]>): Statement.Transformer =>
+  (show: NonNullable<TestOptions["requestStatements"]>): Statement.Transformer =>
   (statement, _sql, fiber) =>
     Effect.sync(() => {
       if (Option.isSome(Context.getOption(fiber.context, HttpServerRequest.HttpServerRequest)))
-        statements(...statement.compile());
+        show(...statement.compile());
       return statement;
     });
 
@@ -205,7 +205,7 @@ export async function startTestService(
   {
     bodyTime = "30 seconds",
     faults = () => undefined,
-    statements = () => undefined,
+    requestStatements = () => undefined,
     ...options
   }: TestOptions = {},
 ): Promise<TestService> {
@@ -256,7 +256,7 @@ export async function startTestService(
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
       Effect.provideService(Faults, faults),
-      Effect.provideService(Statement.CurrentTransformer, shownTo(statements)),
+      Effect.provideService(Statement.CurrentTransformer, shownTo(requestStatements)),
     ),
   );
   const origin = `http://127.0.0.1:${port}`;
