@@ -97,7 +97,7 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
           reader.noted(noted, portion.rev);
           changes = noted.changes;
         }
-        yield* report({ items: portion.items, changes, turn: portion.turn, ended });
+        yield* report({ items: portion.items, changes, seq: reader.seq, turn: portion.turn, ended });
         hub.publish(sessionId, reader.deltasOf(deltas));
       });
       let known: DaemonLink | null = followed.link;
@@ -119,18 +119,18 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
 class Reader {
   after: number;
   /** The conversation's number at the last write. */
-  #seq: number;
+  seq: number;
   /** Our ids of open items, by native id. */
   readonly #growing = new Map<string, string>();
 
   constructor({ after, seq }: { readonly after: number; readonly seq: number }) {
     this.after = after;
-    this.#seq = seq;
+    this.seq = seq;
   }
 
   noted({ changes, conversation }: ChangedConversation, rev: number): void {
     this.after = rev;
-    this.#seq = conversation.seq;
+    this.seq = conversation.seq;
     for (const change of changes) {
       if (change.type !== "item" || change.item.nativeId === null) continue;
       const { id, nativeId, status } = change.item;
@@ -140,7 +140,7 @@ class Reader {
   }
 
   deltasOf(deltas: readonly TextDelta[]): readonly ItemDelta[] {
-    const seq = this.#seq;
+    const { seq } = this;
     return deltas.flatMap(({ native_id: native, offset, text }) => {
       const itemId = this.#growing.get(native);
       return itemId === undefined ? [] : [{ itemId, offset, text, seq }];
