@@ -200,4 +200,43 @@ describe("a reader", () => {
       expect(reads.count).toBe(count);
     }).pipe(Effect.scoped, Effect.provide(counted(reads)));
   });
+
+  it.effect("of text that grows does not wait for a version that is committed and not read yet", () => {
+    const reads: Reads = { count: 0, isGone: false };
+    return Effect.gen(function* () {
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const tails = yield* conversationTails;
+      const got = yield* Effect.flatMap(conversationStream(tails, sessionId, null), collected);
+      const { note } = yield* Conversations;
+      const growing = (rev: number, text: string) =>
+        report(sandboxId, rev, {
+          items: [
+            nativeItem("a", rev, {
+              status: "running",
+              completed_at: null,
+              content: [{ type: "text", text }],
+            }),
+          ],
+        });
+      const first = yield* note(sessionId, growing(1, "one "));
+      yield* settle;
+      const [base, itemId] = [first?.conversation.seq ?? 0, itemsOf(first)[0]?.id ?? ""];
+      const hub = yield* ConversationHub;
+      const says = (offset: number, text: string, seq: number) =>
+        hub.publish(sessionId, [{ itemId, offset, text, seq }]);
+      says(4, "two ", base);
+      reads.isGone = true;
+      const second = yield* note(sessionId, growing(2, "one "));
+      // As the follower does (growing-text.ts): again after the version, and on from what readers have.
+      says(4, "two ", second?.conversation.seq ?? 0);
+      says(8, "three ", base);
+      yield* settle;
+      const texts = () => got.slice(2).flatMap((frame) => /"text":"([^"]*)"/g.exec(frame)?.[1] ?? []);
+      expect(texts()).toEqual(["two ", "three "]);
+      reads.isGone = false;
+      yield* pass("1 seconds");
+      expect(got.slice(4).map((frame) => /^event: (\w+)/m.exec(frame)?.[1])).toEqual(["item", "delta"]);
+      expect(texts().at(-1)).toBe("two three ");
+    }).pipe(Effect.scoped, Effect.provide(counted(reads)));
+  });
 });

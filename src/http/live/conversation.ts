@@ -82,9 +82,13 @@ class Tail {
 
   /** Passes text on that continues a version that was passed on. */
   grow(): void {
+    this.ring.push(this.#grown());
+  }
+
+  #grown(): readonly ConversationEntry[] {
     const after = this.#seq;
     const frames = this.#deltas.take(after).flatMap(deltaFrames);
-    this.ring.push(frames.map((text) => ({ frame: encoded(text), after, seq: after })));
+    return frames.map((text) => ({ frame: encoded(text), after, seq: after }));
   }
 
   /** Passes on all later versions. */
@@ -101,8 +105,8 @@ class Tail {
           return entry;
         });
         this.#seq = next.seq;
-        this.ring.push(entries);
-        this.grow();
+        // Together, because a version may take readers back to a shorter text than they have.
+        this.ring.push([...entries, ...this.#grown()]);
         isMore = next.changes.length === PAGE;
       }
     });
@@ -131,7 +135,7 @@ export const conversationTails = Effect.gen(function* () {
       Effect.sync(() => wakes.set(sessionId, wake)),
       () => Effect.sync(() => wakes.delete(sessionId)),
     );
-    // What was committed before it listened.
+    // Versions may have been committed before it listened.
     wake();
     return ring;
   });
@@ -139,7 +143,7 @@ export const conversationTails = Effect.gen(function* () {
 });
 export type ConversationTails = Effect.Success<typeof conversationTails>;
 
-/** What a reader that has everything up to a version gets of the entries (V2). */
+/** The entries for a reader that has everything up to a version (V2). */
 const pass = (entries: readonly ConversationEntry[], place: number) => {
   let seq = place;
   const frames: Uint8Array[] = [];

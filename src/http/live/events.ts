@@ -57,7 +57,7 @@ export const eventTails = Effect.gen(function* () {
       }
     });
     const wake = yield* lookOn({ ring, changed: events.changed(projectId), look, comment });
-    // What was committed before it listened.
+    // Events may have been committed before it listened.
     wake();
     return ring;
   });

@@ -5,8 +5,8 @@
  *     15 s in case a signal was lost. Without readers there is no tail.
  *  T2 A ring keeps what some reader has not taken yet, up to `RING_BYTES`. A reader that is further behind reads the
  *     store by itself, until it has caught up.
- *  T3 A reader takes its place in the ring before it reads the store. So it misses nothing in between; what it has read
- *     twice it drops by its number.
+ *  T3 A reader takes its place in the ring before it reads the store. So it misses nothing in between. Entries that it
+ *     gets twice are dropped by their number.
  */
 import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
@@ -175,7 +175,7 @@ export const lookOn = Effect.fnUntraced(function* <E extends Framed>(looking: Lo
     news.closeUnsafe();
     yield* Effect.retry(look, Schedule.spaced(AGAIN));
   });
-  // After a defect it looks again, too: nobody but this tail tells its readers.
+  // After a defect it looks again, too: only this tail tells its readers.
   const safely = Effect.catchDefect(next, (defect) =>
     Effect.logError("live readers could not be told", defect).pipe(
       Effect.andThen(Effect.sleep(AGAIN)),
