@@ -174,6 +174,21 @@ describe("a reader", () => {
     }).pipe(Effect.scoped, Effect.provide(counted(reads)));
   });
 
+  it.effect("gets its events at once if an earlier one came while the database was away", () => {
+    const reads: Reads = { count: 0, isGone: true };
+    return Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const tails = yield* eventTails;
+      const scope = { projectId: world.projectId, sessionId: null };
+      expect((yield* Effect.flip(eventStream(tails, scope, null)))._tag).toBe("StoreError");
+      reads.isGone = false;
+      const got = yield* Effect.flatMap(eventStream(tails, scope, null), collected);
+      yield* admitSession(world);
+      yield* settle;
+      expect(got.at(-1)).toContain("event: session.status");
+    }).pipe(Effect.scoped, Effect.provide(counted(reads)));
+  });
+
   it.effect("of text that grows gets it without a read of the store", () => {
     const reads: Reads = { count: 0, isGone: false };
     return Effect.gen(function* () {

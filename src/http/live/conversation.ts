@@ -9,7 +9,6 @@
  *  V3 A reader that is too far behind gets `reset`. It reads the newest page, and continues from that page's `seq`.
  */
 import * as Effect from "effect/Effect";
-import * as RcMap from "effect/RcMap";
 import * as Stream from "effect/Stream";
 import { ConversationHub, type ItemDelta, type WaitingDeltas } from "../../services/conversation-hub.ts";
 import { Conversations, type ConversationChange } from "../../store/ports/conversations.ts";
@@ -18,7 +17,7 @@ import { badRequest } from "../api/errors.ts";
 import { opened } from "../handlers/answers.ts";
 import { itemWire, turnWire } from "../handlers/conversation-wire.ts";
 import { fitted } from "./conversation-frames.ts";
-import { encoded, LINGER, lookOn, reading, Ring, type Framed } from "./tail.ts";
+import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
 
 /** How many versions are read together. */
 const PAGE = 50;
@@ -139,7 +138,7 @@ export const conversationTails = Effect.gen(function* () {
     wake();
     return ring;
   });
-  return yield* RcMap.make({ lookup: follow, idleTimeToLive: LINGER });
+  return yield* makeTails(follow);
 });
 export type ConversationTails = Effect.Success<typeof conversationTails>;
 
@@ -166,7 +165,7 @@ export const conversationStream = Effect.fnUntraced(function* (
   const isLost = place !== null && (place < 0 || (yield* changedAfter(sessionId, place, 1))?.reset === true);
   const from = place === null || isLost ? seq : place;
   // Text is collected before the reader's first event is sent.
-  const ring = yield* RcMap.get(tails, sessionId);
+  const ring = yield* tailOf(tails, sessionId);
   const follower = yield* ring.attach;
   const read = (after: number) =>
     Effect.map(changedAfter(sessionId, after, PAGE), (next) =>

@@ -6,13 +6,12 @@
  *     looks again until it can.
  */
 import * as Effect from "effect/Effect";
-import * as RcMap from "effect/RcMap";
 import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
 import { Events, type StoredEvent } from "../../store/ports/events.ts";
 import { eventWire } from "../handlers/wire.ts";
-import { encoded, LINGER, lookOn, reading, Ring, type Framed } from "./tail.ts";
+import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
 
 const KEEP_ALIVE = "15 seconds";
 export const POLL = "1 second";
@@ -61,7 +60,7 @@ export const eventTails = Effect.gen(function* () {
     wake();
     return ring;
   });
-  return yield* RcMap.make({ lookup: follow, idleTimeToLive: LINGER });
+  return yield* makeTails(follow);
 });
 export type EventTails = Effect.Success<typeof eventTails>;
 
@@ -76,7 +75,7 @@ export const eventStream = Effect.fnUntraced(function* (
   lastEventId: string | null,
 ) {
   const events = yield* Events;
-  const ring = yield* RcMap.get(tails, scope.projectId);
+  const ring = yield* tailOf(tails, scope.projectId);
   const follower = yield* ring.attach;
   const first = yield* events.after({ ...scope, cursor: lastEventId, limit: PAGE });
   const read = (cursor: string) =>

@@ -12,15 +12,16 @@ import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import * as Option from "effect/Option";
+import * as RcMap from "effect/RcMap";
 import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
 import type { StoreError } from "../../store/ports/journal.ts";
 
 /** How often a tail looks without a signal, and sends the comment that keeps its readers' connections open. */
-export const TICK: Duration.Input = "15 seconds";
+const TICK: Duration.Input = "15 seconds";
 /** A tail whose last reader has left stays for a moment: readers come back after a break. */
-export const LINGER: Duration.Input = "5 seconds";
+const LINGER: Duration.Input = "5 seconds";
 /** After the database did not answer. */
 const AGAIN = "1 second";
 /** What a ring keeps for its slowest reader. */
@@ -185,6 +186,19 @@ export const lookOn = Effect.fnUntraced(function* <E extends Framed>(looking: Lo
   yield* Effect.forkScoped(Effect.forever(safely));
   return () => news.openUnsafe();
 });
+
+/** The tails of this node, by subject. A tail lives while it has readers. */
+export const makeTails = <E extends Framed, R>(
+  follow: (subject: string) => Effect.Effect<Ring<E>, StoreError, R | Scope.Scope>,
+) => RcMap.make({ lookup: follow, idleTimeToLive: LINGER });
+
+/** The ring of a subject's tail, which lives while the caller's scope does. */
+export const tailOf = <E extends Framed>(
+  tails: RcMap.RcMap<string, Ring<E>, StoreError>,
+  subject: string,
+): Effect.Effect<Ring<E>, StoreError, Scope.Scope> =>
+  // The map keeps a failure like a tail: the next reader would get it, too.
+  Effect.tapError(RcMap.get(tails, subject), () => RcMap.invalidate(tails, subject));
 
 /** A part of what a reader has read by itself. */
 export interface CaughtUp<P> {
