@@ -17,6 +17,7 @@ import { HttpServerRequest } from "effect/http";
 import * as Logger from "effect/Logger";
 import * as Option from "effect/Option";
 import * as Scope from "effect/Scope";
+import * as Tracer from "effect/Tracer";
 import type * as SqlClient from "effect/sql/SqlClient";
 import * as Statement from "effect/sql/Statement";
 import { Pool } from "undici";
@@ -92,6 +93,8 @@ export interface TestOptions {
   readonly needsModel?: boolean;
   /** Is shown each SQL statement of a request, before it is sent. Background work is not shown. */
   readonly requestStatements?: (text: string, values: readonly unknown[]) => void;
+  /** Called with the text of each statement that the database gets. */
+  readonly statement?: (text: string) => void;
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
 }
@@ -144,6 +147,21 @@ const shownTo =
         show(...statement.compile());
       return statement;
     });
+
+/** Calls back at each statement: the SQL client makes a span for each. */
+const tracerTo = (statement: (text: string) => void) =>
+  Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options);
+      const attribute = span.attribute.bind(span);
+      return Object.assign(span, {
+        attribute: (key: string, value: unknown) => {
+          if (key === "db.query.text") statement(String(value));
+          attribute(key, value);
+        },
+      });
+    },
+  });
 
 /** The id of its node. */
 export const NODE = "test-node";
@@ -206,6 +224,7 @@ export async function startTestService(
     bodyTime = "30 seconds",
     faults = () => undefined,
     requestStatements = () => undefined,
+    statement,
     ...options
   }: TestOptions = {},
 ): Promise<TestService> {
@@ -257,6 +276,7 @@ export async function startTestService(
       Effect.provideService(BodyTime, bodyTime),
       Effect.provideService(Faults, faults),
       Effect.provideService(Statement.CurrentTransformer, shownTo(requestStatements)),
+      (started) => (statement === undefined ? started : Effect.withTracer(started, tracerTo(statement))),
     ),
   );
   const origin = `http://127.0.0.1:${port}`;
