@@ -1,9 +1,9 @@
 /**
- * How long after its commit an event is on the page, while the agents of all sessions talk. Both figures begin before the commit, so
- * they are upper bounds.
+ * How long after its commit an event is on the page, while the agents of all sessions talk.
  *
- * `rows`: from the instant that a new session's record carries to its row in the list of sessions.
- * `items`: from the instant at which the daemon had a whole message to the message on the session's page.
+ * `rows`: to a new session's row in the list of sessions. Its commit is between two instants: the one that its record carries, and the
+ * answer to the request that made it. So there is a figure from each.
+ * `items`: to a message on the session's page, from the instant at which the daemon had all of it. That is before its commit.
  */
 import type { Page } from "playwright-core";
 import { setTimeout as delay } from "node:timers/promises";
@@ -25,6 +25,11 @@ const delaysOf = (ms: readonly number[], of: number): Delays => ({
   seen: ms.length,
   of,
 });
+
+export interface Rows {
+  readonly sinceRecord: Delays;
+  readonly sinceAnswer: Delays;
+}
 
 export interface Work {
   readonly seconds: number;
@@ -61,7 +66,7 @@ const seenOn = async (page: Page): Promise<ReadonlyMap<string, number>> =>
   new Map((await page.evaluate("[...window.seenAt]")) as [string, number][]);
 
 /** New sessions, and their rows in the list, while the others talk. */
-export const rows = async (stage: Stage, { seconds, everyMs }: Work): Promise<Delays> => {
+export const rows = async (stage: Stage, { seconds, everyMs }: Work): Promise<Rows> => {
   const { life, farm, projectId, sessions, open } = stage;
   const { context, page } = await open();
   try {
@@ -69,23 +74,29 @@ export const rows = async (stage: Stage, { seconds, everyMs }: Work): Promise<De
     await page.locator("#main .rows .row").first().waitFor();
     await watch(page, { within: ".row", pattern: String.raw`(?<=sessions\/)[0-9a-f-]{36}` });
     const work = farm.order({ kind: "talk", sessions, tokens: (seconds * 1000) / everyMs, everyMs });
-    const begun = new Map<string, number>();
+    const made = new Map<string, { readonly recorded: number; readonly answered: number }>();
     const end = performance.now() + seconds * 1000;
     while (performance.now() < end) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { id, created_at } = await life.call("POST", `/v1/projects/${projectId}/sessions`, {});
-      begun.set(String(id), Date.parse(String(created_at)));
+      // oxlint-disable-next-line no-restricted-properties -- the page's clock is compared with it
+      made.set(String(id), { recorded: Date.parse(String(created_at)), answered: Date.now() });
       // oxlint-disable-next-line no-await-in-loop
       await delay(STEP_MS);
     }
     await work;
     await delay(SETTLE_MS);
     const seen = await seenOn(page);
-    const ms = [...begun].flatMap(([id, at]) => {
-      const shown = seen.get(id);
-      return shown === undefined ? [] : [shown - at];
-    });
-    return delaysOf(ms, begun.size);
+    const since = (instant: "recorded" | "answered") =>
+      delaysOf(
+        [...made].flatMap(([id, at]) => {
+          const shown = seen.get(id);
+          // The row may be there before the answer.
+          return shown === undefined ? [] : [Math.max(0, shown - at[instant])];
+        }),
+        made.size,
+      );
+    return { sinceRecord: since("recorded"), sinceAnswer: since("answered") };
   } finally {
     await context.close();
   }
