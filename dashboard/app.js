@@ -128,6 +128,7 @@ const problem = (error, shown) =>
         ? h("strong", {}, prose(error.message))
         : [h("strong", {}, "The page could not be loaded. "), ...prose(error.message)],
       shown && " The information below may be out of date.",
+      [0, 502, 503, 504].includes(error.status) && " The page tries again by itself.",
       h("p", { class: "actions" }, button("retry", "Try again")),
     ),
   );
@@ -210,6 +211,8 @@ const followProject = () => {
   const end = follow(projectId, {
     changed: refreshSoon,
     connected: (is) => {
+      // The service may be gone: the page says so as soon as it knows.
+      if (live === true && !is) refreshSoon();
       live = is;
       draw();
     },
@@ -375,7 +378,7 @@ followKeys();
 addEventListener("hashchange", navigate);
 /* eslint-disable no-restricted-globals -- the browser's timers */
 setInterval(() => {
-  const isPolled = following === null || visit.page.isPolled === true;
+  const isPolled = following === null || visit.page.isPolled === true || visit.error !== null;
   if (isPolled && document.visibilityState === "visible") void refresh();
   else draw();
 }, REDRAW_MS);

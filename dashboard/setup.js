@@ -5,6 +5,7 @@ import { formView } from "./forms.js";
 import { promptField, startSession } from "./new-session.js";
 import { badge, button, code, commandLine, projectLink } from "./parts.js";
 import { projectHead, projectPath, sessionName } from "./project.js";
+import { checkView, followConnection } from "./repository-check.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").ProjectSetup} ProjectSetup */
@@ -39,16 +40,19 @@ export const setup = {
   /** @param {SetupPage} data */
   title: ({ project }) => `Set up ${project.name}`,
 
-  /** @param {SetupPage} page */
-  view: (page) => [
+  /** @param {string[]} params @param {() => void} changed */
+  follow: ([id = ""], changed) => followConnection(id, changed),
+
+  /** @param {SetupPage} page @param {unknown} _me @param {import("./repository-check.js").Checking | null} live */
+  view: (page, _me, live) => [
     ...projectHead(page.project, null),
     h("h2", { "data-key": "setup" }, "Set up the project"),
-    h("ol", { class: "steps", "data-key": "steps" }, stepsOf(page)),
+    h("ol", { class: "steps", "data-key": "steps" }, stepsOf(page, live)),
   ],
 };
 
-/** @param {SetupPage} page */
-const stepsOf = (page) => {
+/** @param {SetupPage} page @param {import("./repository-check.js").Checking | null} live */
+const stepsOf = (page, live) => {
   const { project, setup: found, session, change } = page;
   const hasModel = !found.model.required || found.model.source !== null;
   const canStart = hasModel;
@@ -56,7 +60,12 @@ const stepsOf = (page) => {
     step({
       title: "Connect a repository",
       state: found.repository.empty ? "now" : "done",
-      content: found.repository.empty ? pushSteps(found.repository) : repositoryText(found.repository),
+      content: [
+        ...(found.repository.empty ? pushSteps(found.repository) : repositoryText(found.repository)),
+        project.repository.kind === "hosted"
+          ? null
+          : checkView(live, { heading: "h4", before: "The connection is checked.", projectId: project.id }),
+      ],
     }),
     step({
       title: "Name a model",
@@ -193,6 +202,8 @@ const mergeText = ({ project, session, change }) => {
         " ",
         badge(change.status),
       ),
+      change.status === "open" &&
+        h("p", { class: "quiet" }, "Open it, look at what the agent changed, and merge it."),
     ];
   return [
     h(
