@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { button, projectLink, prose } from "./parts.js";
 import { projectPath } from "./project.js";
 
-/** @typedef {import("./wire.d.ts").RepositoryCheck} RepositoryCheck */
+/** @typedef {import("./wire-repository.d.ts").RepositoryCheck} RepositoryCheck */
 
 /**
  * @typedef {object} Checking

@@ -188,6 +188,14 @@ const isAsked = (live) => {
   );
 };
 
+/** The one that a person can merge next. @param {Session} found @param {ChangeRequest} change */
+const changeLink = ({ project_id: project }, { number }) =>
+  h(
+    "a",
+    { class: "button", href: projectLink(project, `/change-requests/${number}`), "data-key": "change" },
+    `Change request #${number}`,
+  );
+
 /** @param {Session} found @param {ChangeRequest[]} changes @param {import("./ports.js").Ports | null} ports */
 const actions = (found, changes, ports) => [
   isLive(found.status) &&
@@ -204,6 +212,7 @@ const actions = (found, changes, ports) => [
       "data-session": found.id,
       "data-title": sessionName(found),
     }),
+  ...changes.filter((change) => change.status === "open").map((change) => changeLink(found, change)),
 ];
 
 /** @param {Session} found */

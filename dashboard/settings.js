@@ -133,7 +133,7 @@ const repositoryPart = (project, gitUrl, live) => [
       ),
       formView({
         action: "replace-credential",
-        submit: "Replace the credential",
+        submit: "Use this credential",
         sending: "Trying the credential…",
         input: { project: project.id },
         fields: project.repository.kind === "github" ? GITHUB_CREDENTIAL : GIT_CREDENTIAL,

@@ -25,18 +25,6 @@ export interface Project {
   created_at: string;
 }
 
-/** Whether the service could work with a repository. A step that failed is the last one that was tried. */
-export interface RepositoryCheck {
-  usable: boolean;
-  default_branch: string | null;
-  steps: {
-    step: string;
-    outcome: "passed" | "failed" | "unknown";
-    message: string;
-    advice: string | null;
-  }[];
-}
-
 export interface Failure {
   code: string;
   message: string;

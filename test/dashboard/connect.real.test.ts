@@ -155,13 +155,13 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("The code host accepts the app and its installation.").waitFor();
     await page.getByText("Replace the credential").first().click();
     await fill("Access token", "ghp_canaryWrong");
-    await press("Replace the credential");
+    await press("Use this credential");
     await page
       .getByRole("alert")
       .getByText(/rejects the credential/)
       .waitFor();
     await fill("Access token", host.token());
-    await press("Replace the credential");
+    await press("Use this credential");
     await page.getByText("The code host accepts the token.").waitFor();
     host.tokens.clear();
     await press("Check again");
@@ -171,7 +171,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await fill("App id", host.app.app_id);
     await fill("Installation id", host.app.installation_id);
     await fill("Private key of the app", host.app.private_key);
-    await press("Replace the credential");
+    await press("Use this credential");
     await page.getByText("The code host accepts the app and its installation.").waitFor();
   });
 

@@ -12,6 +12,13 @@ const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 
+const write = async (page: Page, words: string): Promise<void> => {
+  await page.getByRole("textbox", { name: "Message", exact: true }).fill(words);
+  await page.getByRole("button", { name: "Queue", exact: true }).click();
+};
+const queueOf = (page: Page) => page.locator(".queued .item");
+const asked = (page: Page) => page.locator("[data-item=asked]");
+
 const title = hasChromium ? "a session" : "a session (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
@@ -24,10 +31,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await second.page.goto(`${url}/${SESSION}`);
     await second.page.getByRole("log").locator(".item").first().waitFor();
     return second;
-  };
-  const write = async (page: Page, text: string) => {
-    await page.getByRole("textbox", { name: "Message", exact: true }).fill(text);
-    await page.getByRole("button", { name: "Queue", exact: true }).click();
   };
 
   it("shows two people each other's messages and answers, with their names", async () => {
@@ -57,7 +60,6 @@ describe.skipIf(!hasChromium)(title, () => {
     const { context, page: otto, complaints } = await opened(mona.context().browser(), fake.url);
     await expect.poll(() => fake.conversations.readers()).toBe(2);
     await write(mona, "Name the tag v1.2.0.");
-    const queueOf = (page: Page) => page.locator(".queued .item");
     await queueOf(otto).filter({ hasText: "Name the tag v1.2.0." }).getByText("Mona").waitFor();
     await write(otto, "And sign it.");
     const signing = queueOf(mona).filter({ hasText: "And sign it." });
@@ -66,7 +68,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await signing.getByRole("button", { name: "Cancel" }).click();
     await queueOf(otto).filter({ hasText: "And sign it." }).waitFor({ state: "detached" });
     // Otto answers what the agent asked both.
-    const asked = (page: Page) => page.locator("[data-item=asked]");
     await asked(mona).getByRole("button", { name: "Allow once" }).waitFor();
     await asked(otto).getByRole("button", { name: "Allow once" }).click();
     await asked(mona).getByText("allowed once by Otto").waitFor();

@@ -87,6 +87,24 @@ const endOf = async (repository: Fields, more: Fields = {}) => {
   return { usable, before: before.map(({ step }) => step), last };
 };
 
+const make = async (repository: Fields) => {
+  const answer = await service.request("POST", "/v1/projects", { body: { name: "checked", repository } });
+  return String(fields(expectStatus(answer, 201))["id"]);
+};
+const again = async (pid: string) =>
+  fields(
+    expectStatus(await service.request("POST", `/v1/projects/${pid}/repository/check`), 200),
+  ) as unknown as {
+    usable: boolean;
+    steps: Step[];
+  };
+const at = (more: Fields = {}): Fields => ({
+  kind: "git",
+  url: `${host.origin}/${OWNER}/${name}.git`,
+  password: token,
+  ...more,
+});
+
 const UP_TO_PUSH = ["host", "credential", "repository", "default_branch", "push"];
 
 describe("the check of a repository at a code host", () => {
@@ -201,18 +219,6 @@ describe("the check of a repository at a code host", () => {
 });
 
 describe("the check of a project's repository", () => {
-  const make = async (repository: Fields) => {
-    const answer = await service.request("POST", "/v1/projects", { body: { name: "checked", repository } });
-    return String(fields(expectStatus(answer, 201))["id"]);
-  };
-  const again = async (pid: string) =>
-    fields(
-      expectStatus(await service.request("POST", `/v1/projects/${pid}/repository/check`), 200),
-    ) as unknown as {
-      usable: boolean;
-      steps: Step[];
-    };
-
   it("uses the stored credential, and ends with the webhook", async () => {
     const pid = await make(github());
     const waiting = await again(pid);
@@ -253,13 +259,6 @@ describe("the check of a project's repository", () => {
 });
 
 describe("the check of a repository at any git server", () => {
-  const at = (more: Fields = {}): Fields => ({
-    kind: "git",
-    url: `${host.origin}/${OWNER}/${name}.git`,
-    password: token,
-    ...more,
-  });
-
   it("passes, and leaves the right to push to the first push", async () => {
     const { usable, default_branch, steps } = await check(at());
     expect({ usable, default_branch }).toEqual({ usable: true, default_branch: "trunk" });
