@@ -1,6 +1,7 @@
 /**
  * The port to checks of a connection: whether the service could work with a repository at another server, step by step, and
- * what a person can do where it could not. A check changes nothing at the server.
+ * what a person can do where it could not. A check changes nothing at the server
+ * (docs/decisions/0049).
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
