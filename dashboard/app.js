@@ -11,6 +11,7 @@ import { forgetRefusals, sendForm } from "./forms.js";
 import { followFilters } from "./filters.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
+import { complain, dismissNotice, notice } from "./notices.js";
 import { accountView } from "./overview.js";
 import { FORMS, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
@@ -23,8 +24,6 @@ const SETTLE_MS = 200;
 const REDRAW_MS = 5000;
 /** Polled in addition to a project's events: the account's usage. */
 const POLL_MS = 15_000;
-/** Long enough to read two lines and to reach the link. */
-const NOTICE_MS = 12_000;
 
 /**
  * @typedef {object} Extent how much of a page's list is shown
@@ -234,7 +233,7 @@ const leave = () => {
 const navigate = () => {
   const former = visit;
   visit = visitOf(location.hash);
-  region("notices").replaceChildren();
+  dismissNotice();
   forgetRefusals();
   closeDialog();
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
@@ -252,42 +251,19 @@ const navigate = () => {
   void refresh();
 };
 
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let fading;
-
-/** @param {string} text @param {[string, string]} [link] */
-const notice = (text, link) => {
-  clearTimeout(fading);
-  // eslint-disable-next-line no-restricted-globals -- the browser's timer
-  fading = setTimeout(fade, NOTICE_MS);
-  region("notices").replaceChildren(
-    h("p", {}, prose(text), link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]),
-  );
-};
-
-/** It stays while the reader points at it or has the focus in it. */
-const fade = () => {
-  const shown = region("notices");
-  if (!shown.matches(":hover, :focus-within")) shown.replaceChildren();
-  // eslint-disable-next-line no-restricted-globals -- the browser's timer
-  else fading = setTimeout(fade, NOTICE_MS);
-};
-
-/** External links open in a new tab, without a referrer. @param {string} href */
-const linkTo = (href) => (href.startsWith("#") ? { href } : { href, target: "_blank", rel: "noreferrer" });
-
 /** @param {() => Promise<void> | void} work */
 const attempt = async (work) => {
   try {
     await work();
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) leave();
-    notice(error instanceof Error ? error.message : String(error));
+    complain(error instanceof Error ? error.message : String(error));
   }
 };
 
 const pageActions = {
   notice,
+  dismiss: dismissNotice,
   refresh: refreshSoon,
   draw: () => draw(),
   /** @param {string} hash */

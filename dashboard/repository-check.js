@@ -21,13 +21,13 @@ const CHECK_TIMEOUT_MS = 90_000;
 
 /** @type {Record<string, string>} */
 const NAMES = {
-  host: "The server can be reached",
-  credential: "The credential is accepted",
-  repository: "The repository is seen",
-  default_branch: "The default branch can be read",
-  push: "Pushing is allowed",
-  pull_requests: "Pull requests can be opened",
-  webhook: "Webhooks arrive",
+  host: "Server",
+  credential: "Credential",
+  repository: "Repository",
+  default_branch: "Default branch",
+  push: "Push",
+  pull_requests: "Pull requests",
+  webhook: "Webhooks",
 };
 /** Those that every repository has. */
 const ALWAYS = ["host", "credential", "repository", "default_branch", "push"];

@@ -170,6 +170,7 @@ const screenView = ({ project, session: found, changes }, live) => [
       found.last_turn.state === "failed" ? "bad" : "warn",
       h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
       h("p", { class: "text" }, prose(found.last_turn.error.message)),
+      turnAdvice(project.id, found.last_turn.error.code),
     ),
   h(
     "section",
@@ -178,6 +179,24 @@ const screenView = ({ project, session: found, changes }, live) => [
     conversationPlace(),
   ),
 ];
+
+/** What to do about a failed turn, by its code. Other codes say it themselves. @type {Record<string, [string, "" | "/secrets" | "/new"]>} */
+const TURN_ADVICE = {
+  no_model: ["Add the key of a model's provider, then send a message. ", "/secrets"],
+  model_unauthorized: ["Replace the provider's key, then send a message. ", "/secrets"],
+  model_quota: ["Check the key's quota at its provider, or use another key. ", "/secrets"],
+  unknown_model: ["Choose another model for the next message.", ""],
+  model_unavailable: ["Send a message to try again.", ""],
+  context_exceeded: ["Start a new session from this one's branch. ", "/new"],
+};
+
+/** @param {string} projectId @param {string} code */
+const turnAdvice = (projectId, code) => {
+  const [text, rest] = TURN_ADVICE[code] ?? ["", ""];
+  if (text === "") return null;
+  const label = rest === "/new" ? "New session" : "Show the secrets";
+  return h("p", {}, text, rest !== "" && h("a", { href: projectLink(projectId, rest) }, label));
+};
 
 /** Whether the agent waits for the reader. @param {Following | null} live */
 const isAsked = (live) => {

@@ -3,7 +3,7 @@ import type { World } from "./fake-service.ts";
 import { sampleItem } from "./sample-conversation.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { sampleWork } from "./sample-settings.ts";
-import { pressed, type State, unfolded, withProject } from "./state-of-a-page.ts";
+import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
@@ -190,6 +190,16 @@ export const STATES_OF_WORK: readonly State[] = [
     hash: `${PROJECT}/change-requests/7`,
     shows: ".diff",
     act: pressed("Merge"),
+  },
+  {
+    name: "notice-failed",
+    hash: `${PROJECT}/settings`,
+    shows: "form",
+    change: refusing("The database cannot be reached. Try again in a moment."),
+    act: async (page) => {
+      await pressed("Pause all triggers")(page);
+      await page.locator(".notices p").waitFor();
+    },
   },
   {
     name: "notice",
