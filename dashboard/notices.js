@@ -16,7 +16,7 @@ const show = (shown) => {
   region().replaceChildren(...(shown === null ? [] : [shown]));
 };
 
-/** What was done. @param {string} text @param {[string, string]} [link] its label and its target */
+/** The outcome of an action. @param {string} text @param {[string, string]} [link] its label and its target */
 export const notice = (text, link) => {
   show(h("p", {}, prose(text), link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]));
   // eslint-disable-next-line no-restricted-globals -- the browser's timer

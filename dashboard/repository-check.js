@@ -9,7 +9,7 @@ import { projectPath } from "./project.js";
 /**
  * @typedef {object} Checking
  * @property {RepositoryCheck | null} check the last one
- * @property {string | null} problem why there is none
+ * @property {string | null} problem why no check could be made
  * @property {boolean} isRunning
  * @property {(main: HTMLElement, data: any) => void} drawn
  * @property {() => void} again

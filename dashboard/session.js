@@ -180,7 +180,7 @@ const screenView = ({ project, session: found, changes }, live) => [
   ),
 ];
 
-/** What to do about a failed turn, by its code. Other codes say it themselves. @type {Record<string, [string, "" | "/secrets" | "/new"]>} */
+/** The remedy of a failed turn, by its code. Other codes say it themselves. @type {Record<string, [string, "" | "/secrets" | "/new"]>} */
 const TURN_ADVICE = {
   no_model: ["Add the key of a model's provider, then send a message. ", "/secrets"],
   model_unauthorized: ["Replace the provider's key, then send a message. ", "/secrets"],

@@ -5,36 +5,10 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import type { Connection } from "../domain/connection.ts";
 import type { Upstream } from "../domain/repository-credential.ts";
 import type { GitError, Repository } from "./port.ts";
 import type { Upstreams } from "./upstream/upstreams.ts";
-
-/** In the order in which they are tried. A step that fails ends the check. */
-export const CONNECTION_STEPS = [
-  "host",
-  "credential",
-  "repository",
-  "default_branch",
-  "push",
-  "pull_requests",
-] as const;
-export type ConnectionStepName = (typeof CONNECTION_STEPS)[number];
-
-export interface ConnectionStep {
-  readonly step: ConnectionStepName;
-  /** `unknown`: only its first use will show it. */
-  readonly outcome: "passed" | "failed" | "unknown";
-  /** What was found, as a sentence. It contains no part of a credential. */
-  readonly message: string;
-  /** What to do about a failure. */
-  readonly advice: string | null;
-}
-
-export interface Connection {
-  readonly steps: readonly ConnectionStep[];
-  /** Null if no step found it. */
-  readonly defaultBranch: string | null;
-}
 
 /** @param branch the wanted default branch. Null: the one that the server names. */
 export type CheckConnection = (upstream: Upstream, branch: string | null) => Effect.Effect<Connection>;
@@ -59,25 +33,4 @@ export const connections = (upstreams: Upstreams["Service"], check: CheckConnect
     Effect.flatMap(upstreams.find(projectId), (upstream) =>
       upstream === null ? Effect.succeed(null) : check(upstream, upstream.defaultBranch),
     ),
-});
-
-export const passed = (step: ConnectionStepName, message: string): ConnectionStep => ({
-  step,
-  outcome: "passed",
-  message,
-  advice: null,
-});
-
-export const failed = (step: ConnectionStepName, message: string, advice: string): ConnectionStep => ({
-  step,
-  outcome: "failed",
-  message,
-  advice,
-});
-
-export const unknown = (step: ConnectionStepName, message: string): ConnectionStep => ({
-  step,
-  outcome: "unknown",
-  message,
-  advice: null,
 });

@@ -1,4 +1,4 @@
-/** Everything that a person can do in a project and in the account, for actions.test.ts. */
+/** Everything that a person can do in a project and in the account, for actions.real.test.ts. */
 import type { Page } from "playwright-core";
 import type { Hand } from "./by-hand.ts";
 import type { World } from "./fake-service.ts";
@@ -20,6 +20,8 @@ export interface Action {
   /** A request that changes something, what the page shows then, and where it leads. */
   readonly writes?: string;
   readonly tells?: string | RegExp;
+  /** A text that is no longer shown. */
+  readonly gone?: string;
   readonly leads?: string;
 }
 

@@ -22,7 +22,7 @@ const [WIDE, PHONE] = [
 /** What a wide window shows of the page at 200 %. */
 const ZOOMED = { width: WIDE.width / 2, height: WIDE.height / 2 };
 
-/** What is wrong, by the look in which it is. */
+/** The faults, by the look that shows them. */
 const faultsOf = async (page: Page): Promise<Readonly<Record<string, unknown>>> => {
   const found: Record<string, unknown> = {};
   for (const size of [WIDE, PHONE]) {

@@ -300,10 +300,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await area.fill(lines);
     await expect.poll(() => distanceToEnd(page)).toBeLessThan(1);
     // The reader scrolls in the very frame in which the text area gives its height back to the conversation.
-    await area.evaluate((element: HTMLTextAreaElement) => {
-      element.value = "";
+    await area.evaluate((element) => {
+      Object.assign(element, { value: "" });
       element.dispatchEvent(new Event("input", { bubbles: true }));
-      element.ownerDocument.querySelector(".talk")!.scrollTop = 500;
+      Object.assign(element.ownerDocument.querySelector(".talk") ?? {}, { scrollTop: 500 });
     });
     await page.getByRole("button", { name: "Newest" }).waitFor();
     await area.fill(lines);

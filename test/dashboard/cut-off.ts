@@ -1,7 +1,7 @@
 /**
- * What a reader cannot see because it is cut off, as an expression for the browser: a page that scrolls sideways, and texts
- * outside of the window or of a box that hides what does not fit. What scrolls in a box of its own is not cut off. Neither
- * is an excerpt: the beginning of a text (`-webkit-line-clamp`), or one whose whole stands in its title.
+ * Finds text that is cut off, as an expression for the browser: a page that scrolls sideways, text outside of the window, and
+ * text outside of a box that hides its overflow. A box of its own may scroll. Excerpts pass: the beginning of a text
+ * (`-webkit-line-clamp`), and a text that has its whole in its title.
  */
 export const CUT_OFF = `(() => {
   const faults = [];

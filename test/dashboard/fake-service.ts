@@ -257,7 +257,7 @@ const dashboardSession = (request: http.IncomingMessage, response: http.ServerRe
   } else if (route === "GET /dashboard/session" && person !== null) {
     response.writeHead(200).end(JSON.stringify({ user: { id: "u", name: person }, csrf: CSRF }));
   } else if (route === "DELETE /dashboard/session" && request.headers["x-csrf-token"] === CSRF) {
-    response.writeHead(204, { "set-cookie": `${cookieOf("nobody")}; Max-Age=0` }).end();
+    response.writeHead(204, { "set-cookie": `${cookieOf("Mona")}; Max-Age=0` }).end();
   } else {
     refuse(response, 401, "unauthorized", "No one is signed in.");
   }

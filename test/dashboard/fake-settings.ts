@@ -20,7 +20,7 @@ export interface FakeSettings {
   previousValidUntil: string | null;
   /** What each check of a repository finds. */
   check: Json;
-  /** What every session has pushed. Null: the repository cannot be read. */
+  /** The pushed work of every session. Null: the repository cannot be read. */
   work: { readonly changes: Json; readonly diff: string } | null;
 }
 

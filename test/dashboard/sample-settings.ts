@@ -1,4 +1,4 @@
-/** What the sample account and its project are set up with. */
+/** The settings of the sample account and its project. */
 import type { FakeSettings } from "./fake-settings.ts";
 
 const DAY = 86_400;
@@ -8,7 +8,7 @@ index 9daeafb..180cf83 100644
 --- a/src/greet.ts
 +++ b/src/greet.ts
 @@ -12,7 +12,9 @@ const names = new Map<string, string>();
- /** What everybody is greeted with. */
+ /** The greeting of every visitor. */
 -export const greet = (name: string): string => \`Hello, \${name}!\`;
 +export const greet = (name: string, hour: number): string =>
 +  hour < 12 ? \`Good morning, \${name}!\` : \`Good day, \${name}!\`;
@@ -66,7 +66,7 @@ export const CHECK_PASSED = {
   default_branch: "main",
   steps: [
     ...TRIED,
-    step("repository", "passed", "acme/greeter is there."),
+    step("repository", "passed", "acme/greeter was found."),
     step("default_branch", "passed", "The branch main can be read."),
     step("push", "passed", "The credential may push."),
     step("pull_requests", "unknown", "Pull requests can be read. The first change request shows the rest."),

@@ -54,7 +54,7 @@ export class GithubHost {
   readonly tokens = new Set<string>();
   /** Whether a token may write. */
   mayPush: (token: string) => boolean = () => true;
-  /** What an app's tokens may do. */
+  /** The permissions of an app's tokens. */
   grants: Readonly<Record<string, string>> = { contents: "write", pull_requests: "write" };
   /** Whether the app's installation reaches the repository. */
   installedOn: (name: string) => boolean = () => true;

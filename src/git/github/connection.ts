@@ -6,15 +6,9 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { type CodeHost, codeHostOf } from "../../domain/code-host.ts";
+import { type Connection, type ConnectionStep, failed, passed, unknown } from "../../domain/connection.ts";
 import type { Upstream } from "../../domain/repository-credential.ts";
-import {
-  type CheckConnection,
-  type Connection,
-  type ConnectionStep,
-  failed,
-  passed,
-  unknown,
-} from "../connection.ts";
+import type { CheckConnection } from "../connection.ts";
 import type { GitError } from "../port.ts";
 import type { Access, Api, ApiAnswer } from "./api.ts";
 import { pathIn, type Place } from "./refs.ts";
@@ -34,7 +28,7 @@ const Found = Schema.Struct({
 });
 const Ref = Schema.Struct({ ref: Schema.String, object: Schema.Struct({ sha: Schema.String }) });
 
-/** A list of refs is long in a large repository, and none of it is kept. */
+/** A large repository has a long list of refs. The check drops it. */
 const REFS_BYTES = 32 * 1024 * 1024;
 const REFS_MS = 15_000;
 
@@ -165,7 +159,7 @@ const seen = Effect.fnUntraced(function* (checking: Checking, access: Access) {
     yield* add(checking, passed("credential", "The code host accepts the token."));
   if (fault !== null) yield* add(checking, fault);
   if (!answer.ok) return yield* Effect.fail(stop);
-  yield* add(checking, passed("repository", `${source.owner}/${source.name} is there.`));
+  yield* add(checking, passed("repository", `${source.owner}/${source.name} was found.`));
   return answer.value;
 });
 

@@ -1,15 +1,9 @@
 /** Checks the connection to a repository at any git server: git/connection.ts. Only a push shows whether it may push. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
+import { type Connection, type ConnectionStep, failed, passed, unknown } from "../../domain/connection.ts";
 import type { Upstream } from "../../domain/repository-credential.ts";
-import {
-  type CheckConnection,
-  type Connection,
-  type ConnectionStep,
-  failed,
-  passed,
-  unknown,
-} from "../connection.ts";
+import type { CheckConnection } from "../connection.ts";
 import type { GitError } from "../port.ts";
 import { listRemote, openRemote, type RemoteOptions, type RemoteRepository } from "./remote.ts";
 
@@ -22,7 +16,7 @@ const CREDENTIAL =
   "Check the user name and the password or access token. For ssh, check the key and the line of known_hosts.";
 const REPOSITORY = "Check the path in the address, and whether the credential may read this repository.";
 
-/** What a refusal is about. The steps before it have passed. */
+/** The step that a refusal concerns, after those that have passed. */
 const refusalSteps = ({ message }: GitError): readonly ConnectionStep[] => {
   const host = passed("host", "The server answers.");
   return ABOUT_CREDENTIAL.test(message)
@@ -41,7 +35,7 @@ const branchStep = (branch: string | null, isThere: boolean): ConnectionStep => 
     : failed("default_branch", `The repository has no branch ${branch}.`, "Name an existing branch.");
 };
 
-/** The branch that is wanted, else the one that the server names, and whether it is there. */
+/** The wanted branch, else the one that the server names, and whether it exists. */
 const read = Effect.fnUntraced(function* (
   repository: RemoteRepository,
   branch: string | null,
@@ -73,7 +67,7 @@ export const gitConnection = (
           ? "The server asks for no credential."
           : "The server accepts the credential.",
       ),
-      passed("repository", "The repository is there."),
+      passed("repository", "The repository was found."),
       branchStep(wanted, isThere),
     ];
     return {

@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { CredentialRequest, RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
 import { Usage } from "../../domain/conversation.ts";
-import { CONNECTION_STEPS } from "../../git/connection.ts";
+import { CONNECTION_STEPS } from "../../domain/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
@@ -106,7 +106,7 @@ const CheckWire = Schema.Struct({
         description: "`unknown`: only its first use will show it.",
       }),
       message: Schema.String,
-      advice: Schema.NullOr(Schema.String).annotate({ description: "What to do about it." }),
+      advice: Schema.NullOr(Schema.String).annotate({ description: "The remedy, as a sentence." }),
     }),
   ).annotate({ description: "In the order in which they were tried. A step that fails is the last one." }),
 }).annotate({ identifier: "RepositoryCheck" });

@@ -3,11 +3,12 @@
  * repository at another server, step by step. The last step of an existing project is its webhook.
  */
 import * as Effect from "effect/Effect";
+import type { Connection, ConnectionStep } from "../../domain/connection.ts";
 import type { RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
 import { repositorySource } from "../../domain/repository.ts";
 import type { RepositoryCredential } from "../../domain/repository-credential.ts";
 import { Manifests } from "../../duties/manifests.ts";
-import { type Connection, Connections, type ConnectionStep } from "../../git/connection.ts";
+import { Connections } from "../../git/connection.ts";
 import { Fires } from "../../store/ports/fires.ts";
 import type { Project } from "../../store/ports/projects.ts";
 import { WebhookRefusals } from "../../store/ports/webhook-refusals.ts";

@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await fake.down();
     await page.getByRole("alert").getByText("The service does not respond.").waitFor();
     await page.getByRole("alert").getByText("The page tries again by itself.").waitFor();
-    // What was shown is still there.
+    // The page keeps its content.
     await page.locator(shows).first().waitFor();
     fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed meanwhile" }));
     await fake.up();
