@@ -86,6 +86,28 @@ describe("the hosted backend", () => {
     }),
   );
 
+  live("finds a branch with and without a file of its own, and none that was deleted", () =>
+    Effect.gen(function* () {
+      const hosted = yield* GitBackend;
+      const { projectId } = yield* importing(yield* Effect.promise(source));
+      const bare = bareOf(projectId);
+      const bareGit = (...args: readonly string[]) => Effect.promise(() => gitOk(bare, ...args));
+      const tip = yield* bareGit("rev-parse", "refs/heads/trunk");
+      const tips = () => Effect.all(["trunk", "side"].map((name) => hosted.branchTip({ projectId }, name)));
+
+      yield* bareGit("pack-refs", "--all");
+      expect(existsSync(join(bare, "refs/heads/trunk"))).toBe(false);
+      expect(yield* tips()).toEqual([tip, tip]);
+      yield* bareGit("update-ref", "refs/heads/trunk", tip);
+      yield* bareGit("update-ref", "-d", "refs/heads/side");
+      expect(yield* tips()).toEqual([tip, null]);
+      expect(yield* hosted.branchTip({ projectId }, "trunk/inner")).toBeNull();
+      // A ref that names another ref is git's to resolve.
+      yield* bareGit("symbolic-ref", "refs/heads/side", "refs/heads/trunk");
+      expect(yield* tips()).toEqual([tip, tip]);
+    }),
+  );
+
   live("builds in a separate place: of many concurrent calls one repository is left, and nothing else", () =>
     Effect.gen(function* () {
       const hosted = yield* GitBackend;

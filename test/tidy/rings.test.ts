@@ -1,4 +1,4 @@
-/** What `npm test` leaves out, the deep tests run. */
+/** Which ring runs a file: what `npm test` leaves out, `npm run test:real` or the deep tests run. */
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
@@ -12,4 +12,14 @@ test("runs every file in the deep tests of which npm test runs a sample", () => 
   );
   expect(asking.length).toBeGreaterThan(0);
   expect([...WHOLE_IN_DEEP].toSorted()).toEqual(asking.toSorted());
+});
+
+test("leaves Chromium to npm run test:real, except for the file that shows the page as a whole", () => {
+  const browsing = globSync("test/**/*.test.ts", { cwd: ROOT }).filter((file) =>
+    /^import [^;]*\b(?:hasChromium|useBrowser)\b/m.test(readFileSync(path.join(ROOT, file), "utf8")),
+  );
+  expect(browsing.length).toBeGreaterThan(10);
+  expect(browsing.filter((file) => !/\.(?:real|deep)\.test\.ts$/.test(file))).toEqual([
+    "test/dashboard/page.test.ts",
+  ]);
 });

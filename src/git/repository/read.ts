@@ -24,7 +24,7 @@ export const resolveBase = Effect.fnUntraced(function* (path: string, ref: strin
   const parsed = parseBaseRef(ref);
   if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
   const { name, commit } = parsed.success;
-  const branch = yield* refTarget(path, `refs/heads/${name}`);
+  const branch = yield* branchTip(path, name);
   if (branch !== null) return branch;
   const tag = yield* refTarget(path, `refs/tags/${name}`);
   if (tag !== null && (yield* isCommit(path, tag))) return tag;

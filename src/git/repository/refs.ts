@@ -1,7 +1,9 @@
 /** Queries on a bare repository's refs and objects. The caller has checked the path. */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { parseBranchName } from "../../domain/git-ref.ts";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isCommitId, parseBranchName } from "../../domain/git-ref.ts";
 import { GitError } from "../port.ts";
 import { runGit } from "../run.ts";
 
@@ -25,6 +27,14 @@ export const isCommit = (path: string, object: string): Effect.Effect<boolean, G
     ({ stdout }) => stdout.toString("utf8").trim() === "commit",
   );
 
-/** The branch's tip. Null if the branch does not exist, or the name is not valid. */
-export const branchTip = (path: string, branch: string): Effect.Effect<string | null, GitError> =>
-  Result.isFailure(parseBranchName(branch)) ? Effect.succeed(null) : refTarget(path, `refs/heads/${branch}`);
+/**
+ * The branch's tip. Null if the branch does not exist, or the name is not valid. Git replaces a branch's file in one rename, so the
+ * file is either absent or whole. Reading it takes no process. Git answers for branches without a file, which are packed or absent.
+ */
+export const branchTip = Effect.fnUntraced(function* (path: string, branch: string) {
+  if (Result.isFailure(parseBranchName(branch))) return null;
+  const ref = `refs/heads/${branch}`;
+  const file = yield* Effect.promise(() => readFile(join(path, ref), "utf8").catch(() => ""));
+  const tip = file.trimEnd();
+  return isCommitId(tip) ? tip : yield* refTarget(path, ref);
+});

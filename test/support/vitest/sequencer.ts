@@ -5,8 +5,7 @@
  */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const REAL_PARTS =
-  /\/test\/(?:sandbox\/local|e2e|simulation|dashboard\/page|demo|daemon|docs\/use-commands|real-faults\/kills|store\/embedded)/;
+const REAL_PARTS = /\/test\/(?:sandbox\/local|e2e|simulation|dashboard\/page|daemon|store\/embedded)/;
 
 const isReal = ({ moduleId }: TestSpecification): boolean => REAL_PARTS.test(moduleId);
 

@@ -300,11 +300,12 @@ describe.skipIf(!hasChromium)(title, () => {
     await area.fill(lines);
     await expect.poll(() => distanceToEnd(page)).toBeLessThan(1);
     // The reader scrolls in the very frame in which the text area gives its height back to the conversation.
-    await area.evaluate((element) => {
-      Object.assign(element, { value: "" });
-      element.dispatchEvent(new Event("input", { bubbles: true }));
-      Object.assign(element.ownerDocument.querySelector(".talk") ?? {}, { scrollTop: 500 });
-    });
+    await page.evaluate(`{
+      const area = document.getElementById("message");
+      area.value = "";
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+      document.querySelector(".talk").scrollTop = 500;
+    }`);
     await page.getByRole("button", { name: "Newest" }).waitFor();
     await area.fill(lines);
     fake.say("item", sampleItem("later", text("a later one")));
