@@ -3,19 +3,22 @@ import type { FakeSettings } from "./fake-settings.ts";
 
 const DAY = 86_400;
 
-const DIFF = `diff --git a/src/greet.ts b/src/greet.ts
+const DIFF = `diff --git a/bin/greet.sh b/bin/greet.sh
 index 9daeafb..180cf83 100644
---- a/src/greet.ts
-+++ b/src/greet.ts
-@@ -12,7 +12,9 @@ const names = new Map<string, string>();
- /** The greeting of every visitor. */
--export const greet = (name: string): string => \`Hello, \${name}!\`;
-+export const greet = (name: string, hour: number): string =>
-+  hour < 12 ? \`Good morning, \${name}!\` : \`Good day, \${name}!\`;
+--- a/bin/greet.sh
++++ b/bin/greet.sh
+@@ -1,6 +1,10 @@
+ #!/bin/sh
+ # Greets the person whose name is the first argument.
+-printf 'Hello, %s!\\n' "\${1:-world}"
++if [ "$(date +%H)" -lt 12 ]; then
++  printf 'Good morning, %s!\\n' "\${1:-world}"
++else
++  printf 'Good day, %s!\\n' "\${1:-world}"
++fi
  
- export const remember = (name: string): void => {
-   names.set(name, greet(name));
- };
+ # The names of all who were greeted, one a line.
+ printf '%s\\n' "\${1:-world}" >> greeted.txt
 diff --git a/notes/6113728.md b/notes/6113728.md
 new file mode 100644
 index 0000000..3b18e51
@@ -41,7 +44,7 @@ export const sampleWork = (now: number): NonNullable<FakeSettings["work"]> => ({
     })),
     files_changed_total: 2,
     files_changed: [
-      { path: "src/greet.ts", additions: 2, deletions: 1 },
+      { path: "bin/greet.sh", additions: 5, deletions: 1 },
       { path: "notes/6113728.md", additions: 3, deletions: 0 },
     ],
   },

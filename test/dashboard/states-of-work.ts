@@ -172,7 +172,7 @@ export const STATES_OF_WORK: readonly State[] = [
     name: "change-request-conflict",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".callout",
-    change: withChange({ mergeable: false, conflicts: ["src/greet.ts", "notes/6113728.md"] }),
+    change: withChange({ mergeable: false, conflicts: ["bin/greet.sh", "notes/6113728.md"] }),
   },
   {
     name: "change-request-merged",
