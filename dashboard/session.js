@@ -190,9 +190,9 @@ const TURN_ADVICE = {
   context_exceeded: ["Start a new session from this one's branch. ", "/new"],
 };
 
-/** @param {string} projectId @param {string} code */
-const turnAdvice = (projectId, code) => {
-  const [text, rest] = TURN_ADVICE[code] ?? ["", ""];
+/** @param {string} projectId @param {string} error its code */
+const turnAdvice = (projectId, error) => {
+  const [text, rest] = TURN_ADVICE[error] ?? ["", ""];
   if (text === "") return null;
   const label = rest === "/new" ? "New session" : "Show the secrets";
   return h("p", {}, text, rest !== "" && h("a", { href: projectLink(projectId, rest) }, label));

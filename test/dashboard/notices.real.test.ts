@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const found = world();
     const { page, visit } = await start({
       ...found,
-      changes: found.changes.map((one) => ({ ...one, session_id: SESSION_ID })),
+      changes: found.changes.map((one) => Object.assign({}, one, { session_id: SESSION_ID })),
     });
     await visit(`${PROJECT}/sessions/${SESSION_ID}`);
     await page.getByRole("link", { name: "Change request #7" }).click();
