@@ -93,7 +93,7 @@ const THREATS: Readonly<Record<string, number>> = {
   S: 11, // secrets and environment
   T: 10, // tokens and tenancy
   R: 12, // races and crashes
-  D: 10, // conversation
+  D: 11, // conversation
   I: 22, // invariants
 };
 

@@ -1,31 +1,24 @@
 /**
  * Keeps what a sandbox's daemon reports of the conversation.
  *
- *  L1 A version is written before its readers see it. Growing text is passed on at once, and written with its version.
+ *  L1 A version is written before its readers see it. Growing text is passed on at once, and written with its version. It
+ *     does not wait for the write of an earlier version (growing-text.ts).
  *  L2 After a break the daemon reports again from the last written version on.
  *  L3 A sandbox that is not its session's current one any more writes nothing, and is not followed any longer.
  *  L4 The conversation's actor is told what the runtime does after that is written (runtime-reports.ts).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
 import * as Stream from "effect/Stream";
-import {
-  isClosed,
-  type ConversationReport,
-  type NativeItem,
-  type TextDelta,
-  type TurnNow,
-} from "../domain/conversation.ts";
+import type { ConversationReport, NativeItem, TurnNow } from "../domain/conversation.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
-import { ConversationHub, type ItemDelta } from "../services/conversation-hub.ts";
+import { ConversationHub } from "../services/conversation-hub.ts";
 import { serviceContext } from "../services/service-context.ts";
-import {
-  Conversations,
-  type ChangedConversation,
-  type ConversationChange,
-} from "../store/ports/conversations.ts";
+import { Conversations, type ConversationChange } from "../store/ports/conversations.ts";
+import { GrowingTexts } from "./growing-text.ts";
 import { runtimeReporter, type RequestOptions } from "./runtime-reports.ts";
 import { backoff, waitOutOutage } from "./supervisor.ts";
 
@@ -40,33 +33,62 @@ interface Followed {
   readonly sessionId: string;
 }
 
-/** Lines that belong together: versions, the newest state of the turn, and the growth that follows them. */
+/** Versions that are written together, and the newest state of the turn. */
 interface Portion {
   readonly items: readonly NativeItem[];
   readonly turn: TurnNow | null;
   /** How many turns have ended. Null: no news. */
   readonly ended: number | null;
   readonly rev: number;
-  readonly deltas: readonly TextDelta[];
 }
 
-/** The lines in portions of at most `BATCH` versions. */
-const portionsOf = (lines: readonly ConversationReport[]): readonly Portion[] => {
-  const portions: Portion[] = [];
-  for (let from = 0; from < lines.length; from += BATCH) {
-    const some = lines.slice(from, from + BATCH);
-    const items = some.flatMap((line) => (line.type === "item" ? [line.item] : []));
-    const last = some.findLast((line) => line.type === "turn");
-    portions.push({
-      items,
-      turn: last?.turn ?? null,
-      ended: last?.ended ?? null,
-      rev: Math.max(0, last?.rev ?? 0, ...items.map(({ rev }) => rev)),
-      deltas: some.flatMap((line) => (line.type === "delta" ? [line.delta] : [])),
-    });
+type Version = Exclude<ConversationReport, { readonly type: "delta" }>;
+
+const portionOf = (lines: readonly Version[]): Portion => {
+  // Of an item that was reported twice, the later version replaces the earlier one.
+  const items = new Map<string, NativeItem>();
+  for (const line of lines) {
+    if (line.type !== "item") continue;
+    items.delete(line.item.native_id);
+    items.set(line.item.native_id, line.item);
   }
-  return portions;
+  const last = lines.findLast((line) => line.type === "turn");
+  const revs = lines.map((line) => (line.type === "item" ? line.item.rev : line.rev));
+  return {
+    items: [...items.values()],
+    turn: last?.turn ?? null,
+    ended: last?.ended ?? null,
+    rev: Math.max(0, ...revs),
+  };
 };
+
+/** The versions that wait to be written. */
+class Unwritten {
+  #lines: Version[] = [];
+  readonly isThere = Latch.makeUnsafe(false);
+  /** Open while the daemon may report more: it waits while a whole portion waits here. */
+  readonly hasRoom = Latch.makeUnsafe(true);
+  /** Open while nothing waits and nothing is being written. */
+  readonly isSettled = Latch.makeUnsafe(true);
+
+  add(line: Version): void {
+    this.#lines.push(line);
+    if (this.#lines.length >= BATCH) this.hasRoom.closeUnsafe();
+    this.isSettled.closeUnsafe();
+    this.isThere.openUnsafe();
+  }
+
+  take(): readonly Version[] {
+    const lines = this.#lines.splice(0, BATCH);
+    if (this.#lines.length === 0) this.isThere.closeUnsafe();
+    if (this.#lines.length < BATCH) this.hasRoom.openUnsafe();
+    return lines;
+  }
+
+  wrote(): void {
+    if (this.#lines.length === 0) this.isSettled.openUnsafe();
+  }
+}
 
 /** @returns a function that follows the conversation in one sandbox. It never ends. */
 export const conversationFollower = Effect.fnUntraced(function* (options: RequestOptions) {
@@ -84,66 +106,57 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
       const opened = yield* waitOutOutage("conversation", conversations.open(sessionId, now));
       if (opened === null) return yield* Effect.never;
       const isKnown = opened.sandbox?.id === sandboxId;
-      const reader = new Reader({ after: isKnown ? (opened.sandbox?.rev ?? 0) : 0, seq: opened.seq });
+      /** How far the conversation is written: the daemon's revision, and the conversation's number. */
+      let written = { after: isKnown ? (opened.sandbox?.rev ?? 0) : 0, seq: opened.seq };
+      const texts = new GrowingTexts(opened.seq);
+      const unwritten = new Unwritten();
       const report = yield* reportsOf(followed);
 
-      const keep = Effect.fnUntraced(function* ({ deltas, ended, ...portion }: Portion) {
+      const keep = Effect.fnUntraced(function* ({ ended, ...portion }: Portion) {
         let changes: readonly ConversationChange[] = [];
-        if (portion.rev > reader.after) {
+        if (portion.rev > written.after) {
           const at = yield* Clock.currentTimeMillis;
           const noting = conversations.note(sessionId, { ...portion, sandboxId, now: at });
           const noted = yield* waitOutOutage("conversation", noting);
-          if (noted === null) return yield* Effect.never;
-          reader.noted(noted, portion.rev);
+          if (noted === null) return false;
+          written = { after: portion.rev, seq: noted.conversation.seq };
           changes = noted.changes;
+          hub.publish(sessionId, texts.written(noted));
         }
-        yield* report({ items: portion.items, changes, turn: portion.turn, ended });
-        hub.publish(sessionId, reader.deltasOf(deltas));
+        yield* report({ items: portion.items, changes, seq: written.seq, turn: portion.turn, ended });
+        return true;
+      });
+      /** Ends when the sandbox is not current any more (L3). */
+      const write = Effect.gen(function* () {
+        yield* unwritten.isThere.await;
+        const isCurrent = yield* keep(portionOf(unwritten.take()));
+        unwritten.wrote();
+        return isCurrent;
+      }).pipe(Effect.repeat({ while: (isCurrent) => isCurrent }));
+      const take = Effect.fnUntraced(function* (lines: readonly ConversationReport[]) {
+        for (const line of lines) {
+          if (line.type === "delta") {
+            hub.publish(sessionId, texts.grew(line.delta));
+            continue;
+          }
+          if (line.type === "item") texts.reported(line.item);
+          unwritten.add(line);
+          yield* unwritten.hasRoom.await;
+        }
       });
       let known: DaemonLink | null = followed.link;
       const once = Effect.gen(function* () {
+        // L2: a write that has begun counts.
+        yield* unwritten.isSettled.await;
         // After a failure the link is looked up again: the sandbox's node may have a new address.
         const link = known ?? (yield* linked(provider, sandboxId));
         known = null;
         const context = yield* sign(sandboxId, sessionId);
-        const lines = daemon.conversation(link, { context, after: reader.after });
-        yield* Stream.runForEachArray(lines, (some) =>
-          Effect.forEach(portionsOf(some), keep, { discard: true }),
-        );
+        const lines = daemon.conversation(link, { context, after: written.after });
+        yield* Stream.runForEachArray(lines, take);
       }).pipe(Effect.catchTag("NoConversation", () => Effect.never));
-      return yield* Effect.forever(Effect.andThen(Effect.retry(once, AGAIN), Effect.sleep("250 millis")));
+      const read = Effect.andThen(Effect.retry(once, AGAIN), Effect.sleep("250 millis"));
+      yield* Effect.raceFirst(write, Effect.forever(read));
+      return yield* Effect.never;
     }).pipe(Effect.orDie, Effect.scoped);
 });
-
-/** How far the conversation is written, and which items are growing. */
-class Reader {
-  after: number;
-  /** The conversation's number at the last write. */
-  #seq: number;
-  /** Our ids of open items, by native id. */
-  readonly #growing = new Map<string, string>();
-
-  constructor({ after, seq }: { readonly after: number; readonly seq: number }) {
-    this.after = after;
-    this.#seq = seq;
-  }
-
-  noted({ changes, conversation }: ChangedConversation, rev: number): void {
-    this.after = rev;
-    this.#seq = conversation.seq;
-    for (const change of changes) {
-      if (change.type !== "item" || change.item.nativeId === null) continue;
-      const { id, nativeId, status } = change.item;
-      if (isClosed(status)) this.#growing.delete(nativeId);
-      else this.#growing.set(nativeId, id);
-    }
-  }
-
-  deltasOf(deltas: readonly TextDelta[]): readonly ItemDelta[] {
-    const seq = this.#seq;
-    return deltas.flatMap(({ native_id: native, offset, text }) => {
-      const itemId = this.#growing.get(native);
-      return itemId === undefined ? [] : [{ itemId, offset, text, seq }];
-    });
-  }
-}

@@ -30,6 +30,8 @@ type RuntimeReported = Extract<ConversationEvent, { type: "runtime.reported" }>;
 interface News {
   readonly items: readonly NativeItem[];
   readonly changes: readonly ConversationChange[];
+  /** The conversation's number after this write. */
+  readonly seq: number;
   readonly turn: TurnNow | null;
   /** How many turns have ended. Null: no news. */
   readonly ended: number | null;
@@ -94,9 +96,9 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     yield* Effect.forkIn(Effect.forever(next), scope);
 
     let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;
-    let last: RuntimeReported | null = null;
+    let last: Omit<RuntimeReported, "seq"> | null = null;
     return Effect.fnUntraced(function* (news: News) {
-      const { changes, turn, ended } = news;
+      const { changes, seq, turn, ended } = news;
       for (const change of changes) {
         if (change.type !== "item" || change.item.kind !== "request") continue;
         if (isClosed(change.item.status)) requests.delete(change.item.id);
@@ -108,16 +110,11 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
       if (isMissed(news)) yield* readRequests;
       if (turn !== null && ended !== null) state = { ended, isWorking: turn.state !== "idle" };
       if (state === null) return;
-      const report: RuntimeReported = {
-        type: "runtime.reported",
-        sandboxId,
-        ...state,
-        requests: [...requests],
-        isAttended,
-      };
+      const type = "runtime.reported" as const;
+      const report = { type, sandboxId, ...state, requests: [...requests], isAttended };
       if (isDeepStrictEqual(report, last)) return;
       last = report;
-      Queue.offerUnsafe(waiting, report);
+      Queue.offerUnsafe(waiting, { ...report, seq });
     });
   });
 });

@@ -1,7 +1,8 @@
 /**
  * A conversation's way of handing messages to the agent: the queue, the turn, and the requests of the agent.
  *
- * A sandbox numbers its turns from 1. Its reports say how many have ended, so a report that comes late changes nothing.
+ * A sandbox numbers its turns from 1, and its reports say how many have ended. A report also says up to which change of the
+ * conversation it goes (`seq`): one that comes late, from a former owner of this actor or for a second time, changes nothing.
  *
  *  M1 Messages go out one at a time, the oldest first. An urgent one goes before all that wait.
  *  M2 A message goes out only while the runtime rests: no turn runs, and no message is on its way.
@@ -25,6 +26,8 @@ export interface ConversationContext {
   readonly turn: number;
   /** How many of its turns have ended. */
   readonly ended: number;
+  /** Up to which change of the conversation the newest report goes. */
+  readonly seq: number;
   /** Open requests, the oldest first. */
   readonly requests: readonly string[];
   /** Open requests that have their answer. */
@@ -75,6 +78,8 @@ export type ConversationEvent =
   | {
       readonly type: "runtime.reported";
       readonly sandboxId: string;
+      /** Up to which change of the conversation this report goes. */
+      readonly seq: number;
       /** How many turns have ended. */
       readonly ended: number;
       /** Whether another turn runs. */
@@ -114,6 +119,7 @@ const START: ConversationContext = {
   sandboxId: null,
   turn: 0,
   ended: 0,
+  seq: 0,
   requests: [],
   answered: [],
   queue: [],
@@ -127,6 +133,7 @@ const START: ConversationContext = {
 /** What no longer holds when a sandbox ends (M3). */
 const without = (context: ConversationContext): ConversationContext => ({
   ...START,
+  seq: context.seq,
   queue: context.sending === null ? context.queue : [context.sending, ...context.queue],
   settled: context.settled,
   held: context.held,
@@ -135,12 +142,14 @@ const without = (context: ConversationContext): ConversationContext => ({
 type Reported = Extract<ConversationEvent, { type: "runtime.reported" }>;
 
 const reported = (former: ConversationContext, event: Reported): ConversationContext => {
+  if (event.seq < former.seq) return former;
   const context = former.sandboxId === event.sandboxId ? former : without(former);
   if (event.ended < context.ended) return context;
   return {
     ...context,
     sandboxId: event.sandboxId,
     ended: event.ended,
+    seq: event.seq,
     turn: Math.max(context.turn, event.ended + Number(event.isWorking || event.requests.length > 0)),
     attended: event.isAttended,
     requests: event.requests,

@@ -74,7 +74,7 @@ const ofConversation = ({ context }: ConversationSnapshot): Trials<ConversationE
   const sandboxId = context.sandboxId ?? SOME_ID;
   const outcome = { messageId: context.sending ?? SOME_ID, sandboxId };
   const message = { author: SOMEBODY, text: "", files: [], model: null, agent: null };
-  const report = { sandboxId, isAttended: context.attended };
+  const report = { sandboxId, seq: context.seq, isAttended: context.attended };
   const open = context.requests.filter((id) => !context.answered.includes(id));
   return {
     "message.posted": [false, true].map((isUrgent) => ({ messageId: SOME_ID, isUrgent, message })),

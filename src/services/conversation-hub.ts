@@ -13,7 +13,7 @@ export interface ItemDelta {
   /** The text's length before, in UTF-16 code units. */
   readonly offset: number;
   readonly text: string;
-  /** The conversation's number when it was published. It fits only after every version up to this number. */
+  /** The version that the text continues. It fits only after every version up to this number. */
   readonly seq: number;
 }
 
@@ -22,7 +22,7 @@ const WAITING_MAX = 256;
 
 /** The deltas that wait for one reader. */
 export interface WaitingDeltas {
-  /** Takes them, oldest first: those that fit after the versions up to this number. */
+  /** Takes those that fit after the versions up to this number, oldest first. */
   readonly take: (seq: number) => readonly ItemDelta[];
   /** Whether there are any. */
   readonly areThere: () => boolean;
@@ -40,6 +40,13 @@ export class ConversationHub extends Context.Service<
   }
 >()("platform/services/ConversationHub") {}
 
+/**
+ * Whether a text follows another one that waits for a later version. That version takes readers back to the beginning of
+ * the other one, so they need this text again.
+ */
+const continues = (delta: ItemDelta, { itemId, offset, text }: ItemDelta): boolean =>
+  delta.itemId === itemId && delta.offset === offset + text.length;
+
 class Reader implements WaitingDeltas {
   readonly #wake: () => void;
   #waiting: ItemDelta[] = [];
@@ -55,8 +62,20 @@ class Reader implements WaitingDeltas {
   }
 
   take(seq: number): readonly ItemDelta[] {
-    const early = this.#waiting.findIndex((delta) => delta.seq > seq);
-    return this.#waiting.splice(0, early === -1 ? this.#waiting.length : early);
+    const taken: ItemDelta[] = [];
+    let early: ItemDelta[] = [];
+    for (const delta of this.#waiting) {
+      if (delta.seq > seq) {
+        early.push(delta);
+        continue;
+      }
+      taken.push(delta);
+      early = early.map((other) =>
+        continues(delta, other) ? { ...other, text: other.text + delta.text } : other,
+      );
+    }
+    this.#waiting = early;
+    return taken;
   }
 
   areThere(): boolean {

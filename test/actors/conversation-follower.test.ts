@@ -1,4 +1,5 @@
 import { it } from "@effect/vitest";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Stream from "effect/Stream";
@@ -27,8 +28,14 @@ const broken = Stream.fail(new DaemonUnreachable({ message: "the daemon closed t
 
 /** A running session whose daemon reports these lines, one portion for each time that it is asked. */
 const following = (...portions: readonly Stream.Stream<ConversationReport, DaemonUnreachable>[]) =>
+  followingOver((store) => store, ...portions);
+
+const followingOver = (
+  talks: (store: Conversations["Service"]) => Conversations["Service"],
+  ...portions: readonly Stream.Stream<ConversationReport, DaemonUnreachable>[]
+) =>
   Effect.gen(function* () {
-    const world = yield* openActorsWorld();
+    const world = yield* openActorsWorld({ talks });
     const asked: number[] = [];
     world.script.conversation = (after) => {
       asked.push(after);
@@ -99,6 +106,40 @@ describe("a running sandbox's conversation", () => {
       yield* until(Effect.map(page, (items) => texts(items).includes("Hello")));
       const answer = (yield* page).find(({ nativeId }) => nativeId === "answer");
       expect(deltas).toEqual([{ itemId: answer?.id, offset: 3, text: "lo", seq: 2 }]);
+    }),
+  );
+
+  it.effect("passes growing text on while a version is being written, and again with that version", () =>
+    Effect.gen(function* () {
+      const [isWriting, mayWrite] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
+      const slow = (store: Conversations["Service"]): Conversations["Service"] => ({
+        ...store,
+        note: (id, report) =>
+          report.rev < 2
+            ? store.note(id, report)
+            : Deferred.succeed(isWriting, undefined).pipe(
+                Effect.andThen(Deferred.await(mayWrite)),
+                Effect.andThen(store.note(id, report)),
+              ),
+      });
+      const { page, deltas } = yield* followingOver(
+        slow,
+        Stream.make(item(growing(1, "Hel"))).pipe(
+          Stream.concat(Stream.make(delta("answer", 3, "lo"))),
+          Stream.concat(Stream.make(item(growing(2, "Hello")), delta("answer", 5, " again"))),
+          Stream.concat(Stream.never),
+        ),
+      );
+      yield* Deferred.await(isWriting);
+      yield* until(Effect.sync(() => deltas.length === 2));
+      expect(deltas.map(({ offset, text, seq }) => [offset, text, seq])).toEqual([
+        [3, "lo", 2],
+        [5, " again", 2],
+      ]);
+      yield* Deferred.succeed(mayWrite, undefined);
+      yield* until(Effect.map(page, (items) => texts(items).includes("Hello")));
+      yield* until(Effect.sync(() => deltas.length === 3));
+      expect(deltas.at(-1)).toMatchObject({ offset: 5, text: " again", seq: 3 });
     }),
   );
 

@@ -1,53 +1,54 @@
 /**
- * `npm run bench:conversation [-- --parts opencode,streams,idle --rounds 3 --tokens 100 --every-ms 100 --counts 1,50,500
- * --readers 500 --opencodes 1,4 --sessions 2000 --idle-readers 200 --window-s 30]`: how long a token takes from the model
- * to an event in a browser's hands, what a turn writes, and what a conversation costs that rests.
+ * `npm run bench:conversation [-- --parts opencode,twins --rounds 1 --tokens 30 --every-ms 100 --counts 1,50,500
+ * --readers 500 --opencodes 1 --sessions 2000 --idle-readers 200 --windows 1 --window-s 10]`: how long a token takes from
+ * the model to an event in a browser's hands, what a turn writes, and what a conversation costs that rests. On two quiet
+ * cores it takes up to four minutes.
  *
  * `opencode`: all parts are real. A model on loopback writes tokens that carry their instant. They are read from
  * `GET …/conversation/events` of sessions in sandboxes, and, by turns, from `/event` of as many bare opencodes. The last
  * round's rows and bytes of WAL are counted, and those of bare inserts of the same items.
  *
- * `streams`: the service with its Postgres, the daemon's HTTP server and its feed are real, one unix socket for each
+ * `twins`: the service with its Postgres, the daemon's HTTP server and its feed are real, one unix socket for each
  * session. Sandboxes and agents are missing: the daemons are one process, which writes the tokens. Beside it, by turns,
- * a bare server of events in the same process writes the same tokens to as many readers. Last, many readers read one
- * session.
- *
- * `idle`: live sessions of the same kind that rest, beside as many with twins in memory that say nothing. CPU time
- * is from /proc. Memory is taken after a collection, and the figure per session is the growth during the second half.
+ * a bare server of events in the same process writes the same tokens to as many readers. Then many readers read one
+ * session. Last, sessions rest, without readers and with one for some of them. CPU time is from /proc. Memory is taken
+ * after a collection, and the figure for one is the growth by the last ones.
  *
  * Each figure is the smallest, the median and the largest of the rounds. The first round is not counted. The benchmark
- * measures and judges nothing; its last line is one JSON object.
+ * measures and judges nothing; its last line is one JSON object. It leaves nothing behind.
  */
 import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { DaemonFarm } from "../support/servers/daemon-farm.ts";
-import { Installation } from "../support/service/process-service.ts";
 import { spread, told } from "./conversation/figures.ts";
-import { idle, settingsFor } from "./conversation/idle.ts";
 import { realTurns } from "./conversation/opencode.ts";
-import { stream, type Rounds } from "./conversation/streaming.ts";
-import { begin } from "./sessions/begin.ts";
+import type { Rounds } from "./conversation/streaming.ts";
+import { twins } from "./conversation/twins.ts";
 
 const { values } = parseArgs({
   options: {
-    parts: { type: "string", default: "opencode,streams,idle" },
-    rounds: { type: "string", default: "3" },
-    tokens: { type: "string", default: "100" },
+    parts: { type: "string", default: "opencode,twins" },
+    rounds: { type: "string", default: "1" },
+    tokens: { type: "string", default: "30" },
     "every-ms": { type: "string", default: "100" },
     counts: { type: "string", default: "1,50,500" },
     readers: { type: "string", default: "500" },
-    opencodes: { type: "string", default: "1,4" },
+    opencodes: { type: "string", default: "1" },
     sessions: { type: "string", default: "2000" },
     "idle-readers": { type: "string", default: "200" },
-    "window-s": { type: "string", default: "30" },
+    windows: { type: "string", default: "1" },
+    "window-s": { type: "string", default: "10" },
   },
 });
 const numbersOf = (list: string): readonly number[] => list.split(",").map(Number);
 const parts = new Set(values.parts.split(","));
-const rounds = Number(values.rounds);
-const talk = { tokens: Number(values.tokens), everyMs: Number(values["every-ms"]), rounds };
+const talk = {
+  tokens: Number(values.tokens),
+  everyMs: Number(values["every-ms"]),
+  rounds: Number(values.rounds),
+};
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const loads = (): readonly number[] => loadavg().map((value) => Math.round(value * 10) / 10);
 
 const summary = ({ ours, bare }: Rounds) => ({
   p50_ms: spread(ours.map(({ p50 }) => p50)),
@@ -69,68 +70,45 @@ const withOpencode = async () => {
   for (const count of numbersOf(values.opencodes)) {
     const { written, ...turns } = await realTurns(count, talk);
     const rows = summary(turns);
-    show(`opencode, ${count} at once`, rows);
-    say(`written: ${JSON.stringify(written)}`);
+    show(`real opencode, ${count} at once, beside its own /event`, rows);
+    say(`a turn writes: ${JSON.stringify(written)}`);
     all[count] = { ...rows, written };
   }
   return all;
 };
 
-const withStreams = async () => {
-  const all: Record<string, unknown> = {};
-  const counts = numbersOf(values.counts);
-  const installation = await Installation.open();
-  const farm = await DaemonFarm.start(installation.directory);
-  const life = await installation.start({ ...settingsFor(Math.max(...counts)), ...farm.settings });
-  try {
-    const projectId = await life.project(installation.sample);
-    const at = { farm, life, projectId };
-    const ids: string[] = [];
-    for (const count of counts) {
-      ids.push(...(await begin(life, projectId, count - ids.length)));
-      const rows = summary(await stream(at, { talkers: ids, readers: ids }, talk));
-      show(`streams, ${count} at once`, rows);
-      all[count] = rows;
-    }
-    const [one = ""] = ids;
-    const readers = Array.from({ length: Number(values.readers) }, () => one);
-    const rows = summary(await stream(at, { talkers: [one], readers }, talk));
-    show(`streams, ${readers.length} readers of one`, rows);
-    return { ...all, readers: rows };
-  } finally {
-    await life.end("SIGTERM");
-    await farm.end();
-    await installation.close();
-  }
-};
-
-const atRest = async () => {
+const withTwins = async () => {
+  say("The next sessions have a light twin of the daemon in place of a sandbox.");
   const order = {
+    talk,
+    counts: numbersOf(values.counts),
+    readers: Number(values.readers),
     sessions: Number(values.sessions),
-    readers: Number(values["idle-readers"]),
-    windows: rounds,
+    idleReaders: Number(values["idle-readers"]),
+    windows: Number(values.windows),
     windowMs: Number(values["window-s"]) * 1000,
   };
-  const all: Record<string, unknown> = {};
-  for (const [name, isFollowed] of [
-    ["silent", false],
-    ["followed", true],
-  ] as const) {
-    const rest = await idle(order, isFollowed);
-    say(`idle, ${name}: ${JSON.stringify(rest)}`);
-    all[name] = rest;
-  }
-  return { ...order, ...all };
+  const { streams, idle } = await twins(order, (name, figures) =>
+    say(`twins, ${name}, load ${loads()[0]}: ${JSON.stringify(figures)}`),
+  );
+  const rows = [...streams].map(
+    ([name, { rounds, cpu }]) => [name, { ...summary(rounds), cpu_ms_a_token: cpu }] as const,
+  );
+  for (const [name, row] of rows) show(`twins, ${name}`, row);
+  if (idle !== null)
+    say(
+      `one session at rest of ${order.sessions}: ${JSON.stringify(idle.session)}; one reader: ${JSON.stringify(idle.reader)}`,
+    );
+  return { streams: Object.fromEntries(rows), idle };
 };
 
-const load = loadavg().map((value) => Math.round(value * 10) / 10);
+const load = loads();
 say(`${availableParallelism()} cores, load ${load.join(" ")} at the start`);
 const result = {
   cores: availableParallelism(),
   load,
   ...talk,
   opencode: parts.has("opencode") ? await withOpencode() : null,
-  streams: parts.has("streams") ? await withStreams() : null,
-  idle: parts.has("idle") ? await atRest() : null,
+  twins: parts.has("twins") ? await withTwins() : null,
 };
 say(JSON.stringify(result));

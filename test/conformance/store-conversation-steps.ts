@@ -22,6 +22,7 @@ const posted = (messageId: string, isUrgent = false): ConversationEvent => ({
 const reported = (sandboxId: string, ended: number, isWorking = false): ConversationEvent => ({
   type: "runtime.reported",
   sandboxId,
+  seq: 0,
   ended,
   isWorking,
   requests: [],
@@ -181,6 +182,7 @@ const checkMessages = (check: Check): void => {
       yield* step(sessionId, {
         type: "runtime.reported",
         sandboxId,
+        seq: 0,
         ended: 0,
         isWorking: true,
         requests: [id],

@@ -107,6 +107,12 @@ export const checkEvents = (check: Check): void => {
         const portion = yield* readFrom(world, begin.cursor, 2);
         expect(portion.events).toEqual(read.events.slice(0, 2));
         expect((yield* readFrom(world, portion.cursor)).events).toEqual(read.events.slice(2));
+        const { isLater } = yield* Events;
+        const cursors = [begin, ...read.events, read].map(({ cursor }) => cursor);
+        for (const [index, cursor] of cursors.entries())
+          expect(cursors.map((than) => isLater(cursor, than))).toEqual(
+            cursors.map((than, other) => other < index && than !== cursor),
+          );
         expect(yield* readFrom(world, read.cursor)).toMatchObject({ events: [], reset: false });
       }),
     );

@@ -123,6 +123,7 @@ const checkStored = (check: Check): void => {
       const runtime = {
         type: "runtime.reported",
         sandboxId: sandbox.id,
+        seq: 0,
         requests: [],
         isAttended: true,
       } as const;

@@ -138,7 +138,7 @@ const FIBERS: Readonly<Record<string, string>> = {
   "services/directory.ts": "looks that callers ask for and share",
   "git/repository/sweep.ts": "leftovers that are too young at the start; it ends",
   "git/server/receive.ts": "one push; it ends",
-  "http/live/conversation.ts": "one reader's wait for news; it ends with the reader",
+  "http/live/tail.ts": "looks for the readers of one project or conversation; it ends with the last of them",
   "git/server/smart-http.ts": "one request; it ends",
   "services/merging.ts": "one call; it ends",
 };

@@ -14,6 +14,7 @@ import { describeModel, everyStep, type Seen } from "./model.ts";
 const report = {
   type: "runtime.reported",
   sandboxId: "one",
+  seq: 0,
   ended: 0,
   isWorking: false,
   requests: [],
@@ -175,6 +176,26 @@ describe("a conversation's queue", () => {
       turn: 1,
     });
     expect([snapshot.state, snapshot.context.queue]).toEqual(["running", ["a", "b"]]);
+  });
+});
+
+describe("a request of the agent", () => {
+  const answer = { choice: "once", message: null } as const;
+  const given = { type: "answer.given", requestId: "r", answer, by: author } as const;
+  const asks = { ...report, seq: 4, isWorking: true, requests: ["r"] };
+
+  test("that has its answer is not opened again by a report that comes late [M6]", () => {
+    const closed = { ...report, seq: 6, isWorking: true };
+    const late = after(asks, given, closed, asks);
+    expect([late.snapshot.state, late.snapshot.context.requests]).toEqual(["running", []]);
+    expect(after(asks, given, closed, asks, given).accepted).toBe(false);
+  });
+
+  test("stays open after a report from before it, also one of the sandbox before", () => {
+    const earlier = after(asks, { ...report, seq: 3, isWorking: true }).snapshot;
+    expect([earlier.state, earlier.context.requests]).toEqual(["requires_action", ["r"]]);
+    const former = after(asks, { ...report, seq: 3, sandboxId: "zero" }).snapshot;
+    expect([former.context.sandboxId, former.context.requests]).toEqual(["one", ["r"]]);
   });
 });
 

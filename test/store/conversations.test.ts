@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import type { Fragment } from "effect/sql/Statement";
+import * as Tracer from "effect/Tracer";
 import { describe, expect } from "vitest";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
@@ -127,6 +128,63 @@ const whileWaiting = Effect.fnUntraced(function* <A, E, E2>(
   return yield* Fiber.join(running);
 });
 
+const growing = (rev: number, text: string) =>
+  nativeItem("grows", rev, { status: "running", completed_at: null, content: [{ type: "text", text }] });
+
+/** How many statements an effect runs, and what it gives. */
+const counted = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+  let count = 0;
+  const tracer = Tracer.make({
+    span: (options) => {
+      if (options.kind === "client") count += 1;
+      return new Tracer.NativeSpan(options);
+    },
+  });
+  return { answer: yield* Effect.withTracer(effect, tracer), count: () => count };
+});
+
+describe("a text that grows", () => {
+  check(
+    "is written with one statement a version, after its first one",
+    Effect.gen(function* () {
+      const { note, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      let text = "";
+      for (let rev = 1; rev <= 5; rev += 1) {
+        text += `${rev} `;
+        const write = note(sessionId, report(sandboxId, rev, { items: [growing(rev, text)] }));
+        const { answer, count } = yield* counted(write);
+        expect(answer?.changes.map(({ type, seq }) => [type, seq])).toEqual([["item", rev + 1]]);
+        if (rev > 1) expect(count()).toBe(1);
+      }
+      expect((yield* page(sessionId, newest))?.items[0]?.content).toEqual([{ type: "text", text }]);
+    }),
+  );
+
+  check(
+    "is written as usual after anyone else wrote to the conversation, or after the sandbox's end",
+    Effect.gen(function* () {
+      const { note, close, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      yield* note(sessionId, report(sandboxId, 1, { items: [growing(1, "one ")] }));
+      // It changes nothing but the version of the row.
+      yield* close(sessionId, { sandboxId: sessionId, as: "lost", now: NOON });
+      const { answer, count } = yield* counted(
+        note(sessionId, report(sandboxId, 2, { items: [growing(2, "one two ")] })),
+      );
+      expect(answer?.conversation.seq).toBe(3);
+      expect(count()).toBeGreaterThan(1);
+      yield* replaceSandbox(sessionId, sandboxId);
+      expect(yield* note(sessionId, report(sandboxId, 3, { items: [growing(3, "one two three ")] }))).toBe(
+        null,
+      );
+      expect((yield* page(sessionId, newest))?.items[0]?.content).toEqual([
+        { type: "text", text: "one two " },
+      ]);
+    }),
+  );
+});
+
 describe("a writer of a conversation that was held up", () => {
   check(
     "writes nothing once its session has another sandbox",
@@ -135,6 +193,19 @@ describe("a writer of a conversation that was held up", () => {
       const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
       const before = yield* page(sessionId, newest);
       const late = note(sessionId, report(sandboxId, 5, { items: [nativeItem("late", 5)] }));
+      expect(yield* whileWaiting(sessionId, late, replaceSandbox(sessionId, sandboxId))).toBe(null);
+      expect(yield* page(sessionId, newest)).toEqual(before);
+    }),
+  );
+
+  check(
+    "writes no growth of a text either",
+    Effect.gen(function* () {
+      const { note, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      yield* note(sessionId, report(sandboxId, 4, { items: [growing(4, "one ")] }));
+      const before = yield* page(sessionId, newest);
+      const late = note(sessionId, report(sandboxId, 5, { items: [growing(5, "one two ")] }));
       expect(yield* whileWaiting(sessionId, late, replaceSandbox(sessionId, sandboxId))).toBe(null);
       expect(yield* page(sessionId, newest)).toEqual(before);
     }),

@@ -9,16 +9,15 @@
  *  V3 A reader that is too far behind gets `reset`. It reads the newest page, and continues from that page's `seq`.
  */
 import * as Effect from "effect/Effect";
-import * as Latch from "effect/Latch";
-import * as Option from "effect/Option";
 import * as Stream from "effect/Stream";
-import { ConversationHub, type ItemDelta } from "../../services/conversation-hub.ts";
+import { ConversationHub, type ItemDelta, type WaitingDeltas } from "../../services/conversation-hub.ts";
 import { Conversations, type ConversationChange } from "../../store/ports/conversations.ts";
+import { Identity } from "../../store/ports/identity.ts";
 import { badRequest } from "../api/errors.ts";
 import { opened } from "../handlers/answers.ts";
 import { itemWire, turnWire } from "../handlers/conversation-wire.ts";
 import { fitted } from "./conversation-frames.ts";
-import { POLL } from "./events.ts";
+import { encoded, lookOn, makeTails, reading, Ring, tailOf, type Framed } from "./tail.ts";
 
 /** How many versions are read together. */
 const PAGE = 50;
@@ -50,62 +49,134 @@ const deltaFrames = ({ itemId, offset, text }: ItemDelta): readonly string[] =>
 
 const resetFrame = (seq: number): string => `id: ${seq}\nevent: reset\ndata: {}\n\n`;
 
-/** Opens when there may be something to read: a version, by a commit's signal or because time has passed, or text. */
-const watched = Effect.fnUntraced(function* (sessionId: string) {
-  const { changed } = yield* Conversations;
-  const hub = yield* ConversationHub;
-  const news = Latch.makeUnsafe(true);
-  const watch = { news, isOutdated: true, deltas: yield* hub.attach(sessionId, () => news.openUnsafe()) };
-  // It waits for the next signal before the versions of this one are read, so that none is lost in between.
-  yield* Effect.raceFirst(changed(sessionId), Effect.sleep(POLL)).pipe(
-    Effect.andThen(
-      Effect.sync(() => {
-        watch.isOutdated = true;
-        news.openUnsafe();
-      }),
-    ),
-    Effect.forever,
-    Effect.forkScoped,
-  );
-  return watch;
-});
+interface ConversationEntry extends Framed {
+  /** Up to which version a reader must have read before. */
+  readonly after: number;
+  /** The version. Text and comments are none: they have `after`. */
+  readonly seq: number;
+}
 
-/** The versions after a number with the text that grows after each, for ever. It ends when the session is deleted. */
-const following = Effect.fnUntraced(function* (sessionId: string, after: number) {
-  const { changedAfter } = yield* Conversations;
-  const watch = yield* watched(sessionId);
-  const { news, deltas } = watch;
-  const page = (seq: number) =>
-    Effect.gen(function* () {
-      yield* news.await;
-      news.closeUnsafe();
-      const grown = deltas.take(seq).flatMap(deltaFrames);
-      // The remaining deltas wait for a version that is written, and not read yet.
-      const isBehind = watch.isOutdated || deltas.areThere();
-      if (grown.length > 0 && isBehind) news.openUnsafe();
-      if (grown.length > 0 || !isBehind) return [grown, Option.some(seq)] as const;
-      watch.isOutdated = false;
-      const next = yield* changedAfter(sessionId, seq, PAGE);
-      if (next === null) return [[], Option.none<number>()] as const;
-      if (next.changes.length === PAGE) watch.isOutdated = true;
-      if (next.seq > seq && (watch.isOutdated || deltas.areThere())) news.openUnsafe();
-      const written = next.reset ? [resetFrame(next.seq)] : next.changes.map(frame);
-      return [written, Option.some(next.seq)] as const;
+/** Reads for all readers of one conversation on this node. */
+class Tail {
+  readonly ring = new Ring<ConversationEntry>();
+  readonly #sessionId: string;
+  readonly #deltas: WaitingDeltas;
+  readonly #conversations: (typeof Conversations)["Service"];
+  /** Up to which version the ring has everything. */
+  #seq: number;
+
+  constructor(
+    sessionId: string,
+    from: {
+      readonly deltas: WaitingDeltas;
+      readonly conversations: (typeof Conversations)["Service"];
+      readonly seq: number;
+    },
+  ) {
+    this.#sessionId = sessionId;
+    this.#deltas = from.deltas;
+    this.#conversations = from.conversations;
+    this.#seq = from.seq;
+  }
+
+  /** Passes text on that continues a version that was passed on. */
+  grow(): void {
+    this.ring.push(this.#grown());
+  }
+
+  #grown(): readonly ConversationEntry[] {
+    const after = this.#seq;
+    const frames = this.#deltas.take(after).flatMap(deltaFrames);
+    return frames.map((text) => ({ frame: encoded(text), after, seq: after }));
+  }
+
+  /** Passes on all later versions. */
+  get look() {
+    return Effect.gen({ self: this }, function* () {
+      for (let isMore = true; isMore;) {
+        const next = yield* this.#conversations.changedAfter(this.#sessionId, this.#seq, PAGE);
+        if (next === null) return this.ring.end();
+        if (next.reset) this.ring.forget();
+        let after = this.#seq;
+        const entries = next.changes.map((change) => {
+          const entry = { frame: encoded(frame(change)), after, seq: change.seq };
+          after = change.seq;
+          return entry;
+        });
+        this.#seq = next.seq;
+        // Together, because a version may take readers back to a shorter text than they have.
+        this.ring.push([...entries, ...this.#grown()]);
+        isMore = next.changes.length === PAGE;
+      }
     });
-  return Stream.paginate(after, page);
-});
+  }
+}
 
-/** @param place see `placeOf`. */
-export const conversationStream = Effect.fnUntraced(function* (sessionId: string, place: number | null) {
-  const { seq } = yield* opened(sessionId);
-  const ports = yield* Effect.context<ConversationHub | Conversations>();
+const comment = (bytes: Uint8Array): ConversationEntry => ({ frame: bytes, after: 0, seq: 0 });
+
+/** The tails of this node's conversations that have readers. */
+export const conversationTails = Effect.gen(function* () {
+  const conversations = yield* Conversations;
+  const hub = yield* ConversationHub;
+  const wakes = new Map<string, () => void>();
+  // A deleted session has no versions that would tell its readers.
+  yield* (yield* Identity).endings((id) => {
+    for (const wake of id === null ? wakes.values() : [wakes.get(id)]) wake?.();
+  });
+  const follow = Effect.fnUntraced(function* (sessionId: string) {
+    let tail: Tail | null = null;
+    const deltas = yield* hub.attach(sessionId, () => tail?.grow());
+    const found = yield* conversations.get(sessionId);
+    tail = new Tail(sessionId, { deltas, conversations, seq: found?.seq ?? 0 });
+    const { ring, look } = tail;
+    const wake = yield* lookOn({ ring, changed: conversations.changed(sessionId), look, comment });
+    yield* Effect.acquireRelease(
+      Effect.sync(() => wakes.set(sessionId, wake)),
+      () => Effect.sync(() => wakes.delete(sessionId)),
+    );
+    // Versions may have been committed before it listened.
+    wake();
+    return ring;
+  });
+  return yield* makeTails(follow);
+});
+export type ConversationTails = Effect.Success<typeof conversationTails>;
+
+/** The entries for a reader that has everything up to a version (V2). */
+const pass = (entries: readonly ConversationEntry[], place: number) => {
+  let seq = place;
+  const frames: Uint8Array[] = [];
+  for (const entry of entries) {
+    if (entry.after > seq) return null;
+    if (entry.seq > seq || entry.after === entry.seq) frames.push(entry.frame);
+    seq = Math.max(seq, entry.seq);
+  }
+  return { frames, place: seq };
+};
+
+/** In the caller's scope. @param place see `placeOf`. */
+export const conversationStream = Effect.fnUntraced(function* (
+  tails: ConversationTails,
+  sessionId: string,
+  place: number | null,
+) {
   const { changedAfter } = yield* Conversations;
+  const { seq } = yield* opened(sessionId);
   const isLost = place !== null && (place < 0 || (yield* changedAfter(sessionId, place, 1))?.reset === true);
   const from = place === null || isLost ? seq : place;
-  const opening = [...(isLost ? [resetFrame(from)] : []), `id: ${from}\nevent: open\ndata: {}\n\n`];
-  // The stream collects text before its first event is sent.
-  const whole = Effect.map(following(sessionId, from), (rest) =>
-    Stream.concat(Stream.fromIterable(opening), rest),
-  );
-  return Stream.unwrap(Effect.provideContext(whole, ports));
+  // Text is collected before the reader's first event is sent.
+  const ring = yield* tailOf(tails, sessionId);
+  const follower = yield* ring.attach;
+  const read = (after: number) =>
+    Effect.map(changedAfter(sessionId, after, PAGE), (next) =>
+      next === null
+        ? null
+        : {
+            frames: (next.reset ? [resetFrame(next.seq)] : next.changes.map(frame)).map(encoded),
+            place: next.seq,
+            isAll: next.changes.length < PAGE,
+          },
+    );
+  const opening = `${isLost ? resetFrame(from) : ""}id: ${from}\nevent: open\ndata: {}\n\n`;
+  return Stream.concat(Stream.succeed(encoded(opening)), reading({ ring, follower, from, read, pass }));
 });

@@ -8,8 +8,8 @@ import type { Conversations } from "../../store/ports/conversations.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { badRequest, TooMany } from "../api/errors.ts";
 import { opened, projectFor, sessionFor } from "../handlers/answers.ts";
-import { conversationStream, placeOf } from "./conversation.ts";
-import { eventResponse, eventStream } from "./events.ts";
+import { conversationStream, conversationTails, placeOf, type ConversationTails } from "./conversation.ts";
+import { eventResponse, eventStream, eventTails, keptOpen, type EventTails } from "./events.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
 import { answered, calledWith, endOf, type RawParams } from "../raw/raw-route.ts";
@@ -48,7 +48,9 @@ const tooManyStreams = () =>
     details: { limit: STREAMS_MAX },
   });
 
-const events = (counted: ReturnType<typeof streamCounter>) =>
+type Counted = ReturnType<typeof streamCounter>;
+
+const events = (counted: Counted, tails: EventTails) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       if (sid === null) yield* projectFor(caller, pid);
@@ -57,12 +59,12 @@ const events = (counted: ReturnType<typeof streamCounter>) =>
       const lastEventId = request.headers["last-event-id"] ?? null;
       yield* counted(caller.tokenId);
       const end = yield* endOf(caller, pid);
-      return eventResponse(yield* eventStream({ projectId: pid, sessionId: sid }, lastEventId), end);
+      return eventResponse(yield* eventStream(tails, { projectId: pid, sessionId: sid }, lastEventId), end);
     }),
   );
 
 /** A session's sandbox logs: as a live stream, or (`?follow=0`) as text. */
-const logs = (counted: ReturnType<typeof streamCounter>) =>
+const logs = (counted: Counted) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
@@ -74,12 +76,12 @@ const logs = (counted: ReturnType<typeof streamCounter>) =>
       yield* counted(caller.tokenId);
       const end = yield* endOf(caller, pid);
       const scope = { sessionId: session.id, projectId: pid, userId: caller.user.id, role: caller.origin };
-      return eventResponse(yield* logStream(scope, lastEventId), end);
+      return eventResponse(keptOpen(yield* logStream(scope, lastEventId)), end);
     }),
   );
 
 /** The versions of a session's conversation from a number on, and text as it grows. */
-const conversation = (counted: ReturnType<typeof streamCounter>) =>
+const conversation = (counted: Counted, tails: ConversationTails) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
@@ -88,7 +90,7 @@ const conversation = (counted: ReturnType<typeof streamCounter>) =>
       const place = yield* placeOf(request.headers["last-event-id"] ?? null, after);
       yield* counted(caller.tokenId);
       const end = yield* endOf(caller, pid);
-      return eventResponse(yield* conversationStream(session.id, place), end);
+      return eventResponse(yield* conversationStream(tails, session.id, place), end);
     }),
   );
 
@@ -115,15 +117,16 @@ class TokenEnded extends Data.TaggedError("TokenEnded") {}
 const SESSION = "/v1/projects/:pid/sessions/:sid";
 
 export const liveRoutes = Layer.unwrap(
-  Effect.sync(() => {
-    // Both kinds share one count, because the limit is for the token (api.md 1).
+  Effect.gen(function* () {
+    // All kinds share one count, because the limit is for the token (api.md 1).
     const counted = streamCounter();
-    const live = answered(events(counted));
+    const live = answered(events(counted, yield* eventTails));
+    const talk = conversation(counted, yield* conversationTails);
     return HttpRouter.addAll([
       HttpRouter.route("GET", "/v1/projects/:pid/events", live),
       HttpRouter.route("GET", `${SESSION}/events`, live),
       HttpRouter.route("GET", `${SESSION}/logs`, answered(logs(counted))),
-      HttpRouter.route("GET", `${SESSION}/conversation/events`, answered(conversation(counted))),
+      HttpRouter.route("GET", `${SESSION}/conversation/events`, answered(talk)),
       HttpRouter.route("GET", `${SESSION}/conversation.json`, answered(archive("json"))),
       HttpRouter.route("GET", `${SESSION}/conversation.md`, answered(archive("md"))),
     ]);

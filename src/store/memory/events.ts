@@ -9,13 +9,14 @@ interface Read {
   readonly events: readonly StoredEvent[];
   readonly cursor: string;
   readonly reset: boolean;
+  readonly isHeldBack: boolean;
 }
 
 const after = (table: EventTable, { projectId, sessionId, cursor, limit }: AfterRequest): Read => {
   const from = cursor !== null && /^\d{1,15}$/.test(cursor) ? Number(cursor) : null;
   const isLost = from !== null && (from > table.end || from < (table.horizons.get(projectId) ?? 0));
   const reset = cursor !== null && (from === null || isLost);
-  if (from === null || reset) return { events: [], cursor: String(table.end), reset };
+  if (from === null || reset) return { events: [], cursor: String(table.end), reset, isHeldBack: false };
   const found = table.rows
     .filter(
       (row) =>
@@ -27,7 +28,7 @@ const after = (table: EventTable, { projectId, sessionId, cursor, limit }: After
   // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
   const last = found.length < limit ? table.end : (found.at(-1)?.place ?? from);
   const events = found.map(({ place: _place, ...event }) => event);
-  return { events, cursor: String(last), reset: false };
+  return { events, cursor: String(last), reset: false, isHeldBack: false };
 };
 
 const prune = (table: EventTable, now: number): void => {
@@ -49,6 +50,7 @@ export const layer = Layer.effect(
   Effect.map(Tables, ({ events }) => ({
     after: (request) => Effect.sync(() => after(events, request)),
     changed: (projectId) => events.waiting.wait(projectId),
+    isLater: (cursor, than) => Number(cursor) > Number(than),
     prune: (now) =>
       Effect.sync(() => {
         prune(events, now);

@@ -22,7 +22,8 @@ export class Events extends Context.Service<
   {
     /**
      * Events after a cursor in commit order (api.md 1 "Live data"): no event appears later before one that was already
-     * returned. `cursor: null` starts at the end. `reset`: the cursor is older than the kept events.
+     * returned. `cursor: null` starts at the end. `reset`: the cursor is older than the kept events. `isHeldBack`: an
+     * event is committed that may not be read yet, because an older transaction could still put one before it.
      */
     readonly after: (request: {
       readonly projectId: string;
@@ -33,7 +34,10 @@ export class Events extends Context.Service<
       readonly events: readonly StoredEvent[];
       readonly cursor: string;
       readonly reset: boolean;
+      readonly isHeldBack: boolean;
     }>;
+    /** Whether a cursor that `after` or an event gave is behind another one. */
+    readonly isLater: (cursor: string, than: string) => boolean;
     /**
      * Completes when an event may have been appended: at a commit's signal. The reader's poll makes up for lost
      * signals.

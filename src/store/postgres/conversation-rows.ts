@@ -89,7 +89,7 @@ export const locked = (sql: SqlClient, id: string) =>
     ([row]) => (row === undefined ? null : conversationOf(row)),
   );
 
-const fieldsOf = (item: Item) => ({
+export const fieldsOf = (item: Item) => ({
   id: item.id,
   seq: item.seq,
   place: item.place,
@@ -102,8 +102,23 @@ const fieldsOf = (item: Item) => ({
   bytes: bytesOf(item),
 });
 
+/** The parts of a statement that writes items, given as a list of `fieldsOf`. */
+export const INSERTED_ITEMS = {
+  into: `INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, kind, status, record, bytes)`,
+  columns: "r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.kind, r.status, r.record, r.bytes",
+  row: `r(id uuid, seq integer, place integer,
+        native_id text, sandbox_id uuid, rev bigint, kind text, status text, record jsonb, bytes integer)`,
+  replacing: `ON CONFLICT (session_id, id) DO UPDATE SET seq = excluded.seq, place = excluded.place,
+        native_id = excluded.native_id, sandbox_id = excluded.sandbox_id, rev = excluded.rev, kind = excluded.kind,
+        status = excluded.status, record = excluded.record, bytes = excluded.bytes`,
+} as const;
+
 /** Stores a draft's versions. */
-export const write = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
+export const write = (sql: SqlClient, draft: ConversationDraft) =>
+  Effect.map(writeMarked(sql, draft), ({ changed }) => changed);
+
+/** The same. `mark` is the new version of the conversation's row. */
+export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
   const { items, ...changed } = draft.finish();
   const attached = attachedTo(items);
   // As text: a sandbox may name what is no id.
@@ -112,21 +127,18 @@ export const write = Effect.fnUntraced(function* (sql: SqlClient, draft: Convers
       UPDATE conversation_attachments SET expires_at = NULL
       WHERE session_id = ${draft.id} AND id::text = ANY(${[...attached]}::text[])`;
   const { id, seq, turnSeq, turn, usage, sandbox, bytes } = changed.conversation;
-  yield* sql`
+  const [row] = yield* sql<{ readonly mark: string }>`
     WITH written AS (
-      INSERT INTO conversation_items (session_id, id, seq, place, native_id, sandbox_id, rev, kind, status, record, bytes)
-      SELECT ${id}::uuid, r.id, r.seq, r.place, r.native_id, r.sandbox_id, r.rev, r.kind, r.status, r.record, r.bytes
-      FROM jsonb_to_recordset(${json(items.map(fieldsOf))}::jsonb) AS r(id uuid, seq integer, place integer,
-        native_id text, sandbox_id uuid, rev bigint, kind text, status text, record jsonb, bytes integer)
-      ON CONFLICT (session_id, id) DO UPDATE SET seq = excluded.seq, place = excluded.place,
-        native_id = excluded.native_id, sandbox_id = excluded.sandbox_id, rev = excluded.rev, kind = excluded.kind,
-        status = excluded.status, record = excluded.record, bytes = excluded.bytes
+      ${sql.literal(INSERTED_ITEMS.into)}
+      SELECT ${id}::uuid, ${sql.literal(INSERTED_ITEMS.columns)}
+      FROM jsonb_to_recordset(${json(items.map(fieldsOf))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
+      ${sql.literal(INSERTED_ITEMS.replacing)}
     )
     UPDATE conversations SET seq = ${seq}, turn_seq = ${turnSeq}, turn_state = ${turn.state},
       turn_since = ${at(turn.since)}, turn_waiting_for = ${turn.waitingFor}, usage = ${json(usage)}, bytes = ${bytes},
       sandbox_id = ${sandbox?.id ?? null}, sandbox_rev = ${sandbox?.rev ?? null}
-    WHERE session_id = ${id}`;
-  return changed;
+    WHERE session_id = ${id} RETURNING xmin::text AS mark`;
+  return { changed, mark: row?.mark ?? "" };
 });
 
 /** Removes the oldest outputs while the conversation is too large. */

@@ -25,11 +25,13 @@ import {
   type Attachment,
   type ChangedConversation,
   type Item,
+  type NotedReport,
 } from "../ports/conversations.ts";
 import { firstTransition } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import { makeSignal } from "./connection/signals.ts";
 import { at, stored } from "./connection/statement.ts";
+import { ReportGuesses, writeGuessed } from "./conversation-guesses.ts";
 import { makeConversationMemory } from "./conversation-memory.ts";
 import {
   conversationOf,
@@ -43,6 +45,7 @@ import {
   openItems,
   pruneOutputs,
   write,
+  writeMarked,
   type ConversationRow,
 } from "./conversation-rows.ts";
 import { addSpent } from "./project-usage.ts";
@@ -95,8 +98,20 @@ interface Fence {
 
 const makeNote = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  return Effect.fnUntraced(function* (id: string, given: Parameters<Service["note"]>[1]) {
-    const report = storableReport(given);
+  const guesses = new ReportGuesses();
+  /** Null: nothing is written, and the report must be decided under the lock. */
+  const guessed = Effect.fnUntraced(function* (id: string, report: NotedReport) {
+    const guess = guesses.draftOf(id, report);
+    if (guess === null) return null;
+    const { items, ...changed } = guess.draft.finish();
+    const { sandboxId } = report;
+    const { remembered } = guess;
+    const mark = yield* writeGuessed(sql, { items, ...changed }, { mark: remembered.mark, sandboxId });
+    if (mark === null) guesses.forget(id);
+    else guesses.note(report, { ...remembered, ...changed, mark });
+    return mark === null ? null : changed;
+  });
+  const decided = Effect.fnUntraced(function* (id: string, report: NotedReport) {
     const before = yield* locked(sql, id);
     if (before === null) return null;
     // A statement of its own: it sees what was committed while this one waited for the lock.
@@ -113,8 +128,12 @@ const makeNote = Effect.gen(function* () {
     noteReport(draft, before, { report, agentName: fence.agentName });
     yield* addSpent(sql, fence.projectId, { now: report.now, spent: draft.spent });
     yield* makeRoom(sql, draft);
-    return yield* write(sql, draft);
+    const { changed, mark } = yield* writeMarked(sql, draft);
+    // A transaction that fails to commit leaves a mark that no row has.
+    guesses.note(report, { ...changed, agentName: fence.agentName, mark, items: new Map() });
+    return changed;
   });
+  return { guessed, decided };
 });
 
 const makeClose = Effect.gen(function* () {
@@ -276,7 +295,7 @@ export const layer = Layer.effect(
       waiting.wake(sessionId);
     });
     const ofActor = yield* makeConversationMemory((sessionId) => say([sessionId]));
-    const [open, note, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
+    const [open, { guessed, decided }, close] = [yield* makeOpen, yield* makeNote, yield* makeClose];
     const { get, ...reads } = yield* makeReads;
     const { keepOutput, keepAttachment, ...ofFiles } = yield* makeKeeping;
 
@@ -306,7 +325,14 @@ export const layer = Layer.effect(
           return opened?.conversation ?? (yield* get(id));
         }).pipe(stored("conversations.open")),
       get: (id) => get(id).pipe(stored("conversations.get")),
-      note: (id, report) => writing(id, note(id, report)).pipe(stored("conversations.note")),
+      note: (id, given) =>
+        Effect.gen(function* () {
+          const report = storableReport(given);
+          const changed = yield* guessed(id, report);
+          if (changed === null) return yield* writing(id, decided(id, report));
+          if (changed.changes.length > 0) yield* say([id]);
+          return changed;
+        }).pipe(stored("conversations.note")),
       close: (id, end) => writing(id, close(id, end)).pipe(stored("conversations.close")),
       changed: (id) => waiting.wait(id),
       keepOutput: (id, output) =>

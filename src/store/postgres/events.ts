@@ -26,11 +26,18 @@ const placeOf = (cursor: string | null): Place | null => {
 const laterOf = (a: Place | undefined, b: Place): Place =>
   a !== undefined && BigInt(a.tx) >= BigInt(b.tx) ? a : b;
 
+const isLater = (cursor: string, than: string): boolean => {
+  const [a, b] = [placeOf(cursor), placeOf(than)];
+  if (a === null || b === null) return true;
+  return a.tx === b.tx ? BigInt(a.id) > BigInt(b.id) : BigInt(a.tx) > BigInt(b.tx);
+};
+
 interface Bounds {
   /** The oldest running transaction: readers may see everything before it. */
   readonly end: string;
   /** The place lies before the pruned rows' end, or in this server's future. */
   readonly lost: boolean;
+  readonly isHeldBack: boolean;
 }
 
 type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];
@@ -45,10 +52,14 @@ const makeAfter = Effect.gen(function* () {
           OR EXISTS (
             SELECT FROM event_horizons WHERE project_id = ${projectId}
               AND (tx, id) > (${from?.tx ?? null}::text::xid8, ${from?.id ?? null}::bigint)
-          ) AS lost`;
+          ) AS lost,
+        EXISTS (
+          SELECT FROM events WHERE project_id = ${projectId} AND tx >= pg_snapshot_xmin(pg_current_snapshot())
+        ) AS "isHeldBack"`;
     const end = `${bounds?.end ?? "0"}.0`;
     const reset = cursor !== null && (from === null || bounds?.lost === true);
-    if (from === null || reset) return { events: [], cursor: end, reset };
+    const isHeldBack = bounds?.isHeldBack === true;
+    if (from === null || reset) return { events: [], cursor: end, reset, isHeldBack };
     const rows = yield* sql<Omit<StoredEvent, "cursor"> & Place>`
       SELECT tx::text, id, type, at, project_id AS "projectId", session_id AS "sessionId", data
       FROM events
@@ -60,7 +71,7 @@ const makeAfter = Effect.gen(function* () {
     const events = rows.map(({ tx, id, ...event }) => Object.assign(event, { cursor: `${tx}.${id}` }));
     const last =
       rows.length < limit ? laterOf(rows.at(-1), { tx: bounds?.end ?? from.tx, id: "0" }) : rows.at(-1);
-    return { events, cursor: `${last?.tx ?? from.tx}.${last?.id ?? from.id}`, reset: false };
+    return { events, cursor: `${last?.tx ?? from.tx}.${last?.id ?? from.id}`, reset: false, isHeldBack };
   });
 });
 
@@ -118,6 +129,7 @@ export const layer = Layer.effect(
     return {
       after: (request) => after(request).pipe(stored("events.after")),
       changed,
+      isLater,
       prune: (now) => prune(now).pipe(stored("events.prune")),
     };
   }),

@@ -31,24 +31,28 @@ interface DeltaData {
   readonly text: string;
 }
 
-/** The conversation's events, as the page applies them: a delta that does not fit changes nothing. */
+/**
+ * The conversation's events, as the page applies them: a delta that does not fit changes nothing. A version may take the
+ * text back to an earlier one, and the rest comes again: only what is seen for the first time counts.
+ */
 export const conversationText = (): Take => {
   const texts = new Map<string, string>();
+  const seen = new Map<string, number>();
+  const known = (id: string, text: string): string => {
+    const before = seen.get(id) ?? 0;
+    texts.set(id, text);
+    seen.set(id, Math.max(before, text.length));
+    return text.slice(before);
+  };
   return (event, data) => {
     if (event === "delta") {
       const { item_id: id, offset, text } = JSON.parse(data) as DeltaData;
-      const known = texts.get(id);
-      if (known === undefined || known.length !== offset) return "";
-      texts.set(id, known + text);
-      return text;
+      const former = texts.get(id);
+      return former?.length === offset ? known(id, former + text) : "";
     }
     if (event !== "item") return "";
     const { id, role, content } = JSON.parse(data) as ItemData;
-    if (role !== "agent") return "";
-    const text = content.map((part) => part.text ?? "").join("");
-    const known = texts.get(id) ?? "";
-    texts.set(id, text);
-    return text.slice(known.length);
+    return role === "agent" ? known(id, content.map((part) => part.text ?? "").join("")) : "";
   };
 };
 

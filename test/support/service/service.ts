@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Logger from "effect/Logger";
 import * as Scope from "effect/Scope";
+import * as Tracer from "effect/Tracer";
 import type * as SqlClient from "effect/sql/SqlClient";
 import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
@@ -87,6 +88,8 @@ export interface TestOptions {
   readonly link?: (sandboxId: string) => DaemonLink;
   /** Sessions need a model, as with a real provider. */
   readonly needsModel?: boolean;
+  /** Called with the text of each statement that the database gets. */
+  readonly statement?: (text: string) => void;
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
 }
@@ -130,6 +133,21 @@ const asker = (pool: Pool, ownToken: string): Ask => {
 
 const logsInto = (lines: string[]) =>
   Logger.layer([Logger.make((options) => void lines.push(Logger.formatJson.log(options)))]);
+
+/** Calls back at each statement: the SQL client makes a span for each. */
+const tracerTo = (statement: (text: string) => void) =>
+  Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options);
+      const attribute = span.attribute.bind(span);
+      return Object.assign(span, {
+        attribute: (key: string, value: unknown) => {
+          if (key === "db.query.text") statement(String(value));
+          attribute(key, value);
+        },
+      });
+    },
+  });
 
 /** The id of its node. */
 export const NODE = "test-node";
@@ -188,7 +206,7 @@ const stage = Effect.fnUntraced(function* (
  */
 export async function startTestService(
   environment: Environment = {},
-  { bodyTime = "30 seconds", faults = () => undefined, ...options }: TestOptions = {},
+  { bodyTime = "30 seconds", faults = () => undefined, statement, ...options }: TestOptions = {},
 ): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
@@ -237,6 +255,7 @@ export async function startTestService(
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
       Effect.provideService(Faults, faults),
+      (started) => (statement === undefined ? started : Effect.withTracer(started, tracerTo(statement))),
     ),
   );
   const origin = `http://127.0.0.1:${port}`;

@@ -30,6 +30,7 @@ import {
 } from "../../../src/sandbox/daemon.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../../src/store/memory/layer.ts";
+import { Conversations } from "../../../src/store/ports/conversations.ts";
 import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../../src/store/ports/sessions.ts";
 import { SessionLogs } from "../../../src/store/ports/session-logs.ts";
@@ -157,6 +158,8 @@ export interface WorldOptions {
   readonly cap?: number;
   /** Wraps the repositories that the actors use. */
   readonly git?: (backend: GitBackend["Service"]) => GitBackend["Service"];
+  /** Wraps the store of conversations that the actors use. */
+  readonly talks?: (store: Conversations["Service"]) => Conversations["Service"];
   /** How many sandboxes may boot at once. Absent: unbounded. */
   readonly bootsAtOnce?: number;
 }
@@ -165,6 +168,7 @@ export interface WorldOptions {
 export const openActorsWorld = Effect.fnUntraced(function* ({
   cap = 10,
   git = (backend) => backend,
+  talks = (store) => store,
   bootsAtOnce,
 }: WorldOptions = {}) {
   yield* TestClock.setTime(NOON);
@@ -183,7 +187,9 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
       conversationHubLayer,
     ),
   );
-  const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend)));
+  const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend))).pipe(
+    Context.add(Conversations, talks(Context.get(twins, Conversations))),
+  );
   const inPorts = Effect.provideContext(ports);
   const world = yield* inPorts(makeWorldWithRepository(cap));
   const begin = Effect.gen(function* () {

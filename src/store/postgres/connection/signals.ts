@@ -1,7 +1,7 @@
 /**
  * Tells every node that something about a subject was committed: this process at once, the others by NOTIFY. A separate
  * fiber sends NOTIFY, because inside a transaction it halves the commit rate, and waiting for it would slow the writer
- * down. If one is lost, the readers' poll replaces it.
+ * down. One that the database did not take is sent again. If one is lost all the same, a look on a timer replaces it.
  */
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
@@ -17,6 +17,8 @@ import { Notifications } from "./notifications.ts";
 export const NOTIFY_PAUSE_MS = 20;
 /** After a lost connection. */
 export const LISTEN_AGAIN_MS = 1_000;
+/** For how many seconds a NOTIFY is repeated. Longer outages also end the listening connections, which then hear null. */
+const NOTIFY_TRIES = 60;
 
 /**
  * One channel, in the caller's scope.
@@ -39,9 +41,9 @@ export const makeSignal = Effect.fnUntraced(function* (
     const subjects = [...unsaid];
     unsaid.clear();
     isUnsaid.closeUnsafe();
-    // A failure is not retried: the readers' poll covers it.
-    yield* Effect.ignore(
-      sql`SELECT pg_notify(${channel}, subject) FROM unnest(${subjects}::text[]) AS subject`,
+    yield* sql`SELECT pg_notify(${channel}, subject) FROM unnest(${subjects}::text[]) AS subject`.pipe(
+      Effect.retry({ schedule: Schedule.spaced(LISTEN_AGAIN_MS), times: NOTIFY_TRIES }),
+      Effect.ignore,
     );
     yield* Effect.sleep(NOTIFY_PAUSE_MS);
   });
