@@ -1,5 +1,5 @@
 /** The first steps of a project: its code, a model, a session, and the merge of the agent's work. */
-import { getJson, put } from "./api.js";
+import { getJson, getJsonOrNull, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView } from "./forms.js";
 import { promptField, startSession } from "./new-session.js";
@@ -14,7 +14,7 @@ import { checkView, followConnection } from "./repository-check.js";
 /**
  * @typedef {object} SetupPage
  * @property {Project} project
- * @property {ProjectSetup} setup
+ * @property {ProjectSetup | null} setup null: the repository cannot be read now
  * @property {import("./wire.d.ts").Session | null} session the newest
  * @property {import("./wire.d.ts").ChangeRequest | null} change the newest
  */
@@ -27,7 +27,7 @@ export const setup = {
     const path = projectPath(id);
     const [project, found, { sessions }, { change_requests: changes }] = await Promise.all([
       getJson(path),
-      getJson(`${path}/setup`),
+      getJsonOrNull(`${path}/setup`, [409, 503]),
       getJson(`${path}/sessions?limit=1`),
       getJson(`${path}/change-requests?limit=1`),
     ]);
@@ -47,11 +47,35 @@ export const setup = {
   view: (page, _me, live) => [
     ...projectHead(page.project, null),
     h("h2", { "data-key": "setup" }, "Set up the project"),
-    h("ol", { class: "steps", "data-key": "steps" }, stepsOf(page, live)),
+    h(
+      "ol",
+      { class: "steps", "data-key": "steps" },
+      page.setup === null ? unreadable(page.project, live) : stepsOf({ ...page, setup: page.setup }, live),
+    ),
   ],
 };
 
-/** @param {SetupPage} page @param {import("./repository-check.js").Checking | null} live */
+/** @param {Project} project @param {import("./repository-check.js").Checking | null} live */
+const unreadable = (project, live) =>
+  step({
+    title: "Connect a repository",
+    state: "now",
+    content: [
+      h("p", {}, "The repository cannot be read now. This page tries again by itself."),
+      project.repository.kind !== "hosted" &&
+        checkView(live, { heading: "h4", before: "The connection is checked.", projectId: project.id }),
+      project.repository.kind !== "hosted" &&
+        h(
+          "p",
+          {},
+          h("a", { href: projectLink(project.id, "/settings") }, "Replace the credential in the settings"),
+        ),
+    ],
+  });
+
+/** @typedef {SetupPage & {setup: ProjectSetup}} ReadPage */
+
+/** @param {ReadPage} page @param {import("./repository-check.js").Checking | null} live */
 const stepsOf = (page, live) => {
   const { project, setup: found, session, change } = page;
   const hasModel = !found.model.required || found.model.source !== null;

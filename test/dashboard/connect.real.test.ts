@@ -167,6 +167,12 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Check again");
     await page.getByText("The service cannot work with this repository yet.").waitFor();
     await page.getByText("Generate a new token on GitHub, and paste it whole.").waitFor();
+    // The first steps say so, too, and lead back.
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.getByRole("link", { name: "Set up the project" }).click();
+    await page.getByText("The repository cannot be read now.").waitFor();
+    await page.getByRole("link", { name: "Replace the credential in the settings" }).click();
+    await page.getByText("Replace the credential").first().click();
     await page.getByText("Use a GitHub App instead of a token").click();
     await fill("App id", host.app.app_id);
     await fill("Installation id", host.app.installation_id);

@@ -8,8 +8,8 @@ export interface FakeSettings {
   projects: Json[];
   /** Newest first. */
   tokens: Json[];
-  /** What a project still needs before its first session. */
-  setup: Json;
+  /** What a project still needs before its first session. Null: its repository cannot be read. */
+  setup: Json | null;
   /** Names of secrets that have a value. */
   secrets: string[];
   /** Those that are too short to be masked in logs. */

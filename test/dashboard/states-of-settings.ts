@@ -12,14 +12,14 @@ const SETUP = `${PROJECT}/setup`;
 const untouched = (world: World): void => {
   world.sessions = [];
   world.changes = [];
-  const repository = { ...Object(world.setup["repository"]), commit: null, empty: true };
+  const repository = { ...Object(world.setup?.["repository"]), commit: null, empty: true };
   world.setup = { ...world.setup, repository, model: { required: true, model: null, source: null } };
 };
 
 const withCode = (world: World): void => {
   const { setup } = world;
   untouched(world);
-  world.setup = { ...world.setup, repository: setup["repository"] };
+  world.setup = { ...world.setup, repository: setup?.["repository"] };
 };
 
 const withModel = (world: World): void => {
@@ -116,6 +116,16 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     shows: ".check-step",
     change: (world) => {
       withModel(world);
+      withProject({ repository: GITHUB })(world);
+    },
+  },
+  {
+    name: "setup-unreadable",
+    hash: SETUP,
+    shows: ".check-step",
+    change: (world) => {
+      world.setup = null;
+      world.check = CHECK_FAILED;
       withProject({ repository: GITHUB })(world);
     },
   },
