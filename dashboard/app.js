@@ -15,11 +15,14 @@ import { complain, dismissNotice, notice } from "./notices.js";
 import { accountView } from "./overview.js";
 import { FORMS, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
+import { forgetRecent, keepRecent, recentData } from "./recent.js";
 import { signInView } from "./sign-in.js";
 import { visible } from "./text.js";
 
-/** Events come in bursts. One reading serves a burst. */
-const SETTLE_MS = 200;
+/** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
+const SETTLE_MS = 100;
+/** A slow reading leaves the service to itself for as long, up to this. */
+const REST_MAX_MS = 1000;
 /** Relative times such as "3 min ago" go stale, and the account's own page gets no project events. */
 const REDRAW_MS = 5000;
 /** Polled in addition to a project's events: the account's usage. */
@@ -38,7 +41,8 @@ const POLL_MS = 15_000;
  * @property {any} page
  * @property {string[]} params
  * @property {Extent} extent
- * @property {any} data null until the first answer
+ * @property {string} hash
+ * @property {any} data null until the first answer, if the page was not shown lately
  * @property {ApiError | null} error of the last reading
  * @property {boolean} isShown whether its data has been on the screen
  * @property {Live | null} live what the page follows beside the project's events
@@ -50,7 +54,8 @@ const visitOf = (hash) => {
   return {
     ...pageAt(path),
     extent: { pages: 1, query: new URLSearchParams(query) },
-    data: null,
+    hash,
+    data: recentData(hash),
     error: null,
     isShown: false,
     live: null,
@@ -74,6 +79,7 @@ let live = null;
 let following = null;
 let loading = false;
 let outdated = false;
+let took = 0; // by the last reading, ms
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let settling;
 let drawing = false;
@@ -134,12 +140,15 @@ const problem = (error, shown) =>
 
 /** Reads everything that the page shows. A call during a reading causes one more afterwards. */
 const refresh = async () => {
+  clearTimeout(settling);
+  settling = undefined;
   if (!signedIn) return;
   if (loading) {
     outdated = true;
     return;
   }
   loading = true;
+  const begun = performance.now();
   const reading = visit;
   try {
     const [data, account] = await Promise.all([
@@ -149,6 +158,7 @@ const refresh = async () => {
     ]);
     reading.data = data;
     reading.error = null;
+    if (reading.extent.pages === 1) keepRecent(reading.hash, data);
     me = account;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) leave();
@@ -157,6 +167,7 @@ const refresh = async () => {
         error instanceof ApiError ? error : new ApiError(0, { code: "unknown", error: String(error) });
   }
   loading = false;
+  took = performance.now() - begun;
   draw();
   if (outdated) {
     outdated = false;
@@ -175,9 +186,8 @@ const attend = async () => {
 };
 
 const refreshSoon = () => {
-  clearTimeout(settling);
   // eslint-disable-next-line no-restricted-globals -- the browser's timer
-  settling = setTimeout(refresh, SETTLE_MS);
+  settling ??= setTimeout(refresh, Math.max(SETTLE_MS, Math.min(took, REST_MAX_MS)));
 };
 
 const drawSoon = () => {
@@ -224,6 +234,7 @@ const leave = () => {
   me = null;
   waiting = [];
   forgetWaiting();
+  forgetRecent();
   visit.data = null;
   followPage(visit);
   followProject();
@@ -238,7 +249,7 @@ const navigate = () => {
   closeDialog();
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
     // The same page with another filter: it stays as it is until the answer arrives.
-    visit.data = former.data;
+    visit.data ??= former.data;
     visit.live = former.live;
     void refresh();
     return;
@@ -253,6 +264,7 @@ const navigate = () => {
 
 /** @param {() => Promise<void> | void} work */
 const attempt = async (work) => {
+  forgetRecent();
   try {
     await work();
   } catch (error) {

@@ -10,6 +10,10 @@ import {
 } from "./conversation-model.js";
 
 const PAGE = 100;
+/** How many items are kept for a reader who is at the end. Older ones are read again when the reader asks for them. */
+const KEPT = 1000;
+/** How many of them are read when the others are forgotten: more than are in the document. */
+const NEWEST = 200;
 /** The browser reconnects by itself and resumes. After a refusal, a new stream is opened this much later. */
 const REOPEN_MS = 5000;
 
@@ -20,6 +24,7 @@ const REOPEN_MS = 5000;
  * @property {string | null} problem why the last reading failed
  * @property {boolean} reading whether an older page is being read
  * @property {() => void} readOlder
+ * @property {() => void} forget if there are too many items, begins again with the newest page
  * @property {() => void} end
  */
 
@@ -36,6 +41,8 @@ export const followConversation = (path, changed) => {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let again;
   let ended = false;
+  /** Above this number of items, a reader who is at the end begins again. */
+  let limit = KEPT;
   const conversation = emptyConversation();
   const later = () => {
     clearTimeout(again);
@@ -45,14 +52,16 @@ export const followConversation = (path, changed) => {
   const start = async () => {
     source?.close();
     try {
-      const page = await getJson(`${path}/conversation?limit=${PAGE}`);
+      const page = await getJson(`${path}/conversation?limit=${reading.heard ? NEWEST : PAGE}`);
       if (ended) return;
       applySnapshot(conversation, page);
       reading.heard = true;
       reading.problem = null;
+      limit = KEPT;
       open();
     } catch (error) {
-      reading.problem = problemOf(error);
+      // The page still shows the items that it has, and the stream goes on after them.
+      if (!reading.heard) reading.problem = problemOf(error);
       later();
     }
     changed();
@@ -81,6 +90,12 @@ export const followConversation = (path, changed) => {
     problem: null,
     reading: false,
     readOlder: () => void readOlder(reading, path, changed),
+    forget: () => {
+      if (conversation.order.length <= limit || reading.reading) return;
+      // Once for each attempt: the next drawing may come before the answer.
+      limit = conversation.order.length + KEPT;
+      void start();
+    },
     end: () => {
       ended = true;
       clearTimeout(again);

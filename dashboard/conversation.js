@@ -109,6 +109,7 @@ export const showConversation = (path, changed) => {
     drawing = undefined;
     const before = performance.now();
     drawConversation(shown, reading);
+    if (shown.follows) reading.forget();
     // An older page may have arrived while the reader waits at the upper end.
     scrolled(shown, reading);
     rest = Math.max(DRAW_MS, REST * (performance.now() - before));

@@ -112,7 +112,9 @@ const serve = Effect.gen(function* () {
     ports: Layer.mergeAll(
       Layer.succeedContext(Context.merge(own, kept.ports)),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
-      config.inspectPort === null ? Layer.empty : inspectLayer({ port: config.inspectPort }),
+      config.inspectPort === null
+        ? Layer.empty
+        : inspectLayer({ port: config.inspectPort }).pipe(Layer.provide(Layer.succeedContext(provider))),
     ),
     listener,
     nodeRoutes: Effect.provideContext(makeNodeRoutes(Deferred.await(ending)), nodes),

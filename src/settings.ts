@@ -103,7 +103,8 @@ export const SETTINGS = define({
     max: 65_535,
     shown: "off",
     about:
-      "Loopback port of a page that shows live actors. Prompts and secrets are redacted. `npm run inspect` uses 8090.",
+      "Loopback port of a page that [shows live actors](inspect.md), also to Stately's inspector. Prompts and secrets are redacted. " +
+      "`npm run inspect` uses 8090.",
   },
   PLATFORM_DATA_DIR: {
     group: "Data and identity",

@@ -1,17 +1,23 @@
 /**
- * The page that shows live actors, served on loopback alone. It shows its own table, which needs no network. If the
- * browser can reach Stately's inspector, the page also passes the same records to it in a frame.
+ * The page that shows live actors, and the WebSocket of the `@statelyai/inspect` format, on loopback alone.
+ * `createWebSocketReceiver` of that package and the page read the socket. The page shows its own table, which
+ * needs no network. If the browser can reach Stately's inspector, it also passes the same records to it in a frame.
+ *
+ * A page of another origin gets nothing: neither under another host name nor with another `Origin`.
  */
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { StatelyInspectionEvent } from "@statelyai/inspect";
+import type { Duplex } from "node:stream";
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as FiberSet from "effect/FiberSet";
 import type * as Scope from "effect/Scope";
+import { WebSocketServer, type WebSocket } from "ws";
+import type { ActorTransition } from "../store/ports/transitions.ts";
+import type { Feed, Line } from "./inspect-feed.ts";
 
-/** How many actors' last records a new page gets at once. The actor that was unchanged longest makes room. */
-const REMEMBERED_ACTORS = 1_000;
-/** A page that falls this many bytes behind is disconnected. It reconnects by itself. */
-const BEHIND_BYTES = 1024 * 1024;
+/** A reader has nothing to say. One that sends a larger frame is disconnected. */
+const FROM_READER_BYTES = 1024;
 
 const HEADERS = {
   "cache-control": "no-store",
@@ -59,14 +65,17 @@ const rowOf = (id) => {
   }
   return rows.get(id);
 };
-const source = new EventSource("/records");
-// The service says again what there is: it may be another life of it.
-source.onopen = () => {
-  for (const row of rows.values()) row.remove();
-  rows.clear();
+const connect = () => {
+  const socket = new WebSocket("ws://" + location.host + "/");
+  // The service says again what there is: it may be another life of it.
+  socket.onopen = () => {
+    for (const row of rows.values()) row.remove();
+    rows.clear();
+  };
+  socket.onmessage = ({ data }) => show(JSON.parse(data));
+  socket.onclose = () => setTimeout(connect, 1000);
 };
-source.onmessage = ({ data }) => {
-  const record = JSON.parse(data);
+const show = (record) => {
   if (isConnected) forward(record);
   else if (records.push(record) > 2000) records.shift();
   if (record.type === "@xstate.event") return;
@@ -78,10 +87,12 @@ source.onmessage = ({ data }) => {
   const { cells, classList } = rowOf(record.sessionId);
   cells[1].textContent = record.snapshot.value;
   if (record.type !== "@xstate.snapshot") return;
-  cells[2].textContent = record.event.type + (record.event.accepted ? "" : " (refused)");
-  cells[3].textContent = record.event.commands.map(({ type }) => type).join(", ");
-  classList.toggle("refused", !record.event.accepted);
+  const { type, accepted = true, commands = [] } = record.event;
+  cells[2].textContent = type + (accepted ? "" : " (refused)");
+  cells[3].textContent = commands.map((command) => command.type).join(", ");
+  classList.toggle("refused", !accepted);
 };
+connect();
 `;
 
 const ASSETS: Readonly<Record<string, readonly [type: string, body: string]>> = {
@@ -92,82 +103,95 @@ const ASSETS: Readonly<Record<string, readonly [type: string, body: string]>> = 
 
 export interface InspectPage {
   readonly url: string;
-  /** Shows a record to every open page. */
-  readonly send: (record: StatelyInspectionEvent) => void;
+  /** For a reader of the format. */
+  readonly socketUrl: string;
 }
 
-/** An actor that left memory is not live. An ended actor leaves memory when it is idle. */
-const hasLeft = (record: StatelyInspectionEvent): boolean =>
-  "snapshot" in record && (record.snapshot as { readonly status?: string }).status === "stopped";
-
-/** The records for a new page: each actor's announcement, then its newest snapshot. */
-class Recent {
-  readonly #actors = new Map<string, Map<string, string>>();
-
-  keep(record: StatelyInspectionEvent, line: string): void {
-    if (record.type === "@xstate.event") return;
-    if (hasLeft(record)) {
-      this.#actors.delete(record.sessionId);
-      return;
-    }
-    const lines = this.#actors.get(record.sessionId) ?? new Map<string, string>();
-    this.#actors.delete(record.sessionId);
-    this.#actors.set(record.sessionId, lines.set(record.type, line));
-    const [oldest] = this.#actors.keys();
-    if (this.#actors.size > REMEMBERED_ACTORS && oldest !== undefined) this.#actors.delete(oldest);
-  }
-
-  get lines(): readonly string[] {
-    return [...this.#actors.values()].flatMap((lines) => Array.from(lines.values()));
-  }
+export interface InspectPageOptions {
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly feed: Feed;
+  /** The recent history, for a new reader. Oldest first. */
+  readonly past: Effect.Effect<readonly ActorTransition[]>;
 }
 
-/** Serves the page until the scope closes. */
-export const openInspectPage = (port: number): Effect.Effect<InspectPage, never, Scope.Scope> =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.callback<ReturnType<typeof serve>>((resume) => {
-        const served = serve(port);
-        served.server.once("error", (error) => resume(Effect.die(error)));
-        served.server.listen(port, "127.0.0.1", () => resume(Effect.succeed(served)));
-      }),
-      ({ server }) =>
-        Effect.callback<void>((resume) => {
-          server.close(() => resume(Effect.void));
-          server.closeAllConnections();
-        }),
-    ),
-    ({ server, send }) => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, send }),
-  );
+const ownPort = (server: Server): number => (server.address() as AddressInfo).port;
 
-const serve = (port: number) => {
-  const readers = new Set<ServerResponse>();
-  const recent = new Recent();
+/** A request under another host name comes from a foreign page. Only this machine's own browser gets answers. */
+const isOwnHost = (server: Server, host: string | undefined): boolean =>
+  [`127.0.0.1:${ownPort(server)}`, `localhost:${ownPort(server)}`].includes(host ?? "");
+
+const makeServer = (): Server => {
   const server = createServer((request, response) => {
-    const own = port === 0 ? (server.address() as AddressInfo).port : port;
-    // A request under another host name comes from a foreign page. Only this machine's own browser gets answers.
-    if (![`127.0.0.1:${own}`, `localhost:${own}`].includes(request.headers.host ?? "")) {
+    if (!isOwnHost(server, request.headers.host)) {
       response.writeHead(403, HEADERS).end();
-      return;
-    }
-    if (request.method === "GET" && request.url === "/records") {
-      response.writeHead(200, { ...HEADERS, "content-type": "text/event-stream" });
-      response.write(recent.lines.join(""));
-      readers.add(response);
-      response.once("close", () => readers.delete(response));
       return;
     }
     const asset = request.method === "GET" ? ASSETS[request.url ?? ""] : undefined;
     if (asset === undefined) response.writeHead(404, HEADERS).end();
     else response.writeHead(200, { ...HEADERS, "content-type": asset[0] }).end(asset[1]);
   });
-  const send = (record: StatelyInspectionEvent): void => {
-    const line = `data: ${JSON.stringify(record)}\n\n`;
-    recent.keep(record, line);
-    for (const reader of readers) {
-      if (reader.writableLength > BEHIND_BYTES) reader.destroy();
-      else reader.write(line);
-    }
-  };
-  return { server, send };
+  return server;
 };
+
+/** Why a WebSocket is refused. Browsers name the page's origin with each, and other programs name none. */
+const refusal = (server: Server, feed: Feed, { url, headers }: IncomingMessage): string | null => {
+  const { host, origin } = headers;
+  if (!isOwnHost(server, host)) return "403 Forbidden";
+  if (origin !== undefined && !(origin.startsWith("http://") && isOwnHost(server, origin.slice(7))))
+    return "403 Forbidden";
+  if (url !== "/") return "404 Not Found";
+  return feed.isFull ? "503 Service Unavailable" : null;
+};
+
+const lineOf = (socket: WebSocket): Line => ({
+  // A line that broke says so by its close.
+  send: (frame, sent) => socket.send(frame, (error) => (error ? undefined : sent())),
+  end: () => socket.terminate(),
+});
+
+/** Serves the page and the socket until the scope closes. */
+export const openInspectPage = Effect.fnUntraced(function* ({
+  port,
+  feed,
+  past,
+}: InspectPageOptions): Effect.fn.Return<InspectPage, never, Scope.Scope> {
+  const run = yield* FiberSet.makeRuntime<never>();
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: FROM_READER_BYTES,
+    perMessageDeflate: false,
+  });
+  const opened = (socket: WebSocket): void => {
+    const line = lineOf(socket);
+    feed.open(line);
+    socket.on("close", () => feed.close(line));
+    // What a reader breaks costs its own connection, and a close follows.
+    socket.on("error", () => socket.terminate());
+    run(
+      Effect.flatMap(Effect.all([past, Clock.currentTimeMillis]), ([rows, now]) =>
+        Effect.sync(() => feed.begin(line, rows, now)),
+      ),
+    );
+  };
+  const server = yield* Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const made = makeServer();
+      made.once("error", (error) => resume(Effect.die(error)));
+      made.listen(port, "127.0.0.1", () => resume(Effect.succeed(made)));
+    }),
+    (made) =>
+      Effect.callback<void>((resume) => {
+        for (const socket of sockets.clients) socket.terminate();
+        made.close(() => resume(Effect.void));
+        made.closeAllConnections();
+      }),
+  );
+  server.on("upgrade", (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
+    const refused = refusal(server, feed, request);
+    if (refused === null) sockets.handleUpgrade(request, duplex, head, opened);
+    else duplex.end(`HTTP/1.1 ${refused}\r\nConnection: close\r\n\r\n`);
+  });
+  const own = ownPort(server);
+  return { url: `http://127.0.0.1:${own}/`, socketUrl: `ws://127.0.0.1:${own}/` };
+});

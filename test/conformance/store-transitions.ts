@@ -226,6 +226,25 @@ export const checkTransitions = (check: Check): void => {
     );
 
     check(
+      "is read for all actors together: the newest rows, oldest first",
+      Effect.gen(function* () {
+        const { add, recent } = yield* Transitions;
+        const [one, other] = [`${randomUUID()}/one`, `${randomUUID()}/other`];
+        // Later than what other checks leave.
+        const since = NOON + 365 * 24 * 60 * 60 * 1000;
+        yield* add([rung(one, since - 1), rung(one, since), rung(other, since + 1), rung(one, since + 2)]);
+        const rows = yield* recent({ since, limit: 10 });
+        expect(rows.map(({ actor, at }) => [actor.kind, actor.id, at - since])).toEqual([
+          ["trigger", one, 0],
+          ["trigger", other, 1],
+          ["trigger", one, 2],
+        ]);
+        expect(rows[0]).toEqual(rung(one, since));
+        expect((yield* recent({ since, limit: 2 })).map(({ at }) => at - since)).toEqual([1, 2]);
+      }),
+    );
+
+    check(
       "loses rows by age, and beyond the newest ones of an actor that moved",
       Effect.gen(function* () {
         const { add, prune } = yield* Transitions;

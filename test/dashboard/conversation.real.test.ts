@@ -244,6 +244,32 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Newest (60 more)" }).waitFor();
   });
 
+  it("keeps a bounded number of items for a reader at the end, and reads older ones again", async () => {
+    const { page, fake } = await openWith(messages(150));
+    const { reads } = fake.conversations;
+    for (let n = 150; n < 1_040; n += 1) fake.say("item", sampleItem(`m${n}`, text(`message ${n}.`)));
+    await page.getByText("message 1039.").waitFor();
+    expect(reads()).toBe(1);
+    for (let n = 1_040; n < 1_100; n += 1) fake.say("item", sampleItem(`m${n}`, text(`message ${n}.`)));
+    // It begins again with the newest page, and stays at the end.
+    await expect.poll(reads).toBe(2);
+    await page.getByText("message 1099.").waitFor();
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    fake.say("item", sampleItem("m1100", text("message 1100.")));
+    await page.getByText("message 1100.").waitFor();
+    expect(await page.locator(".items > .item").count()).toBe(120);
+    expect(await distanceToEnd(page)).toBeLessThan(1);
+    // Forgotten items come back when the reader scrolls up.
+    for (const oldest of [921, 901]) {
+      /* eslint-disable no-await-in-loop -- one step after the other */
+      await scrollTo(page, 0);
+      await page.getByText(`message ${oldest}.`).waitFor();
+      /* eslint-enable no-await-in-loop */
+    }
+    await scrollTo(page, 0);
+    await expect.poll(reads).toBe(3);
+  });
+
   it("keeps focus and selection while items change [D09]", async () => {
     const link = sampleItem("link", text("see [the guide](https://example.com/)"));
     const { page, fake } = await openWith(conversationOf([growing("one two"), link]));

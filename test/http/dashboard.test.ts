@@ -41,6 +41,12 @@ const browser = async (token = service.token) => {
   return { cookie, csrf, ask };
 };
 
+/** A script of the page, as a browser gets it that sends these headers. */
+const script = async (headers: Readonly<Record<string, string>>) => {
+  const answer = await fetch(`${service.url}/app.js`, { headers });
+  return { answer, text: await answer.text() };
+};
+
 describe("the page", () => {
   it("may run its own files alone, and cannot be framed [T08]", async () => {
     for (const target of ["/", "/app.js", "/markdown-it.js", "/style.css"]) {
@@ -58,6 +64,23 @@ describe("the page", () => {
       expect(answer.headers["x-content-type-options"]).toBe("nosniff");
       expect(answer.headers["referrer-policy"]).toBe("no-referrer");
     }
+  });
+
+  it("is compressed for browsers, whole for others, and empty for one that has it", async () => {
+    const plain = await script({ "accept-encoding": "identity" });
+    expect(plain.answer.headers.get("content-encoding")).toBeNull();
+    expect(plain.text).toContain('from"./api.js"');
+    expect(plain.text).not.toContain("/**");
+    const gzipped = await script({ "accept-encoding": "br, gzip" });
+    expect(gzipped.answer.headers.get("content-encoding")).toBe("gzip");
+    expect(gzipped.answer.headers.get("vary")).toBe("accept-encoding");
+    expect(gzipped.text).toBe(plain.text);
+    const tag = plain.answer.headers.get("etag") ?? "";
+    expect(tag).toMatch(/^"[\w-]{22}"$/);
+    const again = await script({ "if-none-match": tag });
+    expect([again.answer.status, again.text]).toEqual([304, ""]);
+    expect(again.answer.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect((await script({ "if-none-match": '"another"' })).answer.status).toBe(200);
   });
 
   it("serves the Markdown library as one file that loads nothing else", async () => {

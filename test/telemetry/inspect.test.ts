@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { request } from "node:http";
 import { it } from "@effect/vitest";
 import type { StatelyInspectionEvent } from "@statelyai/inspect";
 import * as Effect from "effect/Effect";
@@ -13,8 +12,14 @@ import {
   type SandboxEvent,
   type SandboxSnapshot,
 } from "../../src/machines/sandbox.ts";
-import { inspectWith, recordsOf, redact, REDACTED } from "../../src/telemetry/inspect.ts";
-import { openInspectPage } from "../../src/telemetry/inspect-page.ts";
+import {
+  FRAME_MAX_BYTES,
+  frameOf,
+  pastRecordsOf,
+  recordsOf,
+  redact,
+  REDACTED,
+} from "../../src/telemetry/inspect-records.ts";
 
 const CANARY = "canary-7f3a";
 
@@ -44,10 +49,7 @@ const seen = Effect.gen(function* () {
     mailbox: 8,
     restarts: { restarts: 0, withinMs: 1000 },
   }).pipe(
-    Effect.provideService(
-      Inspector,
-      inspectWith((record) => void records.push(record)),
-    ),
+    Effect.provideService(Inspector, (step) => Effect.sync(() => void records.push(...recordsOf(step, 0)))),
   );
   yield* actor.tell({ type: "daemon.ready" });
   yield* actor.tell(lost);
@@ -111,6 +113,50 @@ describe("the inspector's records", () => {
     expect(redact([{ type: "x", secret: 1 }])).toEqual([{ type: "x", secret: REDACTED }]);
   });
 
+  test("of the history contain neither messages nor other details [I16]", () => {
+    const row = {
+      actor: { kind: "change_request", id: "c1" },
+      at: 5,
+      event: "merge.refused",
+      from: "merging",
+      to: "open",
+      detail: `refused: ${CANARY}`,
+      commands: ["mirrorPull"],
+    } as const;
+    const past = pastRecordsOf(row);
+    expect(JSON.stringify(past)).not.toContain(CANARY);
+    expect(past).toMatchObject([
+      {
+        type: "@xstate.event",
+        sessionId: "change-request:c1",
+        createdAt: "5",
+        event: { type: "merge.refused", accepted: true, commands: [{ type: "mirrorPull" }] },
+      },
+      { type: "@xstate.snapshot", snapshot: { value: "open", status: "active" } },
+    ]);
+  });
+
+  test("lose their context and commands if their frame would be too large", () => {
+    const step: InspectedStep = {
+      machine: "session",
+      actorId: "s1",
+      event: { type: "stop.requested" },
+      accepted: true,
+      snapshot: { state: "stopped", context: { failure: { code: "x".repeat(FRAME_MAX_BYTES) } } },
+      commands: Array.from({ length: 5_000 }, () => ({ type: "tearDownSandbox" })),
+      left: false,
+    };
+    for (const record of recordsOf(step, 0)) {
+      const frame = frameOf(record);
+      expect(Buffer.byteLength(frame)).toBeLessThan(FRAME_MAX_BYTES);
+      expect(JSON.parse(frame)).toMatchObject({
+        sessionId: "session:s1",
+        event: { type: "stop.requested" },
+        ...(record.type === "@xstate.snapshot" && { snapshot: { value: "stopped", context: REDACTED } }),
+      });
+    }
+  });
+
   test("carry the version of the installed format", () => {
     const url = new URL("../../node_modules/@statelyai/inspect/package.json", import.meta.url);
     const { version } = JSON.parse(readFileSync(url, "utf8")) as { version: string };
@@ -125,60 +171,4 @@ describe("the inspector's records", () => {
     const [actor] = recordsOf({ ...step, snapshot: { state: "running", context: {} } }, 0);
     expect(actor).toMatchObject({ _version: version });
   });
-});
-
-/** One answer, or of an endless one what came until `enough`. */
-const ask = (url: string, path: string, options: { host?: string; enough?: string } = {}) =>
-  Effect.callback<{ status: number; body: string }>((resume) => {
-    const headers = options.host === undefined ? {} : { host: options.host };
-    const asked = request(new URL(path, url), { headers }, (response) => {
-      let body = "";
-      const end = () => resume(Effect.succeed({ status: response.statusCode ?? 0, body }));
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        body += chunk;
-        if (options.enough !== undefined && body.includes(options.enough)) {
-          end();
-          asked.destroy();
-        }
-      });
-      response.on("end", end);
-    });
-    asked.on("error", () => undefined);
-    asked.end();
-  });
-
-describe("the inspector's page", () => {
-  it.live("shows each actor and its state, then the events", () =>
-    Effect.gen(function* () {
-      const { url, send } = yield* openInspectPage(0);
-      // Its last one is that it leaves memory.
-      (yield* seen).slice(0, -1).forEach(send);
-      const { body } = yield* ask(url, "/records", { enough: "stop.requested" });
-      const records = body.trim().split("\n\n");
-      expect(records).toHaveLength(2);
-      expect(records[0]).toContain("@xstate.actor");
-      expect(records[1]).toContain('"value":"error"');
-    }),
-  );
-
-  it.live("is available for loopback's own names alone", () =>
-    Effect.gen(function* () {
-      const { url } = yield* openInspectPage(0);
-      expect(new URL(url).hostname).toBe("127.0.0.1");
-      expect((yield* ask(url, "/")).body).toContain("<title>Live actors</title>");
-      expect((yield* ask(url, "/inspect.js")).status).toBe(200);
-      expect((yield* ask(url, "/records", { host: "evil.example" })).status).toBe(403);
-      expect((yield* ask(url, "/other")).status).toBe(404);
-    }),
-  );
-
-  it.live("leaves no listener behind", () =>
-    Effect.gen(function* () {
-      const url = yield* Effect.scoped(Effect.map(openInspectPage(0), (page) => page.url));
-      const port = Number(new URL(url).port);
-      // The port is free again.
-      expect((yield* openInspectPage(port)).url).toBe(url);
-    }),
-  );
 });

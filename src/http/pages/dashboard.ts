@@ -1,9 +1,7 @@
 /** The page at `/` and its sign-in: with a token, or with a one-time link (api.md 3, 9). */
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
@@ -20,13 +18,7 @@ import {
 } from "./dashboard-sessions.ts";
 import { Addresses } from "../limits.ts";
 import { apiErrorResponse } from "../respond.ts";
-
-const TYPES: Readonly<Record<string, string>> = {
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".css": "text/css; charset=utf-8",
-  ".svg": "image/svg+xml",
-};
+import { readPage, type PageFile } from "./page-files.ts";
 
 /** The page runs only its own scripts, no other page may frame it, and it sends nothing elsewhere (threats.md T08). */
 const SECURITY_HEADERS = {
@@ -37,25 +29,22 @@ const SECURITY_HEADERS = {
   "cache-control": "no-cache",
 };
 
-/**
- * The page's libraries, by the names under which it imports them. Each is its package's file for browsers, which imports
- * nothing.
- */
-const LIBRARIES = [["markdown-it.js", fileURLToPath(import.meta.resolve("markdown-it/browser"))]] as const;
-
-/** The page's files, read once: there are a few dozen, of a few kilobytes each, and none is added later. */
-const pageRoutes = (directory: string) => {
-  const own = readdirSync(directory)
-    .filter((name) => path.extname(name) in TYPES)
-    .map((name) => [name, path.join(directory, name)] as const);
-  return [...own, ...LIBRARIES].map(([name, file]) => {
-    const response = HttpServerResponse.uint8Array(readFileSync(file), {
-      contentType: TYPES[path.extname(name)] ?? "application/octet-stream",
-      headers: SECURITY_HEADERS,
+/** A browser asks each time, and gets nothing if it has the file. */
+const answerFile = ({ plain, gzipped, type, tag }: PageFile) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+    const isGzipped = /\bgzip\b/.test(headers["accept-encoding"] ?? "");
+    const own = { ...SECURITY_HEADERS, etag: tag, vary: "accept-encoding" };
+    if (headers["if-none-match"] === tag) return HttpServerResponse.empty({ status: 304, headers: own });
+    return HttpServerResponse.uint8Array(isGzipped ? gzipped : plain, {
+      contentType: type,
+      headers: isGzipped ? { ...own, "content-encoding": "gzip" } : own,
     });
-    return HttpRouter.route("GET", name === "index.html" ? "/" : `/${name}`, Effect.succeed(response));
   });
-};
+
+const pageRoutes = (files: readonly PageFile[]) =>
+  files.map((file) =>
+    HttpRouter.route("GET", file.name === "index.html" ? "/" : `/${file.name}`, answerFile(file)),
+  );
 
 const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
 
@@ -143,11 +132,17 @@ const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResp
 
 /** @param directory contains the page's files. */
 export const dashboardRoutes = (directory: string) =>
-  HttpRouter.addAll([
-    ...pageRoutes(directory),
-    HttpRouter.route("POST", "/dashboard/session", answered(signIn)),
-    HttpRouter.route("GET", "/dashboard/session", answered(current)),
-    HttpRouter.route("DELETE", "/dashboard/session", answered(signOut)),
-    HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
-    HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
-  ]);
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => readPage(directory)),
+      (files) =>
+        HttpRouter.addAll([
+          ...pageRoutes(files),
+          HttpRouter.route("POST", "/dashboard/session", answered(signIn)),
+          HttpRouter.route("GET", "/dashboard/session", answered(current)),
+          HttpRouter.route("DELETE", "/dashboard/session", answered(signOut)),
+          HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
+          HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
+        ]),
+    ),
+  );

@@ -2,7 +2,13 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { numberPage, numberPositionOf } from "../cursor.ts";
-import { Transitions, type ActorKey, type HistoryLimits, type Transition } from "../ports/transitions.ts";
+import {
+  Transitions,
+  type ActorKey,
+  type ActorTransition,
+  type HistoryLimits,
+  type Transition,
+} from "../ports/transitions.ts";
 import type { NewTransition } from "../../machines/transition.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
@@ -18,6 +24,17 @@ const listed = (tables: TableSet, actor: ActorKey): readonly Transition[] => {
     .map((row, place) => Object.assign({ enteredAt: entry(rows.slice(0, place)) }, row))
     .toReversed();
 };
+
+const recent = (tables: TableSet, { since, limit }: { readonly since: number; readonly limit: number }) =>
+  [...tables.transitions]
+    .flatMap(([key, rows]) => {
+      const [kind = "", ...id] = key.split("/");
+      const actor = { kind: kind as ActorKey["kind"], id: id.join("/") };
+      return rows.filter(({ at }) => at >= since).map((row) => ({ actor, row }));
+    })
+    .toSorted((one, other) => one.row.at - other.row.at || one.row.number - other.row.number)
+    .slice(-limit)
+    .map(({ actor, row: { number: _, ...row } }): ActorTransition => Object.assign(row, { actor }));
 
 const waiting = (tables: TableSet, { kind, id }: ActorKey) => {
   switch (kind) {
@@ -63,6 +80,7 @@ export const layer = Layer.effect(
         const { number: _, ...last } = row;
         return { last, since: entry(rows) };
       }),
+    recent: (wanted) => Effect.sync(() => recent(tables, wanted)),
     waiting: (actor) => Effect.sync(() => waiting(tables, actor)),
     add: (rows) =>
       Effect.sync(() => {

@@ -30,6 +30,11 @@ export interface Transition extends NewTransition {
   readonly enteredAt: number | null;
 }
 
+/** A transition with its actor. */
+export interface ActorTransition extends NewTransition {
+  readonly actor: ActorKey;
+}
+
 /** A command that is not known to be done. */
 export interface WaitingCommand {
   readonly command: string;
@@ -54,6 +59,11 @@ export class Transitions extends Context.Service<
     readonly newest: (
       actor: ActorKey,
     ) => Stored<{ readonly last: NewTransition; readonly since: number | null } | null>;
+    /** The newest rows of all actors, not older than an instant. Oldest first. */
+    readonly recent: (wanted: {
+      readonly since: number;
+      readonly limit: number;
+    }) => Stored<readonly ActorTransition[]>;
     /** Oldest first. Always empty for triggers and accounts. */
     readonly waiting: (actor: ActorKey) => Stored<readonly WaitingCommand[]>;
     /** Adds transitions of actors without a stored snapshot, each actor's in order. */

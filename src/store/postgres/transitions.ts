@@ -44,6 +44,17 @@ const makeReads = Effect.gen(function* () {
       stored("transitions.newest"),
     );
 
+  /** Rows lie in the order of time, so the block range index finds the newest. */
+  const recent: Service["recent"] = ({ since, limit }) =>
+    sql<NewTransition & { readonly kind: ActorKey["kind"]; readonly id: string }>`
+      SELECT actor_kind AS kind, actor_id AS id, ${columns} FROM transitions WHERE at >= ${at(since)}
+      ORDER BY transitions.at DESC, number DESC LIMIT ${limit}`.pipe(
+      Effect.map((rows) =>
+        rows.map(({ kind, id, ...row }) => ({ ...row, actor: { kind, id } })).toReversed(),
+      ),
+      stored("transitions.recent"),
+    );
+
   /** The outbox knows stored actors only. Their ids are uuids. */
   const waiting: Service["waiting"] = ({ kind, id }) =>
     kind === "trigger" || kind === "account"
@@ -53,7 +64,7 @@ const makeReads = Effect.gen(function* () {
           FROM outbox WHERE actor_kind = ${kind} AND actor_id = ${id}::uuid ORDER BY id`.pipe(
           stored("transitions.waiting"),
         );
-  return { list, newest, waiting };
+  return { list, newest, recent, waiting };
 });
 
 export const layer = Layer.effect(

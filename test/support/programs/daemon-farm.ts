@@ -113,6 +113,18 @@ const talk = (sandbox: Sandbox, rhythm: { readonly tokens: number; readonly ever
     sandbox.feed.item(message(id, text, "completed"));
   });
 
+const say = (
+  sandbox: Sandbox,
+  { messages, everyMs }: { readonly messages: number; readonly everyMs: number },
+) =>
+  turn(sandbox, (id) => {
+    let count = 0;
+    return inRhythm({ tokens: messages, everyMs }, (token) => {
+      sandbox.feed.item(message(`${id}-${count}`, token, "completed"));
+      count += 1;
+    });
+  });
+
 const run = (sandbox: Sandbox, { tools, length }: { readonly tools: number; readonly length: number }) =>
   turn(sandbox, async (id) => {
     for (let count = 0; count < tools; count += 1) {
@@ -125,7 +137,28 @@ const run = (sandbox: Sandbox, { tools, length }: { readonly tools: number; read
     }
   });
 
+/** They begin over as long as a feed waits, and talk in this rhythm. */
+const talkAll = (
+  sessions: readonly string[],
+  rhythm: { readonly tokens: number; readonly everyMs: number },
+): Promise<unknown> =>
+  Promise.all(
+    sessions.map(async (session, index) => {
+      await pause((index / sessions.length) * SPREAD_MS);
+      await talk(sandboxOf(session), rhythm);
+    }),
+  );
+
 const obey = async (order: Order): Promise<Done> => {
+  if (order.kind === "messages") {
+    const { session, beside, messages, everyMs, besideEveryMs } = order;
+    const tokens = Math.ceil((messages * everyMs) / besideEveryMs);
+    await Promise.all([
+      talkAll(beside, { tokens, everyMs: besideEveryMs }),
+      pause(SPREAD_MS).then(() => say(sandboxOf(session), order)),
+    ]);
+    return { tokens: messages };
+  }
   if (order.kind === "run") {
     await run(sandboxOf(order.session), order);
     return { tokens: order.tools };
@@ -137,13 +170,7 @@ const obey = async (order: Order): Promise<Done> => {
         await inRhythm(order, (token) => reader.write(`data: ${JSON.stringify({ text: token })}\n\n`));
       }),
     );
-  else
-    await Promise.all(
-      order.sessions.map(async (session, index) => {
-        await pause((index / order.sessions.length) * SPREAD_MS);
-        await talk(sandboxOf(session), order);
-      }),
-    );
+  else await talkAll(order.sessions, order);
   return { tokens: order.tokens };
 };
 

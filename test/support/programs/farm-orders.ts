@@ -19,6 +19,15 @@ export type Order =
       readonly tokens: number;
       readonly everyMs: number;
     }
+  /** The same, while one more session says whole messages of one token each. */
+  | {
+      readonly kind: "messages";
+      readonly session: string;
+      readonly messages: number;
+      readonly everyMs: number;
+      readonly beside: readonly string[];
+      readonly besideEveryMs: number;
+    }
   /** The same tokens to each reader of the bare server. */
   | { readonly kind: "bare"; readonly tokens: number; readonly everyMs: number }
   /** One turn that runs tools with outputs of this many characters, one after the other. */

@@ -13,10 +13,13 @@ import type * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
+import { HttpServerRequest } from "effect/http";
 import * as Logger from "effect/Logger";
+import * as Option from "effect/Option";
 import * as Scope from "effect/Scope";
 import * as Tracer from "effect/Tracer";
 import type * as SqlClient from "effect/sql/SqlClient";
+import * as Statement from "effect/sql/Statement";
 import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
@@ -88,6 +91,8 @@ export interface TestOptions {
   readonly link?: (sandboxId: string) => DaemonLink;
   /** Sessions need a model, as with a real provider. */
   readonly needsModel?: boolean;
+  /** Is shown each SQL statement of a request, before it is sent. Background work is not shown. */
+  readonly requestStatements?: (text: string, values: readonly unknown[]) => void;
   /** Called with the text of each statement that the database gets. */
   readonly statement?: (text: string) => void;
   /** Called at each fault point (src/store/ports/faults.ts). */
@@ -133,6 +138,15 @@ const asker = (pool: Pool, ownToken: string): Ask => {
 
 const logsInto = (lines: string[]) =>
   Logger.layer([Logger.make((options) => void lines.push(Logger.formatJson.log(options)))]);
+
+const shownTo =
+  (show: NonNullable<TestOptions["requestStatements"]>): Statement.Transformer =>
+  (statement, _sql, fiber) =>
+    Effect.sync(() => {
+      if (Option.isSome(Context.getOption(fiber.context, HttpServerRequest.HttpServerRequest)))
+        show(...statement.compile());
+      return statement;
+    });
 
 /** Calls back at each statement: the SQL client makes a span for each. */
 const tracerTo = (statement: (text: string) => void) =>
@@ -206,7 +220,13 @@ const stage = Effect.fnUntraced(function* (
  */
 export async function startTestService(
   environment: Environment = {},
-  { bodyTime = "30 seconds", faults = () => undefined, statement, ...options }: TestOptions = {},
+  {
+    bodyTime = "30 seconds",
+    faults = () => undefined,
+    requestStatements = () => undefined,
+    statement,
+    ...options
+  }: TestOptions = {},
 ): Promise<TestService> {
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
@@ -255,6 +275,7 @@ export async function startTestService(
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
       Effect.provideService(Faults, faults),
+      Effect.provideService(Statement.CurrentTransformer, shownTo(requestStatements)),
       (started) => (statement === undefined ? started : Effect.withTracer(started, tracerTo(statement))),
     ),
   );

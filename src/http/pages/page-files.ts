@@ -1,0 +1,82 @@
+/**
+ * The files of the page as the service sends them: minified and compressed, each with a tag by which a
+ * browser knows that it has it. The modules stay what they are in the folder (decision 0050).
+ */
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { build } from "esbuild";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/**
+ * The page's libraries, by the names under which it imports them. Each is its package's file for browsers, which imports
+ * nothing.
+ */
+const LIBRARIES = [["markdown-it.js", fileURLToPath(import.meta.resolve("markdown-it/browser"))]] as const;
+
+export interface PageFile {
+  readonly name: string;
+  readonly type: string;
+  readonly plain: Uint8Array;
+  readonly gzipped: Uint8Array;
+  /** Quoted, as in HTTP. */
+  readonly tag: string;
+}
+
+const compressed = promisify(gzip);
+
+/** Code, minified one by one: each module stays a file. */
+const minified = async (files: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>> => {
+  const { outputFiles } = await build({
+    entryPoints: [...files],
+    // Nothing is written.
+    outdir: "/",
+    write: false,
+    bundle: false,
+    minify: true,
+    charset: "utf8",
+    target: "esnext",
+    legalComments: "none",
+    logLevel: "error",
+  });
+  return new Map(outputFiles.map(({ path: file, contents }) => [path.basename(file), contents]));
+};
+
+const served = async (name: string, plain: Uint8Array): Promise<PageFile> => ({
+  name,
+  type: TYPES[path.extname(name)] ?? "application/octet-stream",
+  plain,
+  gzipped: await compressed(plain, { level: 9 }),
+  tag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
+});
+
+const read = async (directory: string): Promise<readonly PageFile[]> => {
+  const names = (await readdir(directory)).filter((name) => path.extname(name) in TYPES);
+  const code = await minified(
+    names.filter((name) => /\.(?:js|css)$/.test(name)).map((name) => path.join(directory, name)),
+  );
+  return Promise.all([
+    ...names.map(async (name) =>
+      served(name, code.get(name) ?? (await readFile(path.join(directory, name)))),
+    ),
+    ...LIBRARIES.map(async ([name, file]) => served(name, await readFile(file))),
+  ]);
+};
+
+const pages = new Map<string, Promise<readonly PageFile[]>>();
+
+/** Reads a page once in a process: there are a few dozen files, of a few kilobytes each, and none is added later. */
+export const readPage = (directory: string): Promise<readonly PageFile[]> => {
+  const known = pages.get(directory) ?? read(directory);
+  pages.set(directory, known);
+  return known;
+};
