@@ -104,6 +104,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("keeps a message that is typed and sent while the service is away", async () => {
     const { page, fake, visit, complaints } = await start(world());
     await visit(SESSION);
+    await page.getByRole("textbox", { name: "Message", exact: true }).waitFor();
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     await fake.down();
     await page.getByRole("alert").first().waitFor();
