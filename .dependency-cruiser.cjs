@@ -9,7 +9,7 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
@@ -159,7 +159,7 @@ module.exports = {
       to: {
         path: "^src/http/handlers/",
         pathNot:
-          "^src/http/handlers/(answers|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-credential|restarting|session-changes|session-ports|trigger-listing|warnings|wire)\\.ts$",
+          "^src/http/handlers/(answers|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-ports|trigger-listing|warnings|wire)\\.ts$",
       },
     },
     {

@@ -2,6 +2,7 @@
 import { getJson, post, put, remove, signOut } from "./api.js";
 import { allowNotifications, stopNotifications } from "./attention.js";
 import { ask, askFor } from "./dialog.js";
+import { h } from "./dom.js";
 import { fireLink } from "./fires.js";
 import { clearFilters } from "./filters.js";
 import { moment } from "./format.js";
@@ -17,6 +18,7 @@ import { WORKBENCH_ACTIONS } from "./workbench-actions.js";
 /**
  * @typedef {object} Page what an action may do to the page
  * @property {(text: string, link?: [string, string]) => void} notice link: its label and its target
+ * @property {() => void} dismiss removes the notice
  * @property {() => void} refresh reads the page's data again, soon
  * @property {() => void} draw
  * @property {(hash: string) => void} go
@@ -154,6 +156,21 @@ const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
   page.refresh();
 };
 
+/** Browsers have a clipboard for pages over https and on the reader's own machine. Elsewhere, a selection is copied. @param {string} text */
+const copyText = async (text) => {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const area = h("textarea", { class: "unseen", "aria-hidden": "true" }, text);
+  // While a dialog is open, only it can have the focus.
+  (document.querySelector("dialog[open]") ?? document.body).append(area);
+  const before = document.activeElement;
+  area.focus();
+  /** @type {HTMLTextAreaElement} */ (area).select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+  if (!isCopied) throw new Error("This browser does not copy. Select the text, and copy it by hand.");
+};
+
 /** A sandbox boots, is probed and is removed. */
 const EXAMINE_TIMEOUT_MS = 180_000;
 
@@ -186,9 +203,11 @@ export const ACTIONS = {
   },
 
   copy: async ({ text = "" }, page) => {
-    await navigator.clipboard.writeText(text);
+    await copyText(text);
     page.notice("Copied.");
   },
+
+  dismiss: (_input, page) => page.dismiss(),
 
   "stop-session": async ({ project = "", session = "" }, page) => {
     const sure = await ask({

@@ -11,6 +11,7 @@ import { forgetRefusals, sendForm } from "./forms.js";
 import { followFilters } from "./filters.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
+import { complain, dismissNotice, notice } from "./notices.js";
 import { accountView } from "./overview.js";
 import { FORMS, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
@@ -26,8 +27,6 @@ const REST_MAX_MS = 1000;
 const REDRAW_MS = 5000;
 /** Polled in addition to a project's events: the account's usage. */
 const POLL_MS = 15_000;
-/** Long enough to read two lines and to reach the link. */
-const NOTICE_MS = 12_000;
 
 /**
  * @typedef {object} Extent how much of a page's list is shown
@@ -134,6 +133,7 @@ const problem = (error, shown) =>
         ? h("strong", {}, prose(error.message))
         : [h("strong", {}, "The page could not be loaded. "), ...prose(error.message)],
       shown && " The information below may be out of date.",
+      [0, 502, 503, 504].includes(error.status) && " The page tries again by itself.",
       h("p", { class: "actions" }, button("retry", "Try again")),
     ),
   );
@@ -220,6 +220,8 @@ const followProject = () => {
   const end = follow(projectId, {
     changed: refreshSoon,
     connected: (is) => {
+      // The service may be gone: the page says so as soon as it knows.
+      if (live === true && !is) refreshSoon();
       live = is;
       draw();
     },
@@ -242,7 +244,7 @@ const leave = () => {
 const navigate = () => {
   const former = visit;
   visit = visitOf(location.hash);
-  region("notices").replaceChildren();
+  dismissNotice();
   forgetRefusals();
   closeDialog();
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
@@ -260,30 +262,6 @@ const navigate = () => {
   void refresh();
 };
 
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let fading;
-
-/** @param {string} text @param {[string, string]} [link] */
-const notice = (text, link) => {
-  clearTimeout(fading);
-  // eslint-disable-next-line no-restricted-globals -- the browser's timer
-  fading = setTimeout(fade, NOTICE_MS);
-  region("notices").replaceChildren(
-    h("p", {}, prose(text), link === undefined ? null : [" ", h("a", linkTo(link[1]), link[0])]),
-  );
-};
-
-/** It stays while the reader points at it or has the focus in it. */
-const fade = () => {
-  const shown = region("notices");
-  if (!shown.matches(":hover, :focus-within")) shown.replaceChildren();
-  // eslint-disable-next-line no-restricted-globals -- the browser's timer
-  else fading = setTimeout(fade, NOTICE_MS);
-};
-
-/** External links open in a new tab, without a referrer. @param {string} href */
-const linkTo = (href) => (href.startsWith("#") ? { href } : { href, target: "_blank", rel: "noreferrer" });
-
 /** @param {() => Promise<void> | void} work */
 const attempt = async (work) => {
   forgetRecent();
@@ -291,12 +269,13 @@ const attempt = async (work) => {
     await work();
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) leave();
-    notice(error instanceof Error ? error.message : String(error));
+    complain(error instanceof Error ? error.message : String(error));
   }
 };
 
 const pageActions = {
   notice,
+  dismiss: dismissNotice,
   refresh: refreshSoon,
   draw: () => draw(),
   /** @param {string} hash */
@@ -387,7 +366,7 @@ followKeys();
 addEventListener("hashchange", navigate);
 /* eslint-disable no-restricted-globals -- the browser's timers */
 setInterval(() => {
-  const isPolled = following === null || visit.page.isPolled === true;
+  const isPolled = following === null || visit.page.isPolled === true || visit.error !== null;
   if (isPolled && document.visibilityState === "visible") void refresh();
   else draw();
 }, REDRAW_MS);

@@ -42,7 +42,11 @@ export const changeRequests = {
   view: ({ project, changes, more }) => [
     ...projectHead(project, "/change-requests"),
     changes.length === 0
-      ? empty("No change requests yet.", "Open one from a session that has pushed commits.")
+      ? empty(
+          "No change requests yet.",
+          "Open one from a session that has pushed commits. ",
+          h("a", { href: projectLink(project.id) }, "Show the sessions"),
+        )
       : changeRows(project.id, changes),
     more && h("p", { class: "quiet" }, "Only the newest 200 change requests are shown."),
   ],

@@ -113,10 +113,25 @@ export const openDialog = (form, { wide = false } = {}) => {
   dialog.classList.toggle("wide", wide);
   dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
   // Some dialogs show or take a secret.
-  dialog.addEventListener("close", () => form.remove(), { once: true });
+  dialog.addEventListener(
+    "close",
+    () => {
+      form.remove();
+      takeKeysAgain();
+    },
+    { once: true },
+  );
   dialog.returnValue = "";
   dialog.showModal();
   return dialog;
+};
+
+/** Chromium gives the focus back to a field that was below the dialog, but the field takes no keys until it gets the focus anew. */
+const takeKeysAgain = () => {
+  const field = document.activeElement;
+  if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return;
+  field.blur();
+  field.focus({ preventScroll: true });
 };
 
 /** For a reader who goes elsewhere by the address or by the back button. It counts as declined. */

@@ -1,8 +1,9 @@
 /** A new project: where its repository is, and how the service reaches it. */
 import { post } from "./api.js";
-import { h } from "./dom.js";
+import { h, outside } from "./dom.js";
 import { formView, given } from "./forms.js";
 import { projectLink, trail } from "./parts.js";
+import { checkView, followRepositoryForm } from "./repository-check.js";
 
 /** @typedef {import("./forms.js").FieldView} FieldView */
 /** @typedef {"hosted" | "import" | "git" | "github"} Origin */
@@ -34,6 +35,30 @@ const BRANCH = {
   label: "Default branch",
   hint: "Optional. Without one, the repository decides.",
 };
+
+/** A GitHub App in place of a token. @param {string} prefix of its fields' names in the API @returns {FieldView[]} */
+export const appFields = (prefix) => [
+  {
+    name: "app_id",
+    path: `${prefix}app.app_id`,
+    label: "App id",
+    hint: "On the page of the app's settings, below its name.",
+  },
+  {
+    name: "installation_id",
+    path: `${prefix}app.installation_id`,
+    label: "Installation id",
+    hint: "Install the app on the repository. The number is the end of the address of the installation's page.",
+  },
+  {
+    name: "private_key",
+    path: `${prefix}app.private_key`,
+    label: "Private key of the app",
+    hint: "The content of the `.pem` file that GitHub makes under “Private keys”.",
+    lines: 3,
+    mono: true,
+  },
+];
 
 /** @type {Record<Origin, import("./forms.js").FormView["fields"]>} */
 const FIELDS = {
@@ -107,7 +132,7 @@ const FIELDS = {
       name: "token",
       path: "repository.token",
       label: "Access token",
-      hint: "A fine-grained token for this repository. It may read and write contents, and pull requests if you want them.",
+      hint: "A fine-grained token for this repository, with read and write access to Contents, and to Pull requests if you want them.",
       type: "password",
     },
     {
@@ -116,20 +141,7 @@ const FIELDS = {
       type: "checkbox",
       value: "yes",
     },
-    {
-      group: "Use a GitHub App instead of a token",
-      fields: [
-        { name: "app_id", path: "repository.app.app_id", label: "App id" },
-        { name: "installation_id", path: "repository.app.installation_id", label: "Installation id" },
-        {
-          name: "private_key",
-          path: "repository.app.private_key",
-          label: "Private key of the app",
-          lines: 3,
-          mono: true,
-        },
-      ],
-    },
+    { group: "Use a GitHub App instead of a token", fields: appFields("repository.") },
     {
       group: "GitHub Enterprise Server",
       fields: [
@@ -155,8 +167,11 @@ export const newProject = {
 
   title: () => "New project",
 
-  /** @param {{origin: Origin}} data */
-  view: ({ origin }) => [
+  /** @param {string[]} _params @param {() => void} changed */
+  follow: (_params, changed) => followRepositoryForm(checkOf, changed),
+
+  /** @param {{origin: Origin}} data @param {unknown} _me @param {import("./repository-check.js").Checking | null} live */
+  view: ({ origin }, _me, live) => [
     trail([
       ["Projects", "#/"],
       ["New project", null],
@@ -170,14 +185,70 @@ export const newProject = {
       ),
     ),
     h("p", { class: "quiet", "data-key": "about" }, ORIGINS.find(([value]) => value === origin)?.[2] ?? ""),
-    formView({
-      action: `create-project-${origin}`,
-      submit: "Create project",
-      sending: "Reaching the repository…",
-      fields: FIELDS[origin],
-    }),
+    h(
+      "div",
+      { class: "beside", "data-key": origin },
+      h(
+        "div",
+        {},
+        origin === "github" && gitHubHelp(),
+        formView({
+          action: `create-project-${origin}`,
+          submit: "Create project",
+          sending: origin === "hosted" ? "Creating…" : "Reaching the repository…",
+          fields: FIELDS[origin],
+        }),
+      ),
+      origin !== "hosted" && checkView(live, { heading: "h2", before: BEFORE[origin] }),
+    ),
   ],
 };
+
+/** @type {Record<Exclude<Origin, "hosted">, string>} */
+const BEFORE = {
+  import: "The service tries the address as soon as you have filled it in.",
+  git: "The service tries the address and the credential as soon as you have filled them in.",
+  github: "The service tries each step as soon as you have named the repository and a token or an app.",
+};
+
+const gitHubHelp = () =>
+  h(
+    "p",
+    { class: "quiet", "data-key": "help" },
+    outside("https://github.com/settings/personal-access-tokens/new", "Make a token on GitHub"),
+    " (opens a new tab), or use ",
+    outside("https://github.com/settings/apps", "a GitHub App"),
+    " that you own. The credential stays in this service, encrypted.",
+  );
+
+/** What the form names so far, for a check. Null: not enough. @param {HTMLFormElement} form */
+const checkOf = (form) => {
+  const typed = Object.fromEntries(
+    [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]),
+  );
+  const branch = given({ default_branch: typed["default_branch"] });
+  try {
+    switch (form.dataset["action"]) {
+      case "create-project-import":
+        return typed["import_from"]
+          ? { repository: { kind: "hosted", import_from: typed["import_from"] }, ...branch }
+          : null;
+      case "create-project-git":
+        return typed["url"] ? { repository: gitOf(typed), ...branch } : null;
+      case "create-project-github":
+        return hasGitHubCredential(typed) ? { repository: gitHubOf(typed) } : null;
+      default:
+        return null;
+    }
+  } catch {
+    // The repository is not written as owner/name yet.
+    return null;
+  }
+};
+
+/** @param {Record<string, string>} typed */
+const hasGitHubCredential = ({ token, app_id, installation_id, private_key }) =>
+  Boolean(token) || (Boolean(app_id) && Boolean(installation_id) && Boolean(private_key));
 
 /** The last part of an address or of `owner/name`. @param {string} address */
 const nameOf = (address) =>
@@ -201,6 +272,13 @@ const create = (bodyOf) => async (typed, _input, page) => {
   const project = await post("/v1/projects", bodyOf(typed), CREATE_TIMEOUT_MS);
   page.go(projectLink(project.id, "/setup"));
 };
+
+/** @param {Record<string, string>} typed */
+const gitOf = ({ url = "", username, password, ssh_private_key, known_hosts }) => ({
+  kind: "git",
+  url,
+  ...given({ username, password, ssh_private_key, known_hosts }),
+});
 
 /** @param {Record<string, string>} typed */
 const gitHubOf = ({
@@ -232,11 +310,8 @@ export const newProjectForms = {
   "create-project-import": create(({ import_from = "", ...typed }) =>
     wishOf({ ...typed, name: typed["name"] || nameOf(import_from) }, { kind: "hosted", import_from }),
   ),
-  "create-project-git": create(({ url = "", username, password, ssh_private_key, known_hosts, ...typed }) =>
-    wishOf(
-      { ...typed, name: typed["name"] || nameOf(url) },
-      { kind: "git", url, ...given({ username, password, ssh_private_key, known_hosts }) },
-    ),
+  "create-project-git": create((typed) =>
+    wishOf({ ...typed, name: typed["name"] || nameOf(typed["url"] ?? "") }, gitOf(typed)),
   ),
   "create-project-github": create((typed) =>
     wishOf({ ...typed, name: typed["name"] || nameOf(typed["repository"] ?? "") }, gitHubOf(typed)),

@@ -5,6 +5,7 @@ import { ask } from "./dialog.js";
 import { now } from "./format.js";
 import { projectLink } from "./parts.js";
 import { projectPath } from "./project.js";
+import { checkAgain } from "./repository-check.js";
 
 /** @typedef {import("./actions.js").Action} Action */
 
@@ -38,6 +39,8 @@ export const PROJECT_ACTIONS = {
     await patch(projectPath(project), { status: "active" });
     page.notice(`${title} is active again.`);
   },
+
+  "check-again": () => checkAgain(),
 
   "sync-project": async ({ project = "" }, page) => {
     const { triggers, errors } = await post(`${projectPath(project)}/sync`);

@@ -129,7 +129,7 @@ const permissionForm = (draft, { busy }) => [
       name: "words",
       value: draft["words"]?.[0],
       autocomplete: "off",
-      placeholder: "Advice to the agent (optional)",
+      placeholder: "Advice (optional)",
       "aria-label": "Advice to the agent (optional, sent with a rejection)",
     }),
     // The only button that submits: Enter in the words must not allow anything.

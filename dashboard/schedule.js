@@ -42,7 +42,7 @@ export const instantsView = (instants, zone) => {
   const isOwn = zone === ZONE || formatOf(zone) === null;
   return h(
     "div",
-    { class: "table" },
+    { class: "table", tabindex: 0, role: "region", "aria-label": "Next runs" },
     h(
       "table",
       { class: "instants" },

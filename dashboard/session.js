@@ -170,6 +170,7 @@ const screenView = ({ project, session: found, changes }, live) => [
       found.last_turn.state === "failed" ? "bad" : "warn",
       h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
       h("p", { class: "text" }, prose(found.last_turn.error.message)),
+      turnAdvice(project.id, found.last_turn.error.code),
     ),
   h(
     "section",
@@ -179,6 +180,24 @@ const screenView = ({ project, session: found, changes }, live) => [
   ),
 ];
 
+/** The remedy of a failed turn, by its code. Other codes say it themselves. @type {Record<string, [string, "" | "/secrets" | "/new"]>} */
+const TURN_ADVICE = {
+  no_model: ["Add the key of a model's provider, then send a message. ", "/secrets"],
+  model_unauthorized: ["Replace the provider's key, then send a message. ", "/secrets"],
+  model_quota: ["Check the key's quota at its provider, or use another key. ", "/secrets"],
+  unknown_model: ["Choose another model for the next message.", ""],
+  model_unavailable: ["Send a message to try again.", ""],
+  context_exceeded: ["Start a new session from this one's branch. ", "/new"],
+};
+
+/** @param {string} projectId @param {string} error its code */
+const turnAdvice = (projectId, error) => {
+  const [text, rest] = TURN_ADVICE[error] ?? ["", ""];
+  if (text === "") return null;
+  const label = rest === "/new" ? "New session" : "Show the secrets";
+  return h("p", {}, text, rest !== "" && h("a", { href: projectLink(projectId, rest) }, label));
+};
+
 /** Whether the agent waits for the reader. @param {Following | null} live */
 const isAsked = (live) => {
   const conversation = live?.conversation.conversation;
@@ -187,6 +206,14 @@ const isAsked = (live) => {
     (conversation.turn.state === "requires_action" || openRequests(conversation).length > 0)
   );
 };
+
+/** The one that a person can merge next. @param {Session} found @param {ChangeRequest} change */
+const changeLink = ({ project_id: project }, { number }) =>
+  h(
+    "a",
+    { class: "button", href: projectLink(project, `/change-requests/${number}`), "data-key": "change" },
+    `Change request #${number}`,
+  );
 
 /** @param {Session} found @param {ChangeRequest[]} changes @param {import("./ports.js").Ports | null} ports */
 const actions = (found, changes, ports) => [
@@ -204,6 +231,7 @@ const actions = (found, changes, ports) => [
       "data-session": found.id,
       "data-title": sessionName(found),
     }),
+  ...changes.filter((change) => change.status === "open").map((change) => changeLink(found, change)),
 ];
 
 /** @param {Session} found */

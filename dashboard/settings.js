@@ -3,7 +3,9 @@ import { getJson, getJsonOrNull, patch, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView, given } from "./forms.js";
 import { button, code, commandLine, facts, idTail, time } from "./parts.js";
+import { appFields } from "./new-project.js";
 import { projectHead, projectPath, repositoryName } from "./project.js";
+import { checkAgain, checkView, followConnection } from "./repository-check.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {{project: Project, gitUrl: string | null}} SettingsPage gitUrl: null while the repository cannot be read */
@@ -22,8 +24,11 @@ export const settings = {
   /** @param {{project: Project}} data */
   title: ({ project }) => `Settings of ${project.name}`,
 
-  /** @param {SettingsPage} data */
-  view: ({ project, gitUrl }) => [
+  /** @param {string[]} params @param {() => void} changed */
+  follow: ([id = ""], changed) => followConnection(id, changed),
+
+  /** @param {SettingsPage} data @param {unknown} _me @param {import("./repository-check.js").Checking | null} live */
+  view: ({ project, gitUrl }, _me, live) => [
     ...projectHead(project, "/settings"),
     section(
       "General",
@@ -45,7 +50,7 @@ export const settings = {
         ],
       }),
     ),
-    section("Repository", ...repositoryPart(project, gitUrl)),
+    section("Repository", ...repositoryPart(project, gitUrl, live)),
     section(
       "Triggers",
       h(
@@ -90,8 +95,8 @@ const archiveButton = ({ id, name, status }) =>
     ? button("reactivate-project", "Reactivate the project", { "data-project": id, "data-title": name })
     : button("archive-project", "Archive the project", { "data-project": id, "data-title": name });
 
-/** @param {Project} project @param {string | null} gitUrl @returns {import("./dom.js").Child[]} */
-const repositoryPart = (project, gitUrl) => [
+/** @param {Project} project @param {string | null} gitUrl @param {import("./repository-check.js").Checking | null} live @returns {import("./dom.js").Child[]} */
+const repositoryPart = (project, gitUrl, live) => [
   facts([
     ["Repository", repositoryName(project)],
     ["Git address here", gitUrl && commandLine(gitUrl)],
@@ -115,6 +120,8 @@ const repositoryPart = (project, gitUrl) => [
     button("sync-project", "Read platform.toml now", { "data-project": project.id }),
   ),
   project.repository.kind !== "hosted" &&
+    checkView(live, { heading: "h3", before: "The connection is checked.", projectId: project.id }),
+  project.repository.kind !== "hosted" &&
     h(
       "details",
       { class: "group", "data-key": "credential" },
@@ -126,7 +133,7 @@ const repositoryPart = (project, gitUrl) => [
       ),
       formView({
         action: "replace-credential",
-        submit: "Replace the credential",
+        submit: "Use this credential",
         sending: "Trying the credential…",
         input: { project: project.id },
         fields: project.repository.kind === "github" ? GITHUB_CREDENTIAL : GIT_CREDENTIAL,
@@ -142,8 +149,22 @@ const GIT_CREDENTIAL = [
   { name: "known_hosts", label: "The server's line of known_hosts", lines: 2, mono: true },
 ];
 
-/** @type {import("./forms.js").FieldView[]} */
-const GITHUB_CREDENTIAL = [{ name: "token", label: "Access token", type: "password", required: true }];
+/** @type {import("./forms.js").FormView["fields"]} */
+const GITHUB_CREDENTIAL = [
+  {
+    name: "token",
+    label: "Access token",
+    hint: "A fine-grained token for this repository, with read and write access to Contents, and to Pull requests if the project opens them.",
+    type: "password",
+  },
+  { group: "Use a GitHub App instead of a token", fields: appFields("") },
+];
+
+/** @param {Record<string, string>} typed */
+const credentialOf = ({ app_id, installation_id, private_key, ...rest }) => {
+  const app = given({ app_id, installation_id, private_key });
+  return { ...given(rest), ...(Object.keys(app).length > 0 && { app }) };
+};
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const settingsForms = {
@@ -158,7 +179,8 @@ export const settingsForms = {
   },
 
   "replace-credential": async (typed, { project = "" }, page) => {
-    await put(`${projectPath(project)}/repository/credential`, given(typed));
+    await put(`${projectPath(project)}/repository/credential`, credentialOf(typed));
     page.notice("The repository's server accepted the new credential.");
+    checkAgain();
   },
 };

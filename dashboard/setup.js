@@ -1,10 +1,11 @@
 /** The first steps of a project: its code, a model, a session, and the merge of the agent's work. */
-import { getJson, put } from "./api.js";
+import { getJson, getJsonOrNull, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView } from "./forms.js";
 import { promptField, startSession } from "./new-session.js";
 import { badge, button, code, commandLine, projectLink } from "./parts.js";
 import { projectHead, projectPath, sessionName } from "./project.js";
+import { checkView, followConnection } from "./repository-check.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").ProjectSetup} ProjectSetup */
@@ -13,7 +14,7 @@ import { projectHead, projectPath, sessionName } from "./project.js";
 /**
  * @typedef {object} SetupPage
  * @property {Project} project
- * @property {ProjectSetup} setup
+ * @property {ProjectSetup | null} setup null: the repository cannot be read now
  * @property {import("./wire.d.ts").Session | null} session the newest
  * @property {import("./wire.d.ts").ChangeRequest | null} change the newest
  */
@@ -26,7 +27,7 @@ export const setup = {
     const path = projectPath(id);
     const [project, found, { sessions }, { change_requests: changes }] = await Promise.all([
       getJson(path),
-      getJson(`${path}/setup`),
+      getJsonOrNull(`${path}/setup`, [409, 503]),
       getJson(`${path}/sessions?limit=1`),
       getJson(`${path}/change-requests?limit=1`),
     ]);
@@ -39,16 +40,43 @@ export const setup = {
   /** @param {SetupPage} data */
   title: ({ project }) => `Set up ${project.name}`,
 
-  /** @param {SetupPage} page */
-  view: (page) => [
+  /** @param {string[]} params @param {() => void} changed */
+  follow: ([id = ""], changed) => followConnection(id, changed),
+
+  /** @param {SetupPage} page @param {unknown} _me @param {import("./repository-check.js").Checking | null} live */
+  view: (page, _me, live) => [
     ...projectHead(page.project, null),
     h("h2", { "data-key": "setup" }, "Set up the project"),
-    h("ol", { class: "steps", "data-key": "steps" }, stepsOf(page)),
+    h(
+      "ol",
+      { class: "steps", "data-key": "steps" },
+      page.setup === null ? unreadable(page.project, live) : stepsOf({ ...page, setup: page.setup }, live),
+    ),
   ],
 };
 
-/** @param {SetupPage} page */
-const stepsOf = (page) => {
+/** @param {Project} project @param {import("./repository-check.js").Checking | null} live */
+const unreadable = (project, live) =>
+  step({
+    title: "Connect a repository",
+    state: "now",
+    content: [
+      h("p", {}, "The repository cannot be read now. This page tries again by itself."),
+      project.repository.kind !== "hosted" &&
+        checkView(live, { heading: "h4", before: "The connection is checked.", projectId: project.id }),
+      project.repository.kind !== "hosted" &&
+        h(
+          "p",
+          {},
+          h("a", { href: projectLink(project.id, "/settings") }, "Replace the credential in the settings"),
+        ),
+    ],
+  });
+
+/** @typedef {SetupPage & {setup: ProjectSetup}} ReadPage */
+
+/** @param {ReadPage} page @param {import("./repository-check.js").Checking | null} live */
+const stepsOf = (page, live) => {
   const { project, setup: found, session, change } = page;
   const hasModel = !found.model.required || found.model.source !== null;
   const canStart = hasModel;
@@ -56,7 +84,12 @@ const stepsOf = (page) => {
     step({
       title: "Connect a repository",
       state: found.repository.empty ? "now" : "done",
-      content: found.repository.empty ? pushSteps(found.repository) : repositoryText(found.repository),
+      content: [
+        ...(found.repository.empty ? pushSteps(found.repository) : repositoryText(found.repository)),
+        project.repository.kind === "hosted"
+          ? null
+          : checkView(live, { heading: "h4", before: "The connection is checked.", projectId: project.id }),
+      ],
     }),
     step({
       title: "Name a model",
@@ -193,6 +226,8 @@ const mergeText = ({ project, session, change }) => {
         " ",
         badge(change.status),
       ),
+      change.status === "open" &&
+        h("p", { class: "quiet" }, "Open it, look at what the agent changed, and merge it."),
     ];
   return [
     h(

@@ -93,6 +93,13 @@ export const workSummary = (work) => {
   );
 };
 
+/** More files than these are a list that is opened one by one. */
+const OPEN_FILES = 5;
+
+/** As in workbench.css: from this width on, the work has a column of its own. @param {SessionChanges} changes */
+const isBeside = ({ files_changed_total: files }) =>
+  files <= OPEN_FILES && matchMedia("(min-width: 80rem)").matches;
+
 /** @param {Work | null} work */
 export const workView = (work) => {
   const changes = work?.changes ?? null;
@@ -112,7 +119,7 @@ export const workView = (work) => {
       (changes.commits_total === 0
         ? h("p", { class: "quiet" }, "The agent has not pushed a commit yet.")
         : [
-            diffView(work.diff, { open: false, columns: false }),
+            diffView(work.diff, { open: isBeside(changes), columns: false }),
             h(
               "details",
               { class: "group", "data-key": "commits" },

@@ -22,6 +22,7 @@ import { githubRepositories } from "./git/github/backend.ts";
 import { hostedBackend } from "./git/repository/hosted.ts";
 import { KeptRepositories } from "./git/kept.ts";
 import { keptHosted, keptMirrors } from "./git/repository/kept-here.ts";
+import { Connections, connections } from "./git/connection.ts";
 import { GitBackend, type GitError } from "./git/port.ts";
 import { PullRequests } from "./git/pull-requests.ts";
 import { type SmartHttp, smartHttp } from "./git/server/smart-http.ts";
@@ -99,6 +100,12 @@ export const repositories = Effect.fnUntraced(function* (
   ];
   const ports = Context.make(GitBackend, backend).pipe(
     Context.add(PullRequests, github.pulls),
+    Context.add(
+      Connections,
+      connections(upstreams, (upstream, branch) =>
+        (upstream.source.kind === "github" ? github : git).checkConnection(upstream, branch),
+      ),
+    ),
     Context.add(KeptRepositories, keptHere),
   );
   return { endpoint, ports };

@@ -8,12 +8,23 @@
  */
 import * as Schema from "effect/Schema";
 import { AttachmentHead } from "./attachment.ts";
-import { ItemError } from "./conversation.ts";
+import { type Author, type FilePart, ItemError } from "./conversation.ts";
 
 /** The longest text of one message, in bytes of UTF-8. */
 export const MESSAGE_TEXT_MAX = 128 * 1024;
 /** How many messages of a session may wait. */
 export const QUEUE_MAX = 20;
+
+/** What a person says. */
+export interface MessageDraft {
+  readonly author: Author;
+  readonly text: string;
+  readonly files: readonly FilePart[];
+  /** `provider/model`. Null: the model of the message before. */
+  readonly model: string | null;
+  /** Null: the agent of the message before. */
+  readonly agent: string | null;
+}
 
 /** `POST /platform/messages`: a message for the agent. */
 export const OutgoingMessage = Schema.Struct({

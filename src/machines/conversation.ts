@@ -15,8 +15,8 @@
  *  M8 A message that was posted twice at once waits once, also if the second one comes after the first was accepted.
  */
 import { assign, setup } from "xstate";
-import type { Author, FilePart, ItemError } from "../domain/conversation.ts";
-import { QUEUE_MAX, type RequestAnswer } from "../domain/steering.ts";
+import type { Author, ItemError } from "../domain/conversation.ts";
+import { QUEUE_MAX, type MessageDraft, type RequestAnswer } from "../domain/steering.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
 
 export interface ConversationContext {
@@ -47,17 +47,6 @@ export interface ConversationContext {
 }
 export type ConversationState = "idle" | "sending" | "running" | "requires_action";
 export type ConversationSnapshot = Snapshot<ConversationState, ConversationContext>;
-
-/** What a person says. */
-export interface MessageDraft {
-  readonly author: Author;
-  readonly text: string;
-  readonly files: readonly FilePart[];
-  /** `provider/model`. Null: the model of the message before. */
-  readonly model: string | null;
-  /** Null: the agent of the message before. */
-  readonly agent: string | null;
-}
 
 export type ConversationEvent =
   | {

@@ -3,14 +3,13 @@
  * draft knows the items that `stepConcerns` names.
  */
 import { isClosed } from "../domain/conversation.ts";
-import type { RequestAnswer } from "../domain/steering.ts";
+import type { MessageDraft, RequestAnswer } from "../domain/steering.ts";
 import { storableText } from "../domain/text.ts";
 import {
   conversation,
   type ConversationCommand,
   type ConversationEvent,
   type ConversationSnapshot,
-  type MessageDraft,
 } from "../machines/conversation.ts";
 import type { ConversationDraft, ItemVersion } from "./conversation-draft.ts";
 import type { GivenAnswer, Item } from "./ports/conversations.ts";

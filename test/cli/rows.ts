@@ -279,6 +279,12 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { name: "project", triggers_paused: false },
     refused: [[], 2, /^Give at least one option\./],
   },
+  "projects check": {
+    args: async () => [await world.openedPid()],
+    human: /^passed {3}host: The server answers\.\n[\s\S]*unknown {2}push: /,
+    json: { usable: true, default_branch: "main" },
+    refused: [[NOWHERE], 4, notFound("Project")],
+  },
   "projects credential set": {
     args: () => [world.externalPid, "--username", "ci", "--password-file", "-"],
     input: "canary-password-7f3a\n",

@@ -1,7 +1,12 @@
-/** Accessibility: axe-core finds nothing wrong on any page or state, light and dark. */
+/**
+ * Every page and state is accessible and whole: axe-core finds nothing wrong, light and dark, wide and narrow, and nothing
+ * is cut off on a phone or with a zoom of 200 %.
+ */
 import axe from "axe-core";
+import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
+import { CUT_OFF } from "./cut-off.ts";
 import { makeWorld } from "./sample-project.ts";
 import { STATES } from "./states.ts";
 
@@ -10,24 +15,54 @@ const RUN = `axe.run(document, { resultTypes: ["violations"] }).then(({ violatio
   violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map(({ html, failureSummary }) =>
     html.slice(0, 160) + " " + failureSummary.slice(0, 300))]))`;
 
+const [WIDE, PHONE] = [
+  { width: 1440, height: 900 },
+  { width: 390, height: 844 },
+];
+/** What a wide window shows of the page at 200 %. */
+const ZOOMED = { width: WIDE.width / 2, height: WIDE.height / 2 };
+
+/** The faults, by the look that shows them. */
+const faultsOf = async (page: Page): Promise<Readonly<Record<string, unknown>>> => {
+  const found: Record<string, unknown> = {};
+  for (const size of [WIDE, PHONE]) {
+    await page.setViewportSize(size);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      found[`${String(size.width)} ${colorScheme}`] = await page.evaluate(RUN);
+    }
+  }
+  for (const size of [PHONE, ZOOMED]) {
+    await page.setViewportSize(size);
+    found[`cut off at ${String(size.width)}`] = await page.evaluate(CUT_OFF);
+  }
+  return Object.fromEntries(
+    Object.entries(found).filter(([, faults]) => !Array.isArray(faults) || faults.length > 0),
+  );
+};
+
 const title = hasChromium ? "accessibility" : "accessibility (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  const cases = STATES.flatMap((state) => [false, true].map((dark) => Object.assign({ dark }, state)));
-  it.each(cases)(
-    "has no violation on $name, dark: $dark",
-    async ({ dark, hash, shows, change, act, signedIn }) => {
+  it.each(STATES)(
+    "finds nothing wrong and nothing cut off on $name",
+    async ({ hash, shows, change, act, signedIn }) => {
       // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
       const world = makeWorld(Date.now());
       change?.(world);
       // The policy of the page forbids the checker's script.
-      const { page, visit } = await start(world, { dark, csp: false, signedIn: signedIn ?? true });
+      const { page, visit } = await start(world, {
+        width: WIDE.width,
+        csp: false,
+        signedIn: signedIn ?? true,
+      });
+      await page.setViewportSize(WIDE);
       await visit(hash);
       await page.locator(shows).first().waitFor();
       await act?.(page);
       await page.evaluate(axe.source);
-      expect(await page.evaluate(RUN)).toEqual([]);
+      expect(await faultsOf(page)).toEqual({});
     },
   );
 });

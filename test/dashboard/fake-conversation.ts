@@ -127,7 +127,11 @@ export const makeConversations = (world: { conversation: FakeConversation; sessi
       for (const stream of streams) stream.destroy();
     },
     say,
-    answer: (request: http.IncomingMessage, response: http.ServerResponse, body: string) => {
+    answer: (
+      request: http.IncomingMessage,
+      response: http.ServerResponse,
+      { person, body }: { readonly person: string; readonly body: string },
+    ) => {
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://fake");
       const answerJson = (status: number, answer: Json | null) => {
         response.writeHead(status, { "content-type": "application/json" });
@@ -137,7 +141,7 @@ export const makeConversations = (world: { conversation: FakeConversation; sessi
         const { conversation } = world;
         const fault = request.method === "GET" ? undefined : conversation.faults.shift();
         if (fault === "unavailable") return answerJson(503, { error: "Busy.", code: "busy" });
-        const done = steer(world, say, { method: request.method ?? "", pathname, body });
+        const done = steer(world, say, { person, method: request.method ?? "", pathname, body });
         if (fault === "lost") return response.destroy();
         return answerJson(done.status, done.answer);
       }

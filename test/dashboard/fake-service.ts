@@ -1,4 +1,5 @@
 /** The API as the contract words it, over plain objects that a test can change, and the page's files under a strict CSP. */
+import { once } from "node:events";
 import * as fs from "node:fs";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,6 +11,7 @@ import {
   makeConversations,
   servesFile,
 } from "./fake-conversation.ts";
+import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
 import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
@@ -27,6 +29,7 @@ const CSP =
 
 export const TOKEN = "platform_pat_right";
 export const CODE = "one-time-code";
+export const OTTOS_CODE = "one-time-code-of-otto";
 const CSRF = "csrf-of-this-session";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -35,12 +38,12 @@ interface Refusal {
   readonly status: number;
   readonly code: string;
   readonly error: string;
+  readonly details?: Json;
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World {
+export interface World extends FakeSettings {
   me: Json;
-  projects: Json[];
   sessions: Json[];
   sandbox: Json | null;
   /** What every session's log says. */
@@ -48,9 +51,6 @@ export interface World {
   /** Every session's conversation. */
   conversation: FakeConversation;
   listing: Json;
-  secrets: string[];
-  /** Those that are too short to be masked in logs. */
-  shortSecrets: string[];
   changes: Json[];
   diff: string;
   queue: Json[];
@@ -70,8 +70,6 @@ export interface World {
   link: string;
   /** What each preview renders to. */
   preview: Json;
-  /** What a rotated secret answers. */
-  previousValidUntil: string | null;
   /** What each replay answers. */
   replay: Json;
   /** What the operator sees of the service. Null: this reader is not the operator. */
@@ -101,6 +99,9 @@ export interface FakeService {
   readonly conversations: { readonly reads: () => number; readonly readers: () => number };
   /** Ends the streams, as a restart of the service does. */
   readonly cutStreams: () => void;
+  /** Ends every connection, and takes none until it is up again, at the same address. */
+  readonly down: () => Promise<void>;
+  readonly up: () => Promise<void>;
   readonly close: () => void;
 }
 
@@ -126,23 +127,24 @@ export const startFakeService = async (
     const body = content.toString("utf8");
     if (pathname.startsWith("/dashboard/")) return dashboardSession(request, response, body);
     if (!pathname.startsWith("/v1/")) return file(response, pathname);
-    if (!(request.headers.cookie ?? "").includes("dashboard=yes")) {
-      return refuse(response, 401, "unauthorized", "No one is signed in.");
-    }
+    const person = personOf(request);
+    if (person === null) return refuse(response, 401, "unauthorized", "No one is signed in.");
     if (request.method !== "GET") {
       if (request.headers["x-csrf-token"] !== CSRF) {
         return refuse(response, 403, "csrf", "The CSRF token is missing.");
       }
       writes.push(`${request.method ?? ""} ${pathname} ${body}`);
       if (world.refused !== null) {
-        return refuse(response, world.refused.status, world.refused.code, world.refused.error);
+        const { status, ...answer } = world.refused;
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
+        return;
       }
     } else if (world.broken !== null && !/\/(?:events|logs)$/.test(pathname)) {
       return refuse(response, world.broken.status, "broken", world.broken.error);
     }
     const type = request.headers["content-type"] ?? "";
     if (servesFile(world.conversation, { target, type, content }, response)) return;
-    if (isOfConversation(pathname)) return conversations.answer(request, response, body);
+    if (isOfConversation(pathname)) return conversations.answer(request, response, { person, body });
     if (pathname.endsWith("/events"))
       return openStream(response, streams, "id: 0\nevent: open\ndata: {}\n\n");
     if (pathname.endsWith("/logs")) {
@@ -150,7 +152,13 @@ export const startFakeService = async (
       const lines = world.logs.slice(from).map((line, index) => lineFrame(line, from + index));
       return openStream(response, logs, `event: open\ndata: {}\n\n${lines.join("")}`);
     }
-    const answer = answerOf(world, `${request.method ?? ""} ${pathname}`, searchParams);
+    const route = `${request.method ?? ""} ${pathname}`;
+    if (route === "GET /v1/me") {
+      const user = person === PEOPLE[CODE] ? world.me["user"] : { id: person, name: person };
+      return void response.end(JSON.stringify({ ...world.me, user }));
+    }
+    const settled = settingsAnswer(world, route, body);
+    const answer = settled === undefined ? answerOf(world, route, searchParams) : settled;
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
     if (answer === null) response.writeHead(204).end();
     else if (typeof answer === "string")
@@ -158,11 +166,14 @@ export const startFakeService = async (
     else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
   };
 
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const listen = (at: number) =>
+    new Promise<void>((resolve) => {
+      server.listen(at, "127.0.0.1", resolve);
+    });
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    url: `http://127.0.0.1:${String(port)}`,
     world,
     writes,
     emit: (type) => {
@@ -181,6 +192,13 @@ export const startFakeService = async (
       conversations.cut();
       for (const stream of [...streams, ...logs]) stream.destroy();
     },
+    down: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+    up: () => listen(port),
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -217,23 +235,29 @@ const file = (response: http.ServerResponse, pathname: string) => {
   response.writeHead(200, { "content-type": type }).end(fs.readFileSync(from));
 };
 
-const COOKIE = "dashboard=yes; HttpOnly; SameSite=Strict; Path=/";
+/** The link with one of these codes signs in as that person. */
+const PEOPLE: Readonly<Record<string, string>> = { [CODE]: "Mona", [OTTOS_CODE]: "Otto" };
+const cookieOf = (person: string) => `dashboard=yes-${person}; HttpOnly; SameSite=Strict; Path=/`;
+
+const personOf = (request: http.IncomingMessage): string | null =>
+  /dashboard=yes-(\w+)/.exec(request.headers.cookie ?? "")?.[1] ?? null;
 
 const dashboardSession = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => {
   const route = `${request.method ?? ""} ${request.url ?? ""}`;
-  const signedIn = (request.headers.cookie ?? "").includes("dashboard=yes");
-  if (route === `GET /dashboard/open?code=${CODE}`) {
-    response.writeHead(303, { "set-cookie": COOKIE, location: "/" }).end();
+  const person = personOf(request);
+  const opened = PEOPLE[/^GET \/dashboard\/open\?code=(.+)$/.exec(route)?.[1] ?? ""];
+  if (opened !== undefined) {
+    response.writeHead(303, { "set-cookie": cookieOf(opened), location: "/" }).end();
   } else if (route === "POST /dashboard/session") {
     if ((JSON.parse(body) as { token: string }).token !== TOKEN) {
       refuse(response, 401, "unauthorized", "This token is Invalid or expired token..");
       return;
     }
-    response.writeHead(200, { "set-cookie": COOKIE }).end(JSON.stringify({ csrf: CSRF }));
-  } else if (route === "GET /dashboard/session" && signedIn) {
-    response.writeHead(200).end(JSON.stringify({ user: { id: "u", name: "Mona" }, csrf: CSRF }));
+    response.writeHead(200, { "set-cookie": cookieOf("Mona") }).end(JSON.stringify({ csrf: CSRF }));
+  } else if (route === "GET /dashboard/session" && person !== null) {
+    response.writeHead(200).end(JSON.stringify({ user: { id: "u", name: person }, csrf: CSRF }));
   } else if (route === "DELETE /dashboard/session" && request.headers["x-csrf-token"] === CSRF) {
-    response.writeHead(204, { "set-cookie": `${COOKIE}; Max-Age=0` }).end();
+    response.writeHead(204, { "set-cookie": `${cookieOf("Mona")}; Max-Age=0` }).end();
   } else {
     refuse(response, 401, "unauthorized", "No one is signed in.");
   }
@@ -243,7 +267,6 @@ const dashboardSession = (request: http.IncomingMessage, response: http.ServerRe
 type Answer = Json | string | null | undefined;
 
 const answerOf = (world: World, route: string, query: URLSearchParams): Answer => {
-  if (route === "GET /v1/me") return world.me;
   if (route === "GET /v1/projects") return { projects: world.projects, next_cursor: null };
   if (route === "GET /v1/sessions") return sessionsOf(world, query);
   if (route === "GET /v1/operator") return world.operator ?? undefined;
@@ -272,8 +295,6 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "triggers") return world.listing;
   if (group === "usage") return world.usage;
   if (group === "webhook-refusals") return pageOf("webhook_refusals", world.refusals, query);
-  if (group === "secrets")
-    return { secrets: world.secrets.map((name) => ({ name, masked: !world.shortSecrets.includes(name) })) };
   if (group === "change-requests" && id === undefined) {
     return { change_requests: world.changes, next_cursor: null };
   }
@@ -338,11 +359,11 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
     world.sessions = world.sessions.filter((one) => one["id"] !== sid);
     return null;
   }
-  if (method === "PUT") return { previous_valid_until: world.previousValidUntil };
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
   if (rest.startsWith("/sessions/") && rest.endsWith("/preview")) return { url: world.link };
   if (rest.endsWith("/preview")) return world.preview;
   if (rest.endsWith("/replay")) return world.replay;
+  if (rest === "/sync") return world.listing;
   if (rest === "/triggers/drafts") return world.draft;
   if (rest === "/triggers/proposals") return { number: 7 };
   if (rest.endsWith("/fire")) {

@@ -11,12 +11,15 @@ interface World {
 }
 
 interface Call {
+  /** Who calls. */
+  readonly person: string;
   readonly method: string;
   readonly pathname: string;
   readonly body: string;
 }
 
-const MONA = { kind: "user", user_id: "u", name: "Mona", trigger_slug: null, fire_id: null };
+/** A person, as the author of messages and answers. */
+const author = (name: string) => ({ kind: "user", user_id: name, name, trigger_slug: null, fire_id: null });
 const AT = "2026-11-20T06:53:00.000Z";
 
 const refusal = (status: number, code: string, error: string, details?: Json): Done => ({
@@ -25,7 +28,7 @@ const refusal = (status: number, code: string, error: string, details?: Json): D
 });
 
 /** Performs a call and says what it changed. */
-export const steer = (world: World, say: Say, { method, pathname, body }: Call): Done => {
+export const steer = (world: World, say: Say, { person, method, pathname, body }: Call): Done => {
   const { conversation } = world;
   const [, session = "", rest = ""] = /\/sessions\/([^/]+)\/(.*)$/.exec(pathname) ?? [];
   const [group, id = ""] = rest.split("/");
@@ -36,7 +39,7 @@ export const steer = (world: World, say: Say, { method, pathname, body }: Call):
       ? refusal(409, "session_not_running", "The session does not run.")
       : { status: 200, answer: conversation.models };
   }
-  if (group === "messages" && method === "POST") return send(world, say, { session, input });
+  if (group === "messages" && method === "POST") return send(world, say, { person, session, input });
   if (group === "messages") {
     if (item?.["status"] !== "queued") return refusal(409, "already_sent", "The agent has this message.");
     say("item", { ...item, status: "cancelled", completed_at: AT });
@@ -56,11 +59,22 @@ export const steer = (world: World, say: Say, { method, pathname, body }: Call):
     const { by, ...answer } = Object(item?.["answer"]) as Record<string, unknown>;
     return refusal(409, "request_settled", "This request was answered already.", { by, answer });
   }
-  say("item", { ...item, status: "completed", completed_at: AT, answer: { by: MONA, at: AT, ...input } });
+  say("item", {
+    ...item,
+    status: "completed",
+    completed_at: AT,
+    answer: { by: author(person), at: AT, ...input },
+  });
   return { status: 200, answer: { request: conversation.items.at(-1) } };
 };
 
-const send = (world: World, say: Say, { session, input }: { session: string; input: Json }): Done => {
+interface Sent {
+  readonly person: string;
+  readonly session: string;
+  readonly input: Json;
+}
+
+const send = (world: World, say: Say, { person, session, input }: Sent): Done => {
   const { conversation } = world;
   const known = conversation.items.find(({ id }) => id === input["id"]);
   if (known !== undefined) {
@@ -78,7 +92,7 @@ const send = (world: World, say: Say, { session, input }: { session: string; inp
     rev: 1,
     kind: "message",
     role: "user",
-    author: MONA,
+    author: author(person),
     turn_id: null,
     parent_id: null,
     sandbox_id: null,

@@ -53,6 +53,12 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/usage`, ".rows"],
   [`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`, ".request"],
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
+  ["#/account", ".rows"],
+  [`#/projects/${PROJECT_ID}/secrets`, "form"],
+  [`#/projects/${PROJECT_ID}/settings`, "form"],
+  [`#/projects/${PROJECT_ID}/setup`, ".steps"],
+  [`#/projects/${PROJECT_ID}/new`, "form"],
+  [`#/projects/${PROJECT_ID}/triggers/new`, "form"],
   ["#/queue", ".rows"],
   ["#/operator", ".table-frame"],
   ["#/account/state", ".machine"],
@@ -117,6 +123,17 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.refused = { status: 400, code: "bad_request", error: `No. ${CANARY}` };
     await dialog.getByRole("button", { name: "Preview" }).click();
     await dialog.getByRole("alert").getByText("onerror=").waitFor();
+    expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
+    expect(await page.locator("body img").count()).toBe(0);
+  });
+
+  it("stays text in the steps of a connection [T08]", async () => {
+    const world = poisoned(CANARY);
+    const repository = { kind: "github", owner: CANARY, name: CANARY };
+    world.projects = world.projects.map((one) => Object.assign({}, one, { repository }));
+    const { page, visit } = await start(world, { csp: false });
+    await visit(`#/projects/${PROJECT_ID}/settings`);
+    await page.locator(".check-step").first().getByText("onerror=").first().waitFor();
     expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);
     expect(await page.locator("body img").count()).toBe(0);
   });

@@ -7,7 +7,8 @@ import * as path from "node:path";
 import type { Browser } from "playwright-core";
 import { hasChromium, launch, open } from "./browser-window.ts";
 import { makeWorld } from "./sample-project.ts";
-import { STATES, type State } from "./states.ts";
+import type { State } from "./state-of-a-page.ts";
+import { STATES } from "./states.ts";
 
 const PICTURES = path.resolve(import.meta.dirname, "../../node_modules/.cache/look");
 const WIDTHS = [1440, 390];

@@ -2,16 +2,17 @@
 import { makeMachines } from "./sample-machines.ts";
 import { sampleConversation } from "./sample-conversation.ts";
 import { sampleDoctor, sampleService } from "./sample-service.ts";
+import { sampleSettings } from "./sample-settings.ts";
 import type { World } from "./fake-service.ts";
 
 export const PROJECT_ID = "01995f10-77aa-7c31-9f21-3d0c64b2a910";
 export const SESSION_ID = "01995f2c-1e5b-7b0e-8a44-b7d15c2a90de";
-const FAILED_ID = "01995f2b-93c0-7d55-b6a1-52fd1e6c0a13";
+export const FAILED_ID = "01995f2b-93c0-7d55-b6a1-52fd1e6c0a13";
 /** The fire that waits, and the one that failed. */
 export const QUEUED_ID = "01995f2c-aaaa-7b0e-8a44-b7d15c2a0a11";
 export const FAILED_FIRE_ID = "01995f2c-bbbb-7b0e-8a44-b7d15c2a0b22";
 export const FIRED_ID = "01995f2c-cccc-7b0e-8a44-b7d15c2a0c33";
-const STOPPED_ID = "01995e90-41f7-7a60-9a0d-cc4e8b1f7720";
+export const STOPPED_ID = "01995e90-41f7-7a60-9a0d-cc4e8b1f7720";
 
 /** An instant so many seconds before (or, negative, after) `now`. */
 const ago = (now: number, seconds: number) => new Date(now - seconds * 1000).toISOString();
@@ -152,6 +153,7 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
 };
 
 export const makeWorld = (now: number): World => ({
+  ...sampleSettings(now, PROJECT_ID),
   me: {
     user: { id: "u", name: "Mona" },
     account: {
@@ -251,8 +253,6 @@ export const makeWorld = (now: number): World => ({
     triggers_paused: false,
     scheduler: { ticked_at: ago(now, 20), late: false },
   },
-  secrets: [],
-  shortSecrets: [],
   changes: [
     {
       id: "c",
@@ -358,7 +358,6 @@ export const makeWorld = (now: number): World => ({
       body: { pusher: { name: "Mona" } },
     },
   },
-  previousValidUntil: null,
   replay: { status: "fired", session_id: "0199aaaa-0000-7000-8000-000000000001" },
   operator: sampleService(now),
   doctor: sampleDoctor(now),

@@ -2,17 +2,9 @@
 import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
-
-export interface State {
-  readonly name: string;
-  readonly hash: string;
-  /** Shown when the state is complete. */
-  readonly shows: string;
-  readonly change?: (world: World) => void;
-  /** Actions of the reader before the picture. */
-  readonly act?: (page: Page) => Promise<void>;
-  readonly signedIn?: false;
-}
+import type { State } from "./state-of-a-page.ts";
+import { STATES_OF_SETTINGS } from "./states-of-settings.ts";
+import { STATES_OF_WORK } from "./states-of-work.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 
@@ -35,6 +27,8 @@ const none = (world: World): void => {
 const press = (key: string) => (page: Page) => page.keyboard.press(key);
 
 export const STATES: readonly State[] = [
+  ...STATES_OF_SETTINGS,
+  ...STATES_OF_WORK,
   { name: "sign-in", hash: "", shows: "form", signedIn: false },
   { name: "overview", hash: "#/", shows: ".card" },
   { name: "overview-waiting", hash: "#/", shows: ".asking .row", change: withTurns },
@@ -48,7 +42,6 @@ export const STATES: readonly State[] = [
     },
   },
   { name: "nowhere", hash: "#/nothing", shows: ".empty" },
-  { name: "new-project", hash: "#/new", shows: "form" },
   { name: "queue", hash: "#/queue", shows: ".row" },
   { name: "operator", hash: "#/operator", shows: ".callout" },
   {

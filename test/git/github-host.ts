@@ -54,6 +54,11 @@ export class GithubHost {
   readonly tokens = new Set<string>();
   /** Whether a token may write. */
   mayPush: (token: string) => boolean = () => true;
+  /** The permissions of an app's tokens. */
+  grants: Readonly<Record<string, string>> = { contents: "write", pull_requests: "write" };
+  /** Whether the app's installation reaches the repository. */
+  installedOn: (name: string) => boolean = () => true;
+  isArchived = false;
   readonly app = {
     app_id: "4711",
     installation_id: "815",
@@ -179,6 +184,8 @@ export class GithubHost {
     if (!this.tokens.has(password)) {
       return void response.writeHead(401, { "www-authenticate": 'Basic realm="GitHub"' }).end();
     }
+    if ((request.url ?? "").endsWith("service=git-receive-pack") && !this.mayPush(password))
+      return void response.writeHead(403).end("Write access to repository not granted.");
     request.url = (request.url ?? "").replace(`/${OWNER}/`, "/");
     serveGit(this.#root, request, response, false);
   }
@@ -224,11 +231,13 @@ export class GithubHost {
       return said(401, "'Expiration time' claim ('exp') is too far in the future");
     if (path[2] !== this.app.installation_id) return notFound;
     if (!Array.isArray(body["repositories"])) return said(422, "repositories are wanted here");
+    if (!body["repositories"].every((name) => this.installedOn(String(name))))
+      return said(422, "There is at least one repository that does not exist or is not accessible.");
     const minted = `ghs_canary${randomBytes(12).toString("hex")}`;
     this.tokens.add(minted);
     this.minted.push(minted);
     const expires_at = new Date(new Date().getTime() + this.mintedLifeMs).toISOString();
-    return { status: 201, json: { token: minted, expires_at, permissions: { contents: "write" } } };
+    return { status: 201, json: { token: minted, expires_at, permissions: this.grants } };
   }
 
   async #repository(bare: string, name: string, token: string): Promise<unknown> {
@@ -238,6 +247,7 @@ export class GithubHost {
       name,
       full_name: `${OWNER}/${name}`,
       private: true,
+      archived: this.isArchived,
       default_branch: head,
       permissions: { admin: false, push: this.mayPush(token), pull: true },
     };

@@ -57,7 +57,7 @@ export const makeGithubWorld = Effect.fnUntraced(function* (
   });
   const { known, whole } = yield* keptElsewhere({ kind: "github", upstreams, upstreamOf });
   const allowHosts = ["127.0.0.1"];
-  const { backend, endpoint, pulls } = yield* githubRepositories({
+  const { backend, endpoint, pulls, checkConnection } = yield* githubRepositories({
     upstreams: known,
     allowHosts,
     api: { ...QUICK, ...api },
@@ -68,6 +68,7 @@ export const makeGithubWorld = Effect.fnUntraced(function* (
     bare: backend,
     endpoint,
     pulls,
+    checkConnection,
     host,
     root,
     mirrors,

@@ -78,6 +78,11 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: project("/repository/credential"),
       answers: [409],
     },
+    "POST /v1/projects/:pid/repository/check": { target: project("/repository/check"), answers: [409] },
+    "POST /v1/repository-checks": {
+      ...at("/v1/repository-checks", 200),
+      body: () => ({ repository: { kind: "hosted" } }),
+    },
     "GET /v1/projects/:pid/usage": { target: project("/usage"), answers: [200] },
     "GET /v1/projects/:pid/setup": { target: project("/setup"), answers: [200] },
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },

@@ -184,7 +184,7 @@ describe("a request of the agent", () => {
   const given = { type: "answer.given", requestId: "r", answer, by: author } as const;
   const asks = { ...report, seq: 4, isWorking: true, requests: ["r"] };
 
-  test("that has its answer is not opened again by a report that comes late [M6]", () => {
+  test("that has its answer is not opened again by a report that comes late", () => {
     const closed = { ...report, seq: 6, isWorking: true };
     const late = after(asks, given, closed, asks);
     expect([late.snapshot.state, late.snapshot.context.requests]).toEqual(["running", []]);

@@ -3,8 +3,8 @@
  * because every program on the machine can see arguments.
  */
 import { command } from "../command.ts";
-import type { Request } from "../contract.ts";
-import { usage } from "../failure.ts";
+import type { Answer, Request } from "../contract.ts";
+import { EXIT, Failure, usage } from "../failure.ts";
 import type { Input } from "../input.ts";
 import { visible } from "../terminal.ts";
 import { projectId } from "../words.ts";
@@ -100,4 +100,28 @@ const remove = command({
   },
 });
 
-export const repositoryCredentialCommands = [set, remove];
+type Step = Answer<"POST /v1/projects/:pid/repository/check">["steps"][number];
+
+/** A line for the step, and one for what to do about it. */
+const stepLines = ({ step, outcome, message, advice }: Step): readonly string[] => [
+  visible(`${outcome.padEnd(8)} ${step.replaceAll("_", " ")}: ${message}`),
+  ...(advice === null ? [] : [visible(`${" ".repeat(9)}${advice}`)]),
+];
+
+const check = command({
+  name: "projects check",
+  about: "Check the connection to a project's repository on another server",
+  takes: [OPTIONAL],
+  inProject: true,
+  run: async ({ given, api, project, json, write }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const { value, text } = await api().call("POST /v1/projects/:pid/repository/check", { params: { pid } });
+    const failed = value.steps.find(({ outcome }) => outcome === "failed");
+    const shown = value.steps.flatMap(stepLines).join("\n");
+    if (failed === undefined) return { json: text, text: shown };
+    write(`${json ? text : shown}\n`);
+    throw new Failure(EXIT.refused, "check_failed", { message: `The step ${failed.step} failed.` });
+  },
+});
+
+export const repositoryCredentialCommands = [check, set, remove];

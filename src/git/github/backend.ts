@@ -21,6 +21,8 @@ import type { SmartHttp } from "../server/smart-http.ts";
 import type { RemoteRepository } from "../upstream/remote.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 import { type ApiOptions, makeApi } from "./api.ts";
+import type { CheckConnection } from "../connection.ts";
+import { githubConnection } from "./connection.ts";
 import { githubPulls, mergePull } from "./pulls.ts";
 import { branchTip, createBranch, namedCommit, parentsOf, type Place, requireRepository } from "./refs.ts";
 import { type GithubSource, makeAccesses } from "./tokens.ts";
@@ -40,6 +42,7 @@ export type RemoteOf = (upstream: Upstream) => Effect.Effect<RemoteRepository | 
 
 export interface GithubRepositories extends Repositories {
   readonly pulls: PullRequestsPort;
+  readonly checkConnection: CheckConnection;
 }
 
 /** The host requires a user name beside the token, but ignores it. */
@@ -61,7 +64,8 @@ interface Host {
 }
 
 const makeHost = Effect.fnUntraced(function* ({ upstreams, allowHosts, api: options }: GithubOptions) {
-  const api = makeApi(yield* makeWire(allowHosts), options);
+  const wire = yield* makeWire(allowHosts);
+  const api = makeApi(wire, options);
   const accesses = makeAccesses(api, allowHosts);
   const placeOf: Host["placeOf"] = (source, credential) =>
     Effect.map(accesses(source, credential), (access) => ({ api, access, source }));
@@ -74,7 +78,7 @@ const makeHost = Effect.fnUntraced(function* ({ upstreams, allowHosts, api: opti
           : Effect.fail(notGithub()),
       ),
   };
-  return host;
+  return { host, checkConnection: githubConnection({ api, wire, allowHosts }) };
 });
 
 /** The repository as a git server's. */
@@ -182,7 +186,7 @@ const create = Effect.fnUntraced(function* (
 export const githubRepositories = Effect.fnUntraced(function* (
   options: GithubOptions,
 ): Effect.fn.Return<GithubRepositories, GitError, Scope.Scope> {
-  const host = yield* makeHost(options);
+  const { host, checkConnection } = yield* makeHost(options);
   const mirrored = yield* options.mirrored(asGit(host));
   const mirror = mirrored.backend;
   const pulls = githubPulls(host.at);
@@ -231,5 +235,5 @@ export const githubRepositories = Effect.fnUntraced(function* (
     }),
     serve: (call) => mirrored.endpoint.serve(call),
   };
-  return { backend, endpoint, pulls };
+  return { backend, endpoint, pulls, checkConnection };
 });

@@ -29,7 +29,7 @@ const AT_LEAST_MS = 60_000;
 /** The host allows ten minutes at most, and its clock may differ from ours. */
 const ASSERTION = { beforeS: 60, afterS: 9 * 60 };
 
-const digest = (...parts: readonly string[]): string =>
+export const digest = (...parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -43,7 +43,12 @@ export const appAssertion = ({ appId, privateKey }: App, now: number): string =>
   return `${signed}.${signature.toString("base64url")}`;
 };
 
-const Minted = Schema.Struct({ token: Schema.String, expires_at: Schema.String });
+const Minted = Schema.Struct({
+  token: Schema.String,
+  expires_at: Schema.String,
+  permissions: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+});
+export type Minted = typeof Minted.Type;
 
 interface Entry {
   readonly turn: Semaphore.Semaphore;
@@ -60,16 +65,21 @@ export type Accesses = (
 
 const cannot = (message: string): GitError => new GitError({ code: "refused", message });
 
-const mint = Effect.fnUntraced(function* (
-  api: Api,
-  { app, name, host }: { readonly app: App; readonly name: string; readonly host: CodeHost },
-) {
+interface Installation {
+  readonly app: App;
+  /** The repository's name. */
+  readonly name: string;
+  readonly host: CodeHost;
+}
+
+/** Mints a token for the repository. 401: the app is wrong, 404: its installation, 422: it does not reach the repository. */
+export const asInstallation = (api: Api, { app, name, host }: Installation) => {
   const asApp: Access = {
     host,
     key: digest(host.api, app.appId, app.privateKey),
     token: () => Effect.map(Clock.currentTimeMillis, (now) => appAssertion(app, now)),
   };
-  const answer = yield* api(asApp, {
+  return api(asApp, {
     method: "POST",
     path: `/app/installations/${app.installationId}/access_tokens`,
     body: { repositories: [name] },
@@ -77,6 +87,11 @@ const mint = Effect.fnUntraced(function* (
     known: [401, 404, 422],
     repeatable: true, // a lost one expires unused
   });
+};
+
+const mint = Effect.fnUntraced(function* (api: Api, installation: Installation) {
+  const { name, host } = installation;
+  const answer = yield* asInstallation(api, installation);
   if (answer.ok) return answer.value;
   const said = answer.message === "" ? "" : ` It says: ${answer.message}`;
   switch (answer.status) {

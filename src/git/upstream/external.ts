@@ -16,12 +16,14 @@ import { join } from "node:path";
 import type { Upstream } from "../../domain/repository-credential.ts";
 import { isCommitId, isSessionBranch, parseBranchName } from "../../domain/git-ref.ts";
 import type { Repositories } from "../backends.ts";
+import type { CheckConnection } from "../connection.ts";
 import { filesystem } from "../repository/building.ts";
 import { writeFileCommit } from "../repository/commit-file.ts";
 import { compareCommits, diffCommits } from "../repository/compare.ts";
 import { installHooks } from "../server/hooks.ts";
 import { defaultUnfit } from "../repository/import.ts";
 import { mergeInto, type Swap } from "../repository/merge.ts";
+import { gitConnection } from "./connection.ts";
 import { type Mirrors, openMirrors } from "./mirror.ts";
 import { GitBackend, GitError } from "../port.ts";
 import { isPlainRef, type PushOutcome, pushRefs } from "./push.ts";
@@ -56,6 +58,11 @@ export interface ExternalOptions extends Pick<SmartHttpOptions, "idleMs" | "maxP
   readonly stallMs?: number;
   /** Limits for git while it receives data from the server (4 GiB of memory, a pack of 10 GiB). */
   readonly bounds?: GitBounds;
+}
+
+/** The backend with the checks of its connections. */
+export interface ExternalRepositories extends Repositories {
+  readonly checkConnection: CheckConnection;
 }
 
 const freshMs = 2_000;
@@ -326,7 +333,7 @@ const freshen = (mirrors: Mirrors, ageMs: number) =>
  */
 export const openExternal = Effect.fnUntraced(function* (
   options: ExternalOptions,
-): Effect.fn.Return<Repositories, GitError, Scope.Scope> {
+): Effect.fn.Return<ExternalRepositories, GitError, Scope.Scope> {
   const { directory, allowHosts, upstreams, remoteOf } = options;
   yield* requireGit;
   yield* filesystem("Creating the mirrors' directory", () =>
@@ -335,11 +342,14 @@ export const openExternal = Effect.fnUntraced(function* (
   yield* installHooks(hooksDirectory(directory));
   yield* installAskpass(directory);
   yield* sweepLeftovers(directory);
-  const mirrors = yield* openMirrors({
+  const reaching = {
     directory,
     allowHosts,
     stallMs: options.stallMs ?? stallMs,
     bounds: options.bounds ?? bounds,
+  };
+  const mirrors = yield* openMirrors({
+    ...reaching,
     remoteOf: Effect.fnUntraced(function* (projectId: string) {
       const upstream = yield* upstreams.find(projectId);
       const remote = upstream === null ? null : yield* remoteOf(upstream);
@@ -352,5 +362,9 @@ export const openExternal = Effect.fnUntraced(function* (
     freshen: freshen(mirrors, options.freshMs ?? freshMs),
     forwarding: (projectId) => forwarding(mirrors, projectId),
   };
-  return { backend: backendOver(mirrors, options), endpoint: smartHttp({ ...options, elsewhere }) };
+  return {
+    backend: backendOver(mirrors, options),
+    endpoint: smartHttp({ ...options, elsewhere }),
+    checkConnection: gitConnection(remoteOf, reaching),
+  };
 });

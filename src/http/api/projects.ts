@@ -2,6 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { CredentialRequest, RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
 import { Usage } from "../../domain/conversation.ts";
+import { CONNECTION_STEPS } from "../../domain/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
@@ -90,6 +91,26 @@ const SetupWire = Schema.Struct({
   ),
 }).annotate({ identifier: "ProjectSetup" });
 
+const CheckRepository = Schema.Struct({
+  repository: RepositoryRequest,
+  default_branch: Schema.optionalKey(text(244)),
+});
+
+const CheckWire = Schema.Struct({
+  usable: Schema.Boolean.annotate({ description: "Whether no step about the repository failed." }),
+  default_branch: Schema.NullOr(Schema.String),
+  steps: Schema.Array(
+    Schema.Struct({
+      step: Schema.Literals([...CONNECTION_STEPS, "webhook"]),
+      outcome: Schema.Literals(["passed", "failed", "unknown"]).annotate({
+        description: "`unknown`: only its first use will show it.",
+      }),
+      message: Schema.String,
+      advice: Schema.NullOr(Schema.String).annotate({ description: "The remedy, as a sentence." }),
+    }),
+  ).annotate({ description: "In the order in which they were tried. A step that fails is the last one." }),
+}).annotate({ identifier: "RepositoryCheck" });
+
 /** Projects and their repositories (api.md 2). */
 export class ProjectsGroup extends HttpApiGroup.make("projects")
   .add(
@@ -126,6 +147,16 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       params: projectParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict, Unprocessable],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.post("checkRepository", "/repository-checks", {
+      payload: CheckRepository,
+      success: CheckWire,
+      error: [BadRequest, Unprocessable],
+    }).annotate(Access, "account"),
+    HttpApiEndpoint.post("checkConnection", "/projects/:pid/repository/check", {
+      params: projectParams,
+      success: CheckWire,
+      error: [NotFound, Conflict],
     }).annotate(Access, "govern"),
     HttpApiEndpoint.get("usage", "/projects/:pid/usage", {
       params: projectParams,

@@ -20,6 +20,7 @@ import { answering, projectFor } from "./answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { setupOf } from "./project-setup.ts";
 import { usageOf } from "./project-usage.ts";
+import { checkConnection, checkRepository } from "./repository-check.ts";
 import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
 import { gitFailed } from "../refusals.ts";
 import { triggerListing } from "./trigger-listing.ts";
@@ -63,6 +64,12 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
   yield* (yield* Manifests).sync(project);
   const read = yield* (yield* Projects).get(id);
   return projectWire(read ?? project);
+});
+
+const check = Effect.fnUntraced(function* ({ repository, default_branch }: Omit<CreateProject, "name">) {
+  const branch = yield* checkedBranch(default_branch ?? null);
+  if (repository.kind === "hosted") yield* checkedImport(repository.import_from ?? null);
+  return yield* checkRepository(repository, yield* checkedCredential(repository), branch);
 });
 
 const notMade = ({ code, message }: GitError): Unprocessable => {
@@ -201,6 +208,8 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
     )
     .handle("setup", ({ params }) => answering(setupOf(params.pid)))
     .handle("usage", ({ params, query }) => answering(usageOf(params.pid, query)))
+    .handle("checkRepository", ({ payload }) => answering(check(payload)))
+    .handle("checkConnection", ({ params }) => answering(checkConnection(params.pid)))
     .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
     .handle("replaceCredential", ({ params, payload }) => answering(replaceCredential(params.pid, payload)))
     .handle("removeCredential", ({ params }) => answering(removeCredential(params.pid)))

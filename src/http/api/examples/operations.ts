@@ -37,6 +37,7 @@ import {
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
+import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
 
 /** JSON of a request or an answer. */
 type Json = Readonly<Record<string, unknown>>;
@@ -275,6 +276,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       outcome: "fires",
     },
   },
+  ...REPOSITORY_CHECK_EXAMPLES,
   ...TRIGGER_WISH_EXAMPLES,
   ...MACHINE_EXAMPLES,
   "webhookRefusals.list": {

@@ -1,0 +1,79 @@
+/** Checks the connection to a repository at any git server: git/connection.ts. Only a push shows whether it may push. */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { type Connection, type ConnectionStep, failed, passed, unknown } from "../../domain/connection.ts";
+import type { Upstream } from "../../domain/repository-credential.ts";
+import type { CheckConnection } from "../connection.ts";
+import type { GitError } from "../port.ts";
+import { listRemote, openRemote, type RemoteOptions, type RemoteRepository } from "./remote.ts";
+
+/** Git's and ssh's sentences about a credential, as remote.ts passes them on. */
+const ABOUT_CREDENTIAL =
+  /Authentication failed|could not read|error: 40[13]|HTTP 40[13]|Permission denied|Host key|libcrypto|invalid format|access denied|sign in/i;
+
+const HOST = "Check the address, and whether this service's machine can reach it. Then check again.";
+const CREDENTIAL =
+  "Check the user name and the password or access token. For ssh, check the key and the line of known_hosts.";
+const REPOSITORY = "Check the path in the address, and whether the credential may read this repository.";
+
+/** The step that a refusal concerns, after those that have passed. */
+const refusalSteps = ({ message }: GitError): readonly ConnectionStep[] => {
+  const host = passed("host", "The server answers.");
+  return ABOUT_CREDENTIAL.test(message)
+    ? [host, failed("credential", message, CREDENTIAL)]
+    : [host, failed("repository", message, REPOSITORY)];
+};
+
+const faultSteps = (error: GitError): readonly ConnectionStep[] =>
+  error.code === "refused" ? refusalSteps(error) : [failed("host", error.message, HOST)];
+
+const branchStep = (branch: string | null, isThere: boolean): ConnectionStep => {
+  if (branch === null)
+    return failed("default_branch", "The repository has no branches.", "Push a first commit to it.");
+  return isThere
+    ? passed("default_branch", `The branch ${branch} can be read.`)
+    : failed("default_branch", `The repository has no branch ${branch}.`, "Name an existing branch.");
+};
+
+/** The wanted branch, else the one that the server names, and whether it exists. */
+const read = Effect.fnUntraced(function* (
+  repository: RemoteRepository,
+  branch: string | null,
+  options: RemoteOptions,
+) {
+  const remote = yield* openRemote(repository, options);
+  const head = branch === null ? (yield* listRemote(remote, ["HEAD"])).get("HEAD") : undefined;
+  const wanted = branch ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? null;
+  const ref = `refs/heads/${wanted ?? "main"}`;
+  return { wanted, isThere: (yield* listRemote(remote, [ref])).has(ref) };
+}, Effect.scoped);
+
+/** @param remoteOf null for an upstream of another kind: it has no steps here. */
+export const gitConnection = (
+  remoteOf: (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>,
+  options: RemoteOptions,
+): CheckConnection =>
+  Effect.fnUntraced(function* (upstream, branch): Effect.fn.Return<Connection> {
+    const remote = yield* Effect.orElseSucceed(remoteOf(upstream), () => null);
+    if (remote === null) return { steps: [], defaultBranch: null };
+    const found = yield* Effect.result(read(remote, branch, options));
+    if (Result.isFailure(found)) return { steps: faultSteps(found.failure), defaultBranch: null };
+    const { wanted, isThere } = found.success;
+    const steps = [
+      passed("host", "The server answers."),
+      passed(
+        "credential",
+        remote.credential === null
+          ? "The server asks for no credential."
+          : "The server accepts the credential.",
+      ),
+      passed("repository", "The repository was found."),
+      branchStep(wanted, isThere),
+    ];
+    return {
+      steps: isThere
+        ? [...steps, unknown("push", "The first push shows whether the credential may push.")]
+        : steps,
+      defaultBranch: isThere ? wanted : null,
+    };
+  });

@@ -1,0 +1,89 @@
+/** Everything that a person can do with a conversation, for actions.real.test.ts. */
+import type { Action } from "./actions.ts";
+import type { World } from "./fake-service.ts";
+import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
+import { PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+
+const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+const API = `/v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+const shows = ".items > .item";
+
+const withPermission = (world: World): void => {
+  const request = { kind: "permission", title: "Fetch a page", patterns: ["https://x/*"], questions: [] };
+  world.conversation = conversationOf(
+    [
+      sampleItem("said", text("I fetch it.")),
+      sampleItem("r", { kind: "request", status: "pending", completed_at: null, request }),
+    ],
+    { turn: { state: "requires_action", since: null, waiting_for: "r" } },
+  );
+};
+
+const withHeldQueue = (world: World): void => {
+  world.conversation.held = true;
+};
+
+export const TALK_ACTIONS: readonly Action[] = [
+  {
+    name: "queues a message",
+    hash: SESSION,
+    shows,
+    does: async ({ write, press }) => {
+      await write("Message", "Name the tag.");
+      await press("Queue");
+    },
+    tells: "2 messages waiting for the agent",
+  },
+  {
+    name: "cancels a message that waits",
+    hash: SESSION,
+    shows,
+    does: ({ press }) => press("Cancel"),
+    tells: "Needs your answer",
+    gone: "1 message waiting for the agent",
+  },
+  {
+    name: "ends the agent's turn",
+    hash: SESSION,
+    shows,
+    does: ({ press }) => press("Stop"),
+    writes: `POST ${API}/interrupt {}`,
+  },
+  {
+    name: "resumes a paused queue",
+    hash: SESSION,
+    shows,
+    change: withHeldQueue,
+    does: ({ press }) => press("Resume"),
+    writes: `POST ${API}/queue/resume {}`,
+  },
+  {
+    name: "allows what the agent asks for",
+    hash: SESSION,
+    shows,
+    change: withPermission,
+    does: ({ press }) => press("Allow once"),
+    tells: "allowed once by Mona",
+  },
+  {
+    name: "rejects it with an advice",
+    hash: SESSION,
+    shows,
+    change: withPermission,
+    does: async ({ write, press }) => {
+      await write("Advice to the agent (optional, sent with a rejection)", "Use the cache.");
+      await press("Reject");
+    },
+    writes: `POST ${API}/requests/r/answer {"choice":"reject","message":"Use the cache."}`,
+  },
+  {
+    name: "answers a question in other words",
+    hash: SESSION,
+    shows,
+    does: async ({ write, press }) => {
+      await write("In your own words: Which title shall the change request have?", "Greet by the hour");
+      await press("Answer");
+    },
+    tells: "Greet by the hour",
+  },
+];

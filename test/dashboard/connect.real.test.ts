@@ -1,0 +1,224 @@
+/** A person connects a repository on GitHub in the dashboard, over the real service and a stub of GitHub. */
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { gitOk } from "../git/git-client.ts";
+import { GithubHost } from "../git/github-host.ts";
+import { OWNER } from "../git/github-host-pulls.ts";
+import {
+  commitFiles,
+  deliver,
+  fields,
+  putSecret,
+  SECRET,
+  SECRET_NAME,
+  webhookEntry,
+} from "../support/service/requests.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { hasChromium, launch, newPage } from "./browser.ts";
+
+const title = hasChromium ? "connecting GitHub" : "connecting GitHub (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const root = mkdtempSync(path.join(tmpdir(), "connected-host-"));
+  let browser: Browser;
+  let service: TestService;
+  let host: GithubHost;
+  let context: BrowserContext;
+  let page: Page;
+  let complaints: readonly string[];
+  let name = "";
+
+  beforeAll(async () => {
+    host = await new GithubHost(root).open();
+    service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" }, { needsModel: true });
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.close();
+    await host?.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+  beforeEach(async () => {
+    name = `greeter-${randomUUID().slice(0, 8)}`;
+    const clone = path.join(root, name);
+    mkdirSync(clone);
+    await gitOk(root, "init", "--quiet", "--bare", "--initial-branch=trunk", `${name}.git`);
+    await gitOk(clone, "init", "--quiet", "--initial-branch=trunk");
+    await commitFiles(clone, { "platform.toml": webhookEntry("on-push") });
+    await gitOk(clone, "push", "--quiet", path.join(root, `${name}.git`), "HEAD:refs/heads/trunk");
+    ({ context, page, complaints } = await newPage(browser));
+    const { url } = fields(await service.request("POST", "/dashboard/links"));
+    await page.goto(String(url));
+    await page.getByRole("heading", { name: "Projects" }).waitFor();
+  });
+  afterEach(async () => {
+    host.mayPush = () => true;
+    host.installedOn = () => true;
+    await context.close();
+    expect(complaints).toEqual([]);
+  });
+
+  const press = (label: string) => page.getByRole("button", { name: label, exact: true }).click();
+  const steps = () =>
+    page
+      .locator(".check-step")
+      .evaluateAll((all) =>
+        all.map((one) => `${one.getAttribute("data-key") ?? ""} ${one.getAttribute("data-outcome") ?? ""}`),
+      );
+  const PASSED = [
+    "host passed",
+    "credential passed",
+    "repository passed",
+    "default_branch passed",
+    "push passed",
+  ];
+  const fill = async (label: string, value: string): Promise<void> => {
+    await page.getByLabel(label, { exact: true }).fill(value);
+    await page.keyboard.press("Tab");
+  };
+  const openForm = async () => {
+    await page.getByRole("link", { name: /^(?:Connect a repository|New project)$/ }).click();
+    await page.getByRole("link", { name: "GitHub", exact: true }).click();
+    await page.getByText("The service tries each step as soon as").waitFor();
+    await page.getByText("GitHub Enterprise Server").click();
+    await fill("Address of its API", host.apiUrl);
+  };
+
+  it("with a token: each step is tried while the form is filled in, and each failure says what to do", async () => {
+    await openForm();
+    await fill("Repository", `${OWNER}/${name}`);
+    await fill("Access token", "ghp_canaryWrong");
+    await page.getByText("Generate a new token on GitHub, and paste it whole.").waitFor();
+    expect(await steps()).toEqual([
+      "host passed",
+      "credential failed",
+      "repository later",
+      "default_branch later",
+      "push later",
+    ]);
+    const [reader, token] = [host.token(), host.token()];
+    host.mayPush = (used) => used !== reader;
+    await fill("Access token", reader);
+    await page.getByText("write access to the repository's contents").waitFor();
+    expect((await steps()).at(-1)).toBe("push failed");
+    await fill("Repository", `${OWNER}/nothing-there`);
+    await page.getByText("Check owner and name.").waitFor();
+    await fill("Repository", `${OWNER}/${name}`);
+    await fill("Access token", token);
+    await page.getByText("The service can work with this repository.").waitFor();
+    expect((await steps()).slice(0, 5)).toEqual(PASSED);
+    await press("Create project");
+    // The first step of the new project shows the connection, with the webhook that its trigger waits for.
+    await page.getByRole("heading", { name: "Set up the project" }).waitFor();
+    await page.getByText("The branch trunk is at").waitFor();
+    await page.getByText("No delivery has arrived for on-push.").waitFor();
+    expect((await steps()).slice(0, 5)).toEqual(PASSED);
+    expect(await page.content()).not.toContain("canary");
+
+    // A delivery with a wrong signature, then a right one.
+    const [, pid = ""] = /projects\/([\w-]+)/.exec(page.url()) ?? [];
+    await putSecret(service, pid, SECRET_NAME, SECRET);
+    const wrong = { "x-platform-signature": `sha256=${"0".repeat(64)}` };
+    await deliver(service, `${pid}/on-push`, { headers: wrong });
+    const again = async () => {
+      await press("Check again");
+      return (await steps()).at(-1);
+    };
+    await expect.poll(again).toBe("webhook failed");
+    await page.getByRole("link", { name: "Show the refused deliveries" }).waitFor();
+    await deliver(service, `${pid}/on-push`);
+    await expect.poll(again).toBe("webhook passed");
+  });
+
+  it("as an app, and again in the settings after the token was revoked", async () => {
+    await openForm();
+    await fill("Repository", `${OWNER}/${name}`);
+    await page.getByText("Use a GitHub App instead of a token").click();
+    await fill("App id", host.app.app_id);
+    await fill("Installation id", "1");
+    await fill("Private key of the app", host.app.private_key);
+    await page.getByText("The app has no installation with this number.").waitFor();
+    host.installedOn = () => false;
+    await fill("Installation id", host.app.installation_id);
+    await page.getByText("add this repository under “Repository access”").waitFor();
+    host.installedOn = () => true;
+    await press("Check again");
+    await page.getByText("The app may open pull requests.").waitFor();
+    await press("Create project");
+    await page.getByRole("heading", { name: "Set up the project" }).waitFor();
+
+    await page.getByRole("link", { name: "Settings", exact: true }).click();
+    await page.getByText("The code host accepts the app and its installation.").waitFor();
+    await page.getByText("Replace the credential").first().click();
+    await fill("Access token", "ghp_canaryWrong");
+    await press("Use this credential");
+    await page
+      .getByRole("alert")
+      .getByText(/rejects the credential/)
+      .waitFor();
+    await fill("Access token", host.token());
+    await press("Use this credential");
+    await page.getByText("The code host accepts the token.").waitFor();
+    host.tokens.clear();
+    await press("Check again");
+    await page.getByText("The service cannot work with this repository yet.").waitFor();
+    await page.getByText("Generate a new token on GitHub, and paste it whole.").waitFor();
+    // The first steps say so, too, and lead back.
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.getByRole("link", { name: "Set up the project" }).click();
+    await page.getByText("The repository cannot be read now.").waitFor();
+    await page.getByRole("link", { name: "Replace the credential in the settings" }).click();
+    await page.getByText("Replace the credential").first().click();
+    await page.getByText("Use a GitHub App instead of a token").click();
+    await fill("App id", host.app.app_id);
+    await fill("Installation id", host.app.installation_id);
+    await fill("Private key of the app", host.app.private_key);
+    await press("Use this credential");
+    await page.getByText("The code host accepts the app and its installation.").waitFor();
+  });
+
+  it("with the keyboard alone", async () => {
+    const token = host.token();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").waitFor();
+    await page.keyboard.type("new project");
+    await page
+      .getByRole("option", { name: /New project/ })
+      .first()
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "New project" }).waitFor();
+    const focused = () =>
+      page.evaluate<string>(
+        "(document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()",
+      );
+    const go = async (label: string) => {
+      for (let count = 0; count < 60; count += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one press after the other
+        await page.keyboard.press("Tab");
+        // oxlint-disable-next-line no-await-in-loop -- the same
+        if ((await focused()) === label) return;
+      }
+      expect.fail(`no press of the tab key leads to ${label}`);
+    };
+    await go("GitHub");
+    await page.keyboard.press("Enter");
+    await page.getByText("The service tries each step as soon as").waitFor();
+    await go("Repository");
+    await page.keyboard.type(`${OWNER}/${name}`);
+    await go("Access token");
+    await page.keyboard.type(token);
+    await go("GitHub Enterprise Server");
+    await page.keyboard.press("Enter");
+    await go("Address of its API");
+    await page.keyboard.type(host.apiUrl);
+    await go("Project name");
+    await page.getByText("The service can work with this repository.").waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Set up the project" }).waitFor();
+  });
+});

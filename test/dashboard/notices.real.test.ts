@@ -1,0 +1,73 @@
+/** What the page says after an action: that it is done, or why it failed and what to do. */
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { NEW_TOKEN } from "./fake-settings.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+
+const PROJECT = `#/projects/${PROJECT_ID}`;
+
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const world = () => makeWorld(Date.now());
+
+const title = hasChromium ? "an action" : "an action (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("that is refused says why, until the reader dismisses it or goes on", async () => {
+    const { page, visit, fake } = await start(world());
+    await visit(`${PROJECT}/settings`);
+    fake.world.refused = { status: 409, code: "busy", error: "Another person moves `main`. Try again." };
+    const notice = page.locator(".notices");
+    await page.getByRole("button", { name: "Pause all triggers" }).click();
+    await notice.getByRole("alert").getByText("Another person moves main. Try again.").waitFor();
+    await notice.getByRole("button", { name: "Dismiss" }).click();
+    await expect.poll(() => notice.innerText()).toBe("");
+    await page.getByRole("button", { name: "Pause all triggers" }).click();
+    await notice.getByRole("alert").waitFor();
+    fake.world.refused = null;
+    await page.getByRole("button", { name: "Pause all triggers" }).click();
+    await notice.getByText("All triggers of the project are paused.").waitFor();
+    expect(await notice.getByRole("alert").count()).toBe(0);
+  });
+
+  it("copies a token also where the browser has no clipboard, as over plain http", async () => {
+    const { page, visit } = await start(world());
+    await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await visit("#/account");
+    await page.reload();
+    await page.getByLabel("Name", { exact: true }).fill("laptop");
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(NEW_TOKEN).waitFor();
+    await dialog.getByRole("button", { name: "Copy" }).click();
+    await page.getByText("Copied.").waitFor();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    await page.getByLabel("Name", { exact: true }).focus();
+    await page.keyboard.press("Control+v");
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(NEW_TOKEN);
+  });
+
+  it("says what to do about a turn that failed", async () => {
+    const failed = { state: "failed", error: { code: "model_unauthorized", message: "Wrong key." } };
+    const found = world();
+    const sessions = found.sessions.map((one) =>
+      one["id"] === SESSION_ID ? { ...one, last_turn: { ...failed, at: one["created_at"] } } : one,
+    );
+    const { page, visit } = await start({ ...found, sessions });
+    await visit(`${PROJECT}/sessions/${SESSION_ID}`);
+    await page.getByText("Replace the provider's key, then send a message.").waitFor();
+    await page.getByRole("link", { name: "Show the secrets" }).click();
+    await page.getByRole("heading", { name: "Add a secret" }).waitFor();
+  });
+
+  it("leads from a session to its open change request", async () => {
+    const found = world();
+    const { page, visit } = await start({
+      ...found,
+      changes: found.changes.map((one) => Object.assign({}, one, { session_id: SESSION_ID })),
+    });
+    await visit(`${PROJECT}/sessions/${SESSION_ID}`);
+    await page.getByRole("link", { name: "Change request #7" }).click();
+    await page.getByRole("heading", { name: "Note the first push" }).waitFor();
+  });
+});

@@ -1,0 +1,41 @@
+/** One state of one page, for states.ts. */
+import type { Page } from "playwright-core";
+import type { World } from "./fake-service.ts";
+
+export interface State {
+  readonly name: string;
+  readonly hash: string;
+  /** Shown when the state is complete. */
+  readonly shows: string;
+  readonly change?: (world: World) => void;
+  /** Actions of the reader before the picture. */
+  readonly act?: (page: Page) => Promise<void>;
+  readonly signedIn?: false;
+}
+
+/** Presses the button of that name, outside of a dialog. */
+export const pressed = (name: string) => (page: Page) =>
+  page.getByRole("button", { name, exact: true }).first().click();
+
+/** Opens the details of that summary. */
+export const unfolded = (summary: string) => (page: Page) =>
+  page.locator("summary", { hasText: summary }).first().click();
+
+/** The first project with other fields. */
+export const withProject =
+  (rest: Readonly<Record<string, unknown>>) =>
+  (world: World): void => {
+    world.projects = world.projects.map((one, index) => (index === 0 ? { ...one, ...rest } : one));
+  };
+
+/** Refuses every change in these words. */
+export const refusing =
+  (error: string, issues: readonly (readonly [path: string, message: string])[] = []) =>
+  (world: World): void => {
+    world.refused = {
+      status: 400,
+      code: "invalid_request",
+      error,
+      details: { issues: issues.map(([path, message]) => ({ path, message })) },
+    };
+  };

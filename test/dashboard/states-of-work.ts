@@ -1,0 +1,213 @@
+/** States of sessions with work beside them, of empty lists, of forms and questions about work, and of the views of a state. */
+import type { World } from "./fake-service.ts";
+import { sampleItem } from "./sample-conversation.ts";
+import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
+import { sampleWork } from "./sample-settings.ts";
+import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
+
+const PROJECT = `#/projects/${PROJECT_ID}`;
+const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
+
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const now = (): number => Date.now();
+
+const withWork = (world: World): void => {
+  world.work = sampleWork(now());
+  world.ports = [5173];
+};
+
+const withPermission = (world: World): void => {
+  const request = {
+    kind: "permission",
+    title: "git push origin HEAD --follow-tags",
+    patterns: ["git push *"],
+    questions: [],
+  };
+  const item = sampleItem("i-permission", {
+    kind: "request",
+    status: "pending",
+    completed_at: null,
+    request,
+  });
+  world.conversation.items = [...world.conversation.items, { ...item, place: 90, seq: 90 }];
+  world.conversation.turn = { state: "requires_action", since: null, waiting_for: "i-permission" };
+};
+
+const withFirst =
+  (rest: Readonly<Record<string, unknown>>) =>
+  (world: World): void => {
+    world.sessions = world.sessions.map((one, index) => (index === 0 ? { ...one, ...rest } : one));
+  };
+
+const withChange =
+  (rest: Readonly<Record<string, unknown>>) =>
+  (world: World): void => {
+    world.changes = world.changes.map((one) => ({ ...one, ...rest }));
+  };
+
+export const STATES_OF_WORK: readonly State[] = [
+  {
+    name: "overview-archived",
+    hash: "#/",
+    shows: ".card",
+    change: withProject({
+      name: "a-project-whose-name-somebody-made-very-long-without-a-space",
+      repository: { kind: "git", url: "https://git.example.org/team/with/a/long/path/to/the/greeter.git" },
+      status: "archived",
+      triggers_paused: true,
+      manifest: { commit: null, synced_at: null, error: "The server refused the credential." },
+    }),
+  },
+  { name: "session-work", hash: SESSION, shows: "#work .file", change: withWork },
+  {
+    name: "session-asks",
+    hash: SESSION,
+    shows: ".items > .item",
+    change: withPermission,
+    act: (page) => page.getByRole("button", { name: "Allow once" }).waitFor(),
+  },
+  {
+    name: "session-provisioning",
+    hash: SESSION,
+    shows: ".conversation",
+    change: (world) => {
+      withFirst({ status: "provisioning", running_at: null })(world);
+      world.sandbox = { ...world.sandbox, status: "provisioning", active_at: null };
+    },
+  },
+  { name: "session-failed", hash: `${PROJECT}/sessions/${FAILED_ID}`, shows: ".callout" },
+  { name: "session-stopped", hash: `${PROJECT}/sessions/${STOPPED_ID}`, shows: ".conversation" },
+  {
+    name: "session-turn-failed",
+    hash: SESSION,
+    shows: ".callout",
+    change: withFirst({
+      last_turn: {
+        state: "failed",
+        error: {
+          code: "model_unauthorized",
+          message: "The provider refused the key: Incorrect API key provided.",
+        },
+        at: new Date(now() - 30_000).toISOString(),
+      },
+    }),
+  },
+  { name: "session-port", hash: SESSION, shows: ".items > .item", act: pressed("Open a port") },
+  {
+    name: "session-proposal",
+    hash: SESSION,
+    shows: ".items > .item",
+    change: withWork,
+    act: pressed("Open a change request"),
+  },
+  { name: "session-state", hash: `${SESSION}/state`, shows: ".machine .lit" },
+  { name: "trigger-state", hash: `${PROJECT}/triggers/on-push/state`, shows: ".machine .lit" },
+  { name: "change-request-state", hash: `${PROJECT}/change-requests/7/state`, shows: ".machine .lit" },
+  { name: "account-state", hash: "#/account/state", shows: "h1" },
+  { name: "new-trigger", hash: `${PROJECT}/triggers/new`, shows: "form" },
+  { name: "new-webhook-trigger", hash: `${PROJECT}/triggers/new?kind=webhook`, shows: "form" },
+  { name: "triggers-sender", hash: `${PROJECT}/triggers`, shows: ".card", act: unfolded("Set up a sender") },
+  {
+    name: "triggers-preview",
+    hash: `${PROJECT}/triggers`,
+    shows: ".card",
+    act: pressed("Preview Note each push"),
+  },
+  {
+    name: "triggers-run",
+    hash: `${PROJECT}/triggers`,
+    shows: ".card",
+    act: pressed("Run now: Note each push"),
+  },
+  {
+    name: "triggers-empty",
+    hash: `${PROJECT}/triggers`,
+    shows: ".empty",
+    change: (world) => {
+      world.listing = { ...world.listing, triggers: [], errors: [] };
+    },
+  },
+  {
+    name: "runs-empty",
+    hash: `${PROJECT}/fires`,
+    shows: ".empty",
+    change: (world) => {
+      world.fires = [];
+    },
+  },
+  {
+    name: "refusals-empty",
+    hash: `${PROJECT}/webhook-refusals`,
+    shows: ".empty",
+    change: (world) => {
+      world.refusals = [];
+    },
+  },
+  {
+    name: "queue-empty",
+    hash: "#/queue",
+    shows: ".empty",
+    change: (world) => {
+      world.queue = [];
+    },
+  },
+  {
+    name: "usage-empty",
+    hash: `${PROJECT}/usage`,
+    shows: "h1",
+    change: (world) => {
+      const none = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 };
+      world.usage = { ...world.usage, days: [], total: none };
+    },
+  },
+  {
+    name: "change-requests-empty",
+    hash: `${PROJECT}/change-requests`,
+    shows: ".empty",
+    change: (world) => {
+      world.changes = [];
+    },
+  },
+  {
+    name: "change-request-conflict",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".callout",
+    change: withChange({ mergeable: false, conflicts: ["bin/greet.sh", "notes/6113728.md"] }),
+  },
+  {
+    name: "change-request-merged",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".diff",
+    change: withChange({
+      status: "merged",
+      mergeable: false,
+      merged_at: new Date(now() - 60_000).toISOString(),
+      merged_commit: "5ca1ab1e".repeat(5),
+    }),
+  },
+  {
+    name: "change-request-merge",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".diff",
+    act: pressed("Merge"),
+  },
+  {
+    name: "notice-failed",
+    hash: `${PROJECT}/settings`,
+    shows: "form",
+    change: refusing("The database cannot be reached. Try again in a moment."),
+    act: async (page) => {
+      await pressed("Pause all triggers")(page);
+      await page.locator(".notices p").waitFor();
+    },
+  },
+  {
+    name: "notice",
+    hash: `${PROJECT}/settings`,
+    shows: "form",
+    act: async (page) => {
+      await pressed("Pause all triggers")(page);
+      await page.locator(".notices p").waitFor();
+    },
+  },
+];
