@@ -1,8 +1,8 @@
 /**
- * `npm run bench:conversation [-- --parts opencode,twins --rounds 1 --tokens 30 --every-ms 100 --counts 1,50,500
- * --readers 500 --opencodes 1 --sessions 2000 --idle-readers 200 --windows 1 --window-s 10]`: how long a token takes from
- * the model to an event in a browser's hands, what a turn writes, and what a conversation costs that rests. On two quiet
- * cores it takes up to four minutes.
+ * `npm run bench:conversation [-- --parts opencode,twins --rounds 1 --tokens 25 --every-ms 100 --counts 1,50,500
+ * --readers 500 --opencodes 1 --sessions 2000 --idle-readers 200 --windows 1 --window-s 8]`: how long a token takes from
+ * the model to an event in a browser's hands, what a turn writes, and what a conversation costs that rests. Its
+ * waits add up to two and a half minutes; the rest is the machine's.
  *
  * `opencode`: all parts are real. A model on loopback writes tokens that carry their instant. They are read from
  * `GET …/conversation/events` of sessions in sandboxes, and, by turns, from `/event` of as many bare opencodes. The last
@@ -28,7 +28,7 @@ const { values } = parseArgs({
   options: {
     parts: { type: "string", default: "opencode,twins" },
     rounds: { type: "string", default: "1" },
-    tokens: { type: "string", default: "30" },
+    tokens: { type: "string", default: "25" },
     "every-ms": { type: "string", default: "100" },
     counts: { type: "string", default: "1,50,500" },
     readers: { type: "string", default: "500" },
@@ -36,7 +36,7 @@ const { values } = parseArgs({
     sessions: { type: "string", default: "2000" },
     "idle-readers": { type: "string", default: "200" },
     windows: { type: "string", default: "1" },
-    "window-s": { type: "string", default: "10" },
+    "window-s": { type: "string", default: "8" },
   },
 });
 const numbersOf = (list: string): readonly number[] => list.split(",").map(Number);

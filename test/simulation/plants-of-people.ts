@@ -126,7 +126,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_121,
+    seed: 1_000_015,
   },
   {
     name: "requests-of-a-repeated-report-missed",

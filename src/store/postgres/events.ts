@@ -5,6 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../ports/events.ts";
 import { EventLog } from "./event-log.ts";
+import { prepared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
 
 /** A place in a project's events: the ids of the transaction and of the row, both as decimal text. */
@@ -127,7 +128,7 @@ export const layer = Layer.effect(
     const after = yield* makeAfter;
     const prune = yield* makePrune;
     return {
-      after: (request) => after(request).pipe(stored("events.after")),
+      after: (request) => after(request).pipe(prepared, stored("events.after")),
       changed,
       isLater,
       prune: (now) => prune(now).pipe(stored("events.prune")),

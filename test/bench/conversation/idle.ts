@@ -7,7 +7,7 @@ import { spread, type Spread } from "./figures.ts";
 
 /** Idle actors leave memory after this time. The pause before a measurement is longer. */
 const ACTOR_IDLE_MS = 5_000;
-const SETTLE_MS = 10_000;
+const SETTLE_MS = 6_000;
 
 export const settingsFor = (sessions: number) => ({
   PLATFORM_SANDBOX_PROVIDER: "simulated",
