@@ -157,6 +157,9 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
               outcome: "refused",
               error: crashed("it is not in the conversation"),
             });
+          // The agent of a former sandbox had it, and its answer was lost with that sandbox. No turn runs again by itself.
+          if (item.status === "accepted" && item.sandboxId !== null && item.sandboxId !== command.sandboxId)
+            return outcomeOf(command, { outcome: "accepted", turn: 0 });
           const named = attachmentsOf(item.content);
           const attachments = yield* conversations.attachmentHeads(id, named);
           if (attachments.length < new Set(named).size)

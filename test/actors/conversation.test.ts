@@ -24,6 +24,7 @@ const posted = (messageId: string) =>
     message: { author, text: `text of ${messageId}`, files: [], model: null, agent: null },
   }) as const;
 const ONE = "0190f3b2-0000-7000-8000-00000000000a";
+const TWO = "0190f3b2-0000-7000-8000-00000000000b";
 const idle = (ended: number): ConversationReport => ({
   type: "turn",
   turn: { state: "idle", waiting_for: null },
@@ -105,6 +106,37 @@ describe("a message", () => {
       });
       yield* untilStatus("accepted");
       expect(handed.map((message) => message.id)).toEqual([ONE, ONE]);
+    }),
+  );
+});
+
+describe("a message that the agent of a lost sandbox had", () => {
+  const item = nativeItem("said", 2, { kind: "message", role: "user", message_id: ONE });
+
+  it.effect("is not handed to the next sandbox, and what follows it is", () =>
+    Effect.gen(function* () {
+      const isTaken = yield* Deferred.make<void>();
+      const taken = Stream.unwrap(
+        Effect.as(Deferred.await(isTaken), Stream.make({ type: "item", item } as const)),
+      );
+      let sandboxes = 0;
+      const reports = Stream.suspend(() =>
+        Stream.concat(Stream.make(idle(0)), (sandboxes += 1) === 1 ? taken : Stream.empty),
+      );
+      const answerLost = Effect.andThen(Deferred.succeed(isTaken, undefined), Effect.never);
+      const world = yield* conversing([answerLost], reports);
+      const { actors, id, handed, untilStatus, untilSession } = world;
+      yield* actors.conversation(id, posted(ONE));
+      yield* untilStatus("accepted");
+      yield* actors.session(id, { type: "stop.requested" });
+      yield* untilSession(id, "stopped");
+      yield* actors.conversation(id, posted(TWO));
+      yield* actors.session(id, {
+        type: "restart.requested",
+        sandboxId: "0190f3b2-0000-7000-8000-0000000000bb",
+      });
+      yield* until(Effect.sync(() => handed.length === 2));
+      expect(handed.map((message) => message.id)).toEqual([ONE, TWO]);
     }),
   );
 });

@@ -173,8 +173,10 @@ export const cancel = Effect.fnUntraced(function* (params: ItemPath) {
   const session = yield* conversing(params);
   const message = yield* itemOf(session.id, params.id, "message");
   if (message.kind !== "message" || message.role !== "user") return yield* notFound("message");
-  const { accepted } = yield* tell(session.id, { type: "message.cancelled", messageId: message.id });
-  if (accepted || message.status === "cancelled") return;
+  yield* tell(session.id, { type: "message.cancelled", messageId: message.id });
+  // The record decides: the agent of a sandbox that was lost a moment ago may have had the message.
+  const { status } = yield* itemOf(session.id, params.id, "message");
+  if (status === "cancelled") return;
   return yield* new Conflict({
     error: "The agent has the message already, or is about to get it. Interrupt the agent instead.",
     code: "already_sent",
