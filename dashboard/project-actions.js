@@ -1,6 +1,6 @@
 /** Actions on projects, secrets, tokens and sessions, for actions.js. */
 import { showToken } from "./account.js";
-import { patch, post, remove } from "./api.js";
+import { getJson, patch, post, remove } from "./api.js";
 import { ask } from "./dialog.js";
 import { now } from "./format.js";
 import { projectLink } from "./parts.js";
@@ -61,6 +61,20 @@ export const PROJECT_ACTIONS = {
     if (sure === null) return;
     await remove(`${projectPath(project)}/secrets/${encodeURIComponent(secret)}`);
     page.notice(`${secret} was deleted.`);
+  },
+
+  /** The key is under one of these names. */
+  "try-key": async ({ project = "", secrets = "" }, page) => {
+    const names = secrets.split(" ");
+    const { secrets: set } = await getJson(`${projectPath(project)}/secrets`);
+    const name = names.find((one) => set.some((/** @type {{name: string}} */ secret) => secret.name === one));
+    const { outcome, message, advice } = await post(
+      `${projectPath(project)}/secrets/${encodeURIComponent(name ?? names[0] ?? "")}/try`,
+      {},
+    );
+    // A reason stays on the page until it is dismissed.
+    if (outcome !== "accepted") throw new Error(`${message} ${advice ?? ""}`.trim());
+    page.notice(message);
   },
 
   /** The default branch of a new repository takes only a token of the whole account. */

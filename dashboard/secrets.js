@@ -84,7 +84,7 @@ const missingRow = (projectId, name, isMissing) =>
   );
 
 /** @param {string} projectId @param {SecretListing["secrets"][number]} secret @param {SecretListing["declared"]} declared */
-const row = (projectId, { name, masked, updated_at, previous_valid_until: until }, declared) =>
+const row = (projectId, { name, masked, updated_at, previous_valid_until: until, provider }, declared) =>
   h(
     "li",
     { class: "row", "data-key": name },
@@ -111,6 +111,7 @@ const row = (projectId, { name, masked, updated_at, previous_valid_until: until 
     h(
       "span",
       { class: "row-side actions" },
+      provider !== null && tryButton(projectId, [name], `Try ${name}`),
       setButton(projectId, name, "Replace"),
       button("delete-secret", "Delete", {
         class: "plain",
@@ -120,6 +121,21 @@ const row = (projectId, { name, masked, updated_at, previous_valid_until: until 
       }),
     ),
   );
+
+/**
+ * Asks the model's provider whether it accepts the key.
+ *
+ * @param {string} projectId
+ * @param {readonly string[]} names of the secret that may have the key
+ * @param {string} label
+ */
+export const tryButton = (projectId, names, label) =>
+  button("try-key", "Try the key", {
+    class: "plain",
+    "data-project": projectId,
+    "data-secrets": names.join(" "),
+    "aria-label": label,
+  });
 
 /** @param {string} projectId @param {string} name @param {string} label */
 const setButton = (projectId, name, label) =>

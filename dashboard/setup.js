@@ -6,6 +6,7 @@ import { promptField, startSession } from "./new-session.js";
 import { badge, button, code, commandLine, projectLink } from "./parts.js";
 import { projectHead, projectPath, sessionName } from "./project.js";
 import { checkView, followConnection } from "./repository-check.js";
+import { tryButton } from "./secrets.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").ProjectSetup} ProjectSetup */
@@ -94,7 +95,7 @@ const stepsOf = (page, live) => {
     step({
       title: "Name a model",
       state: hasModel ? "done" : "now",
-      content: hasModel ? [h("p", {}, modelText(found))] : modelForm(project, found),
+      content: hasModel ? [h("p", {}, modelText(found)), tryKey(project, found)] : modelForm(project, found),
     }),
     step({
       title: "Start a session",
@@ -163,6 +164,14 @@ const modelText = ({ model }) => {
       ? "The operator's gateway provides it."
       : "Its key is a secret of the project.";
   return ["Sessions use ", code(model.model), ". ", by];
+};
+
+/** @param {Project} project @param {ProjectSetup} setup */
+const tryKey = (project, { model, providers }) => {
+  const provider = providers.find(({ id }) => model.model?.startsWith(`${id}/`));
+  return model.source === "secret" && provider !== undefined
+    ? h("p", {}, tryButton(project.id, provider.secrets, "Try the key"))
+    : null;
 };
 
 /** @param {Project} project @param {ProjectSetup} setup */

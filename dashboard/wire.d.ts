@@ -337,7 +337,14 @@ export interface ProjectSetup {
 }
 
 export interface SecretListing {
-  secrets: { name: string; masked: boolean; updated_at: string; previous_valid_until: string | null }[];
+  secrets: {
+    name: string;
+    masked: boolean;
+    updated_at: string;
+    previous_valid_until: string | null;
+    /** The model provider that can be asked about it. */
+    provider: string | null;
+  }[];
   declared: { required: string[]; optional: string[]; missing: string[] };
 }
 

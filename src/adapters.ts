@@ -20,6 +20,7 @@ import { byKind } from "./git/backends.ts";
 import { openExternal, plainRemote } from "./git/upstream/external.ts";
 import { githubRepositories } from "./git/github/backend.ts";
 import { hostedBackend } from "./git/repository/hosted.ts";
+import { makeWire } from "./git/github/wire.ts";
 import { KeptRepositories } from "./git/kept.ts";
 import { keptHosted, keptMirrors } from "./git/repository/kept-here.ts";
 import { Connections, connections } from "./git/connection.ts";
@@ -35,6 +36,7 @@ import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/local/installation.
 import { localProvider } from "./sandbox/local/provider.ts";
 import { leaveRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
+import { Providers } from "./services/model-keys.ts";
 import * as Client from "./store/postgres/connection/client.ts";
 import * as Embedded from "./store/postgres/embedded/embedded.ts";
 import { postgresStore } from "./store/postgres/layer.ts";
@@ -110,6 +112,9 @@ export const repositories = Effect.fnUntraced(function* (
   );
   return { endpoint, ports };
 });
+
+/** The way to the providers of models. Only their public addresses are dialled. */
+export const providers = Layer.effect(Providers, makeWire([]));
 
 /** The code cache lets the daemon start sooner. Without it the bundle starts all the same. */
 const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import { keyringLayer } from "./services/keyring.ts";
-import { hosted, hostedIn, repositories, runner, sandboxes, store, type Place } from "./adapters.ts";
+import { hosted, hostedIn, providers, repositories, runner, sandboxes, store, type Place } from "./adapters.ts";
 import { upstreamsLayer } from "./services/upstreams.ts";
 import { readConfig } from "./config.ts";
 import { databaseRefusal } from "./database-refusal.ts";
@@ -111,6 +111,7 @@ const serve = Effect.gen(function* () {
     git: kept.endpoint,
     ports: Layer.mergeAll(
       Layer.succeedContext(Context.merge(own, kept.ports)),
+      providers,
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
         ? Layer.empty

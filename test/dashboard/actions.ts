@@ -142,6 +142,17 @@ const PROJECT_ACTIONS: readonly Action[] = [
     writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"another value","previous_valid_ms":0}`,
   },
   {
+    name: "tries a model's key",
+    hash: `${PROJECT}/secrets`,
+    shows: ".row",
+    change: (world) => {
+      world.secrets = ["OPENAI_API_KEY"];
+    },
+    does: ({ press }) => press("Try OPENAI_API_KEY"),
+    writes: `POST ${API}/secrets/OPENAI_API_KEY/try {}`,
+    tells: "api.openai.com accepts the key.",
+  },
+  {
     name: "deletes a secret",
     hash: `${PROJECT}/secrets`,
     shows: ".row",

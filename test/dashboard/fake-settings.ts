@@ -69,6 +69,7 @@ const secretsOf = (world: FakeSettings, at: unknown): Json => {
       masked: !world.shortSecrets.includes(name),
       updated_at: at,
       previous_valid_until: name === world.secrets[0] ? world.previousValidUntil : null,
+      provider: name === "OPENAI_API_KEY" ? "openai" : null,
     })),
     declared: { required, optional, missing: required.filter((name) => !world.secrets.includes(name)) },
   };
@@ -89,6 +90,13 @@ const inProject = (world: FakeSettings, groups: Readonly<Record<string, string>>
   if (rest === "" && method === "PATCH") return changeProject(world, id, body);
   if (rest === "/setup") return world.setup;
   if (rest === "/secrets") return secretsOf(world, world.projects[0]?.["created_at"]);
+  if (group === "secrets" && part === "try")
+    return {
+      provider: "openai",
+      outcome: "accepted",
+      message: "api.openai.com accepts the key.",
+      advice: null,
+    };
   if (group === "secrets") return changeSecret(world, method, decodeURIComponent(name));
   if (rest === "/repository/check") return world.check;
   if (rest === "/repository/credential") return world.projects.find((one) => one["id"] === id);

@@ -179,6 +179,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ value: "x" }),
       answers: [200, 201],
     },
+    "POST /v1/projects/:pid/secrets/:name/try": {
+      target: project("/secrets/OPENAI_API_KEY/try"),
+      answers: [404],
+    },
     "DELETE /v1/projects/:pid/secrets/:name": { target: project("/secrets/NOT_THERE"), answers: [404] },
     "GET /v1/projects/:pid/triggers": { target: project("/triggers"), answers: [200] },
     "POST /v1/projects/:pid/triggers/:slug/fire": {

@@ -240,3 +240,19 @@ it("appear in no answer, log line, event, ledger row or database column as plain
   expect(everything).toContain("HOOK_SECRET");
   expect(everything).not.toContain(canary);
 });
+
+describe("a model's key", () => {
+  const tryIt = (name: string) => service.request("POST", `/v1/projects/${pid}/secrets/${name}/try`);
+
+  it("is tried if it is set, and no other secret is", async () => {
+    expect(seen(await tryIt("NPM_TOKEN"))).toEqual([409, "not_a_model_key"]);
+    expect((await tryIt("GROQ_API_KEY")).status).toBe(404);
+    await put("GROQ_API_KEY", "gsk-canary-8812");
+    const answer = await tryIt("GROQ_API_KEY");
+    // The service of the tests asks no provider.
+    expect([answer.status, fields(answer)]).toMatchObject([200, { provider: "groq", outcome: "unknown" }]);
+    expect(answer.text).not.toContain("canary");
+    const { secrets } = await list();
+    expect(secrets).toContainEqual(expect.objectContaining({ name: "GROQ_API_KEY", provider: "groq" }));
+  });
+});

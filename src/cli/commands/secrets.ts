@@ -3,7 +3,7 @@
  * arguments.
  */
 import { command } from "../command.ts";
-import { usage } from "../failure.ts";
+import { EXIT, Failure, usage } from "../failure.ts";
 import { table, time, timeOrDash, visible } from "../terminal.ts";
 import { duration, segment } from "../words.ts";
 
@@ -85,4 +85,23 @@ const remove = command({
   },
 });
 
-export const secretCommands = [list, set, remove];
+const tryIt = command({
+  name: "secrets try",
+  about: "Ask a model provider whether it accepts the key that is stored under this name",
+  takes: [NAME],
+  inProject: true,
+  notes: "Ends with 1 if the provider rejects the key.",
+  run: async ({ given, api, project, json, write }) => {
+    const name = segment(given.NAME, NAME);
+    const { value, text } = await api().call("POST /v1/projects/:pid/secrets/:name/try", {
+      params: { pid: await project(), name },
+    });
+    const { outcome, message, advice } = value;
+    const shown = visible(advice === null ? message : `${message} ${advice}`);
+    if (outcome !== "rejected") return { json: text, text: shown };
+    write(`${json ? text : shown}\n`);
+    throw new Failure(EXIT.refused, "key_rejected", { message: `The provider rejects ${name}.` });
+  },
+});
+
+export const secretCommands = [list, set, tryIt, remove];

@@ -14,6 +14,9 @@ const SecretWire = Schema.Struct({
   updated_by: Schema.NullOr(Uuid),
   /** Until when the previous value verifies webhooks. Null: it does not. */
   previous_valid_until: Schema.NullOr(Instant),
+  provider: Schema.NullOr(Schema.String).annotate({
+    description: "The model provider whose key a secret of this name is, if the service can ask it. Else null.",
+  }),
 }).annotate({ identifier: "Secret" });
 
 const Listing = Schema.Struct({
@@ -37,6 +40,13 @@ const Value = Schema.Struct({
   ),
 });
 
+const Tried = Schema.Struct({
+  provider: Schema.String,
+  outcome: Schema.Literals(["accepted", "rejected", "unknown"]),
+  message: Schema.String,
+  advice: Schema.NullOr(Schema.String),
+});
+
 /** Project secrets: names are listed, values are never returned (api.md 5). */
 export class SecretsGroup extends HttpApiGroup.make("secrets")
   .add(
@@ -48,6 +58,11 @@ export class SecretsGroup extends HttpApiGroup.make("secrets")
       params: secretParams,
       payload: Value,
       success: [SecretWire, SecretWire.pipe(HttpApiSchema.status(201))],
+      error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.post("try", "/:name/try", {
+      params: secretParams,
+      success: Tried,
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "govern"),
     HttpApiEndpoint.delete("delete", "/:name", {

@@ -1,12 +1,15 @@
 /** Handlers of api/secrets.ts. No answer, log or error contains a value (threats.md S06). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Directory } from "../../services/directory.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
+import { tryKey } from "../../services/model-keys.ts";
 import { Manifests } from "../../duties/manifests.ts";
+import { triedProvider } from "../../domain/model-key.ts";
 import { missingSecrets } from "../../domain/required-secrets.ts";
 import {
   checkSecretName,
@@ -17,6 +20,7 @@ import {
   sealedValueBytes,
   sealSecret,
   type SecretIssue,
+  unsealSecret,
 } from "../../domain/secret.ts";
 import { Secrets, type StoredSecret } from "../../store/ports/secrets.ts";
 import { Caller } from "../api/access.ts";
@@ -33,6 +37,7 @@ const secretWire = (secret: StoredSecret, { valueBytes, now }: { valueBytes: num
   updated_by: secret.updatedBy,
   previous_valid_until:
     secret.previousUntil === null || secret.previousUntil <= now ? null : instant(secret.previousUntil),
+  provider: triedProvider(secret.name)?.id ?? null,
 });
 
 const refused = (path: "name" | "value", issue: SecretIssue) =>
@@ -115,6 +120,26 @@ export const put = Effect.fnUntraced(function* (
   return { isNew, secret: secretWire(stored, { valueBytes: Buffer.byteLength(value), now }) };
 });
 
+/** Asks the provider whether it accepts the stored key. */
+const tried = Effect.fnUntraced(function* (params: { readonly pid: string; readonly name: string }) {
+  const project = yield* projectFor(yield* Caller, params.pid);
+  const provider = triedProvider(params.name);
+  if (provider === null)
+    return yield* new Conflict({
+      error: `${params.name} is not the key of a model provider that can be asked.`,
+      code: "not_a_model_key",
+    });
+  const sealed = (yield* (yield* Secrets).sealed(project.id)).find(({ name }) => name === params.name);
+  if (sealed === undefined) return yield* notFound("secret");
+  const value = unsealSecret((yield* Keyring).secrets, sealed, sealed.envelope);
+  if (Result.isFailure(value))
+    return yield* new Conflict({
+      error: "The stored value cannot be opened with this service's master key. Set the secret again.",
+      code: "secret_unreadable",
+    });
+  return { provider: provider.id, ...(yield* tryKey(provider, value.success)) };
+});
+
 export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =>
   handlers
     .handle("list", ({ params }) => answering(list(params.pid)))
@@ -125,6 +150,7 @@ export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =
         ),
       ),
     )
+    .handle("try", ({ params }) => answering(tried(params)))
     .handle("delete", ({ params }) =>
       answering(
         Effect.gen(function* () {

@@ -257,6 +257,15 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     request: { value: "sk-example" },
     response: secret,
   },
+  "secrets.try": {
+    summary: "Ask a model provider whether it accepts the key that is stored under this name.",
+    response: {
+      provider: "openai",
+      outcome: "rejected",
+      message: "api.openai.com rejects the key (401). It says: Incorrect API key provided.",
+      advice: "Copy the key again from the provider's page, or make a new one there, and set it.",
+    },
+  },
   "secrets.delete": { summary: "Delete a secret. Running sessions lose it after their current turn." },
   "triggers.list": {
     summary: "List a project's triggers, and the errors of its manifest.",

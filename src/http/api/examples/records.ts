@@ -281,6 +281,7 @@ export const secret = {
   updated_at: BEGAN,
   updated_by: USER,
   previous_valid_until: null,
+  provider: "openai",
 };
 
 const spent = { input_tokens: 184_220, output_tokens: 9_310, cached_tokens: 120_000, cost_usd: 1.52 };
