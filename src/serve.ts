@@ -12,7 +12,16 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import { keyringLayer } from "./services/keyring.ts";
-import { hosted, hostedIn, providers, repositories, runner, sandboxes, store, type Place } from "./adapters.ts";
+import {
+  hosted,
+  hostedIn,
+  providers,
+  repositories,
+  runner,
+  sandboxes,
+  store,
+  type Place,
+} from "./adapters.ts";
 import { upstreamsLayer } from "./services/upstreams.ts";
 import { readConfig } from "./config.ts";
 import { databaseRefusal } from "./database-refusal.ts";

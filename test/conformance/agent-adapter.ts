@@ -170,7 +170,7 @@ const ends = (of: Of): void => {
     const third = await steered.deliver("k3", "after the ends");
     expect(third).toBe(second + 1);
     await steered.ended(third);
-    expect(steered.answersTo("k3")).toMatchObject([{ status: "completed" }]);
+    await expect.poll(() => steered.answersTo("k3"), POLL).toMatchObject([{ status: "completed" }]);
     // It still knows what was said.
     expect(steered.model.calls.at(-1)?.before).toContain("the second message");
     expect(steered.follower.ended).toBe(third);

@@ -2,8 +2,13 @@ import { describe, expect, test } from "vitest";
 import { MODEL_PROVIDERS } from "../../src/domain/model.ts";
 import { keyQuestion, keyVerdict, triedProvider } from "../../src/domain/model-key.ts";
 
-const openai = MODEL_PROVIDERS.find(({ id }) => id === "openai")!;
-const google = MODEL_PROVIDERS.find(({ id }) => id === "google")!;
+const providerOf = (name: string) => {
+  const provider = triedProvider(name);
+  if (provider === null) throw new Error(`${name} is not known`);
+  return provider;
+};
+const openai = providerOf("OPENAI_API_KEY");
+const google = providerOf("GEMINI_API_KEY");
 const answer = (status: number, body: unknown) => ({ status, text: JSON.stringify(body) });
 
 describe("a model's key", () => {

@@ -241,9 +241,10 @@ it("appear in no answer, log line, event, ledger row or database column as plain
   expect(everything).not.toContain(canary);
 });
 
-describe("a model's key", () => {
-  const tryIt = (name: string) => service.request("POST", `/v1/projects/${pid}/secrets/${name}/try`);
+const tryIt = (name: string): Promise<Answer> =>
+  service.request("POST", `/v1/projects/${pid}/secrets/${name}/try`);
 
+describe("a model's key", () => {
   it("is tried if it is set, and no other secret is", async () => {
     expect(seen(await tryIt("NPM_TOKEN"))).toEqual([409, "not_a_model_key"]);
     expect((await tryIt("GROQ_API_KEY")).status).toBe(404);

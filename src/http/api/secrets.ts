@@ -15,7 +15,8 @@ const SecretWire = Schema.Struct({
   /** Until when the previous value verifies webhooks. Null: it does not. */
   previous_valid_until: Schema.NullOr(Instant),
   provider: Schema.NullOr(Schema.String).annotate({
-    description: "The model provider whose key a secret of this name is, if the service can ask it. Else null.",
+    description:
+      "The model provider whose key a secret of this name is, if the service can ask it. Else null.",
   }),
 }).annotate({ identifier: "Secret" });
 

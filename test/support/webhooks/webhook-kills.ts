@@ -3,6 +3,8 @@
  * sandboxes end with the process, so each life finds its sessions lost and starts waiting fires in their place.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { expect, vi } from "vitest";
+import { WAIT_MS } from "../patience.ts";
 import { Installation, type Life } from "../service/process-service.ts";
 import type { FireRow, Ledger, SessionRow } from "./webhook-ledger.ts";
 import { WebhookSender, type RequestLog } from "./webhook-sender.ts";
@@ -128,6 +130,9 @@ export class KilledService {
   async end(): Promise<{ readonly code: number | null; readonly left: readonly number[] }> {
     this.#isUp = false;
     const code = await this.#life.end("SIGTERM");
+    // A git of a life that was killed ends by itself when it finds its pipes closed.
+    const isGone = () => expect(this.#installation.processes()).toEqual([]);
+    await vi.waitFor(isGone, { timeout: WAIT_MS, interval: 100 }).catch(() => undefined);
     return { code, left: this.#installation.processes() };
   }
 
