@@ -243,7 +243,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     ),
     human: /^api\.mistral\.ai is not asked by this service\. /,
     json: { provider: "mistral", outcome: "unknown" },
-    refused: [["NOT_A_KEY"], 1, /is not the key of a model provider/],
+    refused: [["NOT_A_KEY"], 5, /is not the key of a model provider/],
   },
   "secrets delete": {
     args: async () => (await putSecret(world.service, world.pid, "GOING", "x"), ["GOING"]),
