@@ -61,6 +61,11 @@ const tokensOf = (world: FakeSettings, method: string, id: string | undefined, b
   return { ...made, token: NEW_TOKEN };
 };
 
+const PROVIDERS: Readonly<Record<string, string>> = {
+  ANTHROPIC_API_KEY: "anthropic",
+  OPENAI_API_KEY: "openai",
+};
+
 const secretsOf = (world: FakeSettings, at: unknown): Json => {
   const { required, optional } = world.declared;
   return {
@@ -69,7 +74,7 @@ const secretsOf = (world: FakeSettings, at: unknown): Json => {
       masked: !world.shortSecrets.includes(name),
       updated_at: at,
       previous_valid_until: name === world.secrets[0] ? world.previousValidUntil : null,
-      provider: name === "OPENAI_API_KEY" ? "openai" : null,
+      provider: PROVIDERS[name] ?? null,
     })),
     declared: { required, optional, missing: required.filter((name) => !world.secrets.includes(name)) },
   };

@@ -19,8 +19,8 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
   {
     name: "reports-passed-over",
     file: "src/actors/conversation-follower.ts",
-    find: "this.after = rev;",
-    put: "this.after = rev + 1;",
+    find: "written = { after: portion.rev,",
+    put: "written = { after: portion.rev + 1,",
     seed: 5,
   },
   {

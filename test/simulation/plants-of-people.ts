@@ -138,8 +138,8 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "sent-message-taken-back",
     file: "src/http/handlers/messages.ts",
-    find: '  if (accepted || message.status === "cancelled") return;',
-    put: '  if (accepted || message.status !== "failed") return;',
+    find: '  if (status === "cancelled") return;',
+    put: '  if (status !== "failed") return;',
     seed: 1_000_002,
   },
 ];
