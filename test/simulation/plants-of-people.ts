@@ -7,7 +7,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
     put: "[event.messageId, ...queue]",
-    seed: 1_000_003,
+    seed: 1_000_001,
   },
   {
     name: "message-sent-during-a-turn",
@@ -42,7 +42,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_034,
+    seed: 1_000_046,
   },
   {
     name: "request-answered-twice",
@@ -84,7 +84,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_002,
+    seed: 1_000_003,
   },
   {
     name: "closed-requests-kept-open",
@@ -113,13 +113,6 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
     seed: 1_000_017,
-  },
-  {
-    name: "sent-message-waits-again",
-    file: "src/machines/conversation.ts",
-    find: "  !queue.includes(event.messageId) &&\n  !settled.includes(event.messageId);",
-    put: "  !queue.includes(event.messageId);",
-    seed: 1_000_048,
   },
   {
     name: "closed-request-answered",
