@@ -32,7 +32,8 @@ import { listenToAnswers } from "./answers.js";
  * @property {number} from the first item's place, while it does not follow
  * @property {number} start index of the first item
  * @property {number} total how many items there are
- * @property {number} height of the log when it was scrolled
+ * @property {number} height of the log when it was last kept at its end
+ * @property {number} full the height of its content then
  * @property {string} agent
  */
 
@@ -89,6 +90,7 @@ const makeShown = (path, foot) => {
     start: 0,
     total: 0,
     height: 0,
+    full: 0,
     agent: "Agent",
   };
 };
@@ -302,7 +304,8 @@ const keepAt = ({ log }, anchor) => {
 /** @param {Shown} shown */
 const stayAtEnd = (shown) => {
   shown.height = shown.log.clientHeight;
-  if (shown.follows) shown.log.scrollTop = shown.log.scrollHeight;
+  shown.full = shown.log.scrollHeight;
+  if (shown.follows) shown.log.scrollTop = shown.full;
 };
 
 /** @param {Shown} shown */
@@ -315,18 +318,15 @@ const stopFollowing = (shown) => {
   );
 };
 
-/** The pixels of the log that are below the visible part. @param {HTMLElement} log */
-const hiddenBelow = (log) => log.scrollHeight - log.scrollTop - log.clientHeight;
-
 /** @param {Shown} shown @param {Reading} reading */
 const scrolled = (shown, reading) => {
   const { log } = shown;
   // A page that is not laid out does not scroll.
   if (log.clientHeight === 0) return;
-  // If the page took height from the log, that much is hidden although the reader did not scroll.
-  const taken = Math.max(0, shown.height - log.clientHeight);
-  if (log.clientHeight !== shown.height && hiddenBelow(log) <= taken + AT_END) stayAtEnd(shown);
-  const below = hiddenBelow(log);
+  // The page changes the log's height and its content, too. Only a reader leaves the place where that puts the end.
+  const end = shown.full - Math.max(shown.height, log.clientHeight);
+  if (shown.follows && log.scrollTop >= end - AT_END) stayAtEnd(shown);
+  const below = log.scrollHeight - log.scrollTop - log.clientHeight;
   const isComplete = shown.start + WINDOW >= shown.total;
   const follows = isComplete && below <= AT_END;
   if (follows !== shown.follows) {

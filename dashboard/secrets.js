@@ -111,7 +111,7 @@ const row = (projectId, { name, masked, updated_at, previous_valid_until: until,
     h(
       "span",
       { class: "row-side actions" },
-      provider !== null && tryButton(projectId, [name], `Try ${name}`),
+      provider !== null && tryButton(projectId, [name], `Try the key ${name}`),
       setButton(projectId, name, "Replace"),
       button("delete-secret", "Delete", {
         class: "plain",

@@ -148,7 +148,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
     change: (world) => {
       world.secrets = ["OPENAI_API_KEY"];
     },
-    does: ({ press }) => press("Try OPENAI_API_KEY"),
+    does: ({ press }) => press("Try the key OPENAI_API_KEY"),
     writes: `POST ${API}/secrets/OPENAI_API_KEY/try {}`,
     tells: "api.openai.com accepts the key.",
   },
