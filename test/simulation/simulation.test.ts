@@ -21,7 +21,7 @@ const BY_CHANCE = [
 ];
 
 /** Its runs meet what is looked for below. */
-const FIXED_WITH_PEOPLE = { seed: 1_000_300, runs: 10 };
+const FIXED_WITH_PEOPLE = { seed: 1_000_340, runs: 10 };
 
 describe("a simulated service", () => {
   it("leaves the same trace from the same seed, byte for byte, and a different one from a different seed [I20]", () => {
