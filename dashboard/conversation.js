@@ -323,7 +323,8 @@ const scrolled = (shown, reading) => {
   const { log } = shown;
   // A page that is not laid out does not scroll.
   if (log.clientHeight === 0) return;
-  // The page changes the log's height and its content, too. Only a reader leaves the place where that puts the end.
+  // The page may have changed the log's height or its content. Then the position is still the former end. A reader who scrolls up
+  // is above it.
   const end = shown.full - Math.max(shown.height, log.clientHeight);
   if (shown.follows && log.scrollTop >= end - AT_END) stayAtEnd(shown);
   const below = log.scrollHeight - log.scrollTop - log.clientHeight;

@@ -1,6 +1,5 @@
 /**
- * How a provider is asked whether it accepts a key: by one cheap read with that key, which costs nothing. No model is called.
- * The rows follow the providers' documents.
+ * How a provider is asked whether it accepts a key: by one read with that key, which costs nothing. No model is called.
  */
 import { MODEL_PROVIDERS, type ModelProvider } from "./model.ts";
 import { cutText, storableText } from "./text.ts";
@@ -27,7 +26,10 @@ const bearer =
     headers: { authorization: `Bearer ${key}` },
   });
 
-/** A list of models would be answered without a key by some; those have a read of their own that needs one. */
+/**
+ * Each read must need a key. OpenRouter lists its models without one, so it is asked about the key itself. A provider without
+ * a row is not asked. The rows were not tried against the providers.
+ */
 const QUESTIONS: Readonly<Record<string, (key: string) => KeyQuestion>> = {
   anthropic: (key) => ({
     path: "/v1/models?limit=1",
@@ -40,10 +42,6 @@ const QUESTIONS: Readonly<Record<string, (key: string) => KeyQuestion>> = {
   groq: bearer("/openai/v1/models"),
   deepseek: bearer("/models"),
   xai: bearer("/v1/models"),
-  togetherai: bearer("/v1/models"),
-  "fireworks-ai": bearer("/inference/v1/models"),
-  cerebras: bearer("/v1/models"),
-  cohere: bearer("/v1/models?page_size=1"),
 };
 
 /** The provider whose key a secret of this name is, if it is known how to ask it. */

@@ -171,7 +171,7 @@ const costs = async (): Promise<readonly Cost[]> => {
 /** A search that finds no row looks at so many of the newest sessions, then at where to go on. Other lists look at few rows. */
 const rowsMax = ({ target }: Cost): number => (target.includes("search=") ? 2 * SESSIONS_LOOKED_AT : 600);
 
-/** The last page of a search has what is left. */
+/** The last page of a search shows the remaining rows. */
 const isWhole = ({ target }: Cost): boolean => !/search=.*cursor=/.test(target);
 
 describe("the page's lists with 10,000 sessions and 50,000 fires", () => {

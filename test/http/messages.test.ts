@@ -1,4 +1,6 @@
 /** What people say to the agent of a session (api.md 3, messages). The agent is scripted. */
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -183,6 +185,21 @@ describe("a message", () => {
     const sid = await working();
     for (let count = 0; count < 20; count += 1) await posted(sid, `Message ${count}`);
     expect(refusal(await post(sid, { id: randomUUID(), text: "One more." }))).toEqual([429, "queue_full"]);
+  });
+
+  it("cannot be cancelled if the agent had it, although it waits again after its sandbox was lost", async () => {
+    const sid = await working();
+    const { id } = await posted(sid, "Had already.");
+    // The record knows it before the conversation's actor does.
+    await service.inside(
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE conversation_items SET status = 'accepted' WHERE id = ${String(id)}::uuid`,
+      ),
+    );
+    const answer = await service.request("DELETE", target(sid, `messages/${String(id)}`));
+    expect(refusal(answer)).toEqual([409, "already_sent"]);
+    expect(await statusOf(sid, id)).toBe("accepted");
   });
 
   it("can be cancelled while it waits, and not later", async () => {
