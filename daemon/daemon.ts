@@ -241,6 +241,7 @@ const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string
   command: withPath(settings.launch.agentPath, settings.launch.agentCommand),
   cwd: settings.layout.workspace,
   env: {
+    ...settings.launch.imageEnv,
     ...agentEnv.secrets,
     ...settings.injected,
     ...agentEnv.variables,

@@ -132,6 +132,20 @@ const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
   );
 };
 
+/**
+ * Where images of sandboxes are. The data directory is closed to other users, so the sandboxes of a root service, which
+ * have users of their own, could not use images in it.
+ */
+export const imagesDirectory = ({
+  config,
+  dataDir,
+  installation,
+}: Pick<Place, "config" | "dataDir" | "installation">): string => {
+  if (config.imagesDir !== null) return config.imagesDir;
+  if (process.geteuid?.() !== 0) return path.join(dataDir, "images");
+  return path.join("/var/lib/platform", installation.installationId.slice(-12), "images");
+};
+
 /** The `local` provider's options. Bundles the programs that run in sandboxes, and warms the daemon up. */
 export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {
   const { config, dataDir, installation, port } = place;
@@ -140,6 +154,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
   yield* Effect.promise(() => Promise.all([bundleDaemon(daemonBundle), bundleCommandLine(commandLine)]));
   const daemonCodeCache = yield* codeCacheOf(daemonBundle);
   return {
+    imagesDir: imagesDirectory(place),
     runDir: runDirectoryOf(installation.installationId),
     installationId: installation.installationId,
     nodeId: installation.nodeId,

@@ -33,6 +33,8 @@ export interface Config {
   readonly sandboxProvider: ProviderName;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
+  /** Null: the service decides. */
+  readonly imagesDir: string | null;
   readonly agentCommand: readonly string[];
   readonly agentAdapter: AgentAdapter;
   readonly egressAllow: readonly string[];
@@ -93,6 +95,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
   const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
+  const imagesDir = read.text("PLATFORM_IMAGES_DIR");
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
@@ -107,6 +110,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
+    imagesDir: imagesDir === null ? null : path.resolve(workingDirectory, imagesDir),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),

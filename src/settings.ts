@@ -155,6 +155,15 @@ export const SETTINGS = define({
     about:
       "How the `local` provider isolates a sandbox: with bubblewrap, or with util-linux. `auto` takes the strongest one that works.",
   },
+  PLATFORM_IMAGES_DIR: {
+    group: "Sandboxes",
+    kind: "text",
+    fallback: null,
+    shown: "`/var/lib/platform/…/images` for root, `images` in the data directory for other users",
+    about:
+      "The directory of imported images (`platform images import`). If the service runs as root, every user must be able to enter " +
+      "it, because each sandbox has users of its own.",
+  },
   PLATFORM_AGENT_COMMAND: {
     group: "Sandboxes",
     kind: "text",

@@ -2,9 +2,10 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
+import { parseManifest } from "../domain/manifest.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Identity } from "../store/ports/identity.ts";
-import { Projects } from "../store/ports/projects.ts";
+import { type GoodManifest, Projects } from "../store/ports/projects.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { Secrets } from "../store/ports/secrets.ts";
@@ -36,6 +37,9 @@ export interface SpecOptions {
 export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs: number): number =>
   Math.min(Math.max(0, bootDeadlineAt - now), bootTimeoutMs);
 
+/** The image that the manifest at the default branch names. A session's own branch does not choose it. */
+const imageOf = ({ text }: GoodManifest): string | null => parseManifest(Buffer.from(text)).image;
+
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
@@ -50,7 +54,8 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   return Effect.fnUntraced(function* (sandboxId: string) {
     const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
     const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
-    const project = yield* found(`project ${session.projectId}`, yield* projects.get(session.projectId));
+    const [state = null] = yield* projects.states([session.projectId]);
+    const { project, manifest } = yield* found(`project ${session.projectId}`, state);
     const account = yield* found(`account ${session.accountId}`, yield* identity.account(session.accountId));
     const { given, values } = yield* Effect.provideContext(openSecrets(project.id), services);
     // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
@@ -75,6 +80,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
         gateway: gateway === null ? null : { apiKey: gateway.apiKey, baseUrl: gateway.baseUrl },
       }),
       secrets: values,
+      image: manifest === null ? null : imageOf(manifest),
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
       wip: session.saved?.wip ?? null,

@@ -51,6 +51,8 @@ export const LaunchSettings = Schema.Struct({
       silentMs: Schema.optionalKey(Schema.Finite),
     }),
   ),
+  /** Variables that the sandbox's image sets. Everything else overrides them. Absent without an image. */
+  imageEnv: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** The environment of the agent runtime alone: project secrets by name. */
   agentEnv: Schema.Record(Schema.String, Schema.String),
   /**

@@ -26,6 +26,11 @@ export interface SandboxSpec {
   readonly environment: Readonly<Record<string, string>>;
   /** Project secrets: for the agent runtime alone, passed in the launch file (domain/launch.ts). */
   readonly secrets: Readonly<Record<string, string>>;
+  /**
+   * The image whose file system the sandbox sees, by the name in the project's manifest. Null: the provider's own, for
+   * `local` the machine's.
+   */
+  readonly image: string | null;
   /** Hosts beyond `platform.internal` that this sandbox may reach. `*` is every public host. */
   readonly egressAllow: readonly string[];
   /**

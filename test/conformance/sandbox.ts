@@ -36,6 +36,7 @@ export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxS
   sessionId: randomUUID(),
   environment: { PLATFORM_TOKEN: `${CANARY}-token`, PLATFORM_SERVICE_PORT: "8000" },
   secrets: { SOME_API_KEY: `${CANARY}-secret` },
+  image: null,
   egressAllow: [],
   llmUpstream: null,
   wip: null,

@@ -78,7 +78,8 @@ prompt = "Look at {{ body.after }}"
 test("an empty manifest, and one with unrelated tables, has no triggers and no errors", () => {
   const nothing: Manifest = {
     triggers: [],
-    places: new Map(),
+    image: null,
+        places: new Map(),
     errors: [],
     env: { required: [], optional: [] },
     configDir: DEFAULT_CONFIG_DIR,

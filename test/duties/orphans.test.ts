@@ -11,6 +11,7 @@ const spec = (id: string): SandboxSpec => ({
   sessionId: randomUUID(),
   environment: {},
   secrets: {},
+  image: null,
   egressAllow: [],
   llmUpstream: null,
   wip: null,

@@ -78,6 +78,7 @@ const spec = (id: string): SandboxSpec => ({
   sessionId: randomUUID(),
   environment: {},
   secrets: {},
+  image: null,
   egressAllow: [],
   llmUpstream: null,
   wip: null,

@@ -28,6 +28,7 @@ export const localOptions = (
   serviceUrl: string,
   limits: Partial<LocalLimits> = {},
 ): LocalOptions => ({
+  imagesDir: join(setup.runDir, "images"),
   runDir: setup.runDir,
   installationId: "0e6f1c52-conformance",
   nodeId: "node-1",

@@ -81,6 +81,7 @@ export const plantOrphan = (world: World): void => {
     sessionId: world.fresh(),
     environment: {},
     secrets: {},
+    image: null,
     egressAllow: [],
     llmUpstream: null,
     wip: null,

@@ -9,6 +9,7 @@ import { table } from "../terminal.ts";
 import { anyId } from "../words.ts";
 import { adminCommands } from "./admin.ts";
 import { backupCommands } from "./backup-commands.ts";
+import { imageCommands } from "./image-commands.ts";
 import type { OrphanWish } from "./orphans.ts";
 
 const orphans = async (wish: OrphanWish): Promise<Outcome> => {
@@ -95,4 +96,10 @@ Run the command on the service's machine, as its user and with its settings. The
   },
 });
 
-export const operatorCommands: readonly Command[] = [...adminCommands, ...backupCommands, prune, doctor];
+export const operatorCommands: readonly Command[] = [
+  ...adminCommands,
+  ...backupCommands,
+  ...imageCommands,
+  prune,
+  doctor,
+];

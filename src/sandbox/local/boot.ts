@@ -9,8 +9,10 @@ import type { Duplex } from "node:stream";
 import type { LaunchSettings } from "../../domain/launch.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import type { Installation } from "./installation.ts";
+import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
+import type { OpenedImage } from "./image.ts";
 import { agentPrefix, agentUid, daemonUid, identityMap, launchCommand, setupUid } from "./launch-plan.ts";
-import { AGENT_PATH, SANDBOX_HOME, SANDBOX_PATH, WORKSPACE, sandboxLayout } from "./layout.ts";
+import { SANDBOX_HOME, WORKSPACE, agentPath, platformPath, sandboxLayout } from "./layout.ts";
 import type { SandboxSpec } from "../port.ts";
 import { identify } from "./processes.ts";
 import { type SandboxPaths, type SandboxRecord, writeRecord } from "./run-directory.ts";
@@ -25,25 +27,36 @@ export interface BootRequest {
   readonly record: SandboxRecord;
   readonly settings: LaunchSettings;
   readonly environment: Readonly<Record<string, string>>;
+  /** Null: the sandbox sees the machine's own root. */
+  readonly image: OpenedImage | null;
 }
+
+/** In an image's root, no step of the start uses the image's own shell. */
+const shellOf = (image: OpenedImage | null): string | null => (image === null ? null : `${BUNDLE_TOOLS}/sh`);
 
 /** Settings for the daemon and the agent, in addition to the injected environment. */
 export const launchSettings = (
   installation: Installation,
   spec: SandboxSpec,
-  uidBase: number | null,
+  { uidBase, image }: { readonly uidBase: number | null; readonly image: OpenedImage | null },
 ): LaunchSettings => {
   const proxy = "http://127.0.0.1:3128";
   const noProxy = "127.0.0.1,localhost";
   return {
-    prefix: agentPrefix(installation.form, uidBase, installation.gate !== null),
+    prefix: agentPrefix({
+      form: installation.form,
+      uidBase,
+      gated: installation.gate !== null,
+      shell: shellOf(image),
+    }),
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
-    agentPath: AGENT_PATH,
+    agentPath: agentPath(image, image?.path ?? null),
+    ...(image !== null && { imageEnv: image.env }),
     ...(installation.options.models !== undefined && { models: installation.options.models }),
     agentEnv: spec.secrets,
     commonEnv: {
-      PATH: SANDBOX_PATH,
+      PATH: platformPath(image),
       HOME: SANDBOX_HOME,
       LANG: "C.UTF-8",
       // Both cases, because programs differ in which one they read.
@@ -148,7 +161,8 @@ const spawnLauncher = (installation: Installation, request: BootRequest): ChildP
     form: installation.form,
     uidBase,
     tools: installation.tools,
-    layout: sandboxLayout(request.paths, installation.parts),
+    layout: sandboxLayout(request.paths, installation.parts, request.image),
+    shell: shellOf(request.image),
     newRoot: request.paths.newRoot,
     gate: installation.gate,
     limits: {
@@ -169,7 +183,7 @@ const spawnLauncher = (installation: Installation, request: BootRequest): ChildP
         ...request.environment,
         // spec.md, injected environment: part of the image, so it is not injected.
         PLATFORM_WORKSPACE: WORKSPACE,
-        PATH: SANDBOX_PATH,
+        PATH: platformPath(request.image),
         HOME: SANDBOX_HOME,
       },
       stdio: ["pipe", log, log, "pipe", filter],

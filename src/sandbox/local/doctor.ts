@@ -176,6 +176,7 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
       sessionId: id,
       environment: { DOCTOR_MARK: "1" },
       secrets: {},
+      image: null,
       egressAllow: [],
       llmUpstream: null,
       wip: null,

@@ -40,7 +40,7 @@ const tryForm = async (options: LocalOptions, form: Form): Promise<Installation>
     bootDeadlineMs: 0,
   };
   try {
-    await boot(installation, { paths, record, settings, environment: {} });
+    await boot(installation, { paths, record, settings, environment: {}, image: null });
     return installation;
   } finally {
     const left = (await readRecord(paths)) ?? record;

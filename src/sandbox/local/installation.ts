@@ -9,13 +9,21 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentAdapter } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
+import { makeBundle } from "../bundle/bundle.ts";
+import { ImageStore } from "../images/store.ts";
 import { type GroupParent, findGroupParents } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
 import { AGENT_GATE, type Form, INNER_CLOSE_FROM, INNER_GATE, launcherCloseFrom } from "./launch-plan.ts";
 import { type Parts, sandboxSettings } from "./layout.ts";
-import { installContent, installFile, openRunDirectory } from "./run-directory.ts";
+import {
+  bundlesDirectory,
+  contentHash,
+  installContent,
+  installFile,
+  openRunDirectory,
+} from "./run-directory.ts";
 import { architectureOf, type FilterKind, seccompProgram } from "./seccomp.ts";
-import { type Tools, findTools } from "./tools.ts";
+import { type Tools, findProgram, findTools } from "./tools.ts";
 
 export interface LocalLimits {
   /** Memory of all processes of a sandbox together, in bytes. */
@@ -45,6 +53,8 @@ export const DEFAULT_LIMITS: LocalLimits = {
 };
 
 export interface LocalOptions {
+  /** Images of sandboxes (images/store.ts). */
+  readonly imagesDir: string;
   /** Created if missing. Its path is short, and other users can traverse it (so it is not below a 0700 home). */
   readonly runDir: string;
   readonly installationId: string;
@@ -83,6 +93,9 @@ export interface Installation {
   readonly filter: string | null;
   /** The gate before the launcher (gate.ts). Null if it does not support this processor. */
   readonly gate: string | null;
+  readonly images: ImageStore;
+  /** The runtime bundle's directory. It is made for the first sandbox with an image. */
+  readonly bundle: () => Promise<string>;
   readonly groupParents: readonly GroupParent[];
   /** Whether sandboxes get uids of their own (the service is root). */
   readonly ownUids: boolean;
@@ -174,6 +187,24 @@ const gateLibrary = async (runDir: string, ownUids: boolean): Promise<Record<str
   }),
 });
 
+/**
+ * The bundle in the run directory. It has bubblewrap, too: in an ordinary user's sandbox a second one starts the agent,
+ * and an import of an image uses it.
+ */
+export const bundleOf = async ({
+  runDir,
+  nodePath,
+  agentBinaries,
+  path,
+}: Pick<LocalOptions, "runDir" | "nodePath" | "agentBinaries" | "path">): Promise<string> =>
+  makeBundle({
+    directory: await bundlesDirectory(runDir),
+    nodePath,
+    agentBinaries,
+    find: (name) => findProgram(name, path),
+    hash: (file) => contentHash(runDir, file),
+  });
+
 /** Removes parts of earlier versions. Sandboxes that still use one keep it through their own mount. */
 export const removeOldParts = async ({ options, parts, filter, gate }: Installation): Promise<void> => {
   const files = [
@@ -215,6 +246,8 @@ export const install = async (options: LocalOptions, form: Form): Promise<Instal
     form,
     filter,
     gate: hasGates() ? await installGate(options.runDir, outer) : null,
+    images: new ImageStore(options.imagesDir),
+    bundle: () => bundleOf(options),
     groupParents: await findGroupParents(groupName(options.installationId)),
     ownUids,
     countsProcessesPerSandbox: ownUids || countsInUserNamespace(release()),

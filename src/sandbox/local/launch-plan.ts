@@ -53,6 +53,8 @@ export interface LaunchRequest {
   readonly uidBase: number | null;
   readonly tools: Tools;
   readonly layout: readonly MountStep[];
+  /** The shell that runs PID 1. Null: the one that the entrypoint names. */
+  readonly shell: string | null;
   /** An empty directory. The `namespaces` form mounts the new root over it. */
   readonly newRoot: string;
   readonly limits: ProcessLimits;
@@ -108,6 +110,7 @@ const innerChain = (request: LaunchRequest): string[] => [
     ? ["unshare", "--user", ...mapTo(DAEMON_UID), "setpriv", ...DROP_ALL]
     : []),
   ...(request.gate !== null && request.form === "namespaces" ? [`${LIBRARY}/${INNER_GATE}`] : []),
+  ...(request.shell === null ? [] : [request.shell]),
   "/usr/local/bin/platform-entrypoint",
 ];
 
@@ -184,7 +187,7 @@ const NESTED_INIT = [
   "exit $code",
 ].join("\n");
 
-const nestedNamespaces = (gate: readonly string[]): string =>
+const nestedNamespaces = (gate: readonly string[], shell: string): string =>
   [
     "set -e",
     "mount -t proc proc /proc",
@@ -198,17 +201,24 @@ const nestedNamespaces = (gate: readonly string[]): string =>
     "echo 0 > /proc/sys/user/max_user_namespaces",
     'cd "$here"',
     "unset OLDPWD",
-    `exec ${["setpriv", ...DROP_ALL, ...gate].join(" ")} /bin/sh -c "$init" agent "$@"`,
+    `exec ${["setpriv", ...DROP_ALL, ...gate].join(" ")} ${shell} -c "$init" agent "$@"`,
   ].join("\n");
 
-/**
- * The daemon's prefix for each command that runs as the agent (domain/launch.ts `prefix`).
- * @param gated whether the sandbox has gates
- */
-export const agentPrefix = (form: Form, uidBase: number | null, gated: boolean): string[] => {
+/** How a sandbox's agent is started. */
+interface AgentRequest {
+  readonly form: Form;
+  readonly uidBase: number | null;
+  /** Whether the sandbox has gates. */
+  readonly gated: boolean;
+  readonly shell: string | null;
+}
+
+/** The daemon's prefix for each command that runs as the agent (domain/launch.ts `prefix`). */
+export const agentPrefix = ({ form, uidBase, gated, shell }: AgentRequest): string[] => {
   if (uidBase !== null) return ["setpriv", ...become(AGENT_UID), ...DROP_ALL];
   if (form === "bubblewrap") return ["sh", "-c", NESTED_BUBBLEWRAP, "agent"];
   const own = ["--pid", "--fork", "--kill-child=KILL", "--mount", "--"];
-  const script = `here=$PWD init='${NESTED_INIT.replaceAll("'", `'\\''`)}'\n${nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [])}`;
+  const nested = nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [], shell ?? "/bin/sh");
+  const script = `here=$PWD init='${NESTED_INIT.replaceAll("'", `'\\''`)}'\n${nested}`;
   return ["unshare", "--user", ...mapTo(AGENT_UID), ...own, "sh", "-c", script, "agent"];
 };

@@ -1,13 +1,16 @@
 /**
  * A sandbox's file system (spec.md, sandbox layout) as an ordered list of steps, and the two ways to build it:
- * arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only. The agent may write
- * only /workspace, its home, /tmp and /dev/shm.
+ * arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only. It is this machine's, or
+ * that of an image (src/images). The agent may write only /workspace, its home, /tmp and /dev/shm.
  */
 import { lstatSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
+import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { SandboxPaths } from "./run-directory.ts";
 
 export type MountStep =
+  /** The first step: a directory becomes the root, without set-uid programs and devices. */
+  | { readonly kind: "root"; readonly source: string; readonly target: "/" }
   | {
       readonly kind: "bind" | "read-only-bind";
       readonly source: string;
@@ -25,6 +28,14 @@ export type MountStep =
       readonly mode: string;
     };
 
+/** The file system that a sandbox sees. Null: this machine's own. */
+export interface ImageRoot {
+  /** The image's unpacked root (src/images/root.ts), with a place for each of our mounts. */
+  readonly root: string;
+  /** The runtime bundle (bundle.ts). It replaces this machine's programs. */
+  readonly bundle: string;
+}
+
 /** Programs and settings that all sandboxes share, already in the run directory. */
 export interface Parts {
   readonly node: string;
@@ -41,12 +52,21 @@ export interface Parts {
 
 /** The directory of our own programs inside, except for the paths of spec.md, sandbox layout. The daemon's Node is one of them. */
 export const LIBRARY = "/opt/platform/lib";
-/** The search path of PID 1, the daemon and the agent's launcher: our programs and the machine's. */
+/** The usual search path. In a sandbox without an image, PID 1, the daemon and the agent's launcher use it. */
 export const SANDBOX_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+/** The search path of PID 1, the daemon and the agent's launcher. In an image's root, they use the bundle's programs. */
+export const platformPath = (image: ImageRoot | null): string =>
+  image === null ? SANDBOX_PATH : `${BUNDLE_TOOLS}:${SANDBOX_PATH}`;
 /** Programs of the agent runtime. They may have any name, so our own code never searches here. */
 const AGENT_BINARIES = "/opt/platform/bin";
-/** The search path of the agent runtime and its children. */
-export const AGENT_PATH = `${AGENT_BINARIES}:${SANDBOX_PATH}`;
+/**
+ * The search path of the agent runtime and its children. The image's programs come before the bundle's.
+ * @param imagePath the image's PATH. Null: the image sets none, or the sandbox has no image
+ */
+export const agentPath = (image: ImageRoot | null, imagePath: string | null): string =>
+  image === null
+    ? `${AGENT_BINARIES}:${SANDBOX_PATH}`
+    : `${AGENT_BINARIES}:${imagePath ?? SANDBOX_PATH}:/usr/local/bin:${BUNDLE_TOOLS}`;
 export const WORKSPACE = "/workspace";
 export const SANDBOX_HOME = "/opt/platform/home";
 export const SANDBOX_HOSTNAME = "sandbox";
@@ -108,17 +128,15 @@ const readOnly = (source: string, target: string): MountStep => ({ kind: "read-o
 /** Created first: bubblewrap makes missing parent directories of a mount point accessible only to its own user. */
 const DIRECTORIES = ["/etc", "/opt", "/opt/platform", LIBRARY, AGENT_BINARIES, "/run", "/var"];
 
-/** The steps that lay out one sandbox, in order. */
-export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] => [
+/** This machine's own programs and settings, read-only. */
+const hostRoot = (parts: Parts): MountStep[] => [
   ...DIRECTORIES.map((target): MountStep => ({ kind: "directory", target })),
   readOnly("/usr", "/usr"),
   ...topLevel(),
   // A file cannot be bound over a missing path of a read-only directory, so /usr/local/bin becomes a directory of our
   // own.
   { kind: "memory", target: "/usr/local/bin", bytes: SMALL_BYTES, mode: "755" },
-  readOnly(parts.daemon, "/usr/local/bin/platform-agent"),
-  readOnly(parts.entrypoint, "/usr/local/bin/platform-entrypoint"),
-  readOnly(parts.commandLine, "/usr/local/bin/platform"),
+  ...ownPrograms(parts),
   readOnly(parts.node, "/usr/local/bin/node"),
   { kind: "seal", target: "/usr/local/bin" },
   readOnly(parts.node, `${LIBRARY}/node`),
@@ -129,25 +147,58 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts): MountStep[] =>
     target: path,
     optional: true,
   })),
+  { kind: "symlink", source: "../tmp", target: "/var/tmp" },
+];
+
+/** The image's file system. The bundle's programs are below /opt/platform, so they hide nothing of the image. */
+const imageRoot = ({ root, bundle }: ImageRoot, paths: SandboxPaths, parts: Parts): MountStep[] => [
+  { kind: "root", source: root, target: "/" },
+  { kind: "memory", target: "/opt/platform", bytes: SMALL_BYTES, mode: "755" },
+  { kind: "directory", target: LIBRARY },
+  { kind: "directory", target: AGENT_BINARIES },
+  ...ownPrograms(parts),
+  ...["gnu", "tools", "git-core"].map((name) => readOnly(`${bundle}/${name}`, `${LIBRARY}/${name}`)),
+  readOnly(`${bundle}/agent`, AGENT_BINARIES),
+  readOnly(`${bundle}/tools/node`, `${LIBRARY}/node`),
+  { kind: "bind", source: paths.tmp, target: "/var/tmp" },
+];
+
+/** The programs that have their path from spec.md, sandbox layout. */
+const ownPrograms = (parts: Parts): MountStep[] => [
+  readOnly(parts.daemon, "/usr/local/bin/platform-agent"),
+  readOnly(parts.entrypoint, "/usr/local/bin/platform-entrypoint"),
+  readOnly(parts.commandLine, "/usr/local/bin/platform"),
+];
+
+/** Further files below LIBRARY. In an image's root, a program comes from the bundle. */
+const library = (parts: Parts, image: ImageRoot | null): MountStep[] =>
+  Object.entries(parts.library).map(([name, path]) =>
+    readOnly(image !== null && name === "bwrap" ? `${image.bundle}/tools/bwrap` : path, `${LIBRARY}/${name}`),
+  );
+
+/** The steps that lay out one sandbox, in order. */
+export const sandboxLayout = (paths: SandboxPaths, parts: Parts, image: ImageRoot | null): MountStep[] => [
+  ...(image === null ? hostRoot(parts) : imageRoot(image, paths, parts)),
   ...Object.entries(parts.settings).map(([name, path]) => readOnly(path, `/etc/${name}`)),
   { kind: "proc", target: "/proc" },
   { kind: "devices", target: "/dev" },
   { kind: "memory", target: "/dev/shm", bytes: SHARED_MEMORY_BYTES, mode: "1777" },
   { kind: "seal", target: "/dev" },
   { kind: "bind", source: paths.tmp, target: "/tmp" },
-  { kind: "symlink", source: "../tmp", target: "/var/tmp" },
   { kind: "bind", source: paths.workspace, target: WORKSPACE },
   { kind: "bind", source: paths.home, target: SANDBOX_HOME },
-  ...Object.entries(parts.library).map(([name, path]) => readOnly(path, `${LIBRARY}/${name}`)),
+  ...library(parts, image),
   { kind: "bind", source: paths.run, target: "/run/platform" },
   readOnly(paths.proxy, "/run/platform/proxy"),
-  { kind: "seal", target: "/" },
+  { kind: "seal", target: image === null ? "/" : "/opt/platform" },
 ];
 
 /** The layout as bubblewrap's arguments. */
 export const bubblewrapArguments = (steps: readonly MountStep[]): string[] =>
   steps.flatMap((step) => {
     switch (step.kind) {
+      case "root":
+        return ["--ro-bind", step.source, "/"];
       case "bind":
         return [step.optional ? "--bind-try" : "--bind", step.source, step.target];
       case "read-only-bind":
@@ -170,7 +221,10 @@ export const bubblewrapArguments = (steps: readonly MountStep[]): string[] =>
 /** Quotes `text` as one literal word of a shell command. */
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Functions for the script below. `seal_tree` also covers mounts below its target, each with its own flags. */
+/**
+ * Functions for the script below. `seal_tree` also covers mounts below its target, each with its own flags. As in
+ * bubblewrap, no set-uid program and no device works there.
+ */
 const SHELL_FUNCTIONS = `
 place() { # source, target: an empty mount point of the source's kind
   if [ -d "$1" ]; then mkdir -p "$2"; else mkdir -p "\${2%/*}"; [ -e "$2" ] || : > "$2"; fi
@@ -178,7 +232,7 @@ place() { # source, target: an empty mount point of the source's kind
 bind() { place "$1" "$2"; mount --rbind "$1" "$2"; }
 seal_tree() {
   while read -r _ _ _ _ target options _; do
-    case $target in "$1" | "$1"/*) mount -o "remount,bind,ro,\${options#r?,}" "$target" ;; esac
+    case $target in "$1" | "$1"/*) mount -o "remount,bind,ro,nosuid,nodev,\${options#r?,}" "$target" ;; esac
   done < /proc/self/mountinfo
 }
 devices() {
@@ -200,6 +254,8 @@ devices() {
 const shellCommand = (step: MountStep, root: string): string => {
   const target = quote(root + (step.target === "/" ? "" : step.target));
   switch (step.kind) {
+    case "root":
+      return `mount --rbind ${quote(step.source)} ${quote(root)}; seal_tree ${quote(root)}`;
     case "bind":
     case "read-only-bind": {
       const source = quote(step.source);
@@ -236,15 +292,21 @@ export const namespaceScript = (
     "set -eu",
     "umask 022",
     SHELL_FUNCTIONS,
-    `mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs ${quote(root)}`,
-    ...steps.filter((step) => step.target !== "/").map((step) => shellCommand(step, root)),
+    ...(steps[0]?.kind === "root"
+      ? []
+      : [`mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs ${quote(root)}`]),
+    ...steps
+      .filter(({ kind, target }) => kind === "root" || target !== "/")
+      .map((step) => shellCommand(step, root)),
     `hostname ${SANDBOX_HOSTNAME} 2>/dev/null || true`,
     "ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null || busybox ip link set lo up",
-    `mkdir ${quote(`${root}/.old`)}`,
     `cd ${quote(root)}`,
-    "pivot_root . .old",
-    "umount -l /.old",
-    "rmdir /.old",
+    // The old root is then on top of the new one. It needs no directory there, because the new one may be read-only.
+    "pivot_root . .",
+    // The programs are in other places now.
+    "hash -r",
+    "umount -l .",
+    "cd /",
     "mount -o remount,bind,ro /",
     `echo ${nestedUserNamespaces} > /proc/sys/user/max_user_namespaces`,
     "cd /workspace",

@@ -3,6 +3,7 @@
  * could not, so nothing there could be bound into a sandbox.
  *
  *     <run directory>/parts/<content hash>/<name>   programs and settings that every sandbox binds read-only
+ *     <run directory>/bundles/<hash>/               runtime bundles (../bundle/bundle.ts)
  *     <run directory>/s/<sandbox id>/               one sandbox, removed by destroy
  *         record.json   the facts that a restarted service needs (0600)
  *         exit.json     why it ended, once it has ended
@@ -52,6 +53,8 @@ export const SandboxRecord = Schema.Struct({
   egressAllow: Schema.Array(Schema.String),
   secretNames: Schema.Array(Schema.String),
   llmUpstream: Schema.NullOr(Schema.String),
+  /** The image's digest. Absent for a sandbox in the machine's own root. */
+  image: Schema.optionalKey(Schema.String),
 });
 export type SandboxRecord = typeof SandboxRecord.Type;
 
@@ -140,6 +143,14 @@ export const openRunDirectory = async (runDir: string): Promise<void> => {
   );
 };
 
+/** The directory of runtime bundles, made if it is missing. */
+export const bundlesDirectory = async (runDir: string): Promise<string> => {
+  const directory = join(runDir, "bundles");
+  await mkdir(directory, { recursive: true });
+  await chmod(directory, 0o711);
+  return directory;
+};
+
 /** Ids of all sandboxes with a directory. */
 export const sandboxIds = (runDir: string): Promise<string[]> => readdir(join(runDir, "s"));
 
@@ -202,7 +213,7 @@ const hashFile = async (path: string): Promise<string> => {
 };
 
 /** The content hash of a file, cached by metadata that changes with the file (a node is 120 MB to hash). */
-const contentHash = async (runDir: string, source: string): Promise<string> => {
+export const contentHash = async (runDir: string, source: string): Promise<string> => {
   const { ino, dev, size, mtimeMs, ctimeMs } = await stat(source);
   const stamp = createHash("sha256")
     .update(JSON.stringify([source, ino, dev, size, mtimeMs, ctimeMs]))

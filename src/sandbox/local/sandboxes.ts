@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir } from "node:fs/promises";
 import { boot, launchSettings, readLogTail } from "./boot.ts";
 import { groupControls, removeGroupNow } from "./cgroup.ts";
+import { openImage } from "./image.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
@@ -108,6 +109,7 @@ export class LocalSandboxes {
 
   async #start(spec: SandboxSpec, paths: SandboxPaths): Promise<void> {
     const { options } = this.#installation;
+    const image = spec.image === null ? null : await openImage(this.#installation, spec.image);
     const uidBase = this.#installation.ownUids ? this.#takeUids(spec.id) : null;
     const record: SandboxRecord = {
       version: 1,
@@ -121,6 +123,7 @@ export class LocalSandboxes {
       egressAllow: spec.egressAllow,
       secretNames: Object.keys(spec.secrets),
       llmUpstream: spec.llmUpstream,
+      ...(image !== null && { image: image.digest }),
     };
     let egress: Egress | null = null;
     try {
@@ -131,8 +134,9 @@ export class LocalSandboxes {
       const booted = await boot(this.#installation, {
         paths,
         record,
-        settings: launchSettings(this.#installation, spec, uidBase),
+        settings: launchSettings(this.#installation, spec, { uidBase, image }),
         environment: spec.environment,
+        image,
       });
       const entry = this.#enter(paths, booted.record, egress);
       booted.child.once("exit", (code, name) => {

@@ -1,0 +1,80 @@
+/** `platform images`. Its implementation (images.ts) is loaded only when it is needed. */
+import { command, type Command } from "../command.ts";
+import { EXIT, Failure, usage } from "../failure.ts";
+import { table, visible } from "../terminal.ts";
+
+const NOTES = `A project chooses an image in its platform.toml:
+
+  [environment]
+  image = "NAME"
+
+Its sandboxes then see the image's files instead of this machine's. Run the command on the service's machine, as its user and with
+its settings. With several nodes, import the image on each node. The service can keep running.`;
+
+const load = async () => {
+  const [{ perform }, work] = await Promise.all([import("./perform.ts"), import("./images.ts")]);
+  return { perform, work };
+};
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** @throws Failure */
+const checked = async (name: string): Promise<string> => {
+  const { IMAGE_REFERENCE_RULE, isImageReference } = await import("../../domain/image.ts");
+  if (!isImageReference(name)) throw usage(`${name} is not a name. ${IMAGE_REFERENCE_RULE}`);
+  return name;
+};
+
+const importCommand = command({
+  name: "images import",
+  about: "Import an image for sandboxes from a file",
+  takes: ["NAME", "FILE"],
+  notes: `FILE is an archive of \`docker save\`, \`podman save\` or \`buildah push … oci-archive:\`, or a tar of a root file system, such as one
+of \`docker export\` or \`mmdebstrap\`. It may be compressed with gzip or zstd. If the name exists, new sandboxes use the new image.
+
+${NOTES}`,
+  run: async ({ given, environment }) => {
+    const name = await checked(given.NAME);
+    const { perform, work } = await load();
+    const { digest, bytes, files } = await perform(work.importArchive(environment, { name, file: given.FILE }));
+    return {
+      json: JSON.stringify({ name, digest, bytes, files }),
+      text: visible(`${name} is ${digest}: ${files} files, ${megabytes(bytes)}.`),
+    };
+  },
+});
+
+const list = command({
+  name: "images list",
+  about: "List the images for sandboxes on this machine",
+  notes: NOTES,
+  run: async ({ environment }) => {
+    const { perform, work } = await load();
+    const found = await perform(work.listImages(environment));
+    const images = found.map(({ name, image: { digest, bytes, files } }) => ({ name, digest, bytes, files }));
+    const rows = images.map(({ name, digest, bytes, files }) => [
+      name,
+      digest.slice(0, "sha256:".length + 12),
+      String(files),
+      megabytes(bytes),
+    ]);
+    const text = table(["NAME", "DIGEST", "FILES", "SIZE"], rows, "No images. Sandboxes see this machine's files.");
+    return { json: JSON.stringify({ images }), text };
+  },
+});
+
+const remove = command({
+  name: "images remove",
+  about: "Remove an image's name",
+  takes: ["NAME"],
+  notes: `Running sandboxes keep the image. Its files are deleted at the service's next start, if no name and no sandbox uses it. A project
+that names it cannot start sessions any more.`,
+  run: async ({ given, environment }) => {
+    const { perform, work } = await load();
+    if (!(await perform(work.removeImage(environment, given.NAME))))
+      throw new Failure(EXIT.refused, "not_found", { message: `There is no image ${given.NAME}.` });
+    return { json: JSON.stringify({ name: given.NAME }), text: visible(`${given.NAME} is removed.`) };
+  },
+});
+
+export const imageCommands: readonly Command[] = [importCommand, list, remove];

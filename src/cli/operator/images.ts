@@ -1,0 +1,61 @@
+/** `platform images`: the images of sandboxes on this machine. */
+import { existsSync } from "node:fs";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import type { Environment } from "../configuration.ts";
+import { agentBinaries } from "../../agent-binaries.ts";
+import { imagesDirectory } from "../../adapters.ts";
+import { readConfig } from "../../config.ts";
+import { openInstallation } from "../../installation.ts";
+import type { Image } from "../../sandbox/images/image.ts";
+import { importImage } from "../../sandbox/images/import.ts";
+import { ImageStore, type NamedImage } from "../../sandbox/images/store.ts";
+import { bundleOf } from "../../sandbox/local/installation.ts";
+import { openRunDirectory, runDirectoryOf } from "../../sandbox/local/run-directory.ts";
+import { findTools } from "../../sandbox/local/tools.ts";
+import { EXIT, Failure } from "../failure.ts";
+
+const failed = (message: string): Failure => new Failure(EXIT.refused, "failed", { message });
+
+const opened = (environment: Environment) => {
+  const config = readConfig(environment, process.cwd());
+  const { dataDir } = config;
+  if (!existsSync(path.join(dataDir, "installation-id"))) {
+    throw failed(
+      `${dataDir} has no installation. Start the service once, or set PLATFORM_DATA_DIR to its data directory.`,
+    );
+  }
+  // The ids exist, so the time is not used.
+  const installation = openInstallation(dataDir, 0);
+  return { config, installation, store: new ImageStore(imagesDirectory({ config, dataDir, installation })) };
+};
+
+/** Imports an archive under a name. */
+export const importArchive = (
+  environment: Environment,
+  { name, file }: { readonly name: string; readonly file: string },
+): Effect.Effect<Image, Error> =>
+  Effect.tryPromise({
+    try: async () => {
+      const { config, installation, store } = opened(environment);
+      const { bwrap } = findTools(config.path);
+      if (bwrap === null) throw failed("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
+      const runDir = runDirectoryOf(installation.installationId);
+      await openRunDirectory(runDir);
+      const bundle = await bundleOf({
+        runDir,
+        nodePath: process.execPath,
+        agentBinaries: agentBinaries(config.agentCommand, config.path),
+        path: config.path,
+      });
+      return importImage({ store, bundle, bwrap }, { name, file: path.resolve(file) });
+    },
+    catch: (error) => (error instanceof Error ? error : new Error(String(error))),
+  });
+
+export const listImages = (environment: Environment): Effect.Effect<readonly NamedImage[]> =>
+  Effect.promise(() => opened(environment).store.list());
+
+/** @returns false without such a name */
+export const removeImage = (environment: Environment, name: string): Effect.Effect<boolean> =>
+  Effect.promise(() => opened(environment).store.remove(name));

@@ -1,0 +1,289 @@
+/**
+ * Reads an image's archive: an OCI archive, an archive of `docker save`, or a plain tar of a root file system, each with
+ * or without gzip or zstd. The archive is untrusted, so this runs in a sandbox (../import.ts).
+ */
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream, openSync, readSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join, posix } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, createZstdDecompress } from "node:zlib";
+import { extract, type Header } from "tar-stream";
+import { UnpackFailure } from "./failure.ts";
+
+/** What an image says about its programs. */
+export interface ImageConfig {
+  /** Variables by name. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly user: string;
+  readonly workdir: string;
+}
+
+/** An image's parts. Each layer is opened twice: for its removals, then for its files. */
+export interface ImageParts {
+  readonly digest: string;
+  readonly config: ImageConfig;
+  readonly layers: readonly (() => Readable)[];
+}
+
+/** A file's content. */
+export type Bytes = AsyncIterable<Buffer>;
+
+/** Larger descriptions of an image are refused, bytes. */
+const DOCUMENT_MAX = 8 * 1024 * 1024;
+/** How many files an archive of layers may have. */
+const ARCHIVE_ENTRIES_MAX = 20_000;
+/** How many links lead to a layer at most: `docker save` writes a repeated layer as a link to the first one. */
+const LINKS_MAX = 8;
+const NO_CONFIG: ImageConfig = { env: {}, user: "", workdir: "" };
+const ARCHITECTURE: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+
+const GZIP = Buffer.from([0x1f, 0x8b]);
+const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** A file without its compression. @param descriptor stays open */
+const uncompressed = (descriptor: number): Readable => {
+  const head = Buffer.alloc(4);
+  readSync(descriptor, head, 0, head.length, 0);
+  const stream = createReadStream("", { fd: descriptor, start: 0, autoClose: false, highWaterMark: 1 << 20 });
+  const decoder = head.subarray(0, GZIP.length).equals(GZIP)
+    ? createGunzip()
+    : head.equals(ZSTD)
+      ? createZstdDecompress()
+      : null;
+  if (decoder === null) return stream;
+  stream.on("error", (error) => decoder.destroy(error));
+  return stream.pipe(decoder);
+};
+
+/**
+ * Calls `onEntry` for each entry of a tar, one after the other. What it leaves of an entry is skipped.
+ * @throws UnpackFailure if the stream is no tar
+ */
+export const forEachEntry = async (
+  tar: Bytes,
+  onEntry: (header: Header, content: Bytes) => Promise<void>,
+): Promise<void> => {
+  const reader = extract();
+  const feeding = pipeline(tar, reader as unknown as Writable);
+  // An error ends the loop below, too.
+  feeding.catch(() => undefined);
+  try {
+    for await (const entry of reader) {
+      await onEntry(entry.header, entry as AsyncIterable<Buffer>);
+      entry.resume();
+    }
+    await feeding;
+  } catch (error) {
+    reader.destroy();
+    if (error instanceof UnpackFailure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
+    throw new UnpackFailure(`the archive is damaged: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+/**
+ * Opens an archive.
+ * @param descriptor of the archive, a file
+ * @param scratch an empty directory for the archive's layers
+ * @throws UnpackFailure if it holds no image for this machine, or if a part does not have its digest
+ */
+export const openArchive = async (descriptor: number, scratch: string): Promise<ImageParts> => {
+  const { isLayered, digest } = await survey(uncompressed(descriptor));
+  if (!isLayered) return { digest, config: NO_CONFIG, layers: [() => uncompressed(descriptor)] };
+  const parts = await takeApart(uncompressed(descriptor), scratch);
+  return parts.has("index.json") ? ociImage(parts) : dockerImage(parts);
+};
+
+/** @returns whether the tar holds layers, and its digest */
+const survey = async (tar: Readable): Promise<{ readonly isLayered: boolean; readonly digest: string }> => {
+  const sum = new Sum();
+  const found = new Set<string>();
+  let entries = 0;
+  await forEachEntry(sum.through(tar), async ({ name }) => {
+    entries += 1;
+    if (name === "index.json" || name === "manifest.json" || name === "oci-layout") found.add(name);
+  });
+  if (entries === 0) throw new UnpackFailure("the archive is empty");
+  return {
+    isLayered: found.has("manifest.json") || (found.has("index.json") && found.has("oci-layout")),
+    digest: sum.digest,
+  };
+};
+
+/** The digest and the size of bytes that pass. */
+class Sum {
+  readonly #hash = createHash("sha256");
+  bytes = 0;
+
+  async *through(content: Bytes): AsyncGenerator<Buffer> {
+    for await (const chunk of content) {
+      this.bytes += chunk.length;
+      this.#hash.update(chunk);
+      yield chunk;
+    }
+  }
+
+  /** To be read once, at the end. */
+  get digest(): string {
+    return `sha256:${this.#hash.digest("hex")}`;
+  }
+}
+
+/** A part of an archive: a file of the scratch directory, or a link to another part. */
+type Part =
+  | { readonly file: string; readonly digest: string; readonly bytes: number }
+  | { readonly link: string };
+type Parts = ReadonlyMap<string, Part>;
+
+const takeApart = async (tar: Bytes, scratch: string): Promise<Parts> => {
+  const parts = new Map<string, Part>();
+  await forEachEntry(tar, async ({ name, type, linkname }, content) => {
+    if (parts.size >= ARCHIVE_ENTRIES_MAX)
+      throw new UnpackFailure(`the archive has more than ${ARCHIVE_ENTRIES_MAX} files`);
+    const place = posix.normalize(name);
+    if (type === "symlink") parts.set(place, { link: posix.join(posix.dirname(place), linkname) });
+    if (type === "link") parts.set(place, { link: posix.normalize(linkname) });
+    if (type !== "file" && type !== "contiguous-file") return;
+    // The name in the archive is not used for a path.
+    const file = join(scratch, String(parts.size));
+    const sum = new Sum();
+    await pipeline(sum.through(content), createWriteStream(file, { flags: "wx" }));
+    parts.set(place, { file, bytes: sum.bytes, digest: sum.digest });
+  });
+  return parts;
+};
+
+const partOf = (parts: Parts, name: string): Exclude<Part, { readonly link: string }> => {
+  let place = posix.normalize(name);
+  for (let links = 0; links <= LINKS_MAX; links += 1) {
+    const part = parts.get(place);
+    if (part === undefined) throw new UnpackFailure(`the archive lacks its part ${name}`);
+    if ("file" in part) return part;
+    place = part.link;
+  }
+  throw new UnpackFailure(`the archive's part ${name} is a link to a link`);
+};
+
+const documentOf = async (parts: Parts, name: string): Promise<Json> => {
+  const { file, bytes } = partOf(parts, name);
+  if (bytes > DOCUMENT_MAX) throw new UnpackFailure(`the archive's part ${name} is too large`);
+  try {
+    return json(JSON.parse(await readFile(file, "utf8")) as unknown);
+  } catch {
+    throw new UnpackFailure(`the archive's part ${name} is not JSON`);
+  }
+};
+
+/** The part with a digest. Its content is checked. */
+const blobOf = (parts: Parts, descriptor: Json): { readonly name: string; readonly file: string } => {
+  const digest = descriptor.field("digest").text();
+  const name = `blobs/${digest.replace(":", "/")}`;
+  const part = partOf(parts, name);
+  if (part.digest !== digest) throw new UnpackFailure(`the archive's part ${digest} has another content`);
+  return { name, file: part.file };
+};
+
+const layerOf = (file: string): (() => Readable) => {
+  const descriptor = openSync(file, "r");
+  return () => uncompressed(descriptor);
+};
+
+const ociImage = async (parts: Parts): Promise<ImageParts> => {
+  const manifests = await manifestsOf(parts, await documentOf(parts, "index.json"));
+  const [chosen] = manifests;
+  if (chosen === undefined)
+    throw new UnpackFailure(`the archive has no image for linux/${ARCHITECTURE[process.arch] ?? process.arch}`);
+  const manifest = await documentOf(parts, blobOf(parts, chosen).name);
+  const config = await documentOf(parts, blobOf(parts, manifest.field("config")).name);
+  refuseOtherMachine(config);
+  return {
+    digest: chosen.field("digest").text(),
+    config: configOf(config),
+    layers: manifest.field("layers").list().map((layer) => layerOf(blobOf(parts, layer).file)),
+  };
+};
+
+/** The manifests for this machine. An index may name further indexes; one level of them is read. */
+const manifestsOf = async (parts: Parts, index: Json, depth = 1): Promise<Json[]> => {
+  const found: Json[] = [];
+  for (const entry of index.field("manifests").list()) {
+    const platform = entry.field("platform");
+    const architecture = platform.field("architecture").textOr("");
+    if (architecture !== "" && architecture !== ARCHITECTURE[process.arch]) continue;
+    if (entry.field("mediaType").textOr("").includes("manifest.list") || entry.field("mediaType").textOr("").includes("index")) {
+      // eslint-disable-next-line no-await-in-loop -- an archive has one or two
+      if (depth > 0) found.push(...(await manifestsOf(parts, await documentOf(parts, blobOf(parts, entry).name), depth - 1)));
+    } else found.push(entry);
+  }
+  return found;
+};
+
+const dockerImage = async (parts: Parts): Promise<ImageParts> => {
+  const [image, ...others] = (await documentOf(parts, "manifest.json")).list();
+  if (image === undefined) throw new UnpackFailure("the archive has no image");
+  if (others.length > 0) throw new UnpackFailure("the archive has more than one image. Save one image in each archive");
+  const name = image.field("Config").text();
+  const config = await documentOf(parts, name);
+  refuseOtherMachine(config);
+  return {
+    digest: partOf(parts, name).digest,
+    config: configOf(config),
+    layers: image.field("Layers").list().map((layer) => layerOf(partOf(parts, layer.text()).file)),
+  };
+};
+
+const refuseOtherMachine = (config: Json): void => {
+  const [os, architecture] = [config.field("os").textOr("linux"), config.field("architecture").textOr("")];
+  const own = ARCHITECTURE[process.arch] ?? process.arch;
+  if (os === "linux" && (architecture === "" || architecture === own)) return;
+  throw new UnpackFailure(`the image is for ${os}/${architecture}, and this machine is linux/${own}`);
+};
+
+const configOf = (document: Json): ImageConfig => {
+  const config = document.field("config");
+  const env = config
+    .field("Env")
+    .listOr([])
+    .map((entry) => entry.textOr(""))
+    .filter((entry) => entry.includes("="))
+    .map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)] as const);
+  return {
+    env: Object.fromEntries(env),
+    user: config.field("User").textOr(""),
+    workdir: config.field("WorkingDir").textOr(""),
+  };
+};
+
+/** An untrusted JSON value. A missing or wrong part fails where it is needed. */
+interface Json {
+  readonly field: (name: string) => Json;
+  readonly list: () => readonly Json[];
+  readonly listOr: (fallback: readonly Json[]) => readonly Json[];
+  readonly text: () => string;
+  readonly textOr: (fallback: string) => string;
+}
+
+const json = (value: unknown, path = ""): Json => {
+  const wrong = (expected: string): UnpackFailure =>
+    new UnpackFailure(`the archive's description is wrong: ${path || "it"} is not ${expected}`);
+  const entries = (): readonly Json[] | null =>
+    Array.isArray(value) ? value.map((entry, at) => json(entry, `${path}[${at}]`)) : null;
+  return {
+    field: (name) => {
+      const own = typeof value === "object" && value !== null && Object.hasOwn(value, name);
+      return json(own ? (value as Record<string, unknown>)[name] : undefined, path === "" ? name : `${path}.${name}`);
+    },
+    list: () => {
+      const found = entries();
+      if (found === null) throw wrong("a list");
+      return found;
+    },
+    listOr: (fallback) => entries() ?? fallback,
+    text: () => {
+      if (typeof value !== "string") throw wrong("a text");
+      return value;
+    },
+    textOr: (fallback) => (typeof value === "string" ? value : fallback),
+  };
+};

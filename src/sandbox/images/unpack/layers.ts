@@ -1,0 +1,177 @@
+/**
+ * Writes the layers of an image over each other into the root directory. It runs with the new root as its own root, so
+ * that no path and no link leads out of it (../import.ts).
+ *
+ *  U1 Nothing is written through a link that leads out of the root: there is no outside.
+ *  U2 No set-uid or set-gid bit, no device, no pipe and no socket reaches the disk.
+ *  U3 Bytes and files are counted while they are written.
+ */
+import { createWriteStream } from "node:fs";
+import { chmod, link, lstat, mkdir, readdir, rm, symlink, utimes } from "node:fs/promises";
+import { join, posix } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Header } from "tar-stream";
+import { type Bytes, forEachEntry } from "./archive.ts";
+import { UnpackFailure } from "./failure.ts";
+
+export interface UnpackLimits {
+  /** All files together. */
+  readonly bytes: number;
+  /** Files, directories and links. */
+  readonly files: number;
+}
+
+/** What was written. */
+export interface Unpacked {
+  readonly bytes: number;
+  readonly files: number;
+}
+
+/** A file with this prefix removes the file without it, which is from a lower layer. */
+const WHITEOUT = ".wh.";
+/** Removes everything that lower layers have in its directory. */
+const OPAQUE = ".wh..wh..opq";
+/** Without set-uid and set-gid (U2). The sticky bit stays. */
+const MODE_MASK = 0o1777;
+/** Longer paths than the kernel takes. */
+const PATH_MAX = 4096;
+
+/** Programs and libraries of ours are mounted there while layers are written. */
+const OWN = "opt/platform";
+
+/** @param root the directory that becomes the root: `/`, except in tests */
+export const writeLayers = async (
+  root: string,
+  layers: readonly (() => Readable)[],
+  limits: UnpackLimits,
+): Promise<Unpacked> => {
+  const count = { bytes: 0, files: 0 };
+  for (const open of layers) {
+    // eslint-disable-next-line no-await-in-loop -- a layer lies on the ones below
+    await forEachEntry(open(), ({ name }) => remove(root, name));
+    // eslint-disable-next-line no-await-in-loop -- see above
+    await writeLayer(root, open(), { limits, count });
+  }
+  return count;
+};
+
+/** The path of an entry in the root, or null for the root itself. @throws UnpackFailure if it leads elsewhere */
+const placeOf = (name: string): string | null => {
+  const parts = name.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.includes("..")) throw new UnpackFailure(`the image has a file with .. in its path: ${shown(name)}`);
+  const place = parts.join("/");
+  if (Buffer.byteLength(place) >= PATH_MAX) throw new UnpackFailure("the image has a path that is too long");
+  if (place === OWN || place.startsWith(`${OWN}/`))
+    throw new UnpackFailure("the image has files in /opt/platform, which belongs to the platform");
+  return place === "" ? null : place;
+};
+
+const shown = (name: string): string => JSON.stringify(name.slice(0, 200));
+
+const remove = async (root: string, name: string): Promise<void> => {
+  const place = placeOf(name);
+  if (place === null) return;
+  const [directory, file] = [posix.dirname(place), posix.basename(place)];
+  if (!file.startsWith(WHITEOUT)) return;
+  const parent = join(root, directory);
+  if (file !== OPAQUE) {
+    const removed = file.slice(WHITEOUT.length);
+    if (removed === "" || removed === "." || removed === "..")
+      throw new UnpackFailure(`the image removes ${shown(place)}`);
+    await rm(join(parent, removed), { recursive: true, force: true });
+    return;
+  }
+  const children = await readdir(parent).catch(() => []);
+  await Promise.all(children.map((child) => rm(join(parent, child), { recursive: true, force: true })));
+};
+
+interface Counting {
+  readonly limits: UnpackLimits;
+  readonly count: { bytes: number; files: number };
+}
+
+const writeLayer = async (root: string, layer: Readable, { limits, count }: Counting): Promise<void> => {
+  /** Modes and times of directories, which change again while files are written into them. */
+  const directories = new Map<string, Header>();
+  await forEachEntry(layer, async (header, content) => {
+    const place = placeOf(header.name);
+    if (place === null || posix.basename(place).startsWith(WHITEOUT)) return;
+    count.files += 1;
+    if (count.files > limits.files) throw new UnpackFailure(`the image has more than ${limits.files} files`);
+    const path = join(root, place);
+    if (header.type === "directory") {
+      await makeDirectory(path);
+      directories.set(path, header);
+      return;
+    }
+    await mkdir(join(root, posix.dirname(place)), { recursive: true });
+    switch (header.type) {
+      case "file":
+      case "contiguous-file":
+        await clear(path);
+        await writeFile(path, { header, content, counting: { limits, count } });
+        return;
+      case "symlink":
+        await clear(path);
+        await symlink(header.linkname, path);
+        return;
+      case "link": {
+        const target = placeOf(header.linkname);
+        if (target === null) throw new UnpackFailure("the image has a link to its root");
+        if (target === place) return;
+        await clear(path);
+        await link(join(root, target), path);
+        return;
+      }
+      default:
+      // Devices and pipes: a sandbox has its own (U2).
+    }
+  });
+  for (const [path, { mode, mtime }] of [...directories].toReversed()) {
+    // eslint-disable-next-line no-await-in-loop -- the innermost first
+    await settle(path, { mode, mtime });
+  }
+};
+
+/** A directory of this layer replaces a file of a lower one, and keeps what a directory there has. */
+const makeDirectory = async (path: string): Promise<void> => {
+  const found = await lstat(path).catch(() => null);
+  if (found?.isDirectory() === true) return;
+  // A link to a directory stays: later layers often name a directory by its old path, such as /lib.
+  if (found?.isSymbolicLink() === true && (await isDirectory(path))) return;
+  if (found !== null) await rm(path, { force: true });
+  await mkdir(path, { recursive: true });
+};
+
+const isDirectory = async (path: string): Promise<boolean> =>
+  (await lstat(`${path}/.`).catch(() => null))?.isDirectory() === true;
+
+const clear = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
+
+const writeFile = async (
+  path: string,
+  {
+    header,
+    content,
+    counting: { limits, count },
+  }: { readonly header: Header; readonly content: Bytes; readonly counting: Counting },
+): Promise<void> => {
+  const counted = async function* (): AsyncGenerator<Buffer> {
+    for await (const chunk of content) {
+      count.bytes += chunk.length;
+      if (count.bytes > limits.bytes) throw new UnpackFailure(`the image has more than ${limits.bytes} bytes`);
+      yield chunk;
+    }
+  };
+  await pipeline(counted, createWriteStream(path, { flags: "wx", mode: 0o600 }));
+  await settle(path, header);
+};
+
+const settle = async (
+  path: string,
+  { mode, mtime }: Pick<Header, "mode" | "mtime">,
+): Promise<void> => {
+  await chmod(path, mode & MODE_MASK);
+  if (Number.isFinite(mtime.getTime())) await utimes(path, mtime, mtime);
+};
