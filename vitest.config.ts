@@ -35,6 +35,7 @@ export const WHOLE_IN_DEEP = [
   "test/http/sessions.test.ts",
   "test/http/webhook-payloads.test.ts",
   "test/http/webhook-secret.test.ts",
+  "test/sandbox/local-image.real.test.ts",
   "test/sandbox/local.test.ts",
   "test/simulation/plants.test.ts",
   "test/store/conversation-twin.test.ts",

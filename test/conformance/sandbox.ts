@@ -22,6 +22,8 @@ export interface Subject {
   readonly end: (id: string) => Effect.Effect<void, unknown, SandboxProvider>;
   /** Leftovers of a sandbox that `list` does not show: processes, directories, control groups. */
   readonly leftovers: (id: string) => Effect.Effect<readonly string[]>;
+  /** The image of the sandboxes (SandboxSpec.image). */
+  readonly image: string | null;
   /** Whether the state outlives the layer (src/sandbox/port.ts P1, P3 across restarts). */
   readonly persistent: boolean;
 }
@@ -69,7 +71,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       Effect.scoped(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
-          const spec = specOf(randomUUID());
+          const spec = specOf(randomUUID(), { image: subject.image });
           yield* sandbox(spec);
           const found = (yield* provider.list).find(({ id }) => id === spec.id);
           assert.deepEqual(found, { id: spec.id, sessionId: spec.sessionId, state: "running" });
@@ -82,7 +84,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       Effect.scoped(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
-          const spec = specOf(randomUUID());
+          const spec = specOf(randomUUID(), { image: subject.image });
           const before = (yield* ids).length;
           yield* Effect.all([sandbox(spec), provider.create(spec), provider.create(spec)], {
             concurrency: "unbounded",
@@ -96,7 +98,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       "destroys a sandbox without a trace, and notifies callers that wait for its end [I9]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* provider.create(spec);
         const waiting = yield* Effect.forkChild(provider.awaitExit(spec.id), { startImmediately: true });
         yield* provider.destroy(spec.id);
@@ -109,7 +111,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       "destroys a sandbox that is gone or never existed",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* provider.destroy(spec.id);
         yield* provider.create(spec);
         yield* provider.destroy(spec.id);
@@ -132,7 +134,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       Effect.scoped(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
-          const spec = specOf(randomUUID());
+          const spec = specOf(randomUUID(), { image: subject.image });
           const early = yield* Effect.flip(provider.setSecretNames(spec.id, []));
           assert.equal(early.operation, "setSecretNames");
           yield* sandbox(spec);
@@ -146,7 +148,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       "reports why a sandbox ended by itself, and lists it as exited until it is destroyed [R06]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* provider.create(spec);
         yield* subject.end(spec.id);
         const exit = yield* provider.awaitExit(spec.id);
@@ -162,7 +164,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       "ends a sandbox, once or twice, and keeps its log until it is destroyed",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* provider.create(spec);
         yield* provider.end(spec.id);
         assert.equal((yield* provider.awaitExit(spec.id)).code, "exited");
@@ -180,7 +182,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       "leaves nothing behind when a create is interrupted and its sandbox destroyed [R02]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         const creating = yield* Effect.forkChild(provider.create(spec), { startImmediately: true });
         yield* Fiber.interrupt(creating);
         yield* provider.destroy(spec.id);
@@ -192,7 +194,7 @@ const lifecycle = (subject: Subject): readonly Case[] => {
       "keeps a spec's secrets out of lists, links, logs and exits [I16]",
       Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* provider.create(spec);
         const told = [yield* provider.list, yield* provider.link(spec.id), yield* provider.logs(spec.id)];
         yield* provider.destroy(spec.id);
@@ -211,7 +213,7 @@ const restarts = (subject: Subject): readonly Case[] => {
     {
       name: "finds a former service's sandbox running, joins it on create, and destroys it by its record [I10]",
       run: Effect.gen(function* () {
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* service(Effect.flatMap(SandboxProvider, (provider) => provider.create(spec)));
         yield* service(
           Effect.gen(function* () {
@@ -228,7 +230,7 @@ const restarts = (subject: Subject): readonly Case[] => {
     {
       name: "gives a later service the log of a sandbox that ended before the service started",
       run: Effect.gen(function* () {
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         const first = yield* service(
           Effect.gen(function* () {
             const provider = yield* SandboxProvider;
@@ -248,7 +250,7 @@ const restarts = (subject: Subject): readonly Case[] => {
     {
       name: "tells a later service why a sandbox ended before the service started",
       run: Effect.gen(function* () {
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         const first = yield* service(
           Effect.gen(function* () {
             const provider = yield* SandboxProvider;

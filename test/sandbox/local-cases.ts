@@ -73,7 +73,7 @@ const filters = ({ form }: LocalSetup): boolean => form === "bubblewrap" || proc
 /** Cases that share one sandbox, which is booted by the first that asks and destroyed by the last case. */
 const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
   const runtime = ManagedRuntime.make(subject.layer);
-  const spec = specOf(randomUUID());
+  const spec = specOf(randomUUID(), { image: subject.image });
   let booted: Promise<void> | null = null;
   const boot = () =>
     (booted ??= runtime.runPromise(Effect.flatMap(SandboxProvider, (provider) => provider.create(spec))));
@@ -245,7 +245,7 @@ const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
     name,
     run: Effect.gen(function* () {
       const provider = yield* SandboxProvider;
-      const spec = specOf(randomUUID());
+      const spec = specOf(randomUUID(), { image: setup.image });
       yield* sandbox(spec);
       yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true });
       assert.equal((yield* provider.awaitExit(spec.id)).code, code);
@@ -276,7 +276,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       name: "ends with the daemon's exit code",
       run: Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* sandbox(spec);
         yield* subject.end(spec.id);
         assert.match((yield* provider.awaitExit(spec.id)).message, /code 7/);
@@ -286,7 +286,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       name: "ends a sandbox in order, and keeps its log to the last line",
       run: Effect.gen(function* () {
         const provider = yield* SandboxProvider;
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* sandbox(spec);
         yield* ask(spec.id, "/platform/health");
         yield* provider.end(spec.id);
@@ -301,7 +301,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
         const installation = yield* Effect.promise(() => openInstallation(options));
         const parts = { ...installation.parts, entrypoint: "/nonexistent/entrypoint" };
         const sandboxes = yield* Effect.promise(() => LocalSandboxes.open({ ...installation, parts }));
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* Effect.promise(() => assert.rejects(sandboxes.create(spec), /entrypoint/));
         assert.deepEqual(yield* subject.leftovers(spec.id), []);
         sandboxes.close();
@@ -311,7 +311,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       name: "reports the end of a sandbox whose processes do not end, and destroys it later",
       run: Effect.gen(function* () {
         const options = localOptions(setup, "http://127.0.0.1:1", { diskBytes: 0 });
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* Effect.promise(async () => {
           const sandboxes = await LocalSandboxes.open(await openInstallation(options), stuck);
           await sandboxes.create(spec);
@@ -328,7 +328,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       run: serviceOf(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
-          const spec = specOf(randomUUID());
+          const spec = specOf(randomUUID(), { image: subject.image });
           yield* sandbox(spec);
           const dug = yield* runIn(spec.id, "agent", DEEP_TREE);
           assert.deepEqual([dug.code, dug.stdout], [0, "60\n"], dug.stderr);
@@ -342,7 +342,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       run: serviceOf(
         Effect.gen(function* () {
           const provider = yield* SandboxProvider;
-          const spec = specOf(randomUUID());
+          const spec = specOf(randomUUID(), { image: subject.image });
           yield* sandbox(spec);
           yield* runIn(spec.id, "daemon", "ln -sf /run/platform/other.sock /run/platform/d.sock");
           const failure = yield* Effect.flip(provider.link(spec.id));
@@ -353,7 +353,7 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
     {
       name: "restores the egress of a sandbox that a later service finds",
       run: Effect.gen(function* () {
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: subject.image });
         yield* serviceOf(Effect.flatMap(SandboxProvider, (provider) => provider.create(spec)));
         const { stdout } = yield* serviceOf(
           runIn(spec.id, "agent", fetchScript("http://platform.internal/again")),

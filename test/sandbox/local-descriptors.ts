@@ -56,7 +56,7 @@ export const descriptorCases = ({ setup, subject }: LocalWorld): readonly Case[]
         {
           name: DESCRIPTOR_CASE,
           run: Effect.gen(function* () {
-            const spec = specOf(randomUUID());
+            const spec = specOf(randomUUID(), { image: subject.image });
             yield* sandbox(spec);
             const planted = new Set(setup.planted.map(fileOf));
             for (const user of ["daemon", "agent"] as const) {

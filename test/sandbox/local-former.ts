@@ -47,7 +47,7 @@ export const formerServiceCases = ({
     name: "starts again if a former service died before it started any process",
     run: Effect.gen(function* () {
       const provider = yield* SandboxProvider;
-      const spec = specOf(randomUUID());
+      const spec = specOf(randomUUID(), { image: subject.image });
       const paths = sandboxPaths(setup.runDir, spec.id);
       yield* Effect.promise(async () => {
         await mkdir(paths.proxy, { recursive: true });
@@ -74,7 +74,7 @@ export const formerServiceCases = ({
     name: "leaves another installation's sandbox with the same id alone [I9]",
     run: Effect.gen(function* () {
       const provider = yield* SandboxProvider;
-      const spec = specOf(randomUUID());
+      const spec = specOf(randomUUID(), { image: subject.image });
       yield* sandbox(spec);
       const options = localOptions({ ...setup, runDir: path.join(setup.runDir, "o") }, "http://127.0.0.1:1");
       yield* Effect.promise(async () => {
@@ -91,7 +91,7 @@ export const formerServiceCases = ({
   {
     name: "removes the control groups of a sandbox whose service died while it created them [I9]",
     run: Effect.gen(function* () {
-      const spec = specOf(randomUUID());
+      const spec = specOf(randomUUID(), { image: subject.image });
       const { paths, record, groups } = yield* Effect.promise(() => makeGroupsOf(setup, spec));
       if (groups.length === 0) return;
       // The failed attempt has cleared up behind itself, which one that is killed does not.

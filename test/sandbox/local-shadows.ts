@@ -39,7 +39,7 @@ export const shadowCases = (setup: LocalSetup): readonly Case[] => [
       const agentBinaries = OURS.map((name) => join(directory, name));
       const layer = localProvider({ ...localOptions(setup, "http://127.0.0.1:1"), agentBinaries });
       yield* Effect.gen(function* () {
-        const spec = specOf(randomUUID());
+        const spec = specOf(randomUUID(), { image: setup.image });
         yield* sandbox(spec);
         const health = JSON.parse(yield* ask(spec.id, "/platform/health")) as { readonly pid: number };
         const running = yield* runIn(spec.id, "daemon", `tr '\\0' ' ' < /proc/${health.pid}/cmdline`);

@@ -19,6 +19,9 @@ export interface LocalSetup {
   readonly daemon: string;
   readonly form: "bubblewrap" | "namespaces";
   readonly path: string;
+  /** The image of all sandboxes, in `imagesDir`. Null: they see the machine's root. */
+  readonly image: string | null;
+  readonly imagesDir: string;
   /** Descriptors that the process was started with on purpose: no sandbox may have them. */
   readonly planted: readonly number[];
 }
@@ -28,7 +31,7 @@ export const localOptions = (
   serviceUrl: string,
   limits: Partial<LocalLimits> = {},
 ): LocalOptions => ({
-  imagesDir: join(setup.runDir, "images"),
+  imagesDir: setup.imagesDir,
   runDir: setup.runDir,
   installationId: "0e6f1c52-conformance",
   nodeId: "node-1",
@@ -104,5 +107,6 @@ export const localSubject = (setup: LocalSetup, serviceUrl: string): Subject => 
       ...(existsSync(join(setup.runDir, "s", id)) ? [`directory of ${id}`] : []),
       ...(readFileSync("/proc/self/mountinfo", "utf8").includes(id) ? [`mount of ${id}`] : []),
     ]),
+  image: setup.image,
   persistent: true,
 });

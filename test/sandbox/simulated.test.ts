@@ -21,6 +21,7 @@ describe("the simulated provider", () => {
     layer,
     end: (id) => control?.end(id, { code: "exited", message: "ended by itself" }) ?? Effect.void,
     leftovers: () => Effect.succeed([]),
+    image: null,
     persistent: false,
   });
   for (const one of cases) it(one.name, () => runCase(one));

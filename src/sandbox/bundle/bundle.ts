@@ -39,6 +39,9 @@ export const BUNDLED_TOOLS = [
   ...["cat", "cp", "env", "find", "grep", "mkdir", "rm", "rmdir", "sed", "sort", "touch", "tr", "xargs"],
 ] as const;
 
+/** Copied if this machine has it: in an ordinary user's sandbox, it starts the agent. */
+const BUBBLEWRAP = "bwrap";
+
 /** git's programs besides `git`. The others are parts of it, or scripts that the daemon does not use. */
 const GIT_PROGRAMS = ["git-remote-http"] as const;
 
@@ -105,11 +108,13 @@ const programsOf = async ({ nodePath, agentBinaries, find }: BundleOptions): Pro
     if (path === null) throw new Error(`images need the program ${name}, which is not installed`);
     return path;
   };
+  const bubblewrap = find(BUBBLEWRAP);
   const { stdout } = await execute(located("git"), ["--exec-path"], { timeout: LIST_TIMEOUT_MS });
   const gitDirectory = stdout.trim();
   return [
     { place: "tools/node", source: nodePath },
     ...BUNDLED_TOOLS.map((name) => ({ place: `tools/${name}`, source: located(name) })),
+    ...(bubblewrap === null ? [] : [{ place: `tools/${BUBBLEWRAP}`, source: bubblewrap }]),
     { place: "git-core/git", source: located("git") },
     ...GIT_PROGRAMS.map((name) => ({ place: `git-core/${name}`, source: join(gitDirectory, name) })),
     ...agentBinaries.map((path) => ({ place: `agent/${basename(path)}`, source: path })),

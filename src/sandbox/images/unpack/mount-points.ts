@@ -7,7 +7,7 @@ import { join, posix } from "node:path";
 import { UnpackFailure } from "./failure.ts";
 
 const DIRECTORIES = [
-  ...["/dev", "/etc", "/opt", "/opt/platform", "/proc", "/run", "/run/platform", "/sys", "/tmp"],
+  ...["/dev", "/etc", "/opt", "/opt/platform", "/proc", "/run", "/run/platform", "/tmp"],
   ...["/usr", "/usr/bin", "/usr/local", "/usr/local/bin", "/var", "/var/tmp", "/workspace"],
 ];
 const FILES = [

@@ -1,0 +1,206 @@
+/**
+ * Runs the conformance suite and the probes over `local`, in both forms, as root and as an ordinary user. The cases run
+ * in the test's process as its own user; a root process runs them once more in a child of another user
+ * (local-runner.ts, bundled into a directory which that user can read).
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, chown, cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readRecord, sandboxIds, sandboxPaths } from "../../src/sandbox/local/run-directory.ts";
+import { tearDown } from "../../src/sandbox/local/teardown.ts";
+import { findTools } from "../../src/sandbox/local/tools.ts";
+import { runCase } from "../conformance/sandbox.ts";
+import { localCases, openService } from "./local-cases.ts";
+import { DESCRIPTOR_CASE, plantedIn, withPlanted } from "./local-descriptors.ts";
+import type { LocalSetup } from "./local-subject.ts";
+import { TEST_MS } from "../support/patience.ts";
+
+const path = process.env["PATH"] ?? "";
+const tools = findTools(path);
+const isRoot = process.geteuid?.() === 0;
+/** `nobody`, present everywhere. */
+const OTHER_USER = 65_534;
+
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** What this machine lacks for a form, null where it lacks nothing. */
+const missing = (form: LocalSetup["form"]): string | null => {
+  const lacks = [...tools.missing, ...(form === "bubblewrap" && tools.bwrap === null ? ["bwrap"] : [])];
+  return lacks.length === 0 ? null : `not installed: ${lacks.join(", ")}`;
+};
+
+const setupOf = (form: LocalSetup["form"], runDir: string, image: string | null): LocalSetup => ({
+  runDir,
+  nodePath: process.execPath,
+  daemon: here("stand-in-daemon.mjs"),
+  form,
+  path,
+  planted: [],
+  image,
+  imagesDir: join(directory, "images"),
+});
+
+export interface Suite {
+  /** The image of all sandboxes, in `imagesDir`. Null: they see the machine's root. */
+  readonly image: string | null;
+  /** Makes the image. */
+  readonly prepare?: () => Promise<void>;
+  /** Why the machine cannot run the suite. Null if it can. */
+  readonly lacks: string | null;
+  readonly forms: readonly LocalSetup["form"][];
+  /** The forms whose cases another user runs, too. */
+  readonly others: readonly LocalSetup["form"][];
+}
+
+const service = await openService();
+const { port } = service.address() as AddressInfo;
+/** Below /tmp: a sandbox's uid cannot reach into a home. */
+export const directory = await mkdtemp("/tmp/platform-sb-");
+await chmod(directory, 0o711);
+const planted = plantedIn(directory);
+
+/** Ends what a failed case left running. */
+const clearSandboxes = async (runDir: string): Promise<void> => {
+  const ids = await sandboxIds(runDir).catch(() => []);
+  await Promise.all(
+    ids.map(async (id) => {
+      const paths = sandboxPaths(runDir, id);
+      await tearDown(paths, await readRecord(paths));
+    }),
+  );
+};
+
+afterAll(async () => {
+  service.close();
+  const runDirs = ["", "other-", "planted-"].flatMap((who) => [`${who}bubblewrap`, `${who}namespaces`]);
+  await Promise.all(runDirs.map((name) => clearSandboxes(join(directory, name))));
+  await rm(directory, { recursive: true, force: true });
+});
+
+const results = (lines: AsyncIterable<string>, told: Map<string, PromiseWithResolvers<string | null>>) =>
+  (async () => {
+    for await (const line of lines) {
+      const { name, failure } = JSON.parse(line) as {
+        readonly name: string;
+        readonly failure: string | null;
+      };
+      told.get(name)?.resolve(failure);
+    }
+    for (const one of told.values()) one.resolve("the other user's process ended before this case");
+  })();
+
+interface Child {
+  readonly runner: string;
+  readonly node: string;
+  readonly daemon: string;
+}
+
+/** Copies what the children need to where the other user can read it, and bundles the cases into one file there. */
+const prepareChildren = async (): Promise<Child> => {
+  const root = join(directory, "other");
+  // The bundle lies as deep as the provider's sources do, which find the entrypoint beside them.
+  const runner = join(root, "bundle", "src", "sandbox", "runner.mjs");
+  const node = join(root, "node");
+  const daemon = join(root, "stand-in-daemon.mjs");
+  await mkdir(join(root, "bundle", "src", "sandbox"), { recursive: true });
+  await cp(here("../../daemon"), join(root, "daemon"), { recursive: true });
+  await Promise.all([
+    cp(process.execPath, node),
+    cp(here("stand-in-daemon.mjs"), daemon),
+    build({
+      entryPoints: [here("local-runner.ts")],
+      outfile: runner,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      logLevel: "silent",
+    }),
+  ]);
+  return { runner, node, daemon };
+};
+
+/** Start the children, all at the file's beginning: each form's cases run beside those of this process. */
+const starts: ((child: Child) => Promise<void>)[] = [];
+/** A child that runs cases of a form as a user, with planted descriptors; all of them unless one is named. */
+interface Runner {
+  readonly form: LocalSetup["form"];
+  readonly name: string;
+  readonly uid: number;
+  readonly only?: string;
+  readonly image: string | null;
+}
+
+/** Registers a form's cases as a child tells of them. @returns what starts that child. */
+const inChild = ({ form, name: directoryName, uid, only, image }: Runner) => {
+  const runDir = join(directory, directoryName);
+  const asked = { ...setupOf(form, runDir, image), planted: [...planted.keys()] };
+  const told = new Map(
+    localCases(asked, port)
+      .filter(({ name }) => only === undefined || name === only)
+      .map(({ name }) => [name, Promise.withResolvers<string | null>()]),
+  );
+  const start = async ({ runner, node, daemon }: Child): Promise<void> => {
+    await mkdir(runDir);
+    await chown(runDir, uid, uid);
+    const setup = { ...asked, nodePath: node, daemon };
+    const child = spawn(node, [runner, JSON.stringify(setup), ...(only === undefined ? [] : [only])], {
+      uid,
+      gid: uid,
+      cwd: "/",
+      env: { PATH: path, HOME: runDir },
+      stdio: withPlanted(["ignore", "pipe", "inherit"], planted),
+    });
+    const { stdout } = child;
+    if (stdout === null) throw new Error("the child's output is piped");
+    await once(child, "spawn");
+    void results(createInterface({ input: stdout }), told);
+  };
+  for (const [name, { promise }] of told) {
+    it(name, { timeout: TEST_MS }, async () => {
+      expect(await promise).toBeNull();
+    });
+  }
+  return start;
+};
+
+/** Registers the suite's tests. */
+export const localSuites = ({ image, prepare, lacks: lacking, forms, others }: Suite): void => {
+  beforeAll(async () => {
+    await prepare?.();
+    if (starts.length === 0) return;
+    const child = await prepareChildren();
+    await Promise.all(starts.map((start) => start(child)));
+  });
+  const what = image === null ? "local" : "local, on an image";
+  for (const form of forms) {
+    const lacks = lacking ?? missing(form);
+    describe.skipIf(lacks !== null)(
+      `${what}, ${form}, as ${isRoot ? "root" : "an ordinary user"} ${lacks ?? ""}`,
+      () => {
+        for (const one of localCases(setupOf(form, join(directory, form), image), port))
+          it(one.name, () => runCase(one));
+      },
+    );
+    const runners: readonly (readonly [string, Omit<Runner, "form" | "image">])[] = [
+      ...(others.includes(form)
+        ? [["as another user", { name: `other-${form}`, uid: OTHER_USER }] as const]
+        : []),
+      ["as root with planted descriptors", { name: `planted-${form}`, uid: 0, only: DESCRIPTOR_CASE }],
+    ];
+    for (const [who, runner] of runners) {
+      describe.skipIf(lacks !== null || !isRoot)(
+        `${what}, ${form}, ${who} ${lacks ?? (isRoot ? "" : "(only root can do this)")}`,
+        () => {
+          const start = inChild({ form, image, ...runner });
+          if (lacks === null && isRoot) starts.push(start);
+        },
+      );
+    }
+  }
+};
