@@ -257,7 +257,10 @@ const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */
 const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log }: Parts) {
   const fetch = fetchCredential(settings, redactor);
-  const refused = yield* listenForRejections(settings.layout.rejectionPipe);
+  const refused = yield* listenForRejections(
+    settings.layout.rejectionPipe,
+    settings.launch.commonEnv["PATH"] ?? "/usr/bin:/bin",
+  );
   const attempts = checkOut({
     settings,
     fetchCredential: fetch,

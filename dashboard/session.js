@@ -321,6 +321,13 @@ const sessionFacts = (found, sandbox) =>
       "Last turn",
       found.last_turn && h("span", {}, badge(found.last_turn.state), " ", time(found.last_turn.at)),
     ],
+    [
+      "Environment",
+      sandbox?.boot_started_at &&
+        (sandbox.image === null
+          ? "The machine's own programs"
+          : h("span", {}, "Image ", code(sandbox.image))),
+    ],
     ["Saved work", found.saved && savedWork(found, found.saved)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);

@@ -69,6 +69,8 @@ export interface Saved {
 export interface Sandbox {
   id: string;
   provider: string;
+  /** Null: the node's own files, or it has not booted yet. */
+  image: string | null;
   status: string;
   failure: Failure | null;
   created_at: string;

@@ -451,6 +451,7 @@ CREATE TABLE session_sandboxes (
   secrets_revision integer,
   secret_versions jsonb,
   boot_started_at timestamp with time zone,
+  image text,
   CONSTRAINT session_sandboxes_end_dated CHECK (((status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status])) = (ended_at IS NULL))),
   CONSTRAINT session_sandboxes_error_has_reason CHECK (((status <> 'error'::session_sandbox_status) OR (failure IS NOT NULL))),
   CONSTRAINT session_sandboxes_pkey PRIMARY KEY (id),

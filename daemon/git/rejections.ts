@@ -15,13 +15,15 @@ const PIPE_MODE = "622";
 /**
  * Creates the pipe and listens until the scope closes.
  *
+ * @param programs the PATH of the platform's own programs: in an image's root, `mkfifo` could be anything
  * @returns an effect that completes at the next refusal, or at once if there was one since it last completed.
  */
 export const listenForRejections = Effect.fnUntraced(function* (
   path: string,
+  programs: string,
 ): Effect.fn.Return<Effect.Effect<void>, never, Scope.Scope> {
   const refused = Latch.makeUnsafe(false);
-  yield* makePipe(path);
+  yield* makePipe(path, programs);
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       // Opened for writing too, so that the pipe always has a writer and never ends.
@@ -38,10 +40,10 @@ export const listenForRejections = Effect.fnUntraced(function* (
   return Effect.andThen(refused.await, refused.close);
 });
 
-const makePipe = (path: string): Effect.Effect<void> =>
+const makePipe = (path: string, programs: string): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     rmSync(path, { force: true });
-    execFile("mkfifo", ["-m", PIPE_MODE, path], { env: { PATH: "/usr/bin:/bin" } }, (error) =>
+    execFile("mkfifo", ["-m", PIPE_MODE, path], { env: { PATH: programs } }, (error) =>
       resume(error === null ? Effect.void : Effect.die(error)),
     );
   });

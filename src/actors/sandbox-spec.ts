@@ -60,6 +60,8 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
     const { given, values } = yield* Effect.provideContext(openSecrets(project.id), services);
     // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
     yield* sandboxes.noteSecrets(sandboxId, null, given);
+    const image = manifest === null ? null : imageOf(manifest);
+    if (image !== null) yield* sandboxes.noteImage(sandboxId, image);
     const gateway = options.gateway?.tiers.includes(account.tier) === true ? options.gateway : null;
     const spec: SandboxSpec = {
       id: sandboxId,
@@ -80,7 +82,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
         gateway: gateway === null ? null : { apiKey: gateway.apiKey, baseUrl: gateway.baseUrl },
       }),
       secrets: values,
-      image: manifest === null ? null : imageOf(manifest),
+      image,
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
       wip: session.saved?.wip ?? null,

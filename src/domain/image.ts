@@ -3,7 +3,8 @@
 /** Longer references are refused. */
 export const IMAGE_REFERENCE_MAX = 200;
 /** As in container registries: an optional host, a path in lower case, an optional tag. */
-const REFERENCE = /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::[0-9]{1,5}(?=\/))?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::[\w][\w.-]{0,127})?$/;
+const REFERENCE =
+  /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::[0-9]{1,5}(?=\/))?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::[\w][\w.-]{0,127})?$/;
 
 /** Whether a text can name an image, e.g. `node-tools`, `debian:12` or `registry.example.com:5000/team/tools:3`. */
 export const isImageReference = (text: string): boolean =>

@@ -43,6 +43,20 @@ export const checkSandboxes = (check: Check): void => {
     );
 
     check(
+      "keeps the image with which it boots",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { get, noteImage } = yield* Sandboxes;
+        const { id } = yield* openSandbox(yield* admitSession(world));
+        expect(yield* get(id)).toMatchObject({ image: null });
+        yield* noteImage(id, "debian:12");
+        yield* noteImage(id, "node-tools");
+        yield* noteImage(randomUUID(), "other");
+        expect(yield* get(id)).toMatchObject({ image: "node-tools" });
+      }),
+    );
+
+    check(
       "notes and reports the start of each boot, as long as it is provisioning",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);

@@ -26,6 +26,7 @@ const DOCUMENTS = [
   "triggers.md",
   "webhooks.md",
   "secrets.md",
+  "environments.md",
   "change-requests.md",
   "command-line.md",
   "models.md",
@@ -39,6 +40,7 @@ const UNTESTED = [
   "repositories.md: jq -n --rawfile key app.private-key.pem '{",
   "repositories.md: platform projects create greeter --github acme/greeter --token-file token.txt --pull-requests",
   "saved-work.md: git show -s FETCH_HEAD",
+  "environments.md: docker build -t greeter-tools .",
 ];
 
 /**

@@ -79,7 +79,7 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
   const nothing: Manifest = {
     triggers: [],
     image: null,
-        places: new Map(),
+    places: new Map(),
     errors: [],
     env: { required: [], optional: [] },
     configDir: DEFAULT_CONFIG_DIR,

@@ -36,7 +36,9 @@ ${NOTES}`,
   run: async ({ given, environment }) => {
     const name = await checked(given.NAME);
     const { perform, work } = await load();
-    const { digest, bytes, files } = await perform(work.importArchive(environment, { name, file: given.FILE }));
+    const { digest, bytes, files } = await perform(
+      work.importArchive(environment, { name, file: given.FILE }),
+    );
     return {
       json: JSON.stringify({ name, digest, bytes, files }),
       text: visible(`${name} is ${digest}: ${files} files, ${megabytes(bytes)}.`),
@@ -58,7 +60,11 @@ const list = command({
       String(files),
       megabytes(bytes),
     ]);
-    const text = table(["NAME", "DIGEST", "FILES", "SIZE"], rows, "No images. Sandboxes see this machine's files.");
+    const text = table(
+      ["NAME", "DIGEST", "FILES", "SIZE"],
+      rows,
+      "No images. Sandboxes see this machine's files.",
+    );
     return { json: JSON.stringify({ images }), text };
   },
 });

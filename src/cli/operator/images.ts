@@ -39,7 +39,8 @@ export const importArchive = (
     try: async () => {
       const { config, installation, store } = opened(environment);
       const { bwrap } = findTools(config.path);
-      if (bwrap === null) throw failed("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
+      if (bwrap === null)
+        throw failed("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
       const runDir = runDirectoryOf(installation.installationId);
       await openRunDirectory(runDir);
       const bundle = await bundleOf({

@@ -61,6 +61,10 @@ export const SandboxWire = Schema.Struct({
   id: Uuid,
   session_id: Uuid,
   provider: Schema.String,
+  image: nullable(Schema.String).annotate({
+    description:
+      "The image whose files the sandbox sees (`[environment] image`). Null: the node's own files, or the sandbox has not booted yet.",
+  }),
   status: Schema.Literals(SANDBOX_STATUSES),
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String })),
   created_at: Instant,

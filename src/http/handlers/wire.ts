@@ -80,6 +80,7 @@ export const sandboxWire = (sandbox: Sandbox) => ({
   id: sandbox.id,
   session_id: sandbox.sessionId,
   provider: sandbox.provider,
+  image: sandbox.image,
   status: sandbox.status,
   failure: sandbox.failure,
   created_at: instant(sandbox.createdAt),

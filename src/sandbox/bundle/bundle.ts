@@ -14,7 +14,19 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { access, chmod, copyFile, mkdir, open, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  copyFile,
+  mkdir,
+  open,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { BUNDLE_LOADER, HEAD_BYTES, HOST_LOADER, bundledLoader, interpreterOf } from "./elf.ts";
@@ -36,7 +48,22 @@ const LIST_TIMEOUT_MS = 30_000;
  */
 export const BUNDLED_TOOLS = [
   ...["sh", "setpriv", "prlimit", "unshare", "mount", "umount", "hostname"],
-  ...["cat", "cp", "env", "find", "grep", "mkdir", "rm", "rmdir", "sed", "sort", "touch", "tr", "xargs"],
+  ...[
+    "cat",
+    "cp",
+    "env",
+    "find",
+    "grep",
+    "mkdir",
+    "mkfifo",
+    "rm",
+    "rmdir",
+    "sed",
+    "sort",
+    "touch",
+    "tr",
+    "xargs",
+  ],
 ] as const;
 
 /** Copied if this machine has it: in an ordinary user's sandbox, it starts the agent. */

@@ -32,7 +32,8 @@ export interface Interpreter {
  * @returns null if the file is no 64-bit ELF program, or if it is linked statically
  */
 export const interpreterOf = (head: Buffer): Interpreter | null => {
-  if (head.length < HEADER_BYTES || !head.subarray(0, 4).equals(ELF_MAGIC) || head[4] !== CLASS_64) return null;
+  if (head.length < HEADER_BYTES || !head.subarray(0, 4).equals(ELF_MAGIC) || head[4] !== CLASS_64)
+    return null;
   const start = Number(head.readBigUInt64LE(32));
   const count = head.readUInt16LE(56);
   for (let index = 0; index < count; index += 1) {

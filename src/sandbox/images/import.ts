@@ -26,9 +26,7 @@ const OUTPUT_MAX = 1024 * 1024;
 const LIBRARY = "/opt/platform/lib";
 const SCRATCH = "/opt/platform/scratch";
 
-const Said = Schema.fromJsonString(
-  Schema.Union([Schema.Struct({ failure: Schema.String }), ImageFacts]),
-);
+const Said = Schema.fromJsonString(Schema.Union([Schema.Struct({ failure: Schema.String }), ImageFacts]));
 
 export interface ImportOptions {
   readonly store: ImageStore;
@@ -62,10 +60,7 @@ export const importImage = (
       }
       const [command = "", ...args] = unpackCommand({ bwrap, bundle, draft, limits });
       const said = await runToEnd(command, args, archive.fd);
-      await Promise.all([
-        rm(program),
-        rm(join(draft, "scratch"), { recursive: true, force: true }),
-      ]);
+      await Promise.all([rm(program), rm(join(draft, "scratch"), { recursive: true, force: true })]);
       if ("failure" in said) throw new Error(`${file} cannot be imported: ${said.failure}`);
       return said;
     } finally {
@@ -134,6 +129,8 @@ const runToEnd = async (
     return Schema.decodeUnknownSync(Said)(line);
   } catch {
     const why = output.stderr.trim().split("\n").at(-1) ?? "";
-    return { failure: `the program that unpacks it ended early${why === "" ? "" : ` (${why.slice(0, 300)})`}` };
+    return {
+      failure: `the program that unpacks it ended early${why === "" ? "" : ` (${why.slice(0, 300)})`}`,
+    };
   }
 };

@@ -87,13 +87,16 @@ export class ImageStore {
    * @param used digests of images that sandboxes use
    */
   async prune(used: ReadonlySet<string>, nowMs: number): Promise<void> {
-    const kept = new Set(Object.values(await this.#names()).concat(...used).map((digest) => digest.replace(":", "-")));
+    const kept = new Set(
+      Object.values(await this.#names())
+        .concat(...used)
+        .map((digest) => digest.replace(":", "-")),
+    );
     const entries = await readdir(this.directory).catch(() => []);
     await Promise.all(
       entries.map(async (entry) => {
         const path = join(this.directory, entry);
-        const isOld =
-          entry.startsWith(DRAFT) && nowMs - (await stat(path)).mtimeMs > DRAFT_LASTS_MS;
+        const isOld = entry.startsWith(DRAFT) && nowMs - (await stat(path)).mtimeMs > DRAFT_LASTS_MS;
         if (isOld || (entry.startsWith("sha256-") && !kept.has(entry))) await removeTree(path);
       }),
     );

@@ -72,6 +72,7 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
       sessionId,
       provider: request.provider,
       nodeId: request.nodeId,
+      image: null,
       status: snapshot.state,
       failure: null,
       bootDeadlineAt: request.bootDeadlineAt,
@@ -154,6 +155,11 @@ export const layer = Layer.effect(
         return newestFirst[0] ?? null;
       }),
     beginBoot: (id, boot) => Effect.sync(() => beginBoot(tables, id, boot)),
+    noteImage: (id, image) =>
+      Effect.sync(() => {
+        const row = tables.sandboxes.get(id);
+        if (row !== undefined) tables.sandboxes.set(id, { ...row, record: { ...row.record, image } });
+      }),
     noteSecrets: (id, former, given) =>
       Effect.sync(() => {
         const row = tables.sandboxes.get(id);

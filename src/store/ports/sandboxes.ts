@@ -10,6 +10,8 @@ export interface Sandbox {
   readonly sessionId: string;
   readonly provider: string;
   readonly nodeId: string;
+  /** The image whose file system it sees, as the project's manifest names it. Null: the provider's own. */
+  readonly image: string | null;
   readonly status: SandboxStatus;
   readonly failure: Failure | null;
   readonly bootDeadlineAt: number;
@@ -68,6 +70,8 @@ export class Sandboxes extends Context.Service<
     readonly unsettled: Stored<readonly Unsettled[]>;
     /** The ids among these that no record holds: the record does not exist, or has ended with no pending command. */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
+    /** Records the image with which it boots. */
+    readonly noteImage: (id: string, image: string) => Stored<void>;
     /**
      * Records the secrets that it receives, if `former` is the revision recorded before (null: none). False: not
      * recorded.

@@ -18,7 +18,7 @@ import { keeping } from "./transition-rows.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
-  id, session_id AS "sessionId", provider, node_id AS "nodeId", status, failure,
+  id, session_id AS "sessionId", provider, node_id AS "nodeId", image, status, failure,
   boot_deadline_at AS "bootDeadlineAt", boot_started_at AS "bootStartedAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
 
 interface MemoryRow {
@@ -191,6 +191,11 @@ export const layer = Layer.effect(
           SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
           ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
       beginBoot: (id, boot) => sql.withTransaction(beginBoot(id, boot)).pipe(stored("sandboxes.beginBoot")),
+      noteImage: (id, image) =>
+        sql`UPDATE session_sandboxes SET image = ${image} WHERE id = ${id}`.pipe(
+          Effect.asVoid,
+          stored("sandboxes.noteImage"),
+        ),
       noteSecrets: (id, former, { revision, versions }) =>
         sql`
           UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${json(versions)}

@@ -32,7 +32,8 @@ export const tarOf = async (entries: readonly TarEntry[]): Promise<Buffer> => {
   return Buffer.concat(chunks);
 };
 
-export const sha256 = (bytes: Uint8Array): string => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+export const sha256 = (bytes: Uint8Array): string =>
+  `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 
 const machine = process.arch === "arm64" ? "arm64" : "amd64";
 
@@ -59,7 +60,10 @@ export const ociArchive = async (
     config: description,
     layers: layers.map((layer) => blob(gzipSync(layer))),
   });
-  const index = { schemaVersion: 2, manifests: [{ mediaType: "application/vnd.oci.image.manifest.v1+json", ...manifest }] };
+  const index = {
+    schemaVersion: 2,
+    manifests: [{ mediaType: "application/vnd.oci.image.manifest.v1+json", ...manifest }],
+  };
   return tarOf([
     { name: "oci-layout", content: '{"imageLayoutVersion":"1.0.0"}' },
     { name: "index.json", content: JSON.stringify(index) },
@@ -84,7 +88,11 @@ export const dockerArchive = async (
       : { name: place, type: "symlink", linkname: `../${earlier}` };
   });
   const manifest = [{ Config: name, RepoTags: ["x:1"], Layers: entries.map((entry) => entry.name) }];
-  return tarOf([...entries, { name, content: description }, { name: "manifest.json", content: JSON.stringify(manifest) }]);
+  return tarOf([
+    ...entries,
+    { name, content: description },
+    { name: "manifest.json", content: JSON.stringify(manifest) },
+  ]);
 };
 
 const BUSYBOX = ["/bin/busybox", "/usr/bin/busybox"];
@@ -106,9 +114,13 @@ export const writeToolImage = async (scratch: string, file: string): Promise<voi
   mkdirSync(join(root, "bin"), { recursive: true });
   cpSync(busybox, join(root, "bin/busybox"));
   const programs = execFileSync(busybox, ["--list"], { encoding: "utf8" }).split("\n").filter(Boolean);
-  for (const name of programs) if (name !== "busybox") symlinkSync("busybox", join(root, "bin", basename(name)));
+  for (const name of programs)
+    if (name !== "busybox") symlinkSync("busybox", join(root, "bin", basename(name)));
   const libraries = execFileSync("ldd", ["/usr/bin/perl"], { encoding: "utf8" });
-  const copied = ["/usr/bin/perl", ...[...libraries.matchAll(LISTED)].map(([, one, other]) => one ?? other ?? "")];
+  const copied = [
+    "/usr/bin/perl",
+    ...[...libraries.matchAll(LISTED)].map(([, one, other]) => one ?? other ?? ""),
+  ];
   for (const path of copied.filter((place) => place !== "")) {
     mkdirSync(join(root, dirname(path)), { recursive: true });
     copyFileSync(path, join(root, path));

@@ -223,6 +223,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       id: SANDBOX,
       session_id: SESSION,
       provider: "local",
+      image: "node-tools",
       status: "active",
       failure: null,
       created_at: BEGAN,

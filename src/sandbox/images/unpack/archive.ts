@@ -78,7 +78,9 @@ export const forEachEntry = async (
   } catch (error) {
     reader.destroy();
     if (error instanceof UnpackFailure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new UnpackFailure(`the archive is damaged: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UnpackFailure(
+      `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 };
 
@@ -132,8 +134,7 @@ class Sum {
 
 /** A part of an archive: a file of the scratch directory, or a link to another part. */
 type Part =
-  | { readonly file: string; readonly digest: string; readonly bytes: number }
-  | { readonly link: string };
+  { readonly file: string; readonly digest: string; readonly bytes: number } | { readonly link: string };
 type Parts = ReadonlyMap<string, Part>;
 
 const takeApart = async (tar: Bytes, scratch: string): Promise<Parts> => {
@@ -193,14 +194,19 @@ const ociImage = async (parts: Parts): Promise<ImageParts> => {
   const manifests = await manifestsOf(parts, await documentOf(parts, "index.json"));
   const [chosen] = manifests;
   if (chosen === undefined)
-    throw new UnpackFailure(`the archive has no image for linux/${ARCHITECTURE[process.arch] ?? process.arch}`);
+    throw new UnpackFailure(
+      `the archive has no image for linux/${ARCHITECTURE[process.arch] ?? process.arch}`,
+    );
   const manifest = await documentOf(parts, blobOf(parts, chosen).name);
   const config = await documentOf(parts, blobOf(parts, manifest.field("config")).name);
   refuseOtherMachine(config);
   return {
     digest: chosen.field("digest").text(),
     config: configOf(config),
-    layers: manifest.field("layers").list().map((layer) => layerOf(blobOf(parts, layer).file)),
+    layers: manifest
+      .field("layers")
+      .list()
+      .map((layer) => layerOf(blobOf(parts, layer).file)),
   };
 };
 
@@ -211,9 +217,15 @@ const manifestsOf = async (parts: Parts, index: Json, depth = 1): Promise<Json[]
     const platform = entry.field("platform");
     const architecture = platform.field("architecture").textOr("");
     if (architecture !== "" && architecture !== ARCHITECTURE[process.arch]) continue;
-    if (entry.field("mediaType").textOr("").includes("manifest.list") || entry.field("mediaType").textOr("").includes("index")) {
+    if (
+      entry.field("mediaType").textOr("").includes("manifest.list") ||
+      entry.field("mediaType").textOr("").includes("index")
+    ) {
       // eslint-disable-next-line no-await-in-loop -- an archive has one or two
-      if (depth > 0) found.push(...(await manifestsOf(parts, await documentOf(parts, blobOf(parts, entry).name), depth - 1)));
+      if (depth > 0)
+        found.push(
+          ...(await manifestsOf(parts, await documentOf(parts, blobOf(parts, entry).name), depth - 1)),
+        );
     } else found.push(entry);
   }
   return found;
@@ -222,14 +234,18 @@ const manifestsOf = async (parts: Parts, index: Json, depth = 1): Promise<Json[]
 const dockerImage = async (parts: Parts): Promise<ImageParts> => {
   const [image, ...others] = (await documentOf(parts, "manifest.json")).list();
   if (image === undefined) throw new UnpackFailure("the archive has no image");
-  if (others.length > 0) throw new UnpackFailure("the archive has more than one image. Save one image in each archive");
+  if (others.length > 0)
+    throw new UnpackFailure("the archive has more than one image. Save one image in each archive");
   const name = image.field("Config").text();
   const config = await documentOf(parts, name);
   refuseOtherMachine(config);
   return {
     digest: partOf(parts, name).digest,
     config: configOf(config),
-    layers: image.field("Layers").list().map((layer) => layerOf(partOf(parts, layer.text()).file)),
+    layers: image
+      .field("Layers")
+      .list()
+      .map((layer) => layerOf(partOf(parts, layer.text()).file)),
   };
 };
 
@@ -272,7 +288,10 @@ const json = (value: unknown, path = ""): Json => {
   return {
     field: (name) => {
       const own = typeof value === "object" && value !== null && Object.hasOwn(value, name);
-      return json(own ? (value as Record<string, unknown>)[name] : undefined, path === "" ? name : `${path}.${name}`);
+      return json(
+        own ? (value as Record<string, unknown>)[name] : undefined,
+        path === "" ? name : `${path}.${name}`,
+      );
     },
     list: () => {
       const found = entries();

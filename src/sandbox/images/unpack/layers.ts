@@ -59,7 +59,8 @@ export const writeLayers = async (
 /** The path of an entry in the root, or null for the root itself. @throws UnpackFailure if it leads elsewhere */
 const placeOf = (name: string): string | null => {
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw new UnpackFailure(`the image has a file with .. in its path: ${shown(name)}`);
+  if (parts.includes(".."))
+    throw new UnpackFailure(`the image has a file with .. in its path: ${shown(name)}`);
   const place = parts.join("/");
   if (Buffer.byteLength(place) >= PATH_MAX) throw new UnpackFailure("the image has a path that is too long");
   if (place === OWN || place.startsWith(`${OWN}/`))
@@ -160,7 +161,8 @@ const writeFile = async (
   const counted = async function* (): AsyncGenerator<Buffer> {
     for await (const chunk of content) {
       count.bytes += chunk.length;
-      if (count.bytes > limits.bytes) throw new UnpackFailure(`the image has more than ${limits.bytes} bytes`);
+      if (count.bytes > limits.bytes)
+        throw new UnpackFailure(`the image has more than ${limits.bytes} bytes`);
       yield chunk;
     }
   };
@@ -168,10 +170,7 @@ const writeFile = async (
   await settle(path, header);
 };
 
-const settle = async (
-  path: string,
-  { mode, mtime }: Pick<Header, "mode" | "mtime">,
-): Promise<void> => {
+const settle = async (path: string, { mode, mtime }: Pick<Header, "mode" | "mtime">): Promise<void> => {
   await chmod(path, mode & MODE_MASK);
   if (Number.isFinite(mtime.getTime())) await utimes(path, mtime, mtime);
 };

@@ -1,0 +1,116 @@
+/**
+ * Sessions on an image, with the real agent runtime: a root with busybox alone, and one without any program. The agent
+ * works, commits and pushes in both, and finds no program of the machine.
+ */
+import { execFile } from "node:child_process";
+import { appendFileSync, copyFileSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { busybox, tarOf, writeArchive, writeToolImage } from "../support/machine/image-archives.ts";
+import { commitToSample, LiveSession } from "../support/service/live-session.ts";
+import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { TEST_MS } from "../support/patience.ts";
+import { sandboxesStartHere } from "../support/requirements.ts";
+
+const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
+const runs = sandboxesStartHere && busybox !== undefined;
+
+let installation: Installation;
+let life: Life;
+/** Sandboxes' users can enter it, other than the installation's own directory. */
+let images: string;
+
+const settings = () => ({ PLATFORM_IMAGES_DIR: path.join(images, "kept") });
+
+/** `platform` on the service's machine. */
+const platform = async (...args: readonly string[]): Promise<Json> => {
+  const environment = { ...process.env, ...settings(), PLATFORM_DATA_DIR: installation.dataDir };
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--json"], {
+    env: environment,
+  });
+  return JSON.parse(stdout) as Json;
+};
+
+/** The sample's manifest with an image. The next project imports it. */
+const nameImage = async (name: string): Promise<void> => {
+  const manifest = path.join(images, "platform.toml");
+  copyFileSync(path.join(installation.sample, "platform.toml"), manifest);
+  const text = (await readFile(manifest, "utf8")).replace(/\n\[environment\]\n.*\n/, "");
+  await rm(manifest);
+  appendFileSync(manifest, `${text}\n[environment]\nimage = "${name}"\n`);
+  commitToSample(installation, { "platform.toml": manifest });
+};
+
+describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-static)", () => {
+  beforeAll(async () => {
+    images = await mkdtemp(path.join(tmpdir(), "platform-test-images-"));
+    await chmod(images, 0o755);
+    installation = await Installation.open();
+    life = await installation.start(settings());
+  }, TEST_MS);
+  afterAll(async () => {
+    await life?.end("SIGTERM");
+    await installation?.close();
+    if (images !== undefined) await rm(images, { recursive: true, force: true });
+  }, TEST_MS);
+
+  const archives: readonly (readonly [name: string, write: (directory: string) => Promise<string>])[] = [
+    [
+      "busybox:1",
+      async (directory) => {
+        const file = path.join(directory, "busybox.tar");
+        await mkdir(path.join(directory, "root"));
+        await writeToolImage(path.join(directory, "root"), file);
+        return file;
+      },
+    ],
+    [
+      "empty",
+      async (directory) =>
+        writeArchive(directory, "empty.tar", await tarOf([{ name: "README", content: "nothing" }])),
+    ],
+  ];
+
+  it.each(archives)("works, commits and pushes on %s [E07]", { timeout: TEST_MS }, async (name, write) => {
+    const imported = await platform("images", "import", name, await write(images));
+    expect(imported).toMatchObject({ name, digest: expect.stringMatching(/^sha256:/) as string });
+    await nameImage(name);
+    const session = await LiveSession.start(life, installation);
+    try {
+      expect(await session.call("GET", "sandbox")).toMatchObject({ image: name });
+      await session.run(
+        "echo /* > listing && echo /usr/* > usr && git add listing usr && git commit -qm Listed && git push -q origin HEAD",
+      );
+      const { files_changed: files } = await session.call("GET", "changes");
+      expect((files as readonly Json[]).map((file) => file["path"]).toSorted()).toEqual(["listing", "usr"]);
+    } finally {
+      await session.stop();
+    }
+  });
+
+  it("fails with what to do where the image is not on the machine [E08]", { timeout: TEST_MS }, async () => {
+    await nameImage("missing");
+    const projectId = await life.project(installation.sample);
+    const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, {});
+    const failed = await life.session(projectId, String(id), ["running", "failed"]);
+    expect(failed).toMatchObject({
+      status: "failed",
+      failure: {
+        code: "sandbox_create_failed",
+        message: expect.stringContaining("platform images import missing FILE") as string,
+      },
+    });
+  });
+
+  it("lists and removes images", async () => {
+    const { images: listed } = await platform("images", "list");
+    expect((listed as readonly Json[]).map((image) => image["name"])).toEqual(["busybox:1", "empty"]);
+    await platform("images", "remove", "empty");
+    const { images: left } = await platform("images", "list");
+    expect((left as readonly Json[]).map((image) => image["name"])).toEqual(["busybox:1"]);
+  });
+});
