@@ -9,7 +9,8 @@
  *  M3 A message that is on its way when its sandbox ends waits again, before all others. The next sandbox gets it under
  *     the same id.
  *  M4 After an interrupt the queue is held. It goes on with the next message of a person, or when a person resumes it.
- *  M5 An interrupt names its turn, so a repeated one does not end a later turn.
+ *  M5 An interrupt names its turn, so a repeated one does not end a later turn. An interrupt that comes while a message
+ *     is on its way ends the turn that the message begins or meets.
  *  M6 A request is answered once.
  *  M7 Where no person attends, the oldest request is declined as soon as it is reported, and then the next one.
  *  M8 A message that was posted twice at once waits once, also if the second one comes after the first was accepted.

@@ -51,6 +51,8 @@ export class PeopleWatch {
   readonly #stops: { readonly sessionId: string; readonly at: number }[] = [];
   /** When each message was first to be sent to each sandbox, ms of `elapsed`. */
   readonly #sentAt = new Map<string, number>();
+  /** When the message was first to be sent that met a turn. By sandbox and turn, ms of `elapsed`. */
+  readonly #metSince = new Map<string, number>();
 
   constructor(
     world: World,
@@ -97,7 +99,11 @@ export class PeopleWatch {
     if (said?.id !== message.id)
       this.#violations.push(`Y1 a runtime got ${message.id} with the words of ${said?.id ?? "no message"}`);
     if (outcome.outcome === "refused") this.refused.add(message.id);
-    if (outcome.outcome === "busy") this.#countBusy(`${sandboxId} ${outcome.turn}`);
+    if (outcome.outcome === "busy") {
+      const turn = `${sandboxId} ${outcome.turn}`;
+      this.#countBusy(turn);
+      this.#metSince.set(turn, this.#sentAt.get(`${sandboxId} ${message.id}`) ?? this.#world.time.elapsed);
+    }
     const isNew = outcome.outcome === "accepted" && !this.taken.has(message.id);
     if (isNew) this.taken.add(message.id);
     const row = this.#conversationOf(sandboxId);
@@ -124,12 +130,13 @@ export class PeopleWatch {
     if (times === BUSY_MAX + 1) this.#violations.push(`M2 the turn ${turn} was met ${times} times`);
   }
 
-  /** M5: somebody has wanted just this turn to end. */
+  /** M5: a person has interrupted it, or has interrupted while a message was on its way that began or met it. */
   #lookAtStopped({ sandboxId, turn, messageId, since }: Stopped): void {
     this.#world.boundary.hit("stopped turn");
     if (this.#isVague) return;
     const sessionId = this.#world.tables.sandboxes.get(sandboxId)?.record.sessionId;
-    const from = Math.min(since, this.#sentAt.get(`${sandboxId} ${messageId ?? ""}`) ?? since);
+    const begun = this.#sentAt.get(`${sandboxId} ${messageId ?? ""}`) ?? since;
+    const from = Math.min(since, begun, this.#metSince.get(`${sandboxId} ${turn}`) ?? since);
     const isWanted = this.#stops.some((stop) => stop.sessionId === sessionId && stop.at >= from);
     if (!isWanted) this.#violations.push(`M5 turn ${turn} of ${sandboxId} was ended without an interrupt`);
   }
