@@ -69,12 +69,10 @@ export interface Saved {
 export interface Sandbox {
   id: string;
   provider: string;
-  /** Null: the node's own files, or it has not booted yet. */
   image: string | null;
   status: string;
   failure: Failure | null;
   created_at: string;
-  /** Null while it waits for its place to boot. */
   boot_started_at?: string | null;
   active_at: string | null;
   ended_at: string | null;

@@ -94,6 +94,7 @@ const THREATS: Readonly<Record<string, number>> = {
   T: 10, // tokens and tenancy
   R: 12, // races and crashes
   D: 11, // conversation
+  E: 8, // environments
   I: 22, // invariants
 };
 

@@ -6,7 +6,7 @@ export const IMAGE_REFERENCE_MAX = 200;
 const REFERENCE =
   /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::[0-9]{1,5}(?=\/))?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::[\w][\w.-]{0,127})?$/;
 
-/** Whether a text can name an image, e.g. `node-tools`, `debian:12` or `registry.example.com:5000/team/tools:3`. */
+/** Whether a text can name an image, e.g. `node-tools`, `debian:12` or `images.example.com:5000/team/tools:3`. */
 export const isImageReference = (text: string): boolean =>
   text.length <= IMAGE_REFERENCE_MAX && REFERENCE.test(text);
 

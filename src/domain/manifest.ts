@@ -67,7 +67,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   const image = readImage(document.success);
   if (Result.isFailure(image)) {
     const { path, message } = image.failure;
-    return unreadable(message, { path, line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?environment\b/) });
+    return unreadable(message, { path, line: lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
   }
   const read = readTriggers(entries, headerLines(text, entries.length));
   const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
@@ -170,7 +170,7 @@ const readConfigDir = (
   };
 };
 
-/** `[environment] image`. A wrong one is not ignored: sandboxes would get another file system in silence. */
+/** `[environment] image`. A wrong one is not ignored, because sandboxes would then get another file system. */
 const readImage = (
   document: Table,
 ): Result.Result<string | null, { readonly path: string; readonly message: string }> => {

@@ -70,6 +70,7 @@ prompt = "Look at {{ body.after }}"
     ]),
     errors: [],
     env: { required: ["ANTHROPIC_API_KEY"], optional: ["HOOK_SECRET"] },
+    image: null,
     configDir: ".platform/agents",
     fatal: false,
   });
@@ -325,4 +326,27 @@ test("never throws, for any bytes, and keeps no triggers of an unreadable file",
     }),
     { seed: 20261120, numRuns: 2000 },
   );
+});
+
+test("[environment] names the image of the sandboxes", () => {
+  expect(parse('[environment]\nimage = "images.example.com:5000/team/tools:1.2"\n')).toMatchObject({
+    image: "images.example.com:5000/team/tools:1.2",
+    fatal: false,
+  });
+  expect(parse("")).toMatchObject({ image: null });
+});
+
+test.each([
+  ["environment = 1", "environment"],
+  ["[[environment]]", "environment"],
+  ["[environment]", "environment.image"],
+  ["[environment]\nimage = 1", "environment.image"],
+  ['[environment]\nimage = "Upper"', "environment.image"],
+  ['[environment]\nimage = "../etc"', "environment.image"],
+  ['[environment]\nimage = "a b"', "environment.image"],
+  ['[environment]\nimage = "x"\ndocker = "y"', "environment.docker"],
+])("a wrong [environment] makes the manifest unreadable, with its line: %s [E08]", (text, path) => {
+  const manifest = parse(`\n\n\n${text}\n`);
+  expect(manifest.fatal).toBe(true);
+  expect(onlyError(manifest)).toMatchObject({ path, line: 4 });
 });

@@ -11,11 +11,6 @@ const NOTES = `A project chooses an image in its platform.toml:
 Its sandboxes then see the image's files instead of this machine's. Run the command on the service's machine, as its user and with
 its settings. With several nodes, import the image on each node. The service can keep running.`;
 
-const load = async () => {
-  const [{ perform }, work] = await Promise.all([import("./perform.ts"), import("./images.ts")]);
-  return { perform, work };
-};
-
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** @throws Failure */
@@ -35,10 +30,9 @@ of \`docker export\` or \`mmdebstrap\`. It may be compressed with gzip or zstd. 
 ${NOTES}`,
   run: async ({ given, environment }) => {
     const name = await checked(given.NAME);
-    const { perform, work } = await load();
-    const { digest, bytes, files } = await perform(
-      work.importArchive(environment, { name, file: given.FILE }),
-    );
+    const { perform } = await import("./perform.ts");
+    const { importArchive } = await import("./images.ts");
+    const { digest, bytes, files } = await perform(importArchive(environment, { name, file: given.FILE }));
     return {
       json: JSON.stringify({ name, digest, bytes, files }),
       text: visible(`${name} is ${digest}: ${files} files, ${megabytes(bytes)}.`),
@@ -51,8 +45,9 @@ const list = command({
   about: "List the images for sandboxes on this machine",
   notes: NOTES,
   run: async ({ environment }) => {
-    const { perform, work } = await load();
-    const found = await perform(work.listImages(environment));
+    const { perform } = await import("./perform.ts");
+    const { listImages } = await import("./images.ts");
+    const found = await perform(listImages(environment));
     const images = found.map(({ name, image: { digest, bytes, files } }) => ({ name, digest, bytes, files }));
     const rows = images.map(({ name, digest, bytes, files }) => [
       name,
@@ -76,8 +71,9 @@ const remove = command({
   notes: `Running sandboxes keep the image. Its files are deleted at the service's next start, if no name and no sandbox uses it. A project
 that names it cannot start sessions any more.`,
   run: async ({ given, environment }) => {
-    const { perform, work } = await load();
-    if (!(await perform(work.removeImage(environment, given.NAME))))
+    const { perform } = await import("./perform.ts");
+    const { removeImage } = await import("./images.ts");
+    if (!(await perform(removeImage(environment, given.NAME))))
       throw new Failure(EXIT.refused, "not_found", { message: `There is no image ${given.NAME}.` });
     return { json: JSON.stringify({ name: given.NAME }), text: visible(`${given.NAME} is removed.`) };
   },

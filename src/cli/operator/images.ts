@@ -57,6 +57,6 @@ export const importArchive = (
 export const listImages = (environment: Environment): Effect.Effect<readonly NamedImage[]> =>
   Effect.promise(() => opened(environment).store.list());
 
-/** @returns false without such a name */
+/** @returns false if no image has the name */
 export const removeImage = (environment: Environment, name: string): Effect.Effect<boolean> =>
   Effect.promise(() => opened(environment).store.remove(name));

@@ -22,8 +22,11 @@ const decodeNames = Schema.decodeUnknownSync(
 );
 
 const DRAFT = ".draft-";
-/** A draft that is older belongs to an import that was killed, ms. An import takes at most half an hour. */
-const DRAFT_LASTS_MS = 24 * 60 * 60 * 1000;
+/**
+ * A younger entry may belong to an import under way, ms: its image gets the name last. An import takes at most half an
+ * hour.
+ */
+const IMPORT_LASTS_MS = 2 * 60 * 60 * 1000;
 
 /** A name and the image that it stands for. */
 export interface NamedImage {
@@ -74,7 +77,7 @@ export class ImageStore {
     }
   }
 
-  /** Forgets a name. Its image goes with the next `prune`. @returns false without such a name */
+  /** Forgets a name. Its image goes with the next `prune`. @returns false if no image has it */
   async remove(name: string): Promise<boolean> {
     const { [name]: removed, ...others } = await this.#names();
     if (removed === undefined) return false;
@@ -83,7 +86,7 @@ export class ImageStore {
   }
 
   /**
-   * Removes images without a name, and what killed imports left.
+   * Removes images without a name, and what killed imports left. The directory must belong to one installation.
    * @param used digests of images that sandboxes use
    */
   async prune(used: ReadonlySet<string>, nowMs: number): Promise<void> {
@@ -96,8 +99,8 @@ export class ImageStore {
     await Promise.all(
       entries.map(async (entry) => {
         const path = join(this.directory, entry);
-        const isOld = entry.startsWith(DRAFT) && nowMs - (await stat(path)).mtimeMs > DRAFT_LASTS_MS;
-        if (isOld || (entry.startsWith("sha256-") && !kept.has(entry))) await removeTree(path);
+        if (kept.has(entry) || !(entry.startsWith(DRAFT) || entry.startsWith("sha256-"))) return;
+        if (nowMs - (await stat(path)).mtimeMs > IMPORT_LASTS_MS) await removeTree(path);
       }),
     );
   }

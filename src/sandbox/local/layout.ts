@@ -1,7 +1,7 @@
 /**
  * A sandbox's file system (spec.md, sandbox layout) as an ordered list of steps, and the two ways to build it:
  * arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only. It is this machine's, or
- * that of an image (src/images). The agent may write only /workspace, its home, /tmp and /dev/shm.
+ * that of an image (src/sandbox/images). The agent may write only /workspace, its home, /tmp and /dev/shm.
  */
 import { lstatSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
@@ -30,7 +30,7 @@ export type MountStep =
 
 /** The file system that a sandbox sees. Null: this machine's own. */
 export interface ImageRoot {
-  /** The image's unpacked root (src/images/root.ts), with a place for each of our mounts. */
+  /** The image's unpacked root (../images/image.ts), with a place for each of our mounts. */
   readonly root: string;
   /** The runtime bundle (bundle.ts). It replaces this machine's programs. */
   readonly bundle: string;
@@ -150,7 +150,7 @@ const hostRoot = (parts: Parts): MountStep[] => [
   { kind: "symlink", source: "../tmp", target: "/var/tmp" },
 ];
 
-/** The image's file system. The bundle's programs are below /opt/platform, so they hide nothing of the image. */
+/** The image's file system. The bundle's programs are below /opt/platform, so they hide no file of the image. */
 const imageRoot = ({ root, bundle }: ImageRoot, paths: SandboxPaths, parts: Parts): MountStep[] => [
   { kind: "root", source: root, target: "/" },
   { kind: "memory", target: "/opt/platform", bytes: SMALL_BYTES, mode: "755" },

@@ -56,6 +56,9 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
         attempt("list", () => LocalSandboxes.open(installation)),
         (opened) => Effect.sync(() => opened.close()),
       );
+      yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        attempt("destroy", () => sandboxes.pruneImages(now)),
+      ).pipe(Effect.catch((error) => Effect.logWarning(`unused images stay: ${error.message}`)));
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
         yield* attempt("list", () => sandboxes.watch(now));

@@ -223,6 +223,14 @@ export class LocalSandboxes {
     });
   }
 
+  /** Removes images that no name and no sandbox uses any more. */
+  async pruneImages(nowMs: number): Promise<void> {
+    const { options, images } = this.#installation;
+    const ids = await sandboxIds(options.runDir);
+    const records = await Promise.all(ids.map((id) => readRecord(sandboxPaths(options.runDir, id))));
+    await images.prune(new Set(records.flatMap((record) => record?.image ?? [])), nowMs);
+  }
+
   /**
    * One look at every running sandbox. A sandbox over a limit is ended. Walks over files run in parallel, one a sandbox
    * at a time: a large tree delays neither the next look nor other sandboxes.

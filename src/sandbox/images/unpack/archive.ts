@@ -58,7 +58,7 @@ const uncompressed = (descriptor: number): Readable => {
 };
 
 /**
- * Calls `onEntry` for each entry of a tar, one after the other. What it leaves of an entry is skipped.
+ * Calls `onEntry` for each entry of a tar, one after the other. The rest of an entry is skipped.
  * @throws UnpackFailure if the stream is no tar
  */
 export const forEachEntry = async (
@@ -217,16 +217,13 @@ const manifestsOf = async (parts: Parts, index: Json, depth = 1): Promise<Json[]
     const platform = entry.field("platform");
     const architecture = platform.field("architecture").textOr("");
     if (architecture !== "" && architecture !== ARCHITECTURE[process.arch]) continue;
-    if (
-      entry.field("mediaType").textOr("").includes("manifest.list") ||
-      entry.field("mediaType").textOr("").includes("index")
-    ) {
+    if (!/index|manifest\.list/.test(entry.field("mediaType").textOr(""))) found.push(entry);
+    else if (depth > 0) {
       // eslint-disable-next-line no-await-in-loop -- an archive has one or two
-      if (depth > 0)
-        found.push(
-          ...(await manifestsOf(parts, await documentOf(parts, blobOf(parts, entry).name), depth - 1)),
-        );
-    } else found.push(entry);
+      const inner = await documentOf(parts, blobOf(parts, entry).name);
+      // eslint-disable-next-line no-await-in-loop -- see above
+      found.push(...(await manifestsOf(parts, inner, depth - 1)));
+    }
   }
   return found;
 };

@@ -22,7 +22,7 @@ export interface UnpackLimits {
   readonly files: number;
 }
 
-/** What was written. */
+/** The size of all written files. */
 export interface Unpacked {
   readonly bytes: number;
   readonly files: number;

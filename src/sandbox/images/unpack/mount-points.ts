@@ -7,12 +7,31 @@ import { join, posix } from "node:path";
 import { UnpackFailure } from "./failure.ts";
 
 const DIRECTORIES = [
-  ...["/dev", "/etc", "/opt", "/opt/platform", "/proc", "/run", "/run/platform", "/tmp"],
-  ...["/usr", "/usr/bin", "/usr/local", "/usr/local/bin", "/var", "/var/tmp", "/workspace"],
+  "/dev",
+  "/etc",
+  "/opt",
+  "/opt/platform",
+  "/proc",
+  "/run",
+  "/run/platform",
+  "/tmp",
+  "/usr",
+  "/usr/bin",
+  "/usr/local",
+  "/usr/local/bin",
+  "/var",
+  "/var/tmp",
+  "/workspace",
 ];
 const FILES = [
-  ...["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"],
-  ...["/usr/local/bin/platform", "/usr/local/bin/platform-agent", "/usr/local/bin/platform-entrypoint"],
+  "/etc/passwd",
+  "/etc/group",
+  "/etc/hosts",
+  "/etc/nsswitch.conf",
+  "/etc/resolv.conf",
+  "/usr/local/bin/platform",
+  "/usr/local/bin/platform-agent",
+  "/usr/local/bin/platform-entrypoint",
 ];
 /** Directories that are often links, and hold nothing that an agent needs: they become directories. */
 const REPLACED = new Set(["/run", "/run/platform", "/tmp", "/var/tmp"]);
