@@ -22,20 +22,20 @@ const KILL_AFTER_MS = 2000;
 /** @type {Map<number, { child: import("node:child_process").ChildProcess, order: StartOrder }>} */
 const running = new Map();
 
-/** @param {import("./starter.ts").Report} report */
-const report = (report) => {
-  if (process.connected) process.send?.(report, () => undefined);
+/** @param {import("./starter.ts").Report} message */
+const report = (message) => {
+  if (process.connected) process.send?.(message, () => undefined);
 };
 
 /**
  * @param {number} id
- * @param {NodeJS.Signals} signal
+ * @param {NodeJS.Signals} name
  */
-const signal = (id, signal) => {
+const signal = (id, name) => {
   const { child, order } = running.get(id) ?? {};
   if (child?.pid === undefined) return;
   try {
-    process.kill(order?.group === "shared" ? child.pid : -child.pid, signal);
+    process.kill(order?.group === "shared" ? child.pid : -child.pid, name);
   } catch {
     // It ended before the signal.
   }
@@ -125,4 +125,4 @@ process.once("disconnect", () => {
   leaveIfDone();
 });
 
-for (const name of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])) process.on(name, () => undefined);
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => undefined);
