@@ -12,6 +12,9 @@ export interface ClientResult {
   readonly stderr: string;
 }
 
+/** As shells have it. */
+const NOT_STARTED = 127;
+
 const textOf = async (socket: Socket | undefined): Promise<string> => {
   if (socket === undefined) throw new Error("git has no output");
   const chunks: Buffer[] = [];
@@ -42,7 +45,11 @@ export const git = async (cwd: string, ...args: readonly string[]): Promise<Clie
     descriptors: [1, 2],
     graceMs: 0,
   });
-  await client.started;
+  try {
+    await client.started;
+  } catch (error) {
+    return { code: NOT_STARTED, stdout: "", stderr: String(error) }; // the directory may not exist
+  }
   const [stdout, stderr] = await Promise.all(
     [1, 2].map((descriptor) => textOf(client.sockets.get(descriptor))),
   );
