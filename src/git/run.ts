@@ -1,7 +1,7 @@
 /**
- * The only place that starts git. Every process gets the same closed environment: no configuration of the machine, no
- * prompt, no hook, and no transport except the requested one. Each has a process group of its own and a deadline. When
- * its caller is interrupted or done, it is asked to stop, and killed if it does not.
+ * The only place that starts git, through the starter (starter/starter.ts). Every process gets the same closed environment:
+ * no configuration of the machine, no prompt, no hook, and no transport except the requested one. Each has a process group
+ * of its own and a deadline. When its caller is interrupted or done, it is asked to stop, and killed if it does not.
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";

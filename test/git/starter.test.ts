@@ -61,7 +61,7 @@ it("connects each descriptor with the caller", async () => {
   expect(program.isRunning()).toBe(false);
 });
 
-it("gives a program none of the starter's descriptors, and no variable that was not asked for", async () => {
+it("gives a program its three streams and the requested variables, and nothing else", async () => {
   await start("sleep 600"); // its connections are open in the starter when the next one starts
   process.env["PLATFORM_CANARY"] = "canary";
   const list =

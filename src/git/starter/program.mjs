@@ -3,7 +3,7 @@
  * The starter: a small process that starts programs for the service (starter.ts). The kernel copies the page tables of
  * the process that forks, and this one has few. It is plain JavaScript: Node needs twice as long to start TypeScript.
  *
- * 1. For each standard stream it opens one connection to the service, and passes it to the program. It reads none of them.
+ * 1. For each standard stream it opens one connection to the service, and passes it to the program. It does not read them.
  * 2. A program gets only these streams, and exactly the environment that was asked for.
  * 3. It signals only programs that it has not reaped, so a signal never reaches a reused process id.
  * 4. When its channel to the service closes, it ends its programs and itself. Signals for the whole group of the service
@@ -60,7 +60,7 @@ const open = (id, descriptor) =>
   });
 
 /**
- * The channel stays a pipe of ours and is passed on: a connection would not block, and shells cannot read such a
+ * The channel stays a pipe of ours and is passed on: a connection would not block, and shells cannot read a non-blocking
  * descriptor. Node makes only descriptors 0 to 2 blocking.
  *
  * @param {import("node:net").Socket | undefined} socket

@@ -113,7 +113,7 @@ const fail = (task: Task, code: string): void => {
   task.started.reject(new StartError(code));
 };
 
-/** The starter has died, so nobody reaps or signals its programs any more. */
+/** The starter has died, and with it all that could reap or signal its programs. */
 const lose = (task: Task): void => {
   if (task.pid !== null && !task.isOver) {
     try {
@@ -172,7 +172,10 @@ const startStarter = async (): Promise<Starter> => {
     hear({ process: starter, tasks }, report);
     hold(starter, tasks);
   });
+  let hasEnded = false;
   const end = (): void => {
+    if (hasEnded) return;
+    hasEnded = true;
     current = null;
     server.close();
     rmSync(directory, { recursive: true, force: true });
@@ -220,9 +223,11 @@ export const startProgram = (start: Start): Program => {
   order(id, task).catch((error: unknown) => fail(task, String(error)));
   const signal = (name: "SIGTERM" | "SIGKILL"): void => {
     if (task.pid === null || task.isOver) return;
-    void current?.then(({ process: starter, tasks }) => {
-      if (tasks.has(id)) send(starter, { id, signal: name });
-    });
+    current?.then(
+      // Another starter does not know it.
+      ({ process: starter, tasks }) => tasks.has(id) && send(starter, { id, signal: name }),
+      () => undefined,
+    );
   };
   return {
     started: task.started.promise,
