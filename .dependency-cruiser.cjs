@@ -304,12 +304,12 @@ module.exports = {
     {
       name: "processes-are-started-by-adapters",
       comment:
-        "A child process needs an owner, a deadline and an environment of its own: git/run, sandbox/*, embedded Postgres, the daemon's process.ts.",
+        "A child process needs an owner, a deadline and an environment of its own: git/starter for git/run, sandbox/*, embedded Postgres, the daemon's process.ts.",
       severity: "error",
       from: {
         path: "^(src|daemon)/",
         pathNot: [
-          "^src/git/run\\.ts$",
+          "^src/git/starter/",
           "^src/sandbox/",
           "^src/store/postgres/embedded/embedded\\.ts$",
           // What an agent must not be able to do is tried with real programs; pushes refused for their credential are

@@ -43,8 +43,8 @@ export const WHOLE_IN_DEEP = [
 ];
 /**
  * Files that leave nothing behind in their process share workers. A worker for each costs half a second of CPU time, which is more
- * than most of these files take. Files that start many programs are not here: a shared worker grows, and each fork of a large process
- * is slow.
+ * than most of these files take. Files that start many programs other than git are not here: a shared worker grows, and
+ * each fork of a large process is slow.
  */
 const TOGETHER = [
   "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts",

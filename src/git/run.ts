@@ -1,17 +1,17 @@
 /**
- * The only place that starts git. Every process gets the same closed environment: no configuration of the machine, no
- * prompt, no hook, and no transport except the requested one. Each has a process group of its own and a deadline. When
- * its caller is interrupted or done, it is asked to stop, and killed if it does not.
+ * The only place that starts git, through the starter (starter/starter.ts). Every process gets the same closed environment:
+ * no configuration of the machine, no prompt, no hook, and no transport except the requested one. Each has a process group
+ * of its own and a deadline. When its caller is interrupted or done, it is asked to stop, and killed if it does not.
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
-import { type ChildProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import type { Duplex, Readable, Writable } from "node:stream";
+import { type Duplex, PassThrough, type Readable, type Writable } from "node:stream";
 import { cutText, storableText } from "../domain/text.ts";
 import { listen } from "./server/channel.ts";
 import { GitError } from "./port.ts";
+import { StartError, type Program, startProgram } from "./starter/starter.ts";
 
 /** The description of one git process. */
 interface GitCommand {
@@ -48,6 +48,7 @@ export interface GitBounds {
 
 export interface GitProcess {
   readonly stdin: Writable;
+  /** Of a git that prints nothing, it may have ended already. */
   readonly stdout: Readable;
   /** Descriptor 3 of git and its hooks. */
   readonly channel: Duplex;
@@ -57,8 +58,10 @@ export interface GitProcess {
   readonly said: () => number;
   /** Waits until standard error is closed. */
   readonly silent: Effect.Effect<void>;
-  /** Waits for the process's end. Its exit code, or null if a signal ended it. */
+  /** Waits for the process's end. Its exit code, or null if a signal ended it or it was lost. */
   readonly exit: Effect.Effect<number | null>;
+  /** Waits for the process's end. True if the process that had started it died before it. */
+  readonly isLost: Effect.Effect<boolean>;
   /** Asks git and its children to stop, without waiting. */
   readonly terminate: Effect.Effect<void>;
 }
@@ -147,17 +150,6 @@ const environmentOf = (command: GitCommand): Record<string, string> => {
   return environment;
 };
 
-const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
-
-const signalGroup = (child: ChildProcess, { group }: GitCommand, signal: "SIGTERM" | "SIGKILL"): void => {
-  if (child.pid === undefined || !isRunning(child)) return;
-  try {
-    process.kill(group === "shared" ? child.pid : -child.pid, signal);
-  } catch {
-    // It ended before the signal.
-  }
-};
-
 /** A lower existing limit stays in force. ulimit counts memory in KiB and files in blocks of 512 bytes. */
 const boundedGit = `ulimit -d "$1" 2>/dev/null; ulimit -f "$2" 2>/dev/null; shift 2; exec git "$@"`;
 
@@ -168,29 +160,32 @@ const programOf = ({ args, bounds }: GitCommand): readonly [string, readonly str
   return ["sh", ["-c", boundedGit, "git", ...limits, ...args]];
 };
 
-const start = (command: GitCommand): Effect.Effect<ChildProcess, GitError> =>
-  Effect.callback((resume) => {
-    const [program, args] = programOf(command);
-    const child = spawn(program, args, {
-      env: environmentOf(command),
-      cwd: command.repository ?? "/",
-      stdio: ["pipe", "pipe", "pipe", "pipe"],
-      // A process group of its own: git's children end with it, and the terminal's Ctrl-C does not reach it.
-      detached: command.group !== "shared",
-    });
-    child.on("error", (error: NodeJS.ErrnoException) => {
-      // ENOENT means either a missing program or a missing working directory.
-      const message =
-        error.code === "ENOENT"
-          ? "git could not be started. It is not installed, or the repository's directory does not exist."
-          : `git could not be started (${error.code ?? "unknown reason"}).`;
-      resume(Effect.fail(new GitError({ code: "git_failed", message })));
-    });
-    child.once("spawn", () => resume(Effect.succeed(child)));
+const start = (command: GitCommand, descriptors: readonly number[]): Program => {
+  const [program, args] = programOf(command);
+  return startProgram({
+    program,
+    args,
+    env: environmentOf(command),
+    cwd: command.repository ?? "/",
+    group: command.group ?? "own",
+    descriptors,
+    graceMs: command.stopBy === "hang-up" ? (command.hangUpMs ?? hangUpMs) : 0,
   });
+};
+
+const notStarted = (error: unknown): GitError => {
+  const code = error instanceof StartError ? error.code : String(error);
+  // ENOENT means either a missing program or a missing working directory.
+  const message =
+    code === "ENOENT"
+      ? "git could not be started. It is not installed, or the repository's directory does not exist."
+      : `git could not be started (${code}).`;
+  return new GitError({ code: "git_failed", message });
+};
 
 /** Ends git's children, so that git itself fails as if they had failed, and cleans up. */
-const signalChildren = async ({ pid = 0 }: ChildProcess): Promise<void> => {
+const signalChildren = async (child: Program): Promise<void> => {
+  const pid = child.pid();
   const listed = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
   for (const id of listed.split(" ").filter(Boolean)) {
     try {
@@ -201,74 +196,82 @@ const signalChildren = async ({ pid = 0 }: ChildProcess): Promise<void> => {
   }
 };
 
-const hangUp = (child: ChildProcess): void => {
-  child.stdin?.end();
-  child.stdout?.resume(); // a full pipe would keep it from finishing
+const hangUp = ({ sockets }: Program): void => {
+  sockets.get(0)?.end();
+  sockets.get(1)?.resume(); // a full pipe would keep it from finishing
 };
 
 /** Tries one way of ending it after the other until it has ended. */
 const stop = (
-  child: ChildProcess,
+  child: Program,
   command: GitCommand,
   ended: Effect.Effect<number | null>,
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
-    if (command.stopBy === "hang-up" && isRunning(child)) {
+    if (command.stopBy === "hang-up" && child.isRunning()) {
       hangUp(child);
       yield* Effect.raceFirst(ended, Effect.sleep(command.hangUpMs ?? hangUpMs));
-      if (isRunning(child)) {
+      if (child.isRunning()) {
         yield* Effect.promise(() => signalChildren(child));
         yield* Effect.raceFirst(ended, Effect.sleep(killAfter));
       }
     }
-    signalGroup(child, command, "SIGTERM");
+    child.signal("SIGTERM");
     yield* Effect.raceFirst(ended, Effect.sleep(killAfter));
-    signalGroup(child, command, "SIGKILL");
+    child.signal("SIGKILL");
     yield* ended;
   });
 
+const conversed = (command: GitCommand, child: Program): GitProcess => {
+  const { sockets } = child;
+  // Without a connection of its own, a stream is one that is over.
+  const at = (descriptor: number): Duplex => sockets.get(descriptor) ?? new PassThrough().end();
+  const [stdin, stdout, stderr] = [at(0), at(1), at(2)];
+  stdin.resume(); // otherwise its end by git would not be noticed
+  const silent = Deferred.makeUnsafe<void>();
+  const fallSilent = (): void => void Deferred.doneUnsafe(silent, Effect.void);
+  if (stderr.closed) fallSilent();
+  else stderr.once("close", fallSilent);
+  let words = Buffer.alloc(0);
+  let said = 0;
+  stderr.on("data", (chunk: Buffer) => {
+    said += chunk.length;
+    words = Buffer.concat([words, chunk]).subarray(-stderrBytes);
+  });
+  return {
+    stdin,
+    stdout,
+    channel: at(3),
+    stderr: () => words.toString("utf8"),
+    said: () => said,
+    silent: Deferred.await(silent),
+    exit: Effect.map(
+      Effect.promise(() => child.ended),
+      (end) => (end === "lost" ? null : end.code),
+    ),
+    isLost: Effect.map(
+      Effect.promise(() => child.ended),
+      (end) => end === "lost",
+    ),
+    terminate: Effect.sync(() => (command.stopBy === "hang-up" ? hangUp(child) : child.signal("SIGTERM"))),
+  };
+};
+
+const converseWith = Effect.fnUntraced(function* (command: GitCommand, descriptors: readonly number[]) {
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() => start(command, descriptors)),
+    (started) => Effect.sync(started.abandon), // at last, or because the wait for its start was given up
+  );
+  yield* Effect.tryPromise({ try: () => child.started, catch: notStarted });
+  return yield* Effect.acquireRelease(
+    Effect.sync(() => conversed(command, child)),
+    ({ exit }) => stop(child, command, exit),
+  );
+});
+
 /** Starts git for a conversation. It ends with the scope. */
 export const spawnGit = (command: GitCommand): Effect.Effect<GitProcess, GitError, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.map(start(command), (child) => {
-      const ended = Deferred.makeUnsafe<number | null>();
-      // `exit`, not `close`: a descendant that still holds a pipe must not keep the scope open.
-      child.once("exit", (code) => Deferred.doneUnsafe(ended, Effect.succeed(code)));
-      const silent = Deferred.makeUnsafe<void>();
-      child.stderr?.once("close", () => Deferred.doneUnsafe(silent, Effect.void));
-      let stderr = Buffer.alloc(0);
-      let said = 0;
-      child.stderr?.on("data", (chunk: Buffer) => {
-        said += chunk.length;
-        stderr = Buffer.concat([stderr, chunk]).subarray(-stderrBytes);
-      });
-      const [stdin, stdout, , channel] = child.stdio;
-      if (stdin === null || stdout === null) throw new Error("git was started without its pipes");
-      // If git ends before it has read all its input, the pipe breaks. Its exit code explains why.
-      for (const pipe of [stdin, stdout, child.stderr, channel]) pipe?.on("error", () => undefined);
-      const git: GitProcess = {
-        stdin,
-        stdout,
-        // oxlint-disable-next-line typescript/consistent-type-assertions -- Node makes a duplex socket of every further "pipe"
-        channel: channel as Duplex,
-        stderr: () => stderr.toString("utf8"),
-        said: () => said,
-        silent: Deferred.await(silent),
-        exit: Deferred.await(ended),
-        terminate: Effect.sync(() =>
-          command.stopBy === "hang-up" ? hangUp(child) : signalGroup(child, command, "SIGTERM"),
-        ),
-      };
-      return { child, git };
-    }),
-    ({ child, git }) =>
-      Effect.andThen(
-        stop(child, command, git.exit),
-        Effect.sync(() => {
-          for (const pipe of child.stdio) pipe?.destroy();
-        }),
-      ),
-  ).pipe(Effect.map(({ git }) => git));
+  converseWith(command, [0, 1, 2, 3]);
 
 interface Collected {
   readonly bytes: Buffer;
@@ -289,7 +292,8 @@ const collect = (stdout: Readable, limit: number, count: (bytes: number) => void
       count(chunk.length);
       if (size > limit) finish(true);
     });
-    stdout.once("close", () => finish(false));
+    if (stdout.closed) finish(false);
+    else stdout.once("close", () => finish(false));
   });
 
 /**
@@ -320,11 +324,16 @@ const stalled = (request: GitRequest, moved: () => number): Effect.Effect<never,
 };
 
 const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
-  const git = yield* spawnGit(request);
-  const { answer } = request;
+  const { answer, stdin } = request;
+  const git = yield* converseWith(request, [
+    ...(stdin === undefined ? [] : [0]),
+    1,
+    2,
+    ...(answer === undefined ? [] : [3]),
+  ]);
   if (answer !== undefined)
     listen(git.channel, maxQuestionBytes, (line) => void git.channel.write(`${answer(line)}\n`));
-  git.stdin.end(request.stdin ?? "");
+  if (stdin !== undefined) git.stdin.end(stdin);
   let written = 0;
   const end = Effect.gen(function* () {
     const collected = yield* collect(git.stdout, request.maxOutputBytes ?? maxOutputBytes, (bytes) => {
@@ -343,6 +352,10 @@ const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
   // Its last output may still be on its way when it has ended. A descendant that keeps the pipe open is not waited for.
   yield* Effect.raceFirst(git.silent, Effect.sleep(lastWordsFor));
   const stderr = git.stderr();
+  if (exitCode === null && (yield* git.isLost)) {
+    const message = `git ${request.args[0] ?? ""} was ended, because the process that starts git has died.`;
+    return yield* new GitError({ code: "git_failed", message });
+  }
   if (exitCode === null || !(request.expect ?? [0]).includes(exitCode)) {
     const message = gitMessage(stderr, request.repository);
     return yield* new GitError({ code: "git_failed", message: `git ${request.args[0] ?? ""}: ${message}` });

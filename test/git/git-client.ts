@@ -1,5 +1,10 @@
-/** The real git client, as a person or a sandbox runs it: in an environment of its own, without asking anybody. */
-import { execFile } from "node:child_process";
+/**
+ * The real git client, as a person or a sandbox runs it: in an environment of its own, without asking anybody. It is started as the
+ * service starts git: a fork of a test's process, which is large, takes longer than most of these commands.
+ */
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { startProgram } from "../../src/git/starter/starter.ts";
 
 export interface ClientResult {
   readonly code: number;
@@ -7,10 +12,24 @@ export interface ClientResult {
   readonly stderr: string;
 }
 
+/** As shells have it. */
+const NOT_STARTED = 127;
+
+const textOf = async (socket: Socket | undefined): Promise<string> => {
+  if (socket === undefined) throw new Error("git has no output");
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  if (!socket.closed) await once(socket, "close");
+  return Buffer.concat(chunks).toString();
+};
+
 /** Runs git in `cwd`; an exit code other than 0 is a result, not an error. */
-export const git = (cwd: string, ...args: readonly string[]): Promise<ClientResult> =>
-  new Promise((resolve) => {
-    const env = {
+export const git = async (cwd: string, ...args: readonly string[]): Promise<ClientResult> => {
+  const client = startProgram({
+    program: "git",
+    args,
+    cwd,
+    env: {
       PATH: process.env["PATH"],
       HOME: "/nonexistent",
       GIT_CONFIG_NOSYSTEM: "1",
@@ -21,12 +40,22 @@ export const git = (cwd: string, ...args: readonly string[]): Promise<ClientResu
       GIT_AUTHOR_EMAIL: "tester@example.org",
       GIT_COMMITTER_NAME: "Tester",
       GIT_COMMITTER_EMAIL: "tester@example.org",
-    };
-    execFile("git", args, { cwd, env, maxBuffer: 64 * 1024 ** 2 }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : Number(error.code ?? 1);
-      resolve({ code, stdout: String(stdout), stderr: String(stderr) });
-    });
+    },
+    group: "own",
+    descriptors: [1, 2],
+    graceMs: 0,
   });
+  try {
+    await client.started;
+  } catch (error) {
+    return { code: NOT_STARTED, stdout: "", stderr: String(error) }; // the directory may not exist
+  }
+  const [stdout, stderr] = await Promise.all(
+    [1, 2].map((descriptor) => textOf(client.sockets.get(descriptor))),
+  );
+  const end = await client.ended;
+  return { code: (end === "lost" ? null : end.code) ?? 1, stdout: stdout ?? "", stderr: stderr ?? "" };
+};
 
 /** As `git`, where a failure is the test's failure. @returns standard output without its last line end. */
 export const gitOk = async (cwd: string, ...args: readonly string[]): Promise<string> => {

@@ -21,7 +21,15 @@ import { Faults } from "../../store/ports/faults.ts";
 import { markUnclaimed } from "./kept-here.ts";
 import { mergeInto, swapIn } from "./merge.ts";
 import { GitBackend, GitError, type Repository } from "../port.ts";
-import { checkDefaultBranch, headBranch, readFile, resolveBase, setDefaultBranch, sidesOf } from "./read.ts";
+import {
+  checkDefaultBranch,
+  headBranch,
+  pointHead,
+  readFile,
+  resolveBase,
+  setDefaultBranch,
+  sidesOf,
+} from "./read.ts";
 import { absent } from "../server/ref-policy.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
@@ -84,7 +92,7 @@ const build = Effect.fnUntraced(function* (options: HostedOptions, request: Crea
           allowHosts: options.allowHosts ?? [],
         });
   if (request.importFrom === null) yield* writeInitialCommit(aside, branch);
-  yield* runGit({ repository: aside, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+  yield* pointHead(aside, branch);
   yield* markUnclaimed(aside);
 });
 

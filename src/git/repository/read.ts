@@ -84,21 +84,18 @@ export const sidesOf = (path: string, request: { readonly base: string; readonly
     head: sideOf(path, request.head),
   });
 
-const branchIn = (symbolic: string): string => symbolic.trim().replace(/^refs\/heads\//, "");
-
-/** The branch that a plain clone checks out. */
+/** The branch that a plain clone checks out. It is read without a process: a push asks for each of its refs. */
 export const headBranch = (path: string): Effect.Effect<string, GitError> =>
-  // Not `--short`, which prints `heads/main` if there is a tag called main too.
-  Effect.map(runGit({ repository: path, args: ["symbolic-ref", "HEAD"] }), ({ stdout }) =>
-    branchIn(stdout.toString("utf8")),
-  );
-
-/** The same without a process, because a push needs it for each of its refs. */
-export const readHead = (path: string): Effect.Effect<string, GitError> =>
   Effect.map(
     filesystem("Reading HEAD", () => readFileAt(join(path, "HEAD"), "utf8")),
-    (text) => branchIn(text.replace(/^ref: /, "")),
+    (text) => text.trim().replace(/^ref: (?:refs\/heads\/)?/, ""),
   );
+
+/** Points HEAD to a branch. */
+export const pointHead = Effect.fnUntraced(function* (path: string, branch: string) {
+  if ((yield* headBranch(path)) === branch) return;
+  yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+});
 
 /** Whether the branch's name is allowed for a default branch. */
 export const checkDefaultBranch = (branch: string): Effect.Effect<string, GitError> => {
@@ -113,13 +110,13 @@ export const checkDefaultBranch = (branch: string): Effect.Effect<string, GitErr
 export const setDefaultBranch = Effect.fnUntraced(function* (path: string, branch: string) {
   yield* checkDefaultBranch(branch);
   if ((yield* branchTip(path, branch)) === null) return yield* unknownRef(`Branch ${branch} not found.`);
-  yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+  yield* pointHead(path, branch);
 });
 
 /** When the default branch changes, a hosted repository's HEAD changes first, and the project's row a moment later. */
 export const protectionHere = ({ writer, protection }: WritePolicy, path: string): WritePolicy => ({
   writer,
-  protection: Effect.zipWith(protection, readHead(path), (now, head) => ({
+  protection: Effect.zipWith(protection, headBranch(path), (now, head) => ({
     ...now,
     defaultBranches: [...now.defaultBranches, head],
   })),

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
-import type { Writable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { parseUuid } from "../../domain/ids.ts";
 import { checkHooks } from "./hooks.ts";
@@ -254,7 +254,7 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         );
       }
       const output = NodeStream.fromReadable({
-        evaluate: () => git.stdout,
+        evaluate: () => (git.stdout.readableEnded ? Readable.from([]) : git.stdout),
         onError: () => failure("The response of git was cut off."),
         chunkSize: 4,
         closeOnDone: false, // spawnGit closes it: a git that is hung up on still finishes its output

@@ -21,7 +21,7 @@ import { builtInPlace, filesystem, initBare, removeRepository } from "../reposit
 import { makeFreshness } from "./freshness.ts";
 import { toleratedFaults } from "../repository/import.ts";
 import { GitError, type Repository } from "../port.ts";
-import { headBranch } from "../repository/read.ts";
+import { pointHead } from "../repository/read.ts";
 import { branchTip } from "../repository/refs.ts";
 import {
   openRemote,
@@ -129,9 +129,8 @@ const fetchSurely = (
   );
 };
 
-const pointHead = Effect.fnUntraced(function* (path: string, branch: string) {
-  if ((yield* headBranch(path)) === branch || (yield* branchTip(path, branch)) === null) return;
-  yield* runGit({ repository: path, args: ["symbolic-ref", "HEAD", `refs/heads/${branch}`] });
+const followDefault = Effect.fnUntraced(function* (path: string, branch: string) {
+  if ((yield* branchTip(path, branch)) !== null) yield* pointHead(path, branch);
 });
 
 /** Fetches into the mirror, or creates a missing one. */
@@ -152,7 +151,7 @@ const makeFetch = (
           Effect.andThen(initBare(aside), fetchSurely(aside, remote, { bounds, branch })),
         );
     yield* places.withPermit(fetching);
-    yield* pointHead(path, repository.defaultBranch);
+    yield* followDefault(path, repository.defaultBranch);
   }, Effect.scoped);
 };
 
@@ -212,7 +211,7 @@ export const openMirrors = Effect.fnUntraced(function* (
         yield* initBare(aside);
         yield* requireGitServer(remote);
         yield* fetchInto(aside, remote, { bounds });
-        yield* pointHead(aside, yield* chooseBranch(remote, aside));
+        yield* followDefault(aside, yield* chooseBranch(remote, aside));
       }),
     );
     freshness.note(projectId, began);

@@ -1,29 +1,66 @@
 /**
- * The daemon's program as a sandbox has it: one bundled file. It starts in a third of the CPU time that the sources take, and
- * the tests start it more than a hundred times. The first test file that needs it makes it for the whole run.
+ * The programs of a sandbox as it has them: the daemon is one bundled file with its code cache, and the runtime is JavaScript. The
+ * daemon starts in a quarter of the CPU time that the sources take, the runtime in half, and the tests start each more than a
+ * hundred times. The first test file that needs them makes them for the whole run.
  */
+import { build } from "esbuild";
 import { randomUUID } from "node:crypto";
-import { existsSync, renameSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundleDaemon } from "../../../daemon/bundle.ts";
+import { writeCodeCache } from "../../../daemon/code-cache.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 
-const ENTRY = fileURLToPath(new URL("entry.ts", import.meta.url));
+const source = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-const make = async (): Promise<string> => {
-  // Vitest's global set-up names it (temporary-files.ts). Without it each process has its own.
-  const directory = process.env["TEST_RUN_DIRECTORY"] ?? guardedDirectory("daemon-program-").directory;
-  const program = join(directory, "daemon-program.cjs");
-  if (existsSync(program)) return program;
-  const draft = join(directory, `${randomUUID()}.cjs`);
-  await bundleDaemon(draft, ENTRY);
-  // Files that begin at the same time each make it. The rename never shows half a file.
-  renameSync(draft, program);
-  return program;
+/** What Node gets, in front of each program's own arguments. */
+export interface Programs {
+  readonly daemon: readonly string[];
+  readonly runtime: string;
+}
+
+const write = async (directory: string): Promise<void> => {
+  const program = join(directory, "daemon");
+  await bundleDaemon(program, source("entry.ts"));
+  await writeCodeCache(process.execPath, program, `${program}.cache`);
+  copyFileSync(source("../../../daemon/launcher.cjs"), join(directory, "launcher.cjs"));
+  await build({
+    entryPoints: [source("runtime.ts")],
+    outfile: join(directory, "runtime.mjs"),
+    platform: "node",
+    format: "esm",
+    target: "node24",
+    logLevel: "error",
+  });
 };
 
-let made: Promise<string> | null = null;
+let ownDirectory: string | null = null;
 
-/** @returns the path of the program. */
-export const daemonProgram = (): Promise<string> => (made ??= make());
+/** A directory that is removed at the run's end. Vitest's global set-up names it (temporary-files.ts), or the process has its own. */
+export const runDirectory = (): string =>
+  process.env["TEST_RUN_DIRECTORY"] ?? (ownDirectory ??= guardedDirectory("daemon-tests-").directory);
+
+const make = async (): Promise<Programs> => {
+  const run = runDirectory();
+  const directory = join(run, "daemon-programs");
+  if (!existsSync(directory)) {
+    const draft = join(run, randomUUID());
+    mkdirSync(draft, { mode: 0o755 });
+    await write(draft);
+    try {
+      renameSync(draft, directory);
+    } catch {
+      // Files that begin at the same time each make them. The first one's stay.
+    }
+  }
+  return {
+    daemon: [join(directory, "launcher.cjs"), join(directory, "daemon")],
+    runtime: join(directory, "runtime.mjs"),
+  };
+};
+
+let made: Promise<Programs> | null = null;
+
+/** Makes the programs if they are missing. */
+export const daemonPrograms = (): Promise<Programs> => (made ??= make());

@@ -1,25 +1,23 @@
 /** A daemon as a plain child process on this machine, with a service, a repository and a layout of its own. */
 import { execFile, execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { AgentAdapter, LaunchSettings, Recap } from "../../../src/domain/launch.ts";
 import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
 import { identify } from "../../../src/sandbox/local/processes.ts";
-import { daemonProgram } from "./program.ts";
+import { daemonPrograms, type Programs, runDirectory } from "./program.ts";
 import { Service } from "./service.ts";
 import { freePort } from "../../support/machine/free-port.ts";
 
 const run = promisify(execFile);
 export const PROJECT_ID = "0192d3a4-0000-7000-8000-000000000001";
 export const TOKEN = "platform_sbx_canary-token-of-this-sandbox";
-const RUNTIME = fileURLToPath(new URL("runtime.ts", import.meta.url));
 
 export interface RunOptions {
   /** Files of the repository's first commit. */
@@ -103,7 +101,7 @@ export class Running {
     makeRepository(running, options.files ?? { "README.md": "hello\n" });
     await running.service.start();
     options.prepare?.(running.service);
-    running.#launch(await daemonProgram(), options);
+    running.#launch(await daemonPrograms(), options);
     return running;
   }
 
@@ -222,13 +220,13 @@ export class Running {
     return stdout;
   }
 
-  #launch(program: string, options: RunOptions): void {
+  #launch(programs: Programs, options: RunOptions): void {
     const { directory, layout, service, sessionId } = this;
     const launch = {
       prefix: options.prefix ?? [],
       agentCommand: options.agentCommand ?? [
         options.agentProgram ?? process.execPath,
-        RUNTIME,
+        programs.runtime,
         String(this.runtimePort),
       ],
       adapter: options.adapter ?? "plain",
@@ -249,7 +247,7 @@ export class Running {
       ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),
     };
     writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });
-    const child = spawn(process.execPath, [program, JSON.stringify(layout)], {
+    const child = spawn(process.execPath, [...programs.daemon, JSON.stringify(layout)], {
       env: {
         PLATFORM_TOKEN: TOKEN,
         PLATFORM_PROJECT_ID: PROJECT_ID,
@@ -301,14 +299,30 @@ const commitFiles = (work: string, files: Readonly<Record<string, string>>, subj
   git("-C", work, "commit", "-q", "--allow-empty", "-m", subject);
 };
 
+/** Repositories by their files, and where they are. They are copied: git needs a dozen processes for one. */
+const originals = new Map<string, string>();
+
+/** A work tree with one commit on `main`, pushed to a bare repository. */
+const original = (files: Readonly<Record<string, string>>): string => {
+  const directory = mkdtempSync(join(runDirectory(), "seed-"));
+  const [bare, work] = [join(directory, "bare"), join(directory, "seed")];
+  git("init", "-q", "--bare", "--template=", "-b", "main", bare);
+  mkdirSync(join(bare, "hooks"));
+  git("init", "-q", "--template=", "-b", "main", work);
+  commitFiles(work, files, "first");
+  git("-C", work, "push", "-q", bare, "main");
+  return directory;
+};
+
 /** A bare repository with one commit on `main`, and the session branch cut from it. */
 const makeRepository = (running: Running, files: Readonly<Record<string, string>>): void => {
-  const { bare } = running;
-  const work = join(running.directory, "seed");
-  git("init", "-q", "--bare", "-b", "main", bare);
-  git("init", "-q", "-b", "main", work);
-  commitFiles(work, files, "first");
-  git("-C", work, "push", "-q", bare, "main", `main:refs/heads/${running.sessionId}`);
+  const key = JSON.stringify(files);
+  const from = originals.get(key) ?? original(files);
+  originals.set(key, from);
+  cpSync(join(from, "bare"), running.bare, { recursive: true });
+  cpSync(join(from, "seed"), join(running.directory, "seed"), { recursive: true });
+  const heads = join(running.bare, "refs/heads");
+  copyFileSync(join(heads, "main"), join(heads, running.sessionId));
 };
 
 /** A process that ended but was not reaped by its new parent yet counts as gone. */

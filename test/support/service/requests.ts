@@ -1,6 +1,6 @@
 /** Frequent steps of the tests of the HTTP side: projects with a manifest, sessions, signed webhooks. */
 import { createHmac, randomBytes, randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -48,16 +48,29 @@ export const commitFiles = async (directory: string, files: Files, subject = "Ch
   await gitOk(directory, "commit", "--quiet", "-m", subject);
 };
 
-/** Makes a repository below the service's import root: `main`, and `feature` one commit ahead of it. @returns its path. */
-export const makeRepository = async (service: TestService, files: Files): Promise<string> => {
-  const directory = path.join(service.importRoot, randomUUID());
+const initialRepository = async (directory: string, files: Files): Promise<string> => {
   mkdirSync(directory);
-  await gitOk(directory, "init", "--quiet", "--initial-branch=main");
+  await gitOk(directory, "init", "--quiet", "--template=", "--initial-branch=main");
   await commitFiles(directory, { "README.md": "one\n", ...files }, "Begin");
   await gitOk(directory, "checkout", "--quiet", "-b", "feature");
   await commitFiles(directory, { "feature.txt": "new\n" }, "Add a feature");
   await gitOk(directory, "checkout", "--quiet", "main");
   return directory;
+};
+
+/** The repositories that have been made for a service, by their files. They are copied: git needs seven processes for one. */
+const originals = new WeakMap<TestService, Map<string, Promise<string>>>();
+
+/** Makes a repository below the service's import root: `main`, and `feature` one commit ahead of it. @returns its path. */
+export const makeRepository = async (service: TestService, files: Files): Promise<string> => {
+  const known = originals.get(service) ?? new Map<string, Promise<string>>();
+  originals.set(service, known);
+  const key = JSON.stringify(files);
+  const original = known.get(key) ?? initialRepository(path.join(service.importRoot, randomUUID()), files);
+  known.set(key, original);
+  const copy = path.join(service.importRoot, randomUUID());
+  cpSync(await original, copy, { recursive: true, preserveTimestamps: true });
+  return copy;
 };
 
 /** Pushes a commit with these files to a branch, as a person whose work began at `from`. */

@@ -1,0 +1,154 @@
+import * as Effect from "effect/Effect";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { createInterface } from "node:readline";
+import { afterEach, expect, it, vi } from "vitest";
+import { runGit } from "../../src/git/run.ts";
+import { type Program, type Start, startProgram } from "../../src/git/starter/starter.ts";
+import { WAIT_MS } from "../support/patience.ts";
+
+const HOLDER = join(import.meta.dirname, "../support/programs/starter-holder.ts");
+
+const started: Program[] = [];
+afterEach(() => {
+  for (const program of started.splice(0)) program.abandon();
+});
+
+const start = async (script: string, rest: Partial<Start> = {}): Promise<Program> => {
+  const program = startProgram({
+    program: "sh",
+    args: ["-c", script],
+    env: { PATH: process.env["PATH"], KEPT: "kept" },
+    cwd: "/",
+    group: "own",
+    descriptors: [0, 1, 2, 3],
+    graceMs: 0,
+    ...rest,
+  });
+  started.push(program);
+  await program.started;
+  return program;
+};
+
+const socketAt = (program: Program, descriptor: number) => {
+  const socket = program.sockets.get(descriptor);
+  if (socket === undefined) throw new Error(`descriptor ${descriptor} is not connected`);
+  return socket;
+};
+
+/** The process that has started it. */
+const parentOf = (pid: number): number =>
+  Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+
+const isAlive = (pid: number): boolean =>
+  existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+const gone = (pid: number) =>
+  vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: WAIT_MS, interval: 25 });
+
+it("connects each descriptor with the caller", async () => {
+  const program = await start(
+    "read word; echo out-$word; echo err >&2; read answer <&3; echo heard-$answer >&3; exit 7",
+  );
+  const [out, err] = [text(socketAt(program, 1)), text(socketAt(program, 2))];
+  socketAt(program, 0).end("in\n");
+  socketAt(program, 3).write("question\n");
+  expect(await text(socketAt(program, 3))).toBe("heard-question\n");
+  expect([await out, await err]).toEqual(["out-in\n", "err\n"]);
+  expect(await program.ended).toEqual({ code: 7 });
+  expect(program.isRunning()).toBe(false);
+});
+
+it("gives a program its three streams and the requested variables, and nothing else", async () => {
+  await start("sleep 600"); // its connections are open in the starter when the next one starts
+  process.env["PLATFORM_CANARY"] = "canary";
+  const list =
+    "for each in /proc/$$/fd/*; do echo ${each##*/} $(readlink $each); done; tr '\\0' '\\n' < /proc/$$/environ";
+  const program = await start(list, { descriptors: [1, 2] });
+  delete process.env["PLATFORM_CANARY"];
+  const lines = (await text(socketAt(program, 1))).trimEnd().split("\n");
+  expect(lines[0]).toBe("0 /dev/null");
+  expect(
+    lines.filter((line) => /^\d+ (?:socket|anon_inode):/.test(line)).map((line) => line.split(":")[0]),
+  ).toEqual(["1 socket", "2 socket"]);
+  expect(lines.filter((line) => line.includes("="))).toEqual([`PATH=${process.env["PATH"]}`, "KEPT=kept"]);
+});
+
+it("signals the whole group of a program, and of a shared one only itself", async () => {
+  const own = await start("sleep 600 & echo $!; wait");
+  const child = Number((await once(createInterface(socketAt(own, 1)), "line"))[0]);
+  own.signal("SIGTERM");
+  expect(await own.ended).toEqual({ code: null });
+  await gone(child);
+  const shared = await start("trap '' TERM; echo ready; cat", { group: "shared" });
+  await once(createInterface(socketAt(shared, 1)), "line");
+  expect(readFileSync(`/proc/${shared.pid()}/stat`, "utf8").split(" ")[5]).toBe(
+    readFileSync("/proc/self/stat", "utf8").split(" ")[5],
+  );
+  shared.signal("SIGKILL");
+  expect(await shared.ended).toEqual({ code: null });
+});
+
+it("names the reason if a program cannot be started", async () => {
+  await expect(start("", { program: "no-such-program" })).rejects.toMatchObject({ code: "ENOENT" });
+  await expect(start("", { cwd: "/no/such/directory" })).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+it("kills the programs of a starter that dies, says that they are lost, and starts another one", async () => {
+  const lost = await start("sleep 600");
+  const starter = parentOf(lost.pid());
+  const alias = "alias.wait=!sleep 600";
+  const running = Effect.runPromise(Effect.flip(runGit({ repository: null, args: ["-c", alias, "wait"] })));
+  const child = (await start("sleep 600")).pid();
+  process.kill(starter, "SIGKILL");
+  expect(await lost.ended).toBe("lost");
+  expect((await running).message).toBe("git -c was ended, because the process that starts git has died.");
+  await Promise.all([gone(lost.pid()), gone(child)]);
+  const next = await start("exit 0");
+  expect(await next.ended).toEqual({ code: 0 });
+});
+
+it("does not wait beyond the deadline for a starter that stands still, and leaves no program behind", async () => {
+  const witness = await start("sleep 600");
+  const starter = parentOf(witness.pid());
+  process.kill(starter, "SIGSTOP");
+  try {
+    const error = await Effect.runPromise(
+      Effect.flip(
+        runGit({ repository: null, args: ["-c", "alias.wait=!sleep 600", "wait"], deadlineMs: 50 }),
+      ),
+    );
+    expect(error.code).toBe("timeout");
+  } finally {
+    process.kill(starter, "SIGCONT");
+  }
+  const children = () => readFileSync(`/proc/${starter}/task/${starter}/children`, "utf8").trim();
+  expect(await (await start("exit 0")).ended).toEqual({ code: 0 }); // the starter has got as far as here
+  await vi.waitFor(() => expect(children()).toBe(String(witness.pid())), { timeout: WAIT_MS, interval: 25 });
+});
+
+it("is not ended by signals for the service's whole group", async () => {
+  const program = await start("cat");
+  const starter = parentOf(program.pid());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(starter, signal);
+  const next = await start("exit 3");
+  expect(await next.ended).toEqual({ code: 3 });
+  expect(parentOf(program.pid())).toBe(starter);
+});
+
+it("leaves no program, no starter and no directory of a service that is killed", async () => {
+  const holder = spawn(process.execPath, [HOLDER], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(createInterface(holder.stdout), "line");
+  const pid = Number(line);
+  const starter = parentOf(pid);
+  const address =
+    readFileSync(`/proc/${starter}/cmdline`, "utf8")
+      .split("\0")
+      .find((word) => word.endsWith("/socket")) ?? "";
+  expect(readdirSync(join(address, ".."))).toEqual(["socket"]);
+  holder.kill("SIGKILL");
+  await Promise.all([gone(pid), gone(starter)]);
+  expect(existsSync(join(address, ".."))).toBe(false);
+});
