@@ -1,5 +1,5 @@
 /**
- * `npm run bench:reads [-- --rounds 5 --seconds 2 --connections 16 --sessions 100000 --fires 1000000]`: reads of the API
+ * `npm run bench:reads [-- --rounds 3 --seconds 1 --connections 16 --sessions 100000 --fires 1000000]`: reads of the API
  * beside a bare `node:http` server with `pg` and the same selects prepared, on one embedded Postgres.
  *
  * Two reads are compared: one session, and a list of 50. Then the service's lists alone: of a small project (100 sessions
@@ -25,8 +25,8 @@ import { cpuMsOf } from "./webhook/processes.ts";
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: "string", default: "5" },
-    seconds: { type: "string", default: "2" },
+    rounds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "1" },
     connections: { type: "string", default: "16" },
     sessions: { type: "string", default: "100000" },
     fires: { type: "string", default: "1000000" },

@@ -22,7 +22,7 @@ export const plannedAnew = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Eff
 /** A text is prepared from this use on (P1). */
 export const PREPARED_FROM = 5;
 /** The most texts that are prepared. Further ones run like any other statement. */
-export const TEXTS_MAX = 500;
+export const TEXTS_MAX = 300;
 /** How many texts are counted until they are prepared. Counting begins again with more. */
 const COUNTED_MAX = 2_000;
 
