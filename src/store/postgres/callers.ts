@@ -1,7 +1,7 @@
 /** The callers of requests: from the hash of a token to its owner, and to what the request's path names. */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { Path, Principal, Reached } from "../ports/identity.ts";
+import type { Path, Principal } from "../ports/identity.ts";
 import { at } from "./connection/statement.ts";
 import { SHOWN_COLUMNS, shownOf, withConversations, type ShownRow } from "./session-rows.ts";
 
@@ -40,32 +40,32 @@ interface CallerRow {
   readonly expiresAt: number | null;
 }
 
-const principalOf = (row: CallerRow): Principal => ({
-  tokenId: row.tokenId,
-  kind: row.tokenKind,
-  origin: row.tokenOrigin,
-  accountId: row.callerAccount,
-  user: { id: row.userId, name: row.userName },
-  projectId: row.boundTo,
-  sessionId: row.ownSession,
-  sandboxId: row.ownSandbox,
-  expiresAt: row.expiresAt,
-});
+/** The session's columns are null if the path's project has no such session, and absent if the path names none. */
+type ArrivalRow = CallerRow & { readonly hasProject?: boolean } & (ShownRow | { readonly id?: null });
 
-/** The session's columns are null if the path's project has no such session. */
-type ArrivalRow = CallerRow & { readonly hasProject: boolean } & (ShownRow | { readonly id: null });
-
-const reachedOf = (path: Path, row: ArrivalRow): Reached => ({
-  path,
-  hasProject: row.hasProject,
-  session: "id" in row && row.id !== null ? shownOf(row) : null,
-});
+/** The parts of a row: the caller, the token's last use, and what was read of the path. */
+const partsOf = (row: ArrivalRow) => {
+  const { tokenId, tokenKind, tokenOrigin, callerAccount, userId, userName, ...others } = row;
+  const { boundTo, ownSession, ownSandbox, expiresAt, lastUsedAt, hasProject, ...session } = others;
+  const caller: Principal = {
+    tokenId,
+    kind: tokenKind,
+    origin: tokenOrigin,
+    accountId: callerAccount,
+    user: { id: userId, name: userName },
+    projectId: boundTo,
+    sessionId: ownSession,
+    sandboxId: ownSandbox,
+    expiresAt,
+  };
+  return { caller, lastUsedAt, hasProject: hasProject === true, session };
+};
 
 /** `authenticate` and `arrive` of the port. */
 export const makeCallers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(CALLER_COLUMNS);
-  const tokens = sql.literal(`tokens AS token JOIN users ON users.id = token.user_id`);
+  const tokens = sql.literal("tokens AS token JOIN users ON users.id = token.user_id");
 
   const noteUse = ({ tokenId, lastUsedAt }: CallerRow, now: number) =>
     lastUsedAt === null || lastUsedAt < now - LAST_USED_STEP_MS
@@ -77,7 +77,7 @@ export const makeCallers = Effect.gen(function* () {
       SELECT ${columns} FROM ${tokens} WHERE token.hash = ${hash} AND ${isAlive(sql, now)}`;
     if (row === undefined) return null;
     yield* noteUse(row, now);
-    return principalOf(row);
+    return partsOf(row).caller;
   });
 
   /** The session is read only if its account is the caller's. */
@@ -96,7 +96,9 @@ export const makeCallers = Effect.gen(function* () {
       WHERE token.hash = ${hash} AND ${isAlive(sql, now)}`;
     if (row === undefined) return null;
     yield* noteUse(row, now);
-    return { caller: principalOf(row), reached: reachedOf(path, row) };
+    const { caller, hasProject, session } = partsOf(row);
+    const isThere = "turnState" in session && session.id !== null;
+    return { caller, reached: { path, hasProject, session: isThere ? shownOf(session) : null } };
   });
 
   return { authenticate, arrive };
