@@ -155,6 +155,8 @@ const refused = (error: unknown): Effect.Effect<never> =>
 export const service: Effect.Effect<never> = Effect.scoped(serve).pipe(
   Effect.catch(refused),
   Effect.provide(logLayer(process.stderr.isTTY)),
+  // No exporter collects spans, and making them costs every statement and request.
+  Effect.withTracerEnabled(false),
 );
 
 /** Runs the service as this process's program. */

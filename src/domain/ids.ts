@@ -2,7 +2,7 @@
  * Identifiers and tokens (api.md 1): lower-case UUIDs (version 7 if the service makes them), and bearer tokens with a
  * prefix that secret scanners find (threats.md T04). Pure: the caller provides the instant and the random bytes.
  */
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const NIL_UUID = "00000000-0000-0000-0000-000000000000";
@@ -83,7 +83,7 @@ export const tokenKind = (text: string): TokenKind | null => {
  * a plain hash cannot be reversed by guessing, and the timing of an index lookup reveals nothing useful (threats.md
  * T04).
  */
-export const tokenHash = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex");
+export const tokenHash = (token: string): string => hash("sha256", token, "hex");
 
 /**
  * A version 8 UUID (RFC 9562, 5.8) that follows from texts: the same texts give the same id. Two lists of texts give the

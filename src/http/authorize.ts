@@ -11,10 +11,11 @@ import * as Option from "effect/Option";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
-import { Identity, type Principal } from "../store/ports/identity.ts";
+import { Identity, type Path, type Principal } from "../store/ports/identity.ts";
+import type { StoreError } from "../store/ports/journal.ts";
 import { callerKind, hasPower, reaches } from "./access.ts";
 import { answering } from "./handlers/answers.ts";
-import { Access, Authorized, Caller, type Power } from "./api/access.ts";
+import { Access, Authorized, Caller, type Arrived, type Power } from "./api/access.ts";
 import { type BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { DashboardSessions, type ShownToken } from "./pages/dashboard-sessions.ts";
@@ -35,16 +36,27 @@ export const forbidden = (caller: Principal): Forbidden =>
 
 const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
 
-/** The caller of a request, by its token or the dashboard's cookie. Fails with 401. */
+/**
+ * The caller of a request, by its token or the dashboard's cookie, and what the request's path names. Fails with 401.
+ */
 export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
   const dashboard = yield* DashboardSessions;
-  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const known = Effect.fnUntraced(function* (hash: string, path: Path | null) {
+    const now = yield* Clock.currentTimeMillis;
+    if (path === null) return yield* identity.authenticate(hash, now);
+    const arrival = yield* identity.arrive(hash, now, path);
+    return arrival === null ? null : { ...arrival.caller, reached: arrival.reached };
+  });
+  return Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    path: Path | null = null,
+  ): Effect.fn.Return<Arrived, StoreError | Unauthorized | Forbidden> {
     const header = request.headers["authorization"];
     const shown =
       header === undefined ? yield* dashboard.tokenOf(request) : tokenOfBearer(BEARER.exec(header)?.[1]);
     if (shown === null) return yield* unauthorized();
-    const caller = yield* identity.authenticate(shown.hash, yield* Clock.currentTimeMillis);
+    const caller = yield* known(shown.hash, path);
     if (caller === null) return yield* unauthorized();
     const expiresAt = Math.min(shown.expiresAt, caller.expiresAt ?? Infinity);
     return { ...caller, expiresAt: expiresAt === Infinity ? null : expiresAt };
@@ -64,7 +76,8 @@ const sandboxEnded = (): Forbidden =>
 const tokenOfBearer = (token: string | undefined): ShownToken | null =>
   token === undefined || tokenKind(token) === null ? null : { hash: tokenHash(token), expiresAt: Infinity };
 
-const powerOf = (endpoint: HttpApiEndpoint.Top) => Context.getOption(endpoint.annotations, Access);
+const powerOf = (endpoint: HttpApiEndpoint.Top): Power | null =>
+  Option.getOrNull(Context.getOption(endpoint.annotations, Access));
 
 /** The middleware of every authenticated endpoint. */
 export const authorizedLayer = Layer.effect(
@@ -83,8 +96,8 @@ export const authorizedLayer = Layer.effect(
           );
         }),
       );
-    const callerOf = (request: HttpServerRequest.HttpServerRequest, power: Power | null) =>
-      answering(authenticate(request)).pipe(
+    const callerOf = (request: HttpServerRequest.HttpServerRequest, power: Power | null, path: Path | null) =>
+      answering(authenticate(request, path)).pipe(
         // An ended sandbox's key gets the same answer as any other token here (api.md 6: anything else 403).
         Effect.mapError((error) =>
           error instanceof Unauthorized && power === "clone" && isServiceKey(request)
@@ -92,26 +105,35 @@ export const authorizedLayer = Layer.effect(
             : error,
         ),
       );
-    return Authorized.of((handle, { endpoint }) =>
-      Effect.gen(function* () {
+    return Authorized.of((handle, { endpoint }) => {
+      const power = powerOf(endpoint);
+      const hasBody = endpoint.payload.size > 0;
+      const answered = inOneShape(handle);
+      return Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest;
-        const power = powerOf(endpoint);
-        const caller = yield* callerOf(request, Option.getOrNull(power));
-        // An endpoint without a declared power is closed to all callers.
-        if (power._tag === "None" || !hasPower(caller, power.value)) return yield* forbidden(caller);
         const { params } = yield* HttpRouter.RouteContext;
         // The decoder refuses text that is not an id, for every token alike.
         const projectId = parseUuid(params["pid"] ?? "");
-        if (projectId !== null && power.value !== "clone" && !reaches(caller, projectId)) {
+        // A row that is read now would be old when a body has arrived.
+        const path = projectId === null || hasBody ? null : pathOf(projectId, params["sid"]);
+        const caller = yield* callerOf(request, power, path);
+        // An endpoint without a declared power is closed to all callers.
+        if (power === null || !hasPower(caller, power)) return yield* forbidden(caller);
+        if (projectId !== null && power !== "clone" && !reaches(caller, projectId)) {
           return yield* notFound("project");
         }
         // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
-        if (endpoint.payload.size > 0) yield* bodyOf(request, caller);
-        return yield* Effect.provideService(inOneShape(handle), Caller, caller);
-      }),
-    );
+        if (hasBody) yield* bodyOf(request, caller);
+        return yield* Effect.provideService(answered, Caller, caller);
+      });
+    });
   }),
 );
+
+const pathOf = (projectId: string, sid: string | undefined): Path => ({
+  projectId,
+  sessionId: parseUuid(sid ?? ""),
+});
 
 type Handle<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>;
 

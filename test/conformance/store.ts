@@ -6,6 +6,7 @@ import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAccounts } from "./store-accounts.ts";
 import { checkAdmission } from "./store-admission.ts";
+import { checkArrivals } from "./store-arrivals.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
 import { checkConversationAttacks } from "./store-conversation-attacks.ts";
@@ -42,6 +43,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkRequests(check);
     checkWebhooks(check);
     checkAccounts(check);
+    checkArrivals(check);
     checkRecords(check);
     checkGrants(check);
     checkPreviews(check);

@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context";
 import { HttpApiMiddleware } from "effect/http-api";
-import type { Principal } from "../../store/ports/identity.ts";
+import type { Principal, Reached } from "../../store/ports/identity.ts";
 import {
   BadRequest,
   Forbidden,
@@ -39,8 +39,11 @@ export type Power =
 
 export class Access extends Context.Service<Access, Power>()("platform/http/Access") {}
 
+/** `reached`: what the path names, if it was read with the caller and the request has no body to wait for. */
+export type Arrived = Principal & { readonly reached?: Reached };
+
 /** The caller. Provided to every handler behind `Authorized`. */
-export class Caller extends Context.Service<Caller, Principal>()("platform/http/Caller") {}
+export class Caller extends Context.Service<Caller, Arrived>()("platform/http/Caller") {}
 
 /** Authenticates the caller, checks the endpoint's power, and puts every failure into the common error shape. */
 export class Authorized extends HttpApiMiddleware.Service<Authorized, { provides: Caller }>()(

@@ -53,7 +53,10 @@ const QueueWire = Schema.Struct({
 
 const fireParams = { ...projectParams, id: Uuid };
 const statusQuery = { ...pageQuery, status: Schema.optionalKey(FireWire.fields.status) };
-const FirePage = Schema.Struct({ fires: Schema.Array(FireWire), next_cursor: nullable(Schema.String) });
+export const FirePage = Schema.Struct({
+  fires: Schema.Array(FireWire),
+  next_cursor: nullable(Schema.String),
+});
 
 /** A fire that started, manually or by a replay. */
 export const FiredWire = Schema.Struct({ status: Schema.Literal("fired"), session_id: Uuid }).pipe(

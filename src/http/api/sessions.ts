@@ -124,7 +124,7 @@ const listQuery = {
   ),
 };
 
-const SessionPage = Schema.Struct({
+export const SessionPage = Schema.Struct({
   sessions: Schema.Array(SessionWire),
   next_cursor: nullable(Schema.String).annotate({
     description:

@@ -1,6 +1,7 @@
 /** Code that handlers share: missing rows become 404s, outages become 503s. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { HttpServerResponse } from "effect/http";
 import { AdmissionBusy } from "../../services/admission.ts";
 import { ActorUnavailable } from "../../actors/actors.ts";
 import { ActorNotFound, MailboxFull } from "../../actors/host.ts";
@@ -8,8 +9,9 @@ import { StoreError } from "../../store/ports/journal.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
 import { Projects, type Project } from "../../store/ports/projects.ts";
-import { Sessions, type Session } from "../../store/ports/sessions.ts";
-import type { Principal } from "../../store/ports/identity.ts";
+import { Sessions, type Session, type ShownSession } from "../../store/ports/sessions.ts";
+import type { Reached } from "../../store/ports/identity.ts";
+import type { Arrived } from "../api/access.ts";
 import {
   badRequest,
   Internal,
@@ -78,11 +80,19 @@ export const answeredBy = <E, R>(
     ),
   );
 
+/**
+ * The answer of a read, which the compiler holds against its schema: `A` is the schema's encoded type. Returned as it
+ * is, it would be checked field by field once more, which took a quarter of the time of a list.
+ */
+export const checkedByType = <A>(body: A): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json" });
+
 /** The project of the path, if the caller's account and token reach it. */
 export const projectFor = Effect.fnUntraced(function* (
-  caller: Principal,
+  caller: Arrived,
   id: string,
 ): Effect.fn.Return<Project, StoreError | NotFound, Projects> {
+  if (knownAt(caller, id)?.hasProject === false) return yield* notFound("project");
   const project = yield* (yield* Projects).get(id);
   if (project === null || project.accountId !== caller.accountId || !reaches(caller, id)) {
     return yield* notFound("project");
@@ -90,12 +100,28 @@ export const projectFor = Effect.fnUntraced(function* (
   return project;
 });
 
+/** The part of the request that was read with the caller, if it is about this project. */
+const knownAt = ({ reached }: Arrived, projectId: string): Reached | undefined =>
+  reached?.path.projectId === projectId ? reached : undefined;
+
+/** Fails if the caller's account or token does not reach the project. Reads nothing that was read with the caller. */
+export const requireProject = (
+  caller: Arrived,
+  id: string,
+): Effect.Effect<void, StoreError | NotFound, Projects> => {
+  const known = knownAt(caller, id);
+  if (known === undefined) return Effect.asVoid(projectFor(caller, id));
+  return known.hasProject && reaches(caller, id) ? Effect.void : Effect.fail(notFound("project"));
+};
+
 /** The session of the path. A deleted session is not found. */
 export const sessionFor = Effect.fnUntraced(function* (
-  caller: Principal,
+  caller: Arrived,
   params: { readonly pid: string; readonly sid: string },
-): Effect.fn.Return<Session, StoreError | NotFound, Projects | Sessions> {
-  yield* projectFor(caller, params.pid);
+): Effect.fn.Return<Session | ShownSession, StoreError | NotFound, Projects | Sessions> {
+  yield* requireProject(caller, params.pid);
+  const known = knownAt(caller, params.pid);
+  if (known?.path.sessionId === params.sid) return known.session ?? (yield* notFound("session"));
   const session = yield* (yield* Sessions).get(params.sid);
   if (session === null || session.projectId !== params.pid || session.deletedAt !== null) {
     return yield* notFound("session");

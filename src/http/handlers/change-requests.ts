@@ -9,7 +9,7 @@ import type { Principal } from "../../store/ports/identity.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, Forbidden, notFound } from "../api/errors.ts";
-import { answering, projectFor, sessionFor } from "./answers.ts";
+import { answering, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { closeRequest, mergeRequest, refGone } from "./merging.ts";
 import { openRequest } from "./opening.ts";
 import { gitFailed } from "../refusals.ts";
@@ -54,7 +54,7 @@ const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, requ
 type NumberPath = { readonly pid: string; readonly number: number };
 
 const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
-  yield* projectFor(yield* Caller, pid);
+  yield* requireProject(yield* Caller, pid);
   const request = yield* (yield* ChangeRequests).get(pid, number);
   return request ?? (yield* notFound("change request"));
 });
@@ -102,9 +102,9 @@ export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests"
     .handle("list", ({ params, query }) =>
       answering(
         Effect.gen(function* () {
-          const project = yield* projectFor(yield* Caller, params.pid);
+          yield* requireProject(yield* Caller, params.pid);
           const request = { ...pageOf(query), status: query.status ?? null };
-          const page = yield* (yield* ChangeRequests).list(project.id, request);
+          const page = yield* (yield* ChangeRequests).list(params.pid, request);
           return { change_requests: page.items.map(changeRequestWire), next_cursor: page.nextCursor };
         }),
       ),

@@ -64,7 +64,7 @@ export const conversationWire = ({ conversation, ...page }: ConversationPage) =>
 });
 
 /** What a session's row shows of its conversation. A session whose conversation was never opened rests. */
-export const conversationStateWire = (session: Session, state: ConversationState | undefined) => ({
+export const conversationStateWire = (session: Session, state: ConversationState | null) => ({
   turn: turnWire(state?.turn ?? { state: "idle", since: session.createdAt, waitingFor: null }),
   usage: state?.usage ?? NO_USAGE,
 });

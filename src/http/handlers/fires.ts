@@ -15,9 +15,10 @@ import { BadCursor } from "../../store/ports/errors.ts";
 import { Fires, type Fire, type FirePrompt, type StoredRequest } from "../../store/ports/fires.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
+import type { FirePage } from "../api/fires.ts";
 import { HandMessage } from "../api/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
-import { answering, projectFor } from "./answers.ts";
+import { answering, checkedByType, requireProject } from "./answers.ts";
 import { fireByHand, handPrompt } from "./hand-fires.ts";
 import { fireWire, pageOf, queuedFireWire } from "./wire.ts";
 
@@ -30,14 +31,17 @@ interface ListQuery {
 }
 
 const list = Effect.fnUntraced(function* (pid: string, slug: string | null, query: ListQuery) {
-  const project = yield* projectFor(yield* Caller, pid);
+  yield* requireProject(yield* Caller, pid);
   const request = { ...pageOf(query), slug, status: query.status ?? null };
-  const page = yield* (yield* Fires).list(project.id, request);
-  return { fires: page.items.map(fireWire), next_cursor: page.nextCursor };
+  const page = yield* (yield* Fires).list(pid, request);
+  return checkedByType<typeof FirePage.Encoded>({
+    fires: page.items.map(fireWire),
+    next_cursor: page.nextCursor,
+  });
 });
 
 const fireFor = Effect.fnUntraced(function* ({ pid, id }: FirePath) {
-  yield* projectFor(yield* Caller, pid);
+  yield* requireProject(yield* Caller, pid);
   const fire = yield* (yield* Fires).get(id);
   return fire === null || fire.projectId !== pid ? yield* notFound("fire") : fire;
 });

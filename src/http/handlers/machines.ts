@@ -21,7 +21,7 @@ import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
-import { answering, opened, projectFor, sessionFor } from "./answers.ts";
+import { answering, opened, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { triggerFor, type TriggerPath } from "./hand-fires.ts";
 import { machineView } from "./machine-view.ts";
 import { triggerListing } from "./trigger-listing.ts";
@@ -149,7 +149,7 @@ const conversation = Effect.fnUntraced(function* (path: SessionPath, query: Quer
 type NumberPath = { readonly pid: string; readonly number: number };
 
 const changeRequest = Effect.fnUntraced(function* ({ pid, number }: NumberPath, query: Query) {
-  yield* projectFor(yield* Caller, pid);
+  yield* requireProject(yield* Caller, pid);
   const { get, memory } = yield* ChangeRequests;
   const found = yield* get(pid, number);
   const loaded = found === null ? null : yield* memory.load(found.id);

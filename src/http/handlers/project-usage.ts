@@ -7,7 +7,7 @@ import { ProjectUsage } from "../../store/ports/project-usage.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest } from "../api/errors.ts";
 import { USAGE_DAYS_MAX } from "../api/projects.ts";
-import { projectFor } from "./answers.ts";
+import { requireProject } from "./answers.ts";
 
 const DAY_MS = 86_400_000;
 /** How many days an answer has if the request names none. */
@@ -20,13 +20,13 @@ export const usageOf = Effect.fnUntraced(function* (
   pid: string,
   asked: { readonly from?: string; readonly to?: string },
 ) {
-  const project = yield* projectFor(yield* Caller, pid);
+  yield* requireProject(yield* Caller, pid);
   const to = asked.to ?? dayOf(yield* Clock.currentTimeMillis);
   const from = asked.from ?? daysBefore(to, DAYS_DEFAULT - 1);
   if (from > to) return yield* badRequest("from", "must not be after `to`");
   if (from <= daysBefore(to, USAGE_DAYS_MAX))
     return yield* badRequest("from", `must be less than ${USAGE_DAYS_MAX} days before \`to\``);
-  const days = yield* (yield* ProjectUsage).days(project.id, { from, to });
+  const days = yield* (yield* ProjectUsage).days(pid, { from, to });
   return {
     from,
     to,

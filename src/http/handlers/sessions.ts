@@ -14,17 +14,24 @@ import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts"
 import { parseBaseRef } from "../../domain/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation.ts";
 import { isLive, type SessionStatus } from "../../domain/session.ts";
-import { Conversations } from "../../store/ports/conversations.ts";
+import { Conversations, type ConversationState } from "../../store/ports/conversations.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
-import { Sessions, type NewSession, type Session, type SessionRequest } from "../../store/ports/sessions.ts";
+import {
+  Sessions,
+  type NewSession,
+  type Session,
+  type SessionRequest,
+  type ShownSession,
+} from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
+import type { SessionPage, SessionWire } from "../api/sessions.ts";
 import { badRequest, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
 import { capReached, gitFailed, projectInactive } from "../refusals.ts";
-import { answering, projectFor, sessionFor } from "./answers.ts";
+import { answering, checkedByType, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
 import { restarted } from "./restarting.ts";
@@ -114,18 +121,17 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
   return yield* started(session);
 });
 
-/** Sessions with the turn and the usage of their conversations. */
-const shown = Effect.fnUntraced(function* (sessions: readonly Session[]) {
-  const states = yield* (yield* Conversations).states(sessions.map(({ id }) => id));
-  return sessions.map((session) => ({
-    ...sessionWire(session),
-    ...conversationStateWire(session, states.get(session.id)),
-  }));
+const shownWire = (session: Session, state: ConversationState | null) => ({
+  ...sessionWire(session),
+  ...conversationStateWire(session, state),
 });
 
-const shownOne = Effect.fnUntraced(function* (found: Session | null) {
-  const [session] = found === null ? [] : yield* shown([found]);
-  return session ?? (yield* notFound("session"));
+/** The session with the turn and the usage of its conversation, which were read with the caller or are read now. */
+const shownOne = Effect.fnUntraced(function* (found: Session | ShownSession | null) {
+  if (found === null) return yield* notFound("session");
+  if ("conversation" in found) return shownWire(found, found.conversation);
+  const states = yield* (yield* Conversations).states([found.id]);
+  return shownWire(found, states.get(found.id) ?? null);
 });
 
 const reread = Effect.fnUntraced(function* (id: string) {
@@ -218,9 +224,11 @@ const listRequest = (query: ListQuery): SessionRequest => ({
   search: query.search,
 });
 
-const pageWire = Effect.fnUntraced(function* (page: Page<Session>) {
-  return { sessions: yield* shown(page.items), next_cursor: page.nextCursor };
-});
+const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
+  checkedByType<typeof SessionPage.Encoded>({
+    sessions: items.map((session) => shownWire(session, session.conversation)),
+    next_cursor: nextCursor,
+  });
 
 export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
   handlers
@@ -228,8 +236,8 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("list", ({ params, query }) =>
       answering(
         Effect.gen(function* () {
-          const project = yield* projectFor(yield* Caller, params.pid);
-          return yield* pageWire(yield* (yield* Sessions).list(project.id, listRequest(query)));
+          yield* requireProject(yield* Caller, params.pid);
+          return pageAnswer(yield* (yield* Sessions).list(params.pid, listRequest(query)));
         }),
       ),
     )
@@ -241,14 +249,15 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
           const request = listRequest(query);
           const page =
             projectId === null ? sessions.listOf(accountId, request) : sessions.list(projectId, request);
-          return yield* pageWire(yield* page);
+          return pageAnswer(yield* page);
         }),
       ),
     )
     .handle("get", ({ params }) =>
       answering(
         Effect.gen(function* () {
-          return yield* shownOne(yield* sessionFor(yield* Caller, params));
+          const session = yield* shownOne(yield* sessionFor(yield* Caller, params));
+          return checkedByType<typeof SessionWire.Encoded>(session);
         }),
       ),
     )

@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { WebhookRefusals, type WebhookRefusal } from "../../store/ports/webhook-refusals.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import { answering, projectFor } from "./answers.ts";
+import { answering, requireProject } from "./answers.ts";
 import { instant, pageOf } from "./wire.ts";
 
 const refusalWire = (refusal: WebhookRefusal) => ({
@@ -26,8 +26,8 @@ export const webhookRefusalsHandlers = HttpApiBuilder.group(Api, "webhookRefusal
   handlers.handle("list", ({ params, query }) =>
     answering(
       Effect.gen(function* () {
-        const project = yield* projectFor(yield* Caller, params.pid);
-        const page = yield* (yield* WebhookRefusals).list(project.id, pageOf(query));
+        yield* requireProject(yield* Caller, params.pid);
+        const page = yield* (yield* WebhookRefusals).list(params.pid, pageOf(query));
         return { webhook_refusals: page.items.map(refusalWire), next_cursor: page.nextCursor };
       }),
     ),

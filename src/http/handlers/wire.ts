@@ -10,7 +10,21 @@ import type { Sandbox } from "../../store/ports/sandboxes.ts";
 import type { Session } from "../../store/ports/sessions.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
 
-export const instant = (at: number): string => new Date(at).toISOString();
+const DAY_MS = 86_400_000;
+/** The day of the last instant, as its number and its text: the instants of a list are mostly of one day. */
+let lastDay = { day: Number.NaN, text: "" };
+const two = (value: number): string => (value < 10 ? `0${value}` : String(value));
+
+/** As Date.toISOString, which takes several times as long: a list has hundreds of instants. */
+export const instant = (at: number): string => {
+  const day = Math.floor(at / DAY_MS);
+  if (day !== lastDay.day)
+    lastDay = { day, text: new Date(at).toISOString().slice(0, -"00:00:00.000Z".length) };
+  const ms = Math.trunc(at - day * DAY_MS);
+  const [hour, minute] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60];
+  const [second, rest] = [Math.floor(ms / 1000) % 60, String(ms % 1000).padStart(3, "0")];
+  return `${lastDay.text}${two(hour)}:${two(minute)}:${two(second)}.${rest}Z`;
+};
 export const instantOrNull = (at: number | null): string | null => (at === null ? null : instant(at));
 
 /** The page that a list request asks for. */

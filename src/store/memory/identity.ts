@@ -2,7 +2,15 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { Grant } from "../ports/grants.ts";
-import { Identity, type NewToken, type Principal, type Token } from "../ports/identity.ts";
+import {
+  Identity,
+  type NewToken,
+  type Path,
+  type Principal,
+  type Reached,
+  type Token,
+} from "../ports/identity.ts";
+import { shownIn } from "./sessions.ts";
 import { pageFrom, Tables, type TableSet, type TokenRow } from "./tables.ts";
 
 const tokenOf = (row: TokenRow): Token => ({
@@ -53,6 +61,13 @@ const authenticate = (tables: TableSet, hash: string, now: number): Principal | 
     sandboxId: row.sandboxId,
     expiresAt: row.expiresAt,
   };
+};
+
+const reachedBy = (tables: TableSet, caller: Principal, path: Path): Reached => {
+  const hasProject = tables.projects.get(path.projectId)?.record.accountId === caller.accountId;
+  const session = path.sessionId === null ? undefined : tables.sessions.get(path.sessionId)?.record;
+  const isThere = hasProject && session?.projectId === path.projectId && session.deletedAt === null;
+  return { path, hasProject, session: isThere ? shownIn(tables, session) : null };
 };
 
 const isMinted = (tables: TableSet, { credential, projectId }: Grant, now: number): boolean => {
@@ -119,6 +134,11 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     bootstrap: bootstrap(tables),
     authenticate: (hash, now) => Effect.sync(() => authenticate(tables, hash, now)),
+    arrive: (hash, now, path) =>
+      Effect.sync(() => {
+        const caller = authenticate(tables, hash, now);
+        return caller === null ? null : { caller, reached: reachedBy(tables, caller, path) };
+      }),
     ended: (grants, now) => Effect.sync(() => grants.filter((grant) => !holds(tables, grant, now))),
     endings: (hear) =>
       Effect.acquireRelease(

@@ -14,6 +14,7 @@ import {
   type Session,
   type SessionFilter,
   type SessionRequest,
+  type ShownSession,
 } from "../ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
 import { transitionOf } from "../../machines/transition.ts";
@@ -123,6 +124,15 @@ const fits = (tables: TableSet, record: Session, filter: SessionFilter): boolean
 
 const positionIn = ({ createdAt, id }: Session) => ({ at: createdAt, id });
 
+/** A session with the state of its conversation. */
+export const shownIn = (tables: TableSet, record: Session): ShownSession => {
+  const found = tables.conversations.get(record.id)?.conversation;
+  return {
+    ...record,
+    conversation: found === undefined ? null : { turn: found.turn, usage: found.usage, held: found.held },
+  };
+};
+
 const list = Effect.fnUntraced(function* (
   tables: TableSet,
   isInScope: (record: Session) => boolean,
@@ -136,8 +146,9 @@ const list = Effect.fnUntraced(function* (
       (record) => isInScope(record) && record.deletedAt === null && (!isLiveAsked || isLive(record.status)),
     );
   const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
+  const found = looked.items.filter((record) => fits(tables, record, request));
   const page = pageOf(
-    looked.items.filter((record) => fits(tables, record, request)),
+    found.map((record) => shownIn(tables, record)),
     limit,
     positionIn,
   );

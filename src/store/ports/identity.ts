@@ -7,6 +7,7 @@ import type { Grant, HearEnding } from "./grants.ts";
 import type { Stored } from "./journal.ts";
 import type { Account } from "./accounts.ts";
 import type { Page, PageRequest } from "./page.ts";
+import type { ShownSession } from "./sessions.ts";
 
 /** A token's permissions follow from its origin (api.md 1 "Origin"). */
 export type Origin = "user" | "session" | "trigger";
@@ -26,6 +27,21 @@ export interface Principal {
   readonly sandboxId: string | null;
   /** When the token expires. Null: never. */
   readonly expiresAt: number | null;
+}
+
+/** The ids in the path of a request. */
+export interface Path {
+  readonly projectId: string;
+  readonly sessionId: string | null;
+}
+
+/** The rows that the path of a request names, as they were when the caller was authenticated. */
+export interface Reached {
+  readonly path: Path;
+  /** Whether the project is one of the caller's account. */
+  readonly hasProject: boolean;
+  /** The session, if that project of the caller's account has it. Null also for a deleted one. */
+  readonly session: ShownSession | null;
 }
 
 export interface Token {
@@ -71,6 +87,12 @@ export class Identity extends Context.Service<
      * (T03).
      */
     readonly authenticate: (tokenHash: string, now: number) => Stored<Principal | null>;
+    /** The same, with what the request's path names. One statement reads both. */
+    readonly arrive: (
+      tokenHash: string,
+      now: number,
+      path: Path,
+    ) => Stored<{ readonly caller: Principal; readonly reached: Reached } | null>;
     /** The grants among these that are no longer valid. One statement checks all of them and writes nothing. */
     readonly ended: (grants: readonly Grant[], now: number) => Stored<readonly Grant[]>;
     /** Reports tokens and sessions that end on any node, while the scope is open. */

@@ -4,6 +4,7 @@ import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machin
 import type { BadCursor } from "./errors.ts";
 import type { Memory, Stored, Unsettled } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
+import type { ConversationState } from "./conversations.ts";
 import type { TurnNow } from "../../domain/conversation.ts";
 import type { Failure } from "../../domain/failure.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
@@ -54,6 +55,12 @@ export interface Session {
   readonly stoppedAt: number | null;
   /** Deleted sessions appear in no list and answer as unknown (api.md 3 DELETE). Their branch stays. */
   readonly deletedAt: number | null;
+}
+
+/** A session as answers show it. */
+export interface ShownSession extends Session {
+  /** The turn and the usage of its conversation. Null: it was never opened. */
+  readonly conversation: ConversationState | null;
 }
 
 /** The fields that admission inserts. Status, version and first command come from the session machine's start. */
@@ -123,9 +130,9 @@ export class Sessions extends Context.Service<
     readonly memory: Memory<SessionSnapshot, SessionEvent, SessionCommand>;
     readonly get: (id: string) => Stored<Session | null>;
     /** Newest first, without deleted ones. `get` still returns those, with `deletedAt`. */
-    readonly list: (projectId: string, request: SessionRequest) => Stored<Page<Session>, BadCursor>;
+    readonly list: (projectId: string, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
     /** The same for all projects of an account. */
-    readonly listOf: (accountId: string, request: SessionRequest) => Stored<Page<Session>, BadCursor>;
+    readonly listOf: (accountId: string, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
     /** Whether the project ever had a session, deleted ones included. */
     readonly anyIn: (projectId: string) => Stored<boolean>;
     readonly rename: (

@@ -21,7 +21,6 @@ import type { StoredRequest } from "../ports/fires.ts";
 import { EventLog } from "./event-log.ts";
 import { ALLOWED_MOVES } from "./fire-moves.ts";
 import { countersMoved, type CounterMove } from "./slots.ts";
-import { prepared } from "./connection/prepared.ts";
 import { json } from "./connection/statement.ts";
 
 /** Goes into the FROM of each part: one row, or none if the counters did not move. */
@@ -284,11 +283,9 @@ export const makeWrite = Effect.gen(function* () {
     const counted = sql`counted AS (${countersMoved(sql, accountId, move)})`;
     const carriedOver =
       batch.moved.length === 0 ? sql.literal("0") : sql.literal("(SELECT count(*) FROM moved)");
-    const [done] = yield* prepared(
-      sql<{
-        readonly moved: string | number;
-      }>`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id, ${carriedOver} AS moved FROM counted`,
-    );
+    const [done] = yield* sql<{
+      readonly moved: string | number;
+    }>`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id, ${carriedOver} AS moved FROM counted`;
     if (done === undefined) return "refused";
     if (Number(done.moved) !== batch.moved.length)
       return yield* Effect.die(new ForbiddenMove("its status", batch.moved[0]?.status ?? "fired"));

@@ -1,5 +1,6 @@
 /** Change requests (api.md 6), and the memory of their actors. */
 import * as Effect from "effect/Effect";
+import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
@@ -22,7 +23,8 @@ import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
 import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
-import { after, at, json, stored } from "./connection/statement.ts";
+import { plannedAnew } from "./connection/prepared.ts";
+import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
 
@@ -258,9 +260,11 @@ export const layer = Layer.effect(
         const position = yield* positionOf(cursor);
         const rows = yield* sql<Row>`
           SELECT ${columns} FROM change_requests
-          WHERE project_id = ${projectId} AND (${status}::text IS NULL OR status = ${status})
+          WHERE project_id = ${projectId} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
             ${after(sql, { at: "created_at", id: "id" }, position)}
-          ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
+          ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
+          status === null ? identity : plannedAnew,
+        );
         return pageOf(rows.map(requestOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("changeRequests.list")),
     };

@@ -29,7 +29,6 @@ import {
 } from "../ports/conversations.ts";
 import { firstTransition } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
-import { prepared } from "./connection/prepared.ts";
 import { makeSignal } from "./connection/signals.ts";
 import { at, stored } from "./connection/statement.ts";
 import { ReportGuesses, writeGuessed } from "./conversation-guesses.ts";
@@ -183,15 +182,12 @@ const makeReads = Effect.gen(function* () {
       requests: row.requests,
     };
   }, stored("conversations.page"));
-  const changedAfter: Service["changedAfter"] = Effect.fnUntraced(
-    function* (id, seq, limit) {
-      const [row] = yield* sql<ConversationRow & { readonly items: readonly Item[] }>`
+  const changedAfter: Service["changedAfter"] = Effect.fnUntraced(function* (id, seq, limit) {
+    const [row] = yield* sql<ConversationRow & { readonly items: readonly Item[] }>`
       SELECT ${columns}, ${listed(sql, laterItems(sql, { id, seq, limit }))} AS items
       FROM conversations WHERE session_id = ${id}`;
-      return row === undefined ? null : changesOf(conversationOf(row), row.items, { seq, limit });
-    },
-    (read) => prepared(read).pipe(stored("conversations.changedAfter")),
-  );
+    return row === undefined ? null : changesOf(conversationOf(row), row.items, { seq, limit });
+  }, stored("conversations.changedAfter"));
   return { get, states, page, changedAfter };
 });
 
@@ -336,7 +332,7 @@ export const layer = Layer.effect(
           if (changed === null) return yield* writing(id, decided(id, report));
           if (changed.changes.length > 0) yield* say([id]);
           return changed;
-        }).pipe(prepared, stored("conversations.note")),
+        }).pipe(stored("conversations.note")),
       close: (id, end) => writing(id, close(id, end)).pipe(stored("conversations.close")),
       changed: (id) => waiting.wait(id),
       keepOutput: (id, output) =>

@@ -5,7 +5,6 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../ports/events.ts";
 import { EventLog } from "./event-log.ts";
-import { prepared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
 
 /** A place in a project's events: the ids of the transaction and of the row, both as decimal text. */
@@ -66,7 +65,7 @@ const makeAfter = Effect.gen(function* () {
       FROM events
       WHERE project_id = ${projectId} AND (tx, id) > (${from.tx}::text::xid8, ${from.id}::bigint)
         AND tx < pg_snapshot_xmin(pg_current_snapshot())
-        AND (${sessionId}::uuid IS NULL OR session_id = ${sessionId}::uuid)
+        ${sessionId === null ? sql.literal("") : sql`AND session_id = ${sessionId}`}
       ORDER BY tx, id LIMIT ${limit}`;
     // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
     const events = rows.map(({ tx, id, ...event }) => Object.assign(event, { cursor: `${tx}.${id}` }));
@@ -128,7 +127,7 @@ export const layer = Layer.effect(
     const after = yield* makeAfter;
     const prune = yield* makePrune;
     return {
-      after: (request) => after(request).pipe(prepared, stored("events.after")),
+      after: (request) => after(request).pipe(stored("events.after")),
       changed,
       isLater,
       prune: (now) => prune(now).pipe(stored("events.prune")),

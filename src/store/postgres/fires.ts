@@ -1,11 +1,13 @@
 /** Reads the ledger of fires and the queue; admissions.ts writes them. */
 import * as Effect from "effect/Effect";
+import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { pageOf, positionOf } from "../cursor.ts";
 import { Fires, type Fire, type QueuedFire, type StoredRequest } from "../ports/fires.ts";
-import { after, at, stored } from "./connection/statement.ts";
+import { plannedAnew } from "./connection/prepared.ts";
+import { after, at, pageLimit, stored } from "./connection/statement.ts";
 
 export const FIRE_COLUMNS = `
   id, project_id AS "projectId", trigger_slug AS "triggerSlug", kind, status, reason,
@@ -138,10 +140,12 @@ export const layer = Layer.effect(
         const rows = yield* sql<Fire>`
           SELECT ${columns} FROM fires
           WHERE project_id = ${projectId}
-            AND (${slug}::text IS NULL OR trigger_slug = ${slug})
+            ${slug === null ? sql.literal("") : sql`AND trigger_slug = ${slug}`}
             AND ${ofStatus(sql, projectId, status)}
             ${after(sql, { at: "received_at", id: "id" }, position)}
-          ORDER BY received_at DESC, id DESC LIMIT ${limit + 1}`;
+          ORDER BY received_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
+          status === null ? identity : plannedAnew,
+        );
         return pageOf(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));
       }, stored("fires.list")),
       lastBySlug: (projectId, slugs) =>

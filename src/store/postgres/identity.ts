@@ -4,38 +4,16 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import type { Grant } from "../ports/grants.ts";
-import { Identity, type NewToken, type Principal, type Token } from "../ports/identity.ts";
+import { Identity, type NewToken, type Token } from "../ports/identity.ts";
 import type { Account } from "../ports/accounts.ts";
+import { isAlive, makeCallers } from "./callers.ts";
 import { Endings } from "./connection/endings.ts";
 import { ProjectChanges } from "./project-changes.ts";
-import { after, at, json, stored } from "./connection/statement.ts";
-
-/** How rarely last_used_at is written: it shows people that a token is in use, not when to the second. */
-const LAST_USED_STEP_MS = 60_000;
+import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 
 const TOKEN_COLUMNS = `
   id, name, origin, project_id AS "projectId", created_at AS "createdAt", expires_at AS "expiresAt",
   last_used_at AS "lastUsedAt"`;
-
-interface PrincipalRow extends Omit<Principal, "user"> {
-  readonly userId: string;
-  readonly userName: string;
-  readonly lastUsedAt: number | null;
-}
-
-/** Tokens, each with its sandbox and its session. */
-const TOKENS = `tokens AS token
-  LEFT JOIN session_sandboxes AS sandbox ON sandbox.id = token.sandbox_id
-  LEFT JOIN project_sessions AS session ON session.id = token.session_id`;
-
-/**
- * A sandbox's token ends with the sandbox or with the session, whichever ends first. A stop during the boot ends the
- * session at once, and the sandbox as soon as it is told (threats.md T03, I15).
- */
-const isAlive = (sql: SqlClient.SqlClient, now: number) => sql`
-  token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
-  AND (token.sandbox_id IS NULL
-    OR sandbox.status IN ('provisioning', 'active') AND session.status IN ('provisioning', 'running'))`;
 
 const makeEnded = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -54,7 +32,7 @@ const makeEnded = Effect.gen(function* () {
         AS held (place integer, token uuid, password text, project uuid, session uuid, sandbox uuid)
       WHERE NOT (
         EXISTS (
-          SELECT FROM ${sql.literal(TOKENS)}
+          SELECT FROM tokens AS token
           WHERE token.id = held.token AND ${isAlive(sql, now)} AND (held.project IS NULL
             OR (token.project_id IS NULL OR token.project_id = held.project) AND EXISTS (
               SELECT FROM projects WHERE projects.id = held.project AND projects.account_id = token.account_id
@@ -73,26 +51,6 @@ const makeEnded = Effect.gen(function* () {
       )`;
     const places = new Set(rows.map(({ place }) => place));
     return grants.filter((_, place) => places.has(place));
-  });
-});
-
-const makeAuthenticate = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
-  return Effect.fnUntraced(function* (hash: string, now: number) {
-    const [row] = yield* sql<PrincipalRow>`
-      SELECT token.id AS "tokenId", token.kind, token.origin, token.account_id AS "accountId",
-        token.user_id AS "userId", users.name AS "userName", token.project_id AS "projectId",
-        token.session_id AS "sessionId", token.sandbox_id AS "sandboxId", token.last_used_at AS "lastUsedAt",
-        token.expires_at AS "expiresAt"
-      FROM ${sql.literal(TOKENS)}
-      JOIN users ON users.id = token.user_id
-      WHERE token.hash = ${hash} AND ${isAlive(sql, now)}`;
-    if (row === undefined) return null;
-    const { userId, userName, lastUsedAt, ...principal } = row;
-    if (lastUsedAt === null || lastUsedAt < now - LAST_USED_STEP_MS) {
-      yield* sql`UPDATE tokens SET last_used_at = ${at(now)} WHERE id = ${row.tokenId}`;
-    }
-    return { ...principal, user: { id: userId, name: userName } };
   });
 });
 
@@ -141,7 +99,7 @@ const makeTokens = Effect.gen(function* () {
         SELECT ${sql.literal(TOKEN_COLUMNS)} FROM tokens
         WHERE account_id = ${accountId} AND sandbox_id IS NULL AND revoked_at IS NULL
           ${after(sql, { at: "created_at", id: "id" }, position)}
-        ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
+        ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
     return pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   }, stored("identity.listTokens"));
   const createToken: (typeof Identity)["Service"]["createToken"] = (token) =>
@@ -168,13 +126,14 @@ export const layer = Layer.effect(
   Identity,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
-    const authenticate = yield* makeAuthenticate;
+    const { arrive, authenticate } = yield* makeCallers;
     const ended = yield* makeEnded;
     const { listen } = yield* Endings;
     const changes = yield* ProjectChanges;
     return {
       ...(yield* makeTokens),
       authenticate: (hash, now) => authenticate(hash, now).pipe(stored("identity.authenticate")),
+      arrive: (hash, now, path) => arrive(hash, now, path).pipe(stored("identity.arrive")),
       ended: (grants, now) => ended(grants, now).pipe(stored("identity.ended")),
       endings: listen,
       bootstrap: (request) => sql.withTransaction(bootstrap(sql, request)).pipe(stored("identity.bootstrap")),

@@ -17,7 +17,7 @@ import { EventLog } from "./event-log.ts";
 import { endWait } from "./fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
-import { after, at, json, stored } from "./connection/statement.ts";
+import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 
 type Row = Omit<Project, "manifest" | "version"> & {
   readonly version: string;
@@ -286,9 +286,9 @@ export const layer = Layer.effect(
         const position = yield* positionOf(cursor);
         const rows = yield* sql<Row>`
           ${select} WHERE account_id = ${accountId}
-            AND (${onlyId}::uuid IS NULL OR project.id = ${onlyId}::uuid)
+            ${onlyId === null ? sql.literal("") : sql`AND project.id = ${onlyId}`}
             ${after(sql, { at: "created_at", id: "project.id" }, position)}
-          ORDER BY created_at DESC, project.id DESC LIMIT ${limit + 1}`;
+          ORDER BY created_at DESC, project.id DESC ${pageLimit(sql, limit)}`;
         return pageOf(rows.map(projectOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, stored("projects.list")),
       update: (id, change, now) =>

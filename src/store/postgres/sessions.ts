@@ -1,9 +1,9 @@
 /** Sessions: the records of project_sessions, and the memory of their actors. */
 import * as Effect from "effect/Effect";
+import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import type { Failure } from "../../domain/failure.ts";
 import { isLive, type WrittenSessionStatus } from "../../domain/session.ts";
 import type {
   SessionCommand,
@@ -29,27 +29,19 @@ import { transitionOf } from "../../machines/transition.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import {
+  firstSession,
+  SESSION_COLUMNS,
+  SHOWN_COLUMNS,
+  shownOf,
+  withConversations,
+  type SessionRow,
+  type ShownRow,
+} from "./session-rows.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
 import { keeping } from "./transition-rows.ts";
-import { after, at, json, stored } from "./connection/statement.ts";
-
-type Row = Omit<Session, "failure"> & { readonly failure: Failure | null; readonly failedAt: number | null };
-
-const COLUMNS = `
-  id, project_id AS "projectId", account_id AS "accountId", status, base_ref AS "baseRef",
-  base_commit AS "baseCommit", name, agent_name AS "agentName", agent_model AS "agentModel",
-  initial_prompt AS "initialPrompt", metadata, trigger_slug AS "triggerSlug", fire_id AS "fireId",
-  created_by AS "createdBy", origin, failure, failed_at AS "failedAt", stop_reason AS "stopReason", saved, last_turn AS "lastTurn",
-  state_context ->> 'sandboxId' AS "sandboxId", boot_deadline_at AS "bootDeadlineAt",
-  bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
-  running_at AS "runningAt", stopped_at AS "stoppedAt", deleted_at AS "deletedAt"`;
-
-const sessionOf = ({ failure, failedAt, ...row }: Row): Session => ({
-  ...row,
-  failure: failure === null || failedAt === null ? null : { ...failure, at: failedAt },
-});
-
-const firstSession = ([row]: readonly Row[]): Session | null => (row === undefined ? null : sessionOf(row));
+import { plannedAnew } from "./connection/prepared.ts";
+import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 
 /** The columns that a step sets, as the update names them. */
 const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: number) => ({
@@ -205,14 +197,20 @@ const listIn = (sql: SqlClient.SqlClient) =>
         ${isLiveAsked ? sql`AND status IN ('provisioning', 'running')` : sql.literal("")}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
-    const rows = yield* sql<Row>`
-      SELECT ${sql.literal(COLUMNS)} FROM (${looked} LIMIT ${lookedAt}) AS looked
+    const planned = wanted.length === 0 ? identity : plannedAnew;
+    // Without a filter, the page is all that is looked at, and the plan knows how small it is.
+    const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
+    const rows = yield* sql<ShownRow>`
+      SELECT ${sql.literal(SHOWN_COLUMNS)} FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
+      ${sql.literal(withConversations("looked"))}
       ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
-      ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
-    if (rows.length > limit || wanted.length === 0) return pageOf(rows.map(sessionOf), limit, positionIn);
+      ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(planned);
+    if (rows.length > limit || wanted.length === 0) return pageOf(rows.map(shownOf), limit, positionIn);
     const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
-      SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`;
-    return { items: rows.map(sessionOf), nextCursor: last === undefined ? null : cursorOf(positionIn(last)) };
+      SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`.pipe(
+      planned,
+    );
+    return { items: rows.map(shownOf), nextCursor: last === undefined ? null : cursorOf(positionIn(last)) };
   });
 
 /** Live sessions without any work left, and live sandboxes that their session without any work left does not hold. */
@@ -240,14 +238,14 @@ export const layer = Layer.effect(
   Sessions,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
-    const columns = sql.literal(COLUMNS);
+    const columns = sql.literal(SESSION_COLUMNS);
     const list = listIn(sql);
     const memory = yield* makeMemory;
     const noteTurn = yield* makeNoteTurn;
     return {
       memory,
       get: (id) =>
-        sql<Row>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
+        sql<SessionRow>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
           Effect.map(firstSession),
           stored("sessions.get"),
         ),
@@ -262,7 +260,7 @@ export const layer = Layer.effect(
           stored("sessions.anyIn"),
         ),
       rename: (id, { name, metadata, now }) =>
-        sql<Row>`
+        sql<SessionRow>`
           UPDATE project_sessions SET updated_at = ${at(now)},
             name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
             metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata)

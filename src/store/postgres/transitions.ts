@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { numberPage, numberPositionOf } from "../cursor.ts";
 import { Transitions, type ActorKey, type Transition, type WaitingCommand } from "../ports/transitions.ts";
 import type { NewTransition } from "../../machines/transition.ts";
-import { at, json, stored } from "./connection/statement.ts";
+import { at, json, pageLimit, stored } from "./connection/statement.ts";
 
 type Service = (typeof Transitions)["Service"];
 
@@ -28,7 +28,7 @@ const makeReads = Effect.gen(function* () {
         max(at) FILTER (WHERE ${entries}) OVER (ORDER BY transitions.number
           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS "enteredAt"
       FROM transitions WHERE ${ofActor(actor)} AND number < ${before ?? Number.MAX_SAFE_INTEGER}
-      ORDER BY transitions.number DESC LIMIT ${limit + 1}`;
+      ORDER BY transitions.number DESC ${pageLimit(sql, limit)}`;
     return numberPage(rows, limit);
   }, stored("transitions.list"));
 

@@ -8,7 +8,7 @@ import {
   WebhookRefusals,
   type WebhookRefusal,
 } from "../ports/webhook-refusals.ts";
-import { after, at, json, stored } from "./connection/statement.ts";
+import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 
 /** How many rows one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -81,7 +81,7 @@ export const layer = Layer.effect(
           SELECT id, project_id AS "projectId", at, slug, status, code, reason, delivery_id AS "deliveryId", event,
             declared_bytes AS "declaredBytes", body_bytes AS "bodyBytes", address, forwarded_for AS "forwardedFor"
           FROM webhook_refusals WHERE project_id = ${projectId} ${after(sql, { at: "at", id: "id" }, position)}
-          ORDER BY at DESC, id DESC LIMIT ${limit + 1}`;
+          ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
         return pageOf(rows.map(refusalOf), limit, ({ at: instant, id }) => ({ at: instant, id }));
       }, stored("webhookRefusals.list")),
       prune: (before) =>

@@ -6,6 +6,9 @@
  *  C1 A leased connection runs one statement at a time: concurrent fibers of one transaction wait for each other.
  *  C2 A connection that failed is never lent again, and its transaction needs no rollback: the server did it.
  *  C3 A statement is not abandoned half-way: an interrupt waits for its answer, which `statementTimeoutMs` bounds.
+ *  C4 A prepared statement that a change of the schema made stale is run once more, unprepared. In a transaction, which
+ *     the server has ended by then, it fails like a lost connection, so that its caller tries again. Its connection
+ *     is not lent again.
  */
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
@@ -26,10 +29,10 @@ import {
   patientClient,
   type PostgresOptions,
 } from "./connection.ts";
-import { sqlErrorOf } from "./errors.ts";
+import { isAborted, isStale, sqlErrorOf } from "./errors.ts";
 import * as Notifications from "./notifications.ts";
 import { Line, patiently } from "./patience.ts";
-import { nameOf, Prepared } from "./prepared.ts";
+import { Prepared, Texts } from "./prepared.ts";
 
 /** A connection that is unused for this long is closed. */
 const IDLE_TIMEOUT_MS = 30_000;
@@ -44,35 +47,38 @@ interface Lending {
   readonly broken: Broken;
   /** How long a connection waits for an answer, ms. */
   readonly answerMs: number;
+  readonly texts: Texts;
 }
 
 type Run = (config: pg.QueryConfig | pg.QueryArrayConfig) => Effect.Effect<pg.QueryResult, SqlError>;
 
 /** Uninterruptible (C3): the client is returned only after the server's answer. */
-const runOn = (client: pg.PoolClient, { broken, answerMs }: Lending): Run =>
-  Effect.fnUntraced(function* (config: pg.QueryConfig | pg.QueryArrayConfig) {
-    return yield* Effect.callback<pg.QueryResult, SqlError>((resume) => {
-      const answered = patiently(answerMs, () => {
-        const cause = new Error(`the database did not respond within ${answerMs} ms`);
-        broken.set(client, cause);
-        resume(Effect.fail(sqlErrorOf(cause, "execute")));
-      });
-      // pg throws at once if the connection is closed already.
-      try {
-        client.query(config, (cause: Error | null, result: pg.QueryResult) => {
-          answered();
-          if (cause === null || cause === undefined) return resume(Effect.succeed(result));
-          const error = sqlErrorOf(cause, "execute");
-          if (error.reason._tag === "ConnectionError") broken.set(client, cause);
-          resume(Effect.fail(error));
+const runOn =
+  (client: pg.PoolClient, { broken, answerMs }: Lending): Run =>
+  (config) =>
+    Effect.uninterruptible(
+      Effect.callback<pg.QueryResult, SqlError>((resume) => {
+        const answered = patiently(answerMs, () => {
+          const cause = new Error(`the database did not respond within ${answerMs} ms`);
+          broken.set(client, cause);
+          resume(Effect.fail(sqlErrorOf(cause, "execute")));
         });
-      } catch (cause) {
-        answered();
-        broken.set(client, cause instanceof Error ? cause : new Error(String(cause)));
-        resume(Effect.fail(sqlErrorOf(cause, "execute")));
-      }
-    });
-  }, Effect.uninterruptible);
+        // pg throws at once if the connection is closed already.
+        try {
+          client.query(config, (cause: Error | null, result: pg.QueryResult) => {
+            answered();
+            if (cause === null || cause === undefined) return resume(Effect.succeed(result));
+            const error = sqlErrorOf(cause, "execute");
+            if (error.reason._tag === "ConnectionError") broken.set(client, cause);
+            resume(Effect.fail(error));
+          });
+        } catch (cause) {
+          answered();
+          broken.set(client, cause instanceof Error ? cause : new Error(String(cause)));
+          resume(Effect.fail(sqlErrorOf(cause, "execute")));
+        }
+      }),
+    );
 
 const connectionOn = (client: pg.PoolClient, lending: Lending): Connection => {
   const oneAtATime = Semaphore.makeUnsafe(1);
@@ -84,10 +90,15 @@ const connectionOn = (client: pg.PoolClient, lending: Lending): Connection => {
     );
   const rows: Connection["execute"] = (text, values, transformRows) =>
     Effect.flatMap(Prepared, (isKept) => {
-      const name = isKept ? nameOf(text) : null;
+      const name = isKept ? lending.texts.nameOf(text) : null;
       if (name === null) return unprepared(text, values, transformRows);
-      return Effect.map(query({ name, text, values: [...values] }), (result) =>
-        transformRows === undefined ? result.rows : transformRows(result.rows),
+      return query({ name, text, values: [...values] }).pipe(
+        Effect.map(({ rows: found }) => (transformRows === undefined ? found : transformRows(found))),
+        Effect.catchIf(isStale, (stale) =>
+          Effect.mapError(unprepared(text, values, transformRows), (again) =>
+            isAborted(again) ? stale : again,
+          ),
+        ),
       );
     });
   const arrays: Connection["executeValues"] = (text, values) =>
@@ -131,33 +142,40 @@ const connectionOn = (client: pg.PoolClient, lending: Lending): Connection => {
 const leasing = (pool: pg.Pool, line: Line, answerMs: number) => {
   const broken: Broken = new WeakMap();
   const clients = new WeakMap<Connection, pg.PoolClient>();
+  const connections = new WeakMap<pg.PoolClient, Connection>();
+  const lending: Lending = { broken, answerMs, texts: new Texts() };
   // Without a listener, a session that the server ends would end the process. The listener is added at once: the end
   // may arrive together with the previous answer, when the pool has released the client and no caller holds it yet.
   pool.on("connect", (client) => client.on("error", (error) => broken.set(client, error)));
-  const lent = Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        await line.enter();
-        try {
-          const client = await pool.connect();
-          const connection = connectionOn(client, { broken, answerMs });
-          clients.set(connection, client);
-          return { client, connection };
-        } catch (error) {
-          line.leave();
-          throw error;
-        }
-      },
-      catch: (cause) => sqlErrorOf(cause, "connect"),
-    }),
-    ({ client }) =>
-      Effect.sync(() => {
-        client.release(broken.get(client));
+  const connectionOf = (client: pg.PoolClient): Connection => {
+    const known = connections.get(client);
+    if (known !== undefined) return known;
+    const connection = connectionOn(client, lending);
+    connections.set(client, connection);
+    clients.set(connection, client);
+    return connection;
+  };
+  const take = Effect.tryPromise({
+    try: async () => {
+      await line.enter();
+      try {
+        return await pool.connect();
+      } catch (error) {
         line.leave();
-      }),
-  );
+        throw error;
+      }
+    },
+    catch: (cause) => sqlErrorOf(cause, "connect"),
+  });
+  const giveBack = (client: pg.PoolClient) =>
+    Effect.sync(() => {
+      client.release(broken.get(client));
+      line.leave();
+    });
   return {
-    lent: Effect.map(lent, ({ connection }) => connection),
+    lent: Effect.map(Effect.acquireRelease(take, giveBack), connectionOf),
+    borrowed: <A, E, R>(use: (connection: Connection) => Effect.Effect<A, E, R>) =>
+      Effect.acquireUseRelease(take, (client) => use(connectionOf(client)), giveBack),
     isUsable: (connection: Connection) => {
       const client = clients.get(connection);
       return client !== undefined && !broken.has(client);
@@ -194,10 +212,10 @@ const make = Effect.fnUntraced(function* (options: PostgresOptions) {
     }),
     (opened) => Effect.promise(() => opened.end()),
   );
-  const { lent, isUsable } = leasing(pool, line, answerTimeoutMs(options));
+  const { lent, borrowed, isUsable } = leasing(pool, line, answerTimeoutMs(options));
   return yield* SqlClient.make({
     acquirer: lent,
-    borrower: (use) => Effect.scoped(Effect.flatMap(lent, use)),
+    borrower: borrowed,
     transactionAcquirer: lent,
     compiler,
     driver: "pg",

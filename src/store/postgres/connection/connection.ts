@@ -1,5 +1,6 @@
 /** How every connection of the service is opened: the pool's and the listening one. */
 import * as pg from "pg";
+import { instantOf } from "./instants.ts";
 import { patiently } from "./patience.ts";
 
 export interface PostgresOptions {
@@ -28,9 +29,6 @@ const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
 /** A half-open connection (no answer, no reset) is detected this long after the server should have answered. */
 const READ_GRACE_MS = 5_000;
 const TIMESTAMPTZ = 1184;
-/** `2026-11-20 06:18:00.123+00` as ms since the epoch. The service uses numbers for all instants. */
-const instantOf = (text: string): number =>
-  Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
 
 const typeParsers = new pg.TypeOverrides();
 typeParsers.setTypeParser(TIMESTAMPTZ, instantOf);

@@ -33,6 +33,17 @@ const reasonByClass: Readonly<Record<string, (fields: Fields) => SqlError.SqlErr
   "42": (fields) => new SqlError.SqlSyntaxError(fields),
 };
 
+/** The server refuses a prepared statement whose columns a change of the schema changed: "cached plan must not change result type". */
+const isStaleCause = (cause: unknown): boolean =>
+  textField(cause, "code") === "0A000" && textField(cause, "routine") === "RevalidateCachedQuery";
+
+/** Whether the statement was prepared before a change of the schema. The same text works on another connection. */
+export const isStale = ({ reason }: SqlError.SqlError): boolean => isStaleCause(reason.cause);
+
+/** Whether the server refused the statement because its transaction has failed already. */
+export const isAborted = ({ reason }: SqlError.SqlError): boolean =>
+  textField(reason.cause, "code") === "25P02";
+
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /**
@@ -44,7 +55,8 @@ export const sqlErrorOf = (cause: unknown, operation: string): SqlError.SqlError
   const fields = { cause, message: textField(cause, "message"), operation };
   // EPIPE looks like a SQLSTATE but comes from the operating system.
   const isServers = SQLSTATE.test(code) && textField(cause, "syscall") === "";
-  if (!isServers) return new SqlError.SqlError({ reason: new SqlError.ConnectionError(fields) });
+  if (!isServers || isStaleCause(cause))
+    return new SqlError.SqlError({ reason: new SqlError.ConnectionError(fields) });
   const reason = reasonByCode[code] ?? reasonByClass[code.slice(0, 2)];
   return new SqlError.SqlError({ reason: reason?.(fields) ?? new SqlError.UnknownError(fields) });
 };

@@ -23,7 +23,8 @@ export const stored =
           ? Effect.die(error)
           : Effect.fail(new StoreError({ operation, cause: error }));
       }),
-      Effect.withSpan(`store.${operation}`),
+      // A stack trace for each span would cost more than the span.
+      Effect.withSpan(`store.${operation}`, {}, { captureStackTrace: false }),
     );
 
 /** An instant as a parameter. */
@@ -45,3 +46,9 @@ export const after = (
   position === null
     ? sql.literal("")
     : sql` AND (${sql(columns.at)}, ${sql(columns.id)}) < (${at(position.at)}, ${position.id}::uuid)`;
+
+/**
+ * `LIMIT` of a page and one row more, which says whether another page follows. It is no parameter: a plan that does not
+ * know how few rows are read would be made anew for each page, or read all rows.
+ */
+export const pageLimit = (sql: SqlClient, limit: number) => sql.literal(`LIMIT ${limit + 1}`);

@@ -1,0 +1,189 @@
+/**
+ * `npm run bench:reads [-- --rounds 3 --seconds 1 --connections 16 --sessions 100000 --fires 1000000]`: reads of the API
+ * beside a bare `node:http` server with `pg` and the same selects prepared, on one embedded Postgres.
+ *
+ * Two reads are compared: one session, and a list of 50. Then the service's lists alone: of a small project (100 sessions
+ * and 100 fires), and of a large one, its first page and one in its middle. They should take the same time.
+ *
+ * Contenders take turns within each round, in another order each round; a first round warms everything up and is not
+ * counted. Requests come from autocannon in a process of its own. CPU time is that of the server's process and of
+ * Postgres. Prints medians; ratios are taken within a round. They are no pass mark: on a small machine the generator
+ * shares the cores with what it measures. The last line is one JSON object.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { cursorOf } from "../../src/store/cursor.ts";
+import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
+import type { Order, Requests } from "./proxy/load.ts";
+import type { Listening } from "./reads/bare.ts";
+import { comparison, growth, type Measure } from "./reads/report.ts";
+import { fill, middleOf, settle } from "./reads/rows.ts";
+import { startPostgres, type Server } from "./webhook/contenders.ts";
+import { cpuMsOf } from "./webhook/processes.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "1" },
+    connections: { type: "string", default: "16" },
+    sessions: { type: "string", default: "100000" },
+    fires: { type: "string", default: "1000000" },
+  },
+});
+const positive = (name: keyof typeof values): number => {
+  const value = Number(values[name]);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`);
+  return value;
+};
+const rounds = positive("rounds");
+const seconds = positive("seconds");
+const connections = positive("connections");
+const large = { sessions: positive("sessions"), fires: positive("fires") };
+/** Rows of each kind in the small project. */
+const SMALL = 100;
+const LIMIT = "limit=50";
+
+/** A server that answers reads. */
+interface Reader {
+  readonly pid: number;
+  readonly port: number;
+}
+
+const startGenerator = () => {
+  const child = fork(path.join(import.meta.dirname, "proxy/load.ts"), { execArgv: [] });
+  const ended = once(child, "exit").then(() => {
+    throw new Error("the load generator ended");
+  });
+  // Callers that wait for an answer hear of its end; at the very end no caller waits.
+  ended.catch(() => undefined);
+  return {
+    requests: async (order: Order): Promise<Requests> => {
+      child.send(order);
+      const [outcome] = (await Promise.race([once(child, "message"), ended])) as [Requests];
+      return outcome;
+    },
+    close: () => child.disconnect(),
+  };
+};
+
+const startBare = async (databaseUrl: string) => {
+  const child = fork(path.join(import.meta.dirname, "reads/bare.ts"), {
+    env: { ...process.env, DATABASE_URL: databaseUrl },
+    execArgv: [],
+  });
+  const [{ port }] = (await once(child, "message")) as [Listening];
+  return { pid: child.pid ?? 0, port, close: () => child.disconnect() };
+};
+
+interface Stage {
+  readonly server: Server;
+  readonly generator: ReturnType<typeof startGenerator>;
+}
+
+const measure = async ({ pid, port }: Reader, target: string, stage: Stage): Promise<Measure> => {
+  const before = { own: cpuMsOf(pid), postgres: cpuMsOf(stage.server.pid) };
+  const { answered, perSecond, failed } = await stage.generator.requests({
+    kind: "requests",
+    port,
+    path: target,
+    headers: { authorization: `Bearer ${TOKEN}` },
+    connections,
+    seconds,
+  });
+  if (failed > 0) throw new Error(`${failed} requests for ${target} had no answer, or another one than 200`);
+  return {
+    perSecond,
+    cpuUs: ((cpuMsOf(pid) - before.own) * 1000) / answered,
+    postgresUs: ((cpuMsOf(stage.server.pid) - before.postgres) * 1000) / answered,
+  };
+};
+
+type Turns = Readonly<Record<string, () => Promise<Measure>>>;
+
+/** Rounds of turns, beginning with another one each round. */
+const run = async (turns: Turns): Promise<readonly Readonly<Record<string, Measure>>[]> => {
+  const names = Object.keys(turns);
+  const results: Record<string, Measure>[] = [];
+  for (let number = 0; number <= rounds; number += 1) {
+    const result: Record<string, Measure> = {};
+    for (const index of names.keys()) {
+      const name = names[(index + number) % names.length] ?? "";
+      const measured = await turns[name]?.();
+      if (measured !== undefined) result[name] = measured;
+    }
+    if (number > 0) results.push(result);
+    const rates = names.map((name) => `${name} ${Math.round(result[name]?.perSecond ?? 0)}`);
+    process.stdout.write(`${number === 0 ? "warm-up" : `round ${number}`}: ${rates.join(", ")}\n`);
+  }
+  return results;
+};
+
+const targetsOf = async (url: string, projectId: string) => {
+  const own = `/v1/projects/${projectId}`;
+  const [session, fire] = [
+    await middleOf(url, { table: "project_sessions", at: "created_at", projectId }),
+    await middleOf(url, { table: "fires", at: "received_at", projectId }),
+  ];
+  return {
+    session: `${own}/sessions/${session.id}`,
+    page: `${own}/sessions?${LIMIT}`,
+    laterPage: `${own}/sessions?${LIMIT}&cursor=${cursorOf(session)}`,
+    ledger: `${own}/fires?${LIMIT}`,
+    laterLedger: `${own}/fires?${LIMIT}&cursor=${cursorOf(fire)}`,
+  };
+};
+
+const compare = async (life: Life, sample: string, server: Server): Promise<void> => {
+  const projects = { small: await life.project(sample), large: await life.project(sample) };
+  await fill(server.url, projects.small, { sessions: SMALL, fires: SMALL });
+  await fill(server.url, projects.large, large);
+  await settle(server.url);
+  const [small, big] = [
+    await targetsOf(server.url, projects.small),
+    await targetsOf(server.url, projects.large),
+  ];
+  const ours: Reader = { pid: life.pid, port: Number(new URL(life.url).port) };
+  const bare = await startBare(server.url);
+  const generator = startGenerator();
+  const stage = { server, generator };
+  try {
+    const compared = await run({
+      session: () => measure(ours, small.session, stage),
+      "session, bare": () => measure(bare, small.session, stage),
+      page: () => measure(ours, small.page, stage),
+      "page, bare": () => measure(bare, small.page, stage),
+    });
+    const grown = await run({
+      "sessions, few": () => measure(ours, small.page, stage),
+      "sessions, many": () => measure(ours, big.page, stage),
+      "sessions, many, middle": () => measure(ours, big.laterPage, stage),
+      "fires, few": () => measure(ours, small.ledger, stage),
+      "fires, many": () => measure(ours, big.ledger, stage),
+      "fires, many, middle": () => measure(ours, big.laterLedger, stage),
+    });
+    const figures = { ...comparison(compared), ...growth(grown) };
+    process.stdout.write(`${JSON.stringify({ rounds, seconds, connections, ...large, ...figures })}\n`);
+  } finally {
+    generator.close();
+    bare.close();
+  }
+};
+
+const server = await startPostgres();
+try {
+  const installation = await Installation.open();
+  try {
+    const life = await installation.start({
+      DATABASE_URL: server.url,
+      PLATFORM_SANDBOX_PROVIDER: "simulated",
+    });
+    await compare(life, installation.sample, server);
+    await life.end("SIGTERM");
+  } finally {
+    await installation.close();
+  }
+} finally {
+  await server.close();
+}
