@@ -301,7 +301,7 @@ describe("stopping, restarting, deleting", () => {
     expect(listed.map(({ id }) => id)).not.toContain(sid);
     expect(await commitOf(sid)).toBe(await commitOf("main"));
     await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
-    expect(await activeSessions()).toBe(0);
+    await eventually(async () => expect(await activeSessions()).toBe(0));
   });
 
   it("name and metadata can be changed, and nothing else", async () => {
