@@ -14,7 +14,8 @@ export interface Tools {
 /** Searched after the PATH: an ordinary user's PATH often lacks the administrator's programs. */
 const SYSTEM_DIRECTORIES = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-const find = (name: string, path: string): string | null => {
+/** The first executable file of this name. @param path the service's own PATH */
+export const findProgram = (name: string, path: string): string | null => {
   for (const directory of [...path.split(delimiter), ...SYSTEM_DIRECTORIES]) {
     if (directory === "") continue;
     try {
@@ -41,10 +42,10 @@ const NEEDED: Readonly<Record<string, string>> = {
 
 /** @param path the service's own PATH */
 export const findTools = (path: string): Tools => ({
-  sh: find("sh", path) ?? "/bin/sh",
-  unshare: find("unshare", path) ?? "/usr/bin/unshare",
-  bwrap: find("bwrap", path),
+  sh: findProgram("sh", path) ?? "/bin/sh",
+  unshare: findProgram("unshare", path) ?? "/usr/bin/unshare",
+  bwrap: findProgram("bwrap", path),
   missing: Object.entries(NEEDED)
-    .filter(([name]) => find(name, path) === null)
+    .filter(([name]) => findProgram(name, path) === null)
     .map(([name, where]) => `${name} (${where})`),
 });
