@@ -27,7 +27,7 @@ const SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 const PROXY = "http://127.0.0.1:3128";
 
 /**
- * What buildah and its steps need. Among the others are NET_ADMIN and NET_RAW, which open much of the kernel's network
+ * What buildah and its steps need. Not among them are NET_ADMIN and NET_RAW, which open much of the kernel's network
  * code, and SYS_PTRACE.
  */
 const CAPABILITIES = [
@@ -139,6 +139,11 @@ const WAIT = `echo waiting >&${SIGNAL_FD}; read -r _ || exit 1; exec "$@"`;
 const NO_USER_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
 
 const inside = ({ phase, limits }: LaunchRequest): string[] => [
+  // bubblewrap leaves the bounding set as it is, and with each program root gets everything in it.
+  "setpriv",
+  `--bounding-set=-all,${CAPABILITIES.map((name) => `+${name.toLowerCase()}`).join(",")}`,
+  "--inh-caps=-all",
+  "--",
   "prlimit",
   `--fsize=${limits.diskBytes}`,
   "--core=0",
@@ -158,7 +163,8 @@ const bubblewrap = (request: LaunchRequest): string[] => [
   "build",
   "--new-session",
   "--die-with-parent",
-  ...CAPABILITIES.flatMap((name) => ["--cap-add", `CAP_${name}`]),
+  "--cap-add",
+  "ALL",
   ...bubblewrapArguments(layout(request)),
   "--clearenv",
   ...Object.entries(environment(request.phase)).flatMap(([name, value]) => ["--setenv", name, value]),
