@@ -4,8 +4,12 @@ import { existsSync } from "node:fs";
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
+import * as Stream from "effect/Stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EnvironmentBuilder } from "../../src/builder/port.ts";
 import { builderCases, type BuilderSubject, type Intention } from "../conformance/builder.ts";
 import { BASE, missing, openRealBuilder, readResult, type RealBuilder } from "./real-builder.ts";
 
@@ -86,6 +90,33 @@ RUN cat /version && exit 7
     const last = await real.build({ Dockerfile: Dockerfile.replace("COPY nothing /", "COPY base.tar /") });
     expect(last.failure).toMatchObject({ code: "step_failed", line: 14, exit: 7 });
   });
+
+  it("cancels a build that waits for its project's layers, and not the one that has them", () =>
+    Effect.gen(function* () {
+      const builder = yield* EnvironmentBuilder;
+      const layerStore = "waited for";
+      const [first, second] = yield* Effect.promise(() =>
+        Promise.all([
+          real.prepare({ Dockerfile: DOCKERFILES.hang }, { layerStore }),
+          real.prepare({ Dockerfile: DOCKERFILES.succeed }, { layerStore }),
+        ]),
+      );
+      const begun = yield* Latch.make(false);
+      const building = yield* Effect.forkChild(
+        Stream.runForEach(builder.build(first), (event) =>
+          event.kind === "log" && event.text.includes("hanging") ? begun.open : Effect.void,
+        ),
+      );
+      yield* begun.await;
+      const waiting = yield* Effect.forkChild(Stream.runDrain(builder.build(second)), {
+        startImmediately: true,
+      });
+      yield* Fiber.interrupt(waiting);
+      expect(building.pollUnsafe()).toBeUndefined();
+      yield* Fiber.interrupt(building);
+      // The store is free again.
+      yield* Stream.runDrain(builder.build(second));
+    }).pipe(Effect.provide(subject.layer), Effect.runPromise));
 
   it("is not misled by a step that prints what buildah prints", async () => {
     const { failure, events } = await real.build({

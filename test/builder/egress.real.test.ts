@@ -1,4 +1,4 @@
-/** What a build reaches (docs/decisions/0053): only allowed public hosts, and only through the egress proxy. */
+/** The hosts that a build reaches: only allowed public hosts, and only through the egress proxy. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";

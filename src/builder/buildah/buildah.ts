@@ -22,7 +22,7 @@ import {
 } from "../port.ts";
 import { buildError } from "./failure.ts";
 import { type BuildahOptions, type Installation, openInstallation } from "./installation.ts";
-import { firstBlockUid, LayerStores } from "./layer-stores.ts";
+import { firstBlockUid, type LayerStore, LayerStores } from "./layer-stores.ts";
 import { checkRequest, readDockerfile } from "./request.ts";
 import { findBuildTools } from "./requirements.ts";
 import { BuildRun } from "./run.ts";
@@ -58,7 +58,7 @@ class Builds {
   }
 
   start(request: BuildRequest, emit: (event: BuildEvent) => void): Running {
-    let stopped: BuildFailure | null = null;
+    const stopped = Promise.withResolvers<BuildFailure>();
     let run: BuildRun | null = null;
     const work = async (): Promise<void> => {
       await checkRequest(request);
@@ -66,21 +66,32 @@ class Builds {
       const { path, installationId } = this.#options;
       const found = findBuildTools(path, firstBlockUid(installationId));
       if ("remedy" in found) throw buildError({ code: "builder_unavailable", remedy: found.remedy });
-      const store = await this.#stores.take(request.layerStore);
+      const store = await this.#take(request.layerStore, stopped.promise);
       const installation = this.#installation;
       run = new BuildRun({ installation, tools: found.tools, request, stages, store, emit });
-      if (stopped !== null) run.stop(stopped);
       await run.run();
     };
     const running: Running = {
       settled: work().finally(() => this.#running.delete(running)),
       stop: (failure) => {
-        stopped ??= failure;
+        stopped.resolve(failure);
         run?.stop(failure);
       },
     };
     this.#running.add(running);
     return running;
+  }
+
+  /** Takes a layer store. A build that is stopped before does not wait until the store is free. */
+  async #take(key: string, stopped: Promise<BuildFailure>): Promise<LayerStore> {
+    const taking = this.#stores.take(key);
+    const first = await Promise.race([stopped, taking]);
+    if (!("code" in first)) return first;
+    void taking.then(
+      (store) => store.leave(),
+      () => undefined,
+    );
+    throw buildError(first);
   }
 
   /** Ends all builds. */

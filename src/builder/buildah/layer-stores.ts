@@ -58,6 +58,8 @@ export interface LayerStore {
   /** Its size before the build. */
   readonly bytes: number;
   readonly files: number;
+  /** Gives it back unused. */
+  readonly leave: () => Promise<void>;
   /**
    * Gives it back. @param after its size after a build that ended by itself; null removes the store
    */
@@ -134,6 +136,10 @@ export class LayerStores {
       uid: this.#firstUid + record.block * BLOCK_UIDS,
       bytes: record.bytes,
       files: record.files,
+      leave: async () => {
+        await rm(join(place, "busy"), { force: true });
+        leave();
+      },
       release: async (after) => {
         try {
           if (after === null || after.bytes > this.#bounds.storeBytes) await this.#remove(name);

@@ -81,7 +81,7 @@ export class BuildRun {
   #logged = 0;
   #refused: string[] = [];
   /** Whether buildah was killed while it may have written to its store. */
-  #broken = true;
+  #broken = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -180,7 +180,6 @@ export class BuildRun {
   /** The second phase. All processes of the first one have ended. */
   async #export(image: string): Promise<ImageFile> {
     const { request, store } = this.#options;
-    this.#broken = true;
     await chown(request.output, store.uid, store.uid);
     let stdout = "";
     const end = await this.#phase("export", { text: image }, (chunk) => {
@@ -211,6 +210,7 @@ export class BuildRun {
   ): Promise<PhaseEnd> {
     const { installation, tools, request, store } = this.#options;
     this.#check();
+    this.#broken = true;
     const end = await runPhase({
       phase,
       tools,
