@@ -113,7 +113,7 @@ export const BuildFailure = Schema.Union([
   /** A step failed after the egress proxy had refused it a host. */
   failed("egress_denied", { host: Schema.String, ...Place }),
   failed("too_large", {
-    what: Schema.Literals(["disk", "file", "files", "image", "log", "path", "processes"]),
+    what: Schema.Literals(["disk", "files", "image", "log", "path", "processes"]),
     limit: Schema.Int,
   }),
   failed("out_of_memory", { limit: Schema.Int }),

@@ -1,7 +1,7 @@
 /** The conformance suite over buildah, and what only real images show. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readFile, symlink, writeFile } from "node:fs/promises";
+import { lstat, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
@@ -39,7 +39,7 @@ describe.skipIf(missing !== "")(`builds with buildah ${missing}`, () => {
   it("unpacks the image's files as they are, with its configuration", async () => {
     const { root, image, failure } = await real.build({
       Dockerfile: `${BASE}RUN mkdir -m 1777 /shared && echo one > /file && chmod 640 /file && ln /file /same && \
-ln -s /nowhere /link && mkdir '/name with \\n'\nENV GREETING="hello world" EMPTY=\nUSER agent:staff\nWORKDIR /srv/app\n`,
+ln -s /nowhere /link && mkdir '/name with \\n' && mkdir -m 755 /own && chown 1000:65533 /own\nUSER 1000\nRUN id -u > /own/id\nENV GREETING="hello world" EMPTY=\nUSER agent:staff\nWORKDIR /srv/app\n`,
     });
     expect(failure).toBeNull();
     expect(image?.env["GREETING"]).toBe("hello world");
@@ -51,6 +51,9 @@ ln -s /nowhere /link && mkdir '/name with \\n'\nENV GREETING="hello world" EMPTY
     expect(stat("file")).toContain("81a0 2");
     expect(stat("link")).toContain("'/nowhere'");
     expect(await readFile(join(root, "same"), "utf8")).toBe("one\n");
+    expect(await readFile(join(root, "own", "id"), "utf8")).toBe("1000\n");
+    const [first, own] = await Promise.all([lstat(root), lstat(join(root, "own"))]);
+    expect([own.uid - first.uid, own.gid - first.gid]).toEqual([1000, 65_533]);
     expect(image?.files).toBe(Number(execFileSync("find", [root, "-printf", "x"]).length));
   });
 

@@ -21,7 +21,7 @@ const BOMBS: readonly Bomb[] = [
     name: "a sparse file of 50 GB",
     files: { Dockerfile: `${BASE}RUN truncate -s 50G /big\n` },
     limits: { diskBytes: 60 * MIB },
-    failure: { code: "too_large", what: "file", limit: 60 * MIB },
+    failure: { code: "too_large", what: "disk", limit: 60 * MIB },
   },
   {
     name: "many sparse files",

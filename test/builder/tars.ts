@@ -75,7 +75,7 @@ export const tarOf = (entries: readonly TarEntry[]): Buffer =>
   Buffer.concat([...entries.map(entryBytes), Buffer.alloc(2 * BLOCK)]);
 
 const APPLETS =
-  "sh ls cat echo id mkdir touch sleep truncate dd chmod wget env mknod ln yes nc grep stat mkfifo chroot rm cp mv tail";
+  "sh ls cat echo id mkdir touch sleep truncate dd chmod chown wget env mknod ln yes nc grep stat mkfifo chroot rm cp mv tail";
 
 /** A root of busybox alone, as a tar. */
 export const busyboxTar = async (): Promise<Buffer> => {

@@ -1,4 +1,4 @@
-/** Why a build failed, from buildah's exit code and what it wrote. Messages are those of buildah 1.28 to 1.39. */
+/** Why a build failed, from buildah's exit code and what it wrote. Messages are those of buildah 1.28. */
 import { BuildError, type BuildFailure } from "../port.ts";
 import { type Stage, referenceOf } from "../dockerfile.ts";
 import type { BuildOutput } from "./output.ts";
@@ -42,7 +42,9 @@ const lineOf = (error: string, stages: readonly Stage[]): number | null => {
 
 /** buildah's last lines: what it says of the signal that ended a command, its exit code, and the error. */
 const lastLines = (tail: string): string => tail.trimEnd().split("\n").slice(-3).join("\n");
-const FILE_SIZE = /: file too large|exited on file size limit exceeded/i;
+/** The last form: buildah could not write a layer's tar, and names the pipe from which the writer read. */
+const FILE_SIZE =
+  /: file too large|exited on file size limit exceeded|storing layer .*: io: read\/write on closed pipe/i;
 const PATH_LENGTH = /: file name too long/i;
 /** The longest path, in bytes. */
 export const PATH_MAX = 4096;
@@ -67,7 +69,7 @@ export const failureOf = ({ code, output, refused, diskBytes, stages }: EndedBui
   const exit = exitOf(error, code);
   const [host] = refused;
   if (exit === FILE_TOO_LARGE || FILE_SIZE.test(lastLines(tail)))
-    return { code: "too_large", what: "file", limit: diskBytes };
+    return { code: "too_large", what: "disk", limit: diskBytes };
   if (exit === null && PATH_LENGTH.test(error)) return { code: "too_large", what: "path", limit: PATH_MAX };
   if (host !== undefined) return { code: "egress_denied", host, step, line, exit, tail };
   const ranCommand = instruction.keyword === "RUN" && exit !== null;
@@ -76,10 +78,9 @@ export const failureOf = ({ code, output, refused, diskBytes, stages }: EndedBui
     const next = /resolving step/.test(error) ? lineOf(error, stages) : null;
     return { code: "syntax", line: next ?? line, problem: error.slice(0, PROBLEM_MAX) };
   }
-  if (!ranCommand && (instruction.keyword === "FROM" || BASE.test(error))) {
-    const named = /--from=(\S+)/.exec(instruction.text)?.[1] ?? instruction.text;
-    const reference = instruction.keyword === "FROM" ? referenceOf(instruction) : named;
-    return { code: "base_unavailable", reference, line, tail };
+  const named = /--from=(\S+)/.exec(instruction.text)?.[1];
+  if (!ranCommand && (instruction.keyword === "FROM" || (named !== undefined && BASE.test(error)))) {
+    return { code: "base_unavailable", reference: named ?? referenceOf(instruction), line, tail };
   }
   return { code: "step_failed", step, line, exit, tail };
 };
