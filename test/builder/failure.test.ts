@@ -1,4 +1,4 @@
-/** What a failure is, from the words of buildah 1.28. */
+/** Failures are told from the words of buildah 1.28. */
 import { describe, expect, it } from "vitest";
 import { failureOf } from "../../src/builder/buildah/failure.ts";
 import { BuildOutput } from "../../src/builder/buildah/output.ts";
