@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
+import { removeGroupNow } from "../../sandbox/local/cgroup.ts";
 import { removeTree } from "../../sandbox/local/run-directory.ts";
 import {
   BuildError,
@@ -99,6 +100,7 @@ class Builds {
     const running = [...this.#running];
     for (const { stop } of running) stop({ code: "cancelled" });
     await Promise.allSettled(running.map(({ settled }) => settled));
+    for (const { directory } of this.#installation.groupParents) removeGroupNow(directory);
   }
 }
 
