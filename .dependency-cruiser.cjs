@@ -9,12 +9,12 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/builder/port\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
-const ADAPTERS = "^src/(store|git|sandbox|telemetry)/";
+const ADAPTERS = "^src/(store|git|sandbox|builder|telemetry)/";
 /** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
 const SOCKETS = "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/";
 
@@ -311,6 +311,8 @@ module.exports = {
         pathNot: [
           "^src/git/starter/",
           "^src/sandbox/",
+          // Builds run in a sandbox of their own, and the programs inside start buildah.
+          "^src/builder/buildah/",
           "^src/store/postgres/embedded/embedded\\.ts$",
           // What an agent must not be able to do is tried with real programs; pushes refused for their credential are
           // told by a hook's process.

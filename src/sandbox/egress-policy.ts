@@ -12,8 +12,8 @@ export interface EgressPolicy {
   /** Host names, `*.example.org` for all subdomains, `*` for every public host. */
   readonly allow: readonly string[];
   readonly secretNames: readonly string[];
-  /** The origin of the service's own listener. */
-  readonly serviceUrl: string;
+  /** The origin of the service's own listener. Null: unreachable. */
+  readonly serviceUrl: string | null;
   readonly llmUpstream: string | null;
 }
 
@@ -47,12 +47,13 @@ const matches = (pattern: string, host: string): boolean => {
 
 const internal = (policy: EgressPolicy, host: string, port: number): EgressDecision => {
   if (port !== 80) return { kind: "refused", reason: `${host} answers plain HTTP on port 80 only` };
-  if (host === SERVICE_HOST) return { kind: "origin", origin: new URL(policy.serviceUrl), name: null };
+  if (host === SERVICE_HOST && policy.serviceUrl !== null)
+    return { kind: "origin", origin: new URL(policy.serviceUrl), name: null };
   if (host === MODEL_GATEWAY_HOST && policy.llmUpstream !== null) {
     const origin = new URL(policy.llmUpstream);
     return { kind: "origin", origin, name: origin.host };
   }
-  return { kind: "refused", reason: `${host} is not available to this session` };
+  return { kind: "refused", reason: `${host} is not available` };
 };
 
 /** @param name as the client wrote it; an IPv6 address with or without brackets */
@@ -63,5 +64,5 @@ export const decideEgress = (policy: EgressPolicy, name: string, port: number): 
   const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS.get(secret) ?? []);
   return [...policy.allow, ...models].some((pattern) => matches(pattern, host))
     ? { kind: "public", host, port }
-    : { kind: "refused", reason: `${host} is not on the list of hosts that this session can reach` };
+    : { kind: "refused", reason: `${host} is not on the list of allowed hosts` };
 };

@@ -42,6 +42,8 @@ export interface EgressOptions {
   readonly resolve?: Resolve;
   readonly dial?: Dial;
   readonly limits?: EgressLimits;
+  /** Gets each host that the policy, or the check of its addresses, refuses. */
+  readonly refused?: (host: string, reason: string) => void;
 }
 
 /** Headers for one connection only (RFC 9110, 7.6.1), or for the proxy itself. */
@@ -111,6 +113,15 @@ const publicAddress = async (host: string, options: EgressOptions): Promise<stri
 };
 
 const chooseTarget = async (options: EgressOptions, host: string, port: number): Promise<Target> => {
+  try {
+    return await allowedTarget(options, host, port);
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 403) options.refused?.(host, error.message);
+    throw error;
+  }
+};
+
+const allowedTarget = async (options: EgressOptions, host: string, port: number): Promise<Target> => {
   const decision = decideEgress(options.policy, host, port);
   if (decision.kind === "refused") throw new Refusal(403, decision.reason);
   if (decision.kind === "public") {

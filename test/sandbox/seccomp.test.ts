@@ -107,6 +107,20 @@ describe.each<[Architecture, Record<string, number>]>([
     expect(supervisor(nr("socket"), 40, 1, 0)).toBe(97);
   });
 
+  it("leaves builds mounts and mount namespaces, and no other namespace", () => {
+    const builder = on(architecture, "builder");
+    for (const name of ["mount", "clone", "read"]) expect(builder(nr(name))).toBe(ALLOW);
+    expect(builder(nr("unshare"), 0x20000)).toBe(ALLOW);
+    for (const bit of [25, 28, 29, 30]) {
+      expect(builder(nr("unshare"), 0x20000 + 2 ** bit)).toBe(1);
+      expect(builder(nr("clone"), 2 ** bit)).toBe(1);
+    }
+    for (const name of ["bpf", "ptrace"]) expect(builder(nr(name))).toBe(1);
+    // fsopen: libc and buildah use mount then.
+    expect(builder(430)).toBe(38);
+    expect(builder(nr("socket"), 40, 1, 0)).toBe(97);
+  });
+
   it("kills processes that use another architecture's call numbers", () => {
     const program = seccompProgram("agent", architecture);
     expect(judge(program, { nr: nr("read"), arch: 0x40000003 })).toBe(KILL);

@@ -197,6 +197,13 @@ export const memoryKills = (directories: readonly string[]): number => {
   return kills;
 };
 
+/** How often the kernel refused the group another process or thread. */
+export const processRefusals = (directories: readonly string[]): number =>
+  directories.reduce(
+    (sum, directory) => sum + Number(/^max (\d+)$/m.exec(read(join(directory, "pids.events")))?.[1] ?? 0),
+    0,
+  );
+
 /** Removes an empty group. @returns whether it is gone; false while the kernel still cleans up a process */
 export const removeGroup = async (directory: string): Promise<boolean> => {
   try {

@@ -114,7 +114,7 @@ export const sandboxSettings: Readonly<Record<string, string>> = {
 };
 
 /** /bin, /lib and so on as on this machine: links into /usr, or directories of their own. */
-const topLevel = (): MountStep[] =>
+export const topLevel = (): MountStep[] =>
   ["/bin", "/sbin", "/lib", "/lib32", "/lib64"].flatMap((target): MountStep[] => {
     const found = lstatSync(target, { throwIfNoEntry: false });
     if (found === undefined) return [];

@@ -10,8 +10,12 @@
 
 export type Architecture = "x64" | "arm64";
 
-/** `agent`: everything. `supervisor`: allows the calls with which the daemon starts the agent in nested namespaces. */
-export type FilterKind = "agent" | "supervisor";
+/**
+ * `agent`: everything. `supervisor`: allows the calls with which the daemon starts the agent in nested namespaces.
+ * `builder`: allows mounts and mount namespaces, with which an image's layers are stacked (src/builder/buildah), and no
+ * other namespaces.
+ */
+export type FilterKind = "agent" | "supervisor" | "builder";
 
 /** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h. */
 const AUDIT_ARCH: Record<Architecture, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
@@ -21,12 +25,10 @@ type Numbers = Record<Architecture, number | null>;
 const both = (number: number): Numbers => ({ x64: number, arm64: number });
 const each = (x64: number, arm64: number | null): Numbers => ({ x64, arm64 });
 
-/** Calls that create or enter namespaces and change mounts. */
-const NAMESPACE_CALLS: Record<string, Numbers> = {
-  mount: each(165, 40),
-  umount2: each(166, 39),
-  pivot_root: each(155, 41),
-  chroot: each(161, 51),
+const UNSHARE = each(272, 97);
+
+/** The newer calls for mounts. libc and buildah use the older ones if the kernel lacks these. */
+const NEW_MOUNT_CALLS: Record<string, Numbers> = {
   open_tree: both(428),
   move_mount: both(429),
   fsopen: both(430),
@@ -35,8 +37,19 @@ const NAMESPACE_CALLS: Record<string, Numbers> = {
   fspick: both(433),
   mount_setattr: both(442),
   open_tree_attr: both(467),
-  unshare: each(272, 97),
-  setns: each(308, 268),
+};
+
+const SETNS = each(308, 268);
+
+/** Calls that create or enter namespaces and change mounts. */
+const NAMESPACE_CALLS: Record<string, Numbers> = {
+  mount: each(165, 40),
+  umount2: each(166, 39),
+  pivot_root: each(155, 41),
+  chroot: each(161, 51),
+  ...NEW_MOUNT_CALLS,
+  unshare: UNSHARE,
+  setns: SETNS,
 };
 
 const DENIED_CALLS: Record<string, Numbers> = {
@@ -99,6 +112,10 @@ const IOCTL = each(16, 29);
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const CLONE_NEW_FLAGS = 0x7e020000;
+/** The same without NEWNS, NEWUTS and NEWIPC, which a build may create. */
+const CLONE_NEW_FLAGS_OF_BUILDS = 0x72000000;
+/** CLONE_NEWTIME. In clone's flags, the bit belongs to the signal. */
+const UNSHARE_NEW_TIME = 0x80;
 /** TIOCSTI and TIOCLINUX insert characters into a terminal's input. */
 const TERMINAL_INJECTION = [0x5412, 0x541c];
 const AF_UNIX = 1;
@@ -131,8 +148,12 @@ const answer = (k: number): Instruction => [0x06, 0, 0, k];
 const onCall = (number: number | null, body: readonly Instruction[]): Instruction[] =>
   number === null ? [] : [jumpIfEqual(number, 0, body.length), ...body];
 
-const deny = (calls: Record<string, Numbers>, architecture: Architecture): Instruction[] =>
-  Object.values(calls).flatMap((numbers) => onCall(numbers[architecture], [answer(errno(EPERM))]));
+const deny = (
+  calls: Record<string, Numbers>,
+  architecture: Architecture,
+  code: number = EPERM,
+): Instruction[] =>
+  Object.values(calls).flatMap((numbers) => onCall(numbers[architecture], [answer(errno(code))]));
 
 /** Unix, IPv4, IPv6 and netlink's routing family (which interface lists need). No packet, vsock or crypto sockets. */
 const socketRule: readonly Instruction[] = [
@@ -160,12 +181,32 @@ const ioctlRule: readonly Instruction[] = [
   answer(ALLOW),
 ];
 
-const cloneRule: readonly Instruction[] = [
+/** Of clone and unshare, whose first argument are flags. */
+const namespaceRule = (refused: number): readonly Instruction[] => [
   load(argument(0)),
-  jumpIfAnySet(CLONE_NEW_FLAGS, 0, 1),
+  jumpIfAnySet(refused, 0, 1),
   answer(errno(EPERM)),
   answer(ALLOW),
 ];
+
+const namespaceRules = (kind: FilterKind, architecture: Architecture): Instruction[] => {
+  switch (kind) {
+    case "supervisor":
+      return [];
+    case "agent":
+      return [
+        ...deny(NAMESPACE_CALLS, architecture),
+        ...onCall(CLONE[architecture], namespaceRule(CLONE_NEW_FLAGS)),
+      ];
+    case "builder":
+      return [
+        ...deny(NEW_MOUNT_CALLS, architecture, ENOSYS),
+        ...deny({ setns: SETNS }, architecture),
+        ...onCall(UNSHARE[architecture], namespaceRule(CLONE_NEW_FLAGS_OF_BUILDS | UNSHARE_NEW_TIME)),
+        ...onCall(CLONE[architecture], namespaceRule(CLONE_NEW_FLAGS_OF_BUILDS)),
+      ];
+  }
+};
 
 const instructions = (kind: FilterKind, architecture: Architecture): Instruction[] => [
   load(ARCH),
@@ -175,9 +216,7 @@ const instructions = (kind: FilterKind, architecture: Architecture): Instruction
   // x32 calls of an x86_64 kernel carry this bit and would slip past the numbers below (F1)
   ...(architecture === "x64" ? [jumpIfAtLeast(0x40000000, 0, 1), answer(errno(ENOSYS))] : []),
   ...deny(DENIED_CALLS, architecture),
-  ...(kind === "agent"
-    ? [...deny(NAMESPACE_CALLS, architecture), ...onCall(CLONE[architecture], cloneRule)]
-    : []),
+  ...namespaceRules(kind, architecture),
   ...onCall(CLONE3[architecture], [answer(errno(ENOSYS))]),
   ...onCall(SOCKET[architecture], socketRule),
   ...onCall(SOCKETPAIR[architecture], socketpairRule),

@@ -1,0 +1,189 @@
+/**
+ * The builder `buildah`: images are built on this machine by buildah, in a sandbox of the service's own for each build
+ * (launch.ts). No daemon and no container engine.
+ *
+ * A build takes its project's layer store (layer-stores.ts), runs its two phases (run.ts), and gives the store back. Builds
+ * of different stores run side by side.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
+import * as Stream from "effect/Stream";
+import { removeGroupNow } from "../../sandbox/local/cgroup.ts";
+import { removeTree } from "../../sandbox/local/run-directory.ts";
+import {
+  BuildError,
+  type BuildEvent,
+  type BuildFailure,
+  type BuildRequest,
+  EnvironmentBuilder,
+} from "../port.ts";
+import { buildError } from "./failure.ts";
+import { type BuildahOptions, type Installation, openInstallation } from "./installation.ts";
+import { firstBlockUid, type LayerStore, LayerStores } from "./layer-stores.ts";
+import { checkRequest, readDockerfile } from "./request.ts";
+import { findBuildTools } from "./requirements.ts";
+import { BuildRun } from "./run.ts";
+
+/** A build under way. */
+interface Running {
+  /** Settles when the build has ended and left no trace. */
+  readonly settled: Promise<void>;
+  readonly stop: (failure: BuildFailure) => void;
+}
+
+/** All builds of one service. */
+class Builds {
+  readonly #options: BuildahOptions;
+  readonly #installation: Installation;
+  readonly #stores: LayerStores;
+  readonly #running = new Set<Running>();
+
+  private constructor(options: BuildahOptions, installation: Installation, stores: LayerStores) {
+    this.#options = options;
+    this.#installation = installation;
+    this.#stores = stores;
+  }
+
+  static async open(options: BuildahOptions): Promise<Builds> {
+    const installation = await openInstallation(options);
+    const stores = await LayerStores.open(options.directory, options.installationId, options);
+    return new Builds(options, installation, stores);
+  }
+
+  get directory(): string {
+    return this.#options.directory;
+  }
+
+  start(request: BuildRequest, emit: (event: BuildEvent) => void): Running {
+    const stopped = Promise.withResolvers<BuildFailure>();
+    let run: BuildRun | null = null;
+    const work = async (): Promise<void> => {
+      await checkRequest(request);
+      const stages = await readDockerfile(request);
+      const { path, installationId } = this.#options;
+      const found = findBuildTools(path, firstBlockUid(installationId));
+      if ("remedy" in found) throw buildError({ code: "builder_unavailable", remedy: found.remedy });
+      const store = await this.#take(request.layerStore, stopped.promise);
+      const installation = this.#installation;
+      run = new BuildRun({ installation, tools: found.tools, request, stages, store, emit });
+      await run.run();
+    };
+    const running: Running = {
+      settled: work().finally(() => this.#running.delete(running)),
+      stop: (failure) => {
+        stopped.resolve(failure);
+        run?.stop(failure);
+      },
+    };
+    this.#running.add(running);
+    return running;
+  }
+
+  /** Takes a layer store. A build that is stopped before does not wait until the store is free. */
+  async #take(key: string, stopped: Promise<BuildFailure>): Promise<LayerStore> {
+    const taking = this.#stores.take(key);
+    const first = await Promise.race([stopped, taking]);
+    if (!("code" in first)) return first;
+    void taking.then(
+      (store) => store.leave(),
+      () => undefined,
+    );
+    throw buildError(first);
+  }
+
+  /** Ends all builds. */
+  async close(): Promise<void> {
+    const running = [...this.#running];
+    for (const { stop } of running) stop({ code: "cancelled" });
+    await Promise.allSettled(running.map(({ settled }) => settled));
+    for (const { directory } of this.#installation.groupParents) removeGroupNow(directory);
+  }
+}
+
+const asBuildError = (error: unknown): BuildError =>
+  error instanceof BuildError
+    ? error
+    : buildError({
+        code: "builder_unavailable",
+        remedy: error instanceof Error ? error.message : String(error),
+      });
+
+/** The stream of one build. Its scope ends when the build has left no trace (port.ts B2). */
+const streamOf = (builds: Builds, request: BuildRequest): Stream.Stream<BuildEvent, BuildError> =>
+  Stream.callback<BuildEvent, BuildError>((queue) =>
+    Effect.gen(function* () {
+      const running = yield* Effect.acquireRelease(
+        Effect.sync(() => builds.start(request, (event) => Queue.offerUnsafe(queue, event))),
+        ({ settled, stop }) =>
+          Effect.promise(async () => {
+            stop({ code: "cancelled" });
+            await settled.catch(() => undefined);
+          }),
+      );
+      yield* Effect.tryPromise({ try: () => running.settled, catch: asBuildError });
+      yield* Queue.end(queue);
+    }),
+  );
+
+const DOCTOR_LIMITS = {
+  seconds: 60,
+  memoryBytes: 512 * 1024 * 1024,
+  diskBytes: 64 * 1024 * 1024,
+  processes: 256,
+  logBytes: 65_536,
+  imageBytes: 1024 * 1024,
+  imageFiles: 100,
+};
+
+const examine = Effect.fnUntraced(function* (builds: Builds) {
+  const place = yield* Effect.promise(async () => {
+    const made = await mkdtemp(join(builds.directory, "doctor-"));
+    await mkdir(join(made, "context"));
+    await mkdir(join(made, "output"));
+    await writeFile(join(made, "context", "Dockerfile"), "FROM scratch\nCOPY Dockerfile /\n");
+    return made;
+  });
+  const request: BuildRequest = {
+    id: randomUUID(),
+    contextDirectory: join(place, "context"),
+    dockerfile: "Dockerfile",
+    target: null,
+    args: {},
+    layerStore: "doctor",
+    egressAllow: [],
+    limits: DOCTOR_LIMITS,
+    output: join(place, "output"),
+  };
+  const problem = yield* Stream.runDrain(streamOf(builds, request)).pipe(
+    Effect.as(null),
+    Effect.catch(({ failure }) =>
+      Effect.succeed(failure.code === "builder_unavailable" ? failure.remedy : JSON.stringify(failure)),
+    ),
+    Effect.ensuring(Effect.promise(() => removeTree(place))),
+  );
+  return { builder: "buildah", usable: problem === null, problem };
+});
+
+/**
+ * The builder as a layer. If this machine lacks something, the layer is made all the same, and each build fails with
+ * `builder_unavailable`. Its scope ends all builds.
+ */
+export const buildahBuilder = (options: BuildahOptions): Layer.Layer<EnvironmentBuilder, BuildError> =>
+  Layer.effect(
+    EnvironmentBuilder,
+    Effect.gen(function* () {
+      const builds = yield* Effect.acquireRelease(
+        Effect.tryPromise({ try: () => Builds.open(options), catch: asBuildError }),
+        (opened) => Effect.promise(() => opened.close()),
+      );
+      return EnvironmentBuilder.of({
+        name: "buildah",
+        build: (request) => streamOf(builds, request),
+        doctor: examine(builds),
+      });
+    }),
+  );

@@ -1,0 +1,88 @@
+/** Why a build failed, from buildah's exit code and what it wrote. Messages are those of buildah 1.28. */
+import { BuildError, type BuildFailure } from "../port.ts";
+import { type Stage, referenceOf } from "../dockerfile.ts";
+import type { BuildOutput } from "./output.ts";
+
+/** 128 and SIGXFSZ: a file became larger than the limit on files. */
+const FILE_TOO_LARGE = 153;
+/** buildah's exit code if no command of a step failed. */
+const NO_COMMAND = 125;
+/** The longest problem that is passed on, in characters. */
+const PROBLEM_MAX = 1000;
+
+export interface EndedBuild {
+  /** buildah's. Null if a signal ended it. */
+  readonly code: number | null;
+  readonly output: BuildOutput;
+  /** Hosts that the egress proxy refused since the current step began, in order. */
+  readonly refused: readonly string[];
+  readonly diskBytes: number;
+  readonly stages: readonly Stage[];
+}
+
+/** buildah's own last words. */
+const errorLine = (tail: string): string =>
+  tail
+    .trimEnd()
+    .split("\n")
+    .findLast((line) => /^(?:Error|error|level=error)[: ]/.test(line)) ?? "";
+
+/** buildah cannot read an instruction, although its keyword is known. */
+const SYNTAX =
+  /Build error|dockerfile parse error|parsing main Dockerfile|resolving step|flag provided but not defined|Syntax error|unknown flag|only supports? the|requires? (?:exactly|at least)|must have two arguments|mount type|invalid mount|invalid reference format|duplicate(?:d)? mount|bad (?:from|value)|can't find =/i;
+const BASE =
+  /creating build container|initializing source|pinging container registry|reading manifest|short-name|pull access denied|no stage or image found|image not known/i;
+
+/** The line that buildah names, or else the first instruction of the kind that it names. */
+const lineOf = (error: string, stages: readonly Stage[]): number | null => {
+  const said = /StartLine:(\d+)|\bline (\d+)/.exec(error);
+  if (said !== null) return Number(said[1] ?? said[2]);
+  return stages.flat().find(({ keyword }) => new RegExp(`\\b${keyword}\\b`).test(error))?.line ?? null;
+};
+
+/** buildah's last lines: what it says of the signal that ended a command, its exit code, and the error. */
+const lastLines = (tail: string): string => tail.trimEnd().split("\n").slice(-3).join("\n");
+/** The last form: buildah could not write a layer's tar, and names the pipe from which the writer read. */
+const FILE_SIZE =
+  /: file too large|exited on file size limit exceeded|storing layer .*: io: read\/write on closed pipe/i;
+const PATH_LENGTH = /: file name too long/i;
+/** The longest path, in bytes. */
+export const PATH_MAX = 4096;
+
+const exitOf = (error: string, code: number | null): number | null => {
+  const said = /exit status (\d+)\s*$/.exec(error)?.[1];
+  if (said !== undefined) return Number(said);
+  return code === null || code === NO_COMMAND ? null : code;
+};
+
+/** Classifies a build that ended by itself, with a failure. */
+export const failureOf = ({ code, output, refused, diskBytes, stages }: EndedBuild): BuildFailure => {
+  const { current, tail } = output;
+  const error = errorLine(tail);
+  if (current === null) {
+    return SYNTAX.test(error)
+      ? { code: "syntax", line: lineOf(error, stages) ?? 1, problem: error.slice(0, PROBLEM_MAX) }
+      : { code: "builder_unavailable", remedy: `buildah failed: ${tail.slice(-1000)}` };
+  }
+  const { step, instruction } = current;
+  const { line } = instruction;
+  const exit = exitOf(error, code);
+  const [host] = refused;
+  if (exit === FILE_TOO_LARGE || FILE_SIZE.test(lastLines(tail)))
+    return { code: "too_large", what: "disk", limit: diskBytes };
+  if (exit === null && PATH_LENGTH.test(error)) return { code: "too_large", what: "path", limit: PATH_MAX };
+  if (host !== undefined) return { code: "egress_denied", host, step, line, exit, tail };
+  const ranCommand = instruction.keyword === "RUN" && exit !== null;
+  if (!ranCommand && SYNTAX.test(error)) {
+    // buildah reads the arguments of the next instruction before it announces it.
+    const next = /resolving step/.test(error) ? lineOf(error, stages) : null;
+    return { code: "syntax", line: next ?? line, problem: error.slice(0, PROBLEM_MAX) };
+  }
+  const named = /--from=(\S+)/.exec(instruction.text)?.[1];
+  if (!ranCommand && (instruction.keyword === "FROM" || (named !== undefined && BASE.test(error)))) {
+    return { code: "base_unavailable", reference: named ?? referenceOf(instruction), line, tail };
+  }
+  return { code: "step_failed", step, line, exit, tail };
+};
+
+export const buildError = (failure: BuildFailure): BuildError => new BuildError({ failure });

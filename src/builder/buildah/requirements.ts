@@ -1,0 +1,63 @@
+/** What this machine needs, so that images can be built on it with buildah. */
+import { readFileSync } from "node:fs";
+import { findProgram } from "../../sandbox/local/tools.ts";
+import { architectureOf } from "../../sandbox/local/seccomp.ts";
+import { BLOCK_UIDS } from "./layer-stores.ts";
+
+export interface BuildTools {
+  readonly sh: string;
+  readonly unshare: string;
+  readonly setpriv: string;
+  readonly mount: string;
+  readonly bwrap: string;
+  readonly tar: string;
+  readonly buildah: string;
+}
+
+/** Programs, with the packages that contain them. */
+const PROGRAMS: Readonly<Record<keyof BuildTools, string>> = {
+  sh: "dash",
+  unshare: "util-linux",
+  setpriv: "util-linux",
+  mount: "mount",
+  bwrap: "bubblewrap",
+  tar: "tar",
+  buildah: "buildah",
+};
+
+/** Whether the user namespace of this process has all user ids of a block. @param map the content of a uid_map */
+export const mapHasBlock = (map: string, firstUid: number): boolean =>
+  map.split("\n").some((line) => {
+    const [inside = Number.NaN, , count = 0] = line.trim().split(/\s+/).map(Number);
+    return inside <= firstUid && firstUid + BLOCK_UIDS <= inside + count;
+  });
+
+/**
+ * The programs for a build, or what an operator has to do first.
+ * @param path the service's own PATH
+ * @param firstUid of the block of user ids
+ */
+export const findBuildTools = (
+  path: string,
+  firstUid: number,
+): { readonly tools: BuildTools } | { readonly remedy: string } => {
+  if (process.geteuid?.() !== 0) return { remedy: "run the service as root: a build needs its own user ids" };
+  if (architectureOf(process.arch) === null)
+    return { remedy: `no seccomp filter exists for ${process.arch}` };
+  const found: Partial<Record<keyof BuildTools, string>> = {};
+  const missing = new Set<string>();
+  for (const [name, source] of Object.entries(PROGRAMS)) {
+    const program = findProgram(name, path);
+    if (program === null) missing.add(source);
+    else found[name as keyof BuildTools] = program;
+  }
+  // buildah runs inside, where only /usr is.
+  if (found.buildah !== undefined && !found.buildah.startsWith("/usr/")) missing.add(PROGRAMS.buildah);
+  if (missing.size > 0) return { remedy: `install ${[...missing].join(", ")}` };
+  const blocks = (["uid_map", "gid_map"] as const).every((file) =>
+    mapHasBlock(readFileSync(`/proc/self/${file}`, "utf8"), firstUid),
+  );
+  if (!blocks)
+    return { remedy: `give the service's user namespace the ${BLOCK_UIDS} user ids from ${firstUid} on` };
+  return { tools: found as BuildTools };
+};

@@ -1,0 +1,113 @@
+/**
+ * The instructions of a Dockerfile with their lines, as far as they are needed to name a failing line, and to refuse a
+ * file that is none. The builder parses the file again by its own rules.
+ */
+
+export interface Instruction {
+  /** Counts from 1. */
+  readonly line: number;
+  /** In upper case. */
+  readonly keyword: string;
+  /** The instruction on one line, at most INSTRUCTION_MAX characters. */
+  readonly text: string;
+}
+
+/** One stage: FROM and its instructions. */
+export type Stage = readonly [Instruction, ...Instruction[]];
+
+export type Parsed =
+  | { readonly kind: "stages"; readonly stages: readonly Stage[] }
+  | { readonly kind: "error"; readonly line: number; readonly problem: string };
+
+/** The longest Dockerfile that is accepted, in bytes. */
+export const DOCKERFILE_BYTES_MAX = 1024 * 1024;
+const INSTRUCTION_MAX = 500;
+
+const KEYWORDS = new Set(
+  (
+    "ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN SHELL STOPSIGNAL USER " +
+    "VOLUME WORKDIR"
+  ).split(" "),
+);
+/** Only these read here-documents. */
+const HERE_DOCUMENTS = new Set(["ADD", "COPY", "RUN"]);
+const HERE = /<<-?\s*(["']?)([A-Za-z_][A-Za-z0-9_]*)\1/g;
+
+/** `# escape=` in the directives before everything else. The default is the backslash. */
+const escapeOf = (lines: readonly string[]): string => {
+  for (const line of lines) {
+    const directive = /^#\s*([a-z]+)\s*=\s*(\S+)\s*$/i.exec(line.trim());
+    if (directive === null) break;
+    if (directive[1]?.toLowerCase() === "escape") return directive[2] === "`" ? "`" : "\\";
+  }
+  return "\\";
+};
+
+const isComment = (line: string): boolean => line.trimStart().startsWith("#");
+
+/** Reads one instruction that begins at `start`. @returns it, and the index of the line behind it */
+const readInstruction = (lines: readonly string[], start: number, escape: string): [Instruction, number] => {
+  const parts: string[] = [];
+  let next = start;
+  for (let more = true; more && next < lines.length; next += 1) {
+    const line = (lines[next] ?? "").trim();
+    // Comments and empty lines within an instruction are skipped.
+    if (next > start && (line === "" || isComment(line))) continue;
+    more = line.endsWith(escape);
+    parts.push((more ? line.slice(0, -1) : line).trim());
+  }
+  const text = parts.join(" ").trim();
+  const keyword = (/^\S+/.exec(text)?.[0] ?? "").toUpperCase();
+  if (HERE_DOCUMENTS.has(keyword)) {
+    for (const [, , word = ""] of text.matchAll(HERE)) {
+      const end = lines.findIndex((line, index) => index >= next && line.replace(/^\t+/, "") === word);
+      if (end !== -1) next = end + 1;
+    }
+  }
+  return [{ line: start + 1, keyword, text: text.slice(0, INSTRUCTION_MAX) }, next];
+};
+
+const instructionsOf = (lines: readonly string[]): readonly Instruction[] => {
+  const escape = escapeOf(lines);
+  const found: Instruction[] = [];
+  for (let at = 0; at < lines.length;) {
+    const line = (lines[at] ?? "").trim();
+    if (line === "" || isComment(line)) {
+      at += 1;
+      continue;
+    }
+    const [instruction, next] = readInstruction(lines, at, escape);
+    found.push(instruction);
+    at = next;
+  }
+  return found;
+};
+
+const problemOf = ({ keyword, text }: Instruction, stages: number): string | null => {
+  if (!KEYWORDS.has(keyword)) return `unknown instruction: ${keyword.slice(0, 40)}`;
+  if (text.length === keyword.length) return `${keyword} needs an argument`;
+  if (stages === 0 && keyword !== "FROM" && keyword !== "ARG")
+    return `${keyword} is before the first FROM, where only ARG can be`;
+  return null;
+};
+
+/** Parses a Dockerfile. The first problem wins. */
+export const parseDockerfile = (source: string): Parsed => {
+  const lines = source.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const stages: [Instruction, ...Instruction[]][] = [];
+  for (const instruction of instructionsOf(lines)) {
+    const problem = problemOf(instruction, stages.length);
+    if (problem !== null) return { kind: "error", line: instruction.line, problem };
+    if (instruction.keyword === "FROM") stages.push([instruction]);
+    else stages.at(-1)?.push(instruction);
+  }
+  if (stages.length === 0) return { kind: "error", line: 1, problem: "there is no FROM" };
+  return { kind: "stages", stages };
+};
+
+/** The image that a FROM names, without its flags. */
+export const referenceOf = ({ text }: Instruction): string =>
+  text
+    .split(/\s+/)
+    .slice(1)
+    .find((word) => !word.startsWith("--")) ?? "";

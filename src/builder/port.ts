@@ -1,0 +1,184 @@
+/**
+ * The port to builders of environments: a context directory and a Dockerfile become an unpacked image on this machine's
+ * disk. A builder knows no project, no database and no session. Its caller decides what is built and when, and keeps the
+ * result.
+ *
+ * Invariants of every builder (test/conformance/builder.ts):
+ *  B1 The last event of a build that succeeds is `built`. Then `output` has `root/` and `image.json`, and nothing else.
+ *  B2 A build that fails or is interrupted leaves nothing: no process, mount or directory, and an empty `output`.
+ *  B3 The context, the Dockerfile and everything that they start are untrusted. They read and write nothing outside the
+ *     build's own sandbox and its project's layer store, and reach only the allowed hosts.
+ *  B4 Texts of events and failures are plain: no control characters except line breaks and tabs, and bounded in size.
+ */
+import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type * as Stream from "effect/Stream";
+
+/** What one build may use. */
+export interface BuildLimits {
+  /** From the start of the build, without waiting for another build of the same layer store. */
+  readonly seconds: number;
+  /** Memory of all processes together. */
+  readonly memoryBytes: number;
+  /** The growth of everything that the build writes: context, layers, temporary files and the result. */
+  readonly diskBytes: number;
+  /** Processes and threads. A build needs about 60 for the builder itself. */
+  readonly processes: number;
+  /** The output of all steps together. */
+  readonly logBytes: number;
+  /** The image's files together, holes included. */
+  readonly imageBytes: number;
+  /** The image's files and directories. */
+  readonly imageFiles: number;
+}
+
+export interface BuildRequest {
+  /** A lower-case UUID. */
+  readonly id: string;
+  /** The files of a commit, unchanged: no symbolic link in it has been followed. Only the service writes here. */
+  readonly contextDirectory: string;
+  /** The Dockerfile's path within the context. */
+  readonly dockerfile: string;
+  /** The stage to build. Null: the last one. */
+  readonly target: string | null;
+  readonly args: Readonly<Record<string, string>>;
+  /** Builds with the same key share layers, and trust each other: use one key for each project. */
+  readonly layerStore: string;
+  /** Hosts that the build may reach (sandbox/egress-policy.ts): names, `*.example.org`, or `*`. */
+  readonly egressAllow: readonly string[];
+  readonly limits: BuildLimits;
+  /** An empty directory on the images' file system. */
+  readonly output: string;
+}
+
+/** The configuration of an image, as far as a sandbox uses it. */
+const ImageConfig = Schema.Struct({
+  env: Schema.Record(Schema.String, Schema.String),
+  /** As the Dockerfile has it: a name or a number, with or without a group. Empty: root. */
+  user: Schema.String,
+  /** Empty: the root directory. */
+  workdir: Schema.String,
+  /** The size of all files together, holes included. */
+  bytes: Schema.Int,
+  /** How many files and directories `root/` has. */
+  files: Schema.Int,
+});
+export type ImageConfig = typeof ImageConfig.Type;
+
+/** The content of `image.json`. The digest is that of the image's configuration (decision 0053). */
+export const ImageFile = Schema.Struct({
+  version: Schema.Literal(1),
+  digest: Schema.String.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/)),
+  ...ImageConfig.fields,
+});
+export type ImageFile = typeof ImageFile.Type;
+
+export type BuildEvent =
+  /** A step begins. Steps count from 1 over all stages, in the order in which they run. */
+  | {
+      readonly kind: "step";
+      readonly step: number;
+      /** The line of the Dockerfile on which the instruction begins. */
+      readonly line: number;
+      readonly instruction: string;
+    }
+  /** Output of the step, or of the builder: whole lines. */
+  | { readonly kind: "log"; readonly text: string }
+  | { readonly kind: "built"; readonly digest: string; readonly config: ImageConfig };
+
+/** How much of a failed step's output a failure has, in bytes. */
+export const TAIL_BYTES = 64 * 1024;
+
+/** The step at which a build failed. */
+const Place = {
+  step: Schema.Int,
+  line: Schema.Int,
+  /** The exit code of the step's command. Null if the step runs none, or a signal ended it. */
+  exit: Schema.NullOr(Schema.Int),
+  /** The end of the step's output. */
+  tail: Schema.String,
+};
+
+const failed = <Code extends string, Fields extends Schema.Struct.Fields>(code: Code, fields: Fields) =>
+  Schema.Struct({ code: Schema.Literal(code), ...fields });
+
+/** Why a build failed. */
+export const BuildFailure = Schema.Union([
+  failed("syntax", { line: Schema.Int, problem: Schema.String }),
+  failed("step_failed", Place),
+  failed("base_unavailable", { reference: Schema.String, line: Schema.Int, tail: Schema.String }),
+  /** The context or its Dockerfile is missing. */
+  failed("context_missing", { path: Schema.String }),
+  /** A step failed after the egress proxy had refused it a host. */
+  failed("egress_denied", { host: Schema.String, ...Place }),
+  failed("too_large", {
+    what: Schema.Literals(["disk", "files", "image", "log", "path", "processes"]),
+    limit: Schema.Int,
+  }),
+  failed("out_of_memory", { limit: Schema.Int }),
+  failed("timeout", { seconds: Schema.Int }),
+  /** Nothing can be built on this machine. `remedy` says what to install or to change. */
+  failed("builder_unavailable", { remedy: Schema.String }),
+  /** The service ended the build. A caller that interrupts the stream gets no failure. */
+  failed("cancelled", {}),
+]);
+export type BuildFailure = typeof BuildFailure.Type;
+
+/** A failure as one sentence, for logs. */
+const describe = (failure: BuildFailure): string => {
+  switch (failure.code) {
+    case "syntax":
+      return `line ${failure.line} of the Dockerfile: ${failure.problem}`;
+    case "step_failed":
+      return `step ${failure.step} on line ${failure.line} failed${failure.exit === null ? "" : ` with exit code ${failure.exit}`}`;
+    case "base_unavailable":
+      return `the base image ${failure.reference} is not available`;
+    case "context_missing":
+      return `${failure.path} is not in the context`;
+    case "egress_denied":
+      return `step ${failure.step} on line ${failure.line} failed after ${failure.host} was refused`;
+    case "too_large":
+      return `the build exceeded its limit on ${failure.what} (${failure.limit})`;
+    case "out_of_memory":
+      return `the build used more than its ${failure.limit} bytes of memory`;
+    case "timeout":
+      return `the build took longer than ${failure.seconds} seconds`;
+    case "builder_unavailable":
+      return failure.remedy;
+    case "cancelled":
+      return "the build was cancelled";
+  }
+};
+
+export class BuildError extends Schema.TaggedError<BuildError>()("BuildError", { failure: BuildFailure }) {
+  /** The failure's code, for callers that need no more. */
+  get code(): BuildFailure["code"] {
+    return this.failure.code;
+  }
+
+  override get message(): string {
+    return describe(this.failure);
+  }
+}
+
+export interface BuilderReport {
+  readonly builder: string;
+  /** False if no image could be built. `problem` gives the reason and the remedy. */
+  readonly usable: boolean;
+  readonly problem: string | null;
+}
+
+export class EnvironmentBuilder extends Context.Service<
+  EnvironmentBuilder,
+  {
+    /** A stable name, e.g. `buildah`. */
+    readonly name: string;
+    /**
+     * Builds an image. Interrupt the stream to cancel the build; the interruption ends when it has left no trace (B2).
+     */
+    readonly build: (request: BuildRequest) => Stream.Stream<BuildEvent, BuildError>;
+    /** Builds one small image, and removes it. */
+    readonly doctor: Effect.Effect<BuilderReport>;
+  }
+>()("platform/builder/EnvironmentBuilder") {}
