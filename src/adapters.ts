@@ -28,6 +28,7 @@ import { GitBackend, type GitError } from "./git/port.ts";
 import { PullRequests } from "./git/pull-requests.ts";
 import { type SmartHttp, smartHttp } from "./git/server/smart-http.ts";
 import { Upstreams } from "./git/upstream/upstreams.ts";
+import type { BuildahOptions } from "./builder/buildah/installation.ts";
 import type { Installation } from "./installation.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
@@ -145,6 +146,24 @@ export const imagesDirectory = ({
   if (process.geteuid?.() !== 0) return path.join(dataDir, "images");
   return path.join("/var/lib/platform", installation.installationId.slice(-12), "images");
 };
+
+/** All layers of one project's builds, and of all projects, that are kept, in bytes. */
+const LAYERS_KEPT = { storeBytes: 20 * 1024 ** 3, storesBytes: 60 * 1024 ** 3 } as const;
+
+/** The options of the builder of images. */
+export const builderOptions = ({
+  config,
+  dataDir,
+  installation,
+}: Pick<Place, "config" | "dataDir" | "installation">): BuildahOptions => ({
+  ...LAYERS_KEPT,
+  directory: path.join(dataDir, "builder"),
+  // A sibling of the sandboxes' own: its path is short, and their users can enter it.
+  runDir: `${runDirectoryOf(installation.installationId)}-b`,
+  installationId: installation.installationId,
+  nodePath: process.execPath,
+  path: config.path,
+});
 
 /** The `local` provider's options. Bundles the programs that run in sandboxes, and warms the daemon up. */
 export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {

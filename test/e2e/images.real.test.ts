@@ -4,12 +4,14 @@
  */
 import { execFile } from "node:child_process";
 import { appendFileSync, copyFileSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { firstBlockUid } from "../../src/builder/buildah/layer-stores.ts";
+import { findBuildTools } from "../../src/builder/buildah/requirements.ts";
 import { busybox, tarOf, writeArchive, writeToolImage } from "../support/machine/image-archives.ts";
 import { commitToSample, LiveSession } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
@@ -18,6 +20,18 @@ import { sandboxesStartHere } from "../support/requirements.ts";
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const runs = sandboxesStartHere && busybox !== undefined;
+
+/** What this machine lacks to build images. Empty if it lacks nothing. */
+const cannotBuild = (() => {
+  const found = findBuildTools(process.env["PATH"] ?? "", firstBlockUid(""));
+  return "remedy" in found ? `(${found.remedy})` : "";
+})();
+
+const DOCKERFILE = `FROM scratch
+ADD base.tar /
+ENV GREETING="good day"
+RUN printf '#!/bin/sh\\necho $GREETING from the image\\n' > /bin/greet && chmod 755 /bin/greet
+`;
 
 let installation: Installation;
 let life: Life;
@@ -92,6 +106,31 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
     }
   });
 
+  it.skipIf(cannotBuild !== "")(
+    `works on an image that was built from a Dockerfile ${cannotBuild}`,
+    { timeout: TEST_MS },
+    async () => {
+      const context = path.join(images, "context");
+      await mkdir(path.join(context, ".platform"), { recursive: true });
+      copyFileSync(path.join(images, "busybox.tar"), path.join(context, "base.tar"));
+      await writeFile(path.join(context, ".platform/Dockerfile"), DOCKERFILE);
+      const built = await platform("images", "build", "greeter:2", context);
+      expect(built).toMatchObject({ name: "greeter:2", digest: expect.stringMatching(/^sha256:/) as string });
+      await nameImage("greeter:2");
+      const session = await LiveSession.start(life, installation);
+      try {
+        // The image's program and its variable are the agent's.
+        await session.run('[ "$(greet)" = "good day from the image" ] && [ "$GREETING" = "good day" ]');
+      } finally {
+        await session.stop();
+      }
+      await writeFile(path.join(context, ".platform/Dockerfile"), `${DOCKERFILE}RUN exit 7\n`);
+      await expect(platform("images", "build", "greeter:2", context)).rejects.toThrow(
+        "step 5 on line 5 failed with exit code 7",
+      );
+    },
+  );
+
   it("fails with what to do where the image is not on the machine [E08]", { timeout: TEST_MS }, async () => {
     await nameImage("missing");
     const projectId = await life.project(installation.sample);
@@ -108,9 +147,13 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
 
   it("lists and removes images", async () => {
     const { images: listed } = await platform("images", "list");
-    expect((listed as readonly Json[]).map((image) => image["name"])).toEqual(["busybox:1", "empty"]);
+    expect((listed as readonly Json[]).map((image) => image["name"])).toEqual([
+      "busybox:1",
+      "empty",
+      ...(cannotBuild === "" ? ["greeter:2"] : []),
+    ]);
     await platform("images", "remove", "empty");
     const { images: left } = await platform("images", "list");
-    expect((left as readonly Json[]).map((image) => image["name"])).toEqual(["busybox:1"]);
+    expect((left as readonly Json[]).map((image) => image["name"])).not.toContain("empty");
   });
 });

@@ -40,6 +40,50 @@ ${NOTES}`,
   },
 });
 
+/** `NAME=VALUE` texts as an object. @throws Failure */
+const buildArguments = (given: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    given.map((text) => {
+      const at = text.indexOf("=");
+      if (at < 1) throw usage(`--arg ${text}: give NAME=VALUE.`);
+      return [text.slice(0, at), text.slice(at + 1)] as const;
+    }),
+  );
+
+const build = command({
+  name: "images build",
+  about: "Build an image for sandboxes from a Dockerfile",
+  takes: ["NAME", "DIRECTORY"],
+  options: {
+    file: { value: "FILE", about: "The Dockerfile in DIRECTORY (.platform/Dockerfile)" },
+    target: { value: "STAGE", about: "Build this stage (the last one)" },
+    arg: { value: "NAME=VALUE", many: true, about: "A build argument. May be given several times" },
+  },
+  notes: `DIRECTORY is the context: files that the Dockerfile copies. The build runs in a sandbox. It reaches only the hosts of
+PLATFORM_EGRESS_ALLOW, so allow the registry of its base image and the servers of its packages. It needs root, buildah and bubblewrap.
+Layers are kept for the next build.
+
+${NOTES}`,
+  run: async ({ given, options, environment, note }) => {
+    const name = await checked(given.NAME);
+    const args = buildArguments(options.arg);
+    const { perform } = await import("./perform.ts");
+    const { buildImage } = await import("./image-build.ts");
+    const wish = {
+      name,
+      directory: given.DIRECTORY,
+      file: options.file ?? ".platform/Dockerfile",
+      target: options.target ?? null,
+      args,
+    };
+    const { digest, bytes, files } = await perform(buildImage(environment, wish, note));
+    return {
+      json: JSON.stringify({ name, digest, bytes, files }),
+      text: visible(`${name} is ${digest}: ${files} files, ${megabytes(bytes)}.`),
+    };
+  },
+});
+
 const list = command({
   name: "images list",
   about: "List the images for sandboxes on this machine",
@@ -79,4 +123,4 @@ that names it cannot start sessions any more.`,
   },
 });
 
-export const imageCommands: readonly Command[] = [importCommand, list, remove];
+export const imageCommands: readonly Command[] = [build, importCommand, list, remove];

@@ -17,7 +17,8 @@ import { EXIT, Failure } from "../failure.ts";
 
 const failed = (message: string): Failure => new Failure(EXIT.refused, "failed", { message });
 
-const opened = (environment: Environment) => {
+/** The installation of this environment's data directory, with its images. @throws Failure if it does not exist */
+export const opened = (environment: Environment) => {
   const config = readConfig(environment, process.cwd());
   const { dataDir } = config;
   if (!existsSync(path.join(dataDir, "installation-id"))) {

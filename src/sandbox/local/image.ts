@@ -24,7 +24,7 @@ export const openImage = async (installation: Installation, name: string): Promi
   const image = await installation.images.find(name);
   if (image === null) {
     throw new Error(
-      `platform.toml names the image ${name}, which is not on this machine. An operator imports it with: platform images import ${name} FILE`,
+      `platform.toml names the image ${name}, which is not on this machine. An operator makes it with \`platform images build ${name} DIRECTORY\` or \`platform images import ${name} FILE\``,
     );
   }
   return {

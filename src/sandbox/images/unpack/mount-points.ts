@@ -2,8 +2,8 @@
  * Prepares an image's root for the mounts of a sandbox. A file or directory can only be mounted over one that exists, and
  * the root is read-only by then. Every image gets the same places, whatever provider uses it.
  */
-import { chmod, lstat, mkdir, rm, symlink, writeFile } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { chmod, lstat, mkdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { UnpackFailure } from "./failure.ts";
 
 const DIRECTORIES = [
@@ -36,13 +36,15 @@ const FILES = [
 /** Directories that are often links, and hold nothing that an agent needs: they become directories. */
 const REPLACED = new Set(["/run", "/run/platform", "/tmp", "/var/tmp"]);
 /** Programs that scripts name by their path. An image without them gets ours. */
-const PROGRAMS: readonly (readonly [place: string, program: string])[] = [
-  ["/bin/sh", "/opt/platform/lib/tools/sh"],
-  ["/usr/bin/env", "/opt/platform/lib/tools/env"],
+const PROGRAMS: readonly (readonly [place: readonly [directory: string, name: string], program: string])[] = [
+  [["/bin", "sh"], "/opt/platform/lib/tools/sh"],
+  [["/usr/bin", "env"], "/opt/platform/lib/tools/env"],
 ];
+/** The usual target of a link at /bin. */
+const USUAL = /^\/?usr\/bin\/?$/;
 
 /**
- * Makes the places. Inside the root only: it must be the caller's own root, except in tests without links.
+ * Makes the places. It follows no link of the image, so `root` may be any directory that no other process writes meanwhile.
  * @throws UnpackFailure if the image has something else there
  */
 export const prepareRoot = async (root: string): Promise<void> => {
@@ -84,10 +86,13 @@ const makeDirectory = async (root: string, path: string): Promise<void> => {
   await chmod(place, 0o755);
 };
 
-const offer = async (root: string, path: string, program: string): Promise<void> => {
-  const place = join(root, path);
-  if ((await lstat(place).catch(() => null)) !== null) return;
-  const parent = join(root, posix.dirname(path));
-  if ((await lstat(parent).catch(() => null)) === null) await mkdir(parent, { mode: 0o755 });
-  await symlink(program, place);
+const offer = async (root: string, [directory, name]: readonly [string, string], program: string) => {
+  const parent = join(root, directory);
+  const found = await lstat(parent).catch(() => null);
+  // In most images /bin is a link to usr/bin.
+  const isUsual = found?.isSymbolicLink() === true && USUAL.test(await readlink(parent));
+  if (found !== null && !found.isDirectory() && !isUsual) return;
+  if (found === null) await mkdir(parent, { mode: 0o755 });
+  const place = join(root, isUsual ? `/usr${directory}` : directory, name);
+  if ((await lstat(place).catch(() => null)) === null) await symlink(program, place);
 };
