@@ -198,13 +198,16 @@ const listIn = (sql: SqlClient.SqlClient) =>
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
     const planned = wanted.length === 0 ? identity : plannedAnew;
-    // Without a filter, the page is all that is looked at, and the plan knows how small it is.
+    // Without a filter, the page is all that is looked at, and the plan knows how small it is. The page is cut before the
+    // conversations are joined: else the planner may join all sessions that are looked at.
     const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
     const rows = yield* sql<ShownRow>`
-      SELECT ${sql.literal(SHOWN_COLUMNS)} FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
-      ${sql.literal(withConversations("looked"))}
-      ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
-      ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(planned);
+      SELECT ${sql.literal(SHOWN_COLUMNS)} FROM (
+        SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
+        ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
+        ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
+      ) AS page ${sql.literal(withConversations("page"))}
+      ORDER BY created_at DESC, id DESC`.pipe(planned);
     if (rows.length > limit || wanted.length === 0) return pageOf(rows.map(shownOf), limit, positionIn);
     const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
       SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`.pipe(
