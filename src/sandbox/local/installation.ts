@@ -187,6 +187,18 @@ const gateLibrary = async (runDir: string, ownUids: boolean): Promise<Record<str
   }),
 });
 
+/** Does the work for the first caller. The others get its result; after a failure, the next caller tries again. */
+const once = <A>(work: () => Promise<A>): (() => Promise<A>) => {
+  let done: Promise<A> | null = null;
+  return () => {
+    done ??= work().catch((error: unknown) => {
+      done = null;
+      throw error;
+    });
+    return done;
+  };
+};
+
 /**
  * The bundle in the run directory. It has bubblewrap, too: in an ordinary user's sandbox a second one starts the agent,
  * and an import of an image uses it.
@@ -247,7 +259,7 @@ export const install = async (options: LocalOptions, form: Form): Promise<Instal
     filter,
     gate: hasGates() ? await installGate(options.runDir, outer) : null,
     images: new ImageStore(options.imagesDir),
-    bundle: () => bundleOf(options),
+    bundle: once(() => bundleOf(options)),
     groupParents: await findGroupParents(groupName(options.installationId)),
     ownUids,
     countsProcessesPerSandbox: ownUids || countsInUserNamespace(release()),

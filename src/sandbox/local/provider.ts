@@ -59,6 +59,11 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
       yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
         attempt("destroy", () => sandboxes.pruneImages(now)),
       ).pipe(Effect.catch((error) => Effect.logWarning(`unused images stay: ${error.message}`)));
+      // The bundle takes seconds to make. The first session on an image should not wait for it.
+      const prepare = attempt("create", async () => {
+        if ((await installation.images.list()).length > 0) await installation.bundle();
+      }).pipe(Effect.catch((error) => Effect.logWarning(`images cannot be used: ${error.message}`)));
+      yield* Effect.forkScoped(prepare);
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
         yield* attempt("list", () => sandboxes.watch(now));
