@@ -194,6 +194,8 @@ class Palette {
   }
 
   #typed() {
+    // From now on, an answer to the earlier text is late.
+    this.#asked += 1;
     this.#chosen = 0;
     this.#sessions = [];
     this.#show();

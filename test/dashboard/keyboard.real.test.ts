@@ -140,14 +140,39 @@ describe.skipIf(!hasChromium)(title, () => {
       .toContain("Session");
     expect(await options.first().innerText()).toContain("greeter");
     await page.getByRole("option", { name: /Rename the greeting/ }).click();
-    await expect.poll(() => new URL(page.url()).hash).toBe(`${PROJECT}/sessions/${FIRST}`);
+    // The address changes before the page does, which closes an open dialog.
+    await expect.poll(() => page.title()).toContain("Rename the greeting");
+    expect(new URL(page.url()).hash).toBe(`${PROJECT}/sessions/${FIRST}`);
     await page.keyboard.press("Control+k");
     await field.fill("note each");
     await page.getByRole("option", { name: /Note each push/ }).waitFor();
     await page.keyboard.press("Enter");
-    await expect.poll(() => new URL(page.url()).hash).toBe(`${PROJECT}/triggers`);
+    await expect.poll(() => page.title()).toContain("Triggers");
+    expect(new URL(page.url()).hash).toBe(`${PROJECT}/triggers`);
     await page.keyboard.press("Control+k");
     await field.fill("shortcuts");
+    await page.getByRole("option", { name: /Keyboard shortcuts/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
+  });
+
+  it("does not show sessions of an earlier text in the palette, however late they come", async () => {
+    const { page, visit } = await start(busy());
+    await visit("#/");
+    await page.locator("h1").waitFor();
+    const typed = Promise.withResolvers<void>();
+    const isAsked = Promise.withResolvers<void>();
+    await page.route(/\/v1\/sessions\?/, async (route) => {
+      isAsked.resolve();
+      await typed.promise;
+      await route.continue();
+    });
+    await page.keyboard.press("Control+k");
+    await isAsked.promise;
+    await page.getByRole("combobox", { name: /^Search projects/ }).fill("shortcuts");
+    const late = page.waitForResponse(/\/v1\/sessions\?/);
+    typed.resolve();
+    await late;
     await page.getByRole("option", { name: /Keyboard shortcuts/ }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();

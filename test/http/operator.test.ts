@@ -29,7 +29,8 @@ describe("the service's state", () => {
       node_id: expect.any(String),
       queues: { fires: { waiting: 0, oldest_at: null } },
       ownerless_sessions: 0,
-      sandboxes: { provider: "simulated", doctor: null },
+      // Its examination is this process's, and another file of the worker may have made one.
+      sandboxes: { provider: "simulated" },
     });
     expect((state["duties"] as Fields[]).map(({ name }) => name)).toEqual(DUTY_NAMES);
   });
