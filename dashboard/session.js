@@ -323,7 +323,8 @@ const sessionFacts = (found, sandbox) =>
     ],
     [
       "Environment",
-      sandbox?.boot_started_at &&
+      sandbox &&
+        sandbox.boot_started_at !== null &&
         (sandbox.image === null
           ? "The machine's own programs"
           : h("span", {}, "Image ", code(sandbox.image))),

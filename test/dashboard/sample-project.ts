@@ -216,7 +216,7 @@ export const makeWorld = (now: number): World => ({
     id: "s",
     session_id: SESSION_ID,
     provider: "local",
-    image: null,
+    image: "greeter-tools",
     status: "active",
     failure: null,
     created_at: ago(now, 94.9),
