@@ -24,7 +24,7 @@ import { TEST_MS } from "../support/patience.ts";
 const path = process.env["PATH"] ?? "";
 const tools = findTools(path);
 const isRoot = process.geteuid?.() === 0;
-/** `nobody`, present everywhere. */
+/** The user `nobody`, which every Linux system has. */
 const OTHER_USER = 65_534;
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));

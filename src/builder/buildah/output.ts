@@ -83,7 +83,7 @@ export class BuildOutput {
     this.#log(`${plain(line).slice(0, LINE_MAX)}\n`);
   }
 
-  /** Takes what is left after the last line break. */
+  /** Takes the text after the last line break. */
   end(): void {
     if (this.#rest !== "") this.#take([this.#rest]);
     this.#rest = "";
