@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { firstBlockUid } from "../../src/builder/buildah/layer-stores.ts";
 import { findBuildTools } from "../../src/builder/buildah/requirements.ts";
 import { busybox, tarOf, writeArchive, writeToolImage } from "../support/machine/image-archives.ts";
+import { BUNDLED_TOOLS } from "../../src/sandbox/bundle/bundle.ts";
 import { commitToSample, LiveSession } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
@@ -130,6 +131,33 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
       );
     },
   );
+
+  it("boots without a program of the image, even if each one fails [E06]", { timeout: TEST_MS }, async () => {
+    // git asks for its credential by /bin/sh, as the agent.
+    const names = [...BUNDLED_TOOLS, "git", "node"].filter((name) => name !== "sh");
+    const failing = ["bin", "usr/bin", "usr/local/bin", "sbin"].flatMap((directory) =>
+      names.map((name) => ({
+        name: `${directory}/${name}`,
+        content: "#!/opt/platform/lib/tools/sh\nexit 99\n",
+        mode: 0o755,
+      })),
+    );
+    await platform(
+      "images",
+      "import",
+      "failing",
+      await writeArchive(images, "failing.tar", await tarOf(failing)),
+    );
+    await nameImage("failing");
+    const session = await LiveSession.start(life, installation);
+    try {
+      // The image's programs are the agent's.
+      await session.run("cat /etc/passwd; [ $? = 99 ]");
+    } finally {
+      await session.stop();
+    }
+    await platform("images", "remove", "failing");
+  });
 
   it("fails with what to do where the image is not on the machine [E08]", { timeout: TEST_MS }, async () => {
     await nameImage("missing");
