@@ -38,7 +38,10 @@ export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs:
   Math.min(Math.max(0, bootDeadlineAt - now), bootTimeoutMs);
 
 /** The image that the manifest at the default branch names. A session's own branch does not choose it. */
-const imageOf = ({ text }: GoodManifest): string | null => parseManifest(Buffer.from(text)).image;
+const imageOf = ({ text }: GoodManifest): string | null => {
+  const { environment } = parseManifest(Buffer.from(text));
+  return environment.kind === "image" ? environment.image : null;
+};
 
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);

@@ -14,6 +14,7 @@ import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Stream from "effect/Stream";
+import { BuildFailure, describeBuildFailure } from "../domain/build-failure.ts";
 
 /** What one build may use. */
 export interface BuildLimits {
@@ -87,70 +88,6 @@ export type BuildEvent =
   | { readonly kind: "log"; readonly text: string }
   | { readonly kind: "built"; readonly digest: string; readonly config: ImageConfig };
 
-/** How much of a failed step's output a failure has, in bytes. */
-export const TAIL_BYTES = 64 * 1024;
-
-/** The step at which a build failed. */
-const Place = {
-  step: Schema.Int,
-  line: Schema.Int,
-  /** The exit code of the step's command. Null if the step runs none, or a signal ended it. */
-  exit: Schema.NullOr(Schema.Int),
-  /** The end of the step's output. */
-  tail: Schema.String,
-};
-
-const failed = <Code extends string, Fields extends Schema.Struct.Fields>(code: Code, fields: Fields) =>
-  Schema.Struct({ code: Schema.Literal(code), ...fields });
-
-/** Why a build failed. */
-export const BuildFailure = Schema.Union([
-  failed("syntax", { line: Schema.Int, problem: Schema.String }),
-  failed("step_failed", Place),
-  failed("base_unavailable", { reference: Schema.String, line: Schema.Int, tail: Schema.String }),
-  /** The context or its Dockerfile is missing. */
-  failed("context_missing", { path: Schema.String }),
-  /** A step failed after the egress proxy had refused it a host. */
-  failed("egress_denied", { host: Schema.String, ...Place }),
-  failed("too_large", {
-    what: Schema.Literals(["disk", "files", "image", "log", "path", "processes"]),
-    limit: Schema.Int,
-  }),
-  failed("out_of_memory", { limit: Schema.Int }),
-  failed("timeout", { seconds: Schema.Int }),
-  /** Nothing can be built on this machine. `remedy` says what to install or to change. */
-  failed("builder_unavailable", { remedy: Schema.String }),
-  /** The service ended the build. A caller that interrupts the stream gets no failure. */
-  failed("cancelled", {}),
-]);
-export type BuildFailure = typeof BuildFailure.Type;
-
-/** A failure as one sentence, for logs. */
-const describe = (failure: BuildFailure): string => {
-  switch (failure.code) {
-    case "syntax":
-      return `line ${failure.line} of the Dockerfile: ${failure.problem}`;
-    case "step_failed":
-      return `step ${failure.step} on line ${failure.line} failed${failure.exit === null ? "" : ` with exit code ${failure.exit}`}`;
-    case "base_unavailable":
-      return `the base image ${failure.reference} is not available`;
-    case "context_missing":
-      return `${failure.path} is not in the context`;
-    case "egress_denied":
-      return `step ${failure.step} on line ${failure.line} failed after ${failure.host} was refused`;
-    case "too_large":
-      return `the build exceeded its limit on ${failure.what} (${failure.limit})`;
-    case "out_of_memory":
-      return `the build used more than its ${failure.limit} bytes of memory`;
-    case "timeout":
-      return `the build took longer than ${failure.seconds} seconds`;
-    case "builder_unavailable":
-      return failure.remedy;
-    case "cancelled":
-      return "the build was cancelled";
-  }
-};
-
 export class BuildError extends Schema.TaggedError<BuildError>()("BuildError", { failure: BuildFailure }) {
   /** The failure's code, for callers that need no more. */
   get code(): BuildFailure["code"] {
@@ -158,7 +95,7 @@ export class BuildError extends Schema.TaggedError<BuildError>()("BuildError", {
   }
 
   override get message(): string {
-    return describe(this.failure);
+    return describeBuildFailure(this.failure);
   }
 }
 

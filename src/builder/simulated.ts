@@ -7,10 +7,10 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
+import type { BuildFailure } from "../domain/build-failure.ts";
 import {
   BuildError,
   type BuildEvent,
-  type BuildFailure,
   type BuildRequest,
   EnvironmentBuilder,
   type ImageConfig,

@@ -10,7 +10,7 @@
 import * as Result from "effect/Result";
 import { DEFAULT_AGENT, agentFile } from "./agent.ts";
 import { DEFAULT_CONFIG_DIR, parseConfigDir } from "./config-dir.ts";
-import { IMAGE_REFERENCE_RULE, isImageReference } from "./image.ts";
+import { DEFAULT_ENVIRONMENT, readEnvironment, type ManifestEnvironment } from "./environment-source.ts";
 import { lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import { withFilters } from "./manifest-filters.ts";
 import { checkSecretName } from "./secret.ts";
@@ -34,8 +34,8 @@ export interface Manifest {
   readonly errors: readonly ManifestError[];
   /** The secrets that the project names. `errors` lists the invalid names. */
   readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
-  /** The image of the project's sandboxes. Null: it names none. A wrong `[environment]` is fatal. */
-  readonly image: string | null;
+  /** What the project's sandboxes are made of. A wrong `[environment]` is fatal. */
+  readonly environment: ManifestEnvironment;
   /** Relative to the checkout, normalised. The default if the setting is missing or invalid. */
   readonly configDir: string;
   /** The whole file was refused: the triggers of the last good manifest stay in force (api.md 4). */
@@ -64,9 +64,9 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
       line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
     });
   }
-  const image = readImage(document.success);
-  if (Result.isFailure(image)) {
-    const { path, message } = image.failure;
+  const environment = readEnvironment(fieldOf(document.success, "environment"));
+  if (Result.isFailure(environment)) {
+    const { path, message } = environment.failure;
     return unreadable(message, { path, line: lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
   }
   const read = readTriggers(entries, headerLines(text, entries.length));
@@ -78,7 +78,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
     places: read.places,
     errors: [...configDir.errors, ...env.errors, ...read.errors, ...filtered.errors],
     env: { required: env.required, optional: env.optional },
-    image: image.success,
+    environment: environment.success,
     configDir: configDir.path,
     fatal: false,
   };
@@ -110,7 +110,7 @@ const unreadable = (
   places: new Map(),
   errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
   env: { required: [], optional: [] },
-  image: null,
+  environment: DEFAULT_ENVIRONMENT,
   configDir: DEFAULT_CONFIG_DIR,
   fatal: true,
 });
@@ -168,25 +168,6 @@ const readConfigDir = (
     path: DEFAULT_CONFIG_DIR,
     errors: [{ slug: null, index: null, path: "runtime.config_dir", message: path.failure, line }],
   };
-};
-
-/** `[environment] image`. A wrong one is not ignored, because sandboxes would then get another file system. */
-const readImage = (
-  document: Table,
-): Result.Result<string | null, { readonly path: string; readonly message: string }> => {
-  const environment = fieldOf(document, "environment");
-  if (environment === undefined) return Result.succeed(null);
-  if (typeof environment !== "object" || environment === null || Array.isArray(environment))
-    return Result.fail({ path: "environment", message: "Write the environment as a table, [environment]." });
-  const unknown = Object.keys(environment).find((name) => name !== "image");
-  if (unknown !== undefined) {
-    const message = `Unknown field \`${unknown}\`. [environment] has the field \`image\`.`;
-    return Result.fail({ path: `environment.${unknown}`, message });
-  }
-  const name = fieldOf(environment, "image");
-  return typeof name === "string" && isImageReference(name)
-    ? Result.succeed(name)
-    : Result.fail({ path: "environment.image", message: IMAGE_REFERENCE_RULE });
 };
 
 const readEnv = (document: Table, text: string) => {

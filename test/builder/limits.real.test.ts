@@ -1,7 +1,8 @@
 /** A build that wants too much ends with the limit that it exceeded, and harms no other build. */
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { BuildFailure, BuildLimits } from "../../src/builder/port.ts";
+import type { BuildFailure } from "../../src/domain/build-failure.ts";
+import type { BuildLimits } from "../../src/builder/port.ts";
 import { BASE, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
 import { tarOf } from "./tars.ts";
 

@@ -1,3 +1,4 @@
+import { DEFAULT_ENVIRONMENT } from "../../src/domain/environment-source.ts";
 import * as fc from "fast-check";
 import * as Result from "effect/Result";
 import { expect, test } from "vitest";
@@ -70,7 +71,7 @@ prompt = "Look at {{ body.after }}"
     ]),
     errors: [],
     env: { required: ["ANTHROPIC_API_KEY"], optional: ["HOOK_SECRET"] },
-    image: null,
+    environment: DEFAULT_ENVIRONMENT,
     configDir: ".platform/agents",
     fatal: false,
   });
@@ -79,7 +80,7 @@ prompt = "Look at {{ body.after }}"
 test("an empty manifest, and one with unrelated tables, has no triggers and no errors", () => {
   const nothing: Manifest = {
     triggers: [],
-    image: null,
+    environment: DEFAULT_ENVIRONMENT,
     places: new Map(),
     errors: [],
     env: { required: [], optional: [] },
@@ -330,16 +331,14 @@ test("never throws, for any bytes, and keeps no triggers of an unreadable file",
 
 test("[environment] names the image of the sandboxes", () => {
   expect(parse('[environment]\nimage = "images.example.com:5000/team/tools:1.2"\n')).toMatchObject({
-    image: "images.example.com:5000/team/tools:1.2",
+    environment: { kind: "image", image: "images.example.com:5000/team/tools:1.2" },
     fatal: false,
   });
-  expect(parse("")).toMatchObject({ image: null });
 });
 
 test.each([
   ["environment = 1", "environment"],
   ["[[environment]]", "environment"],
-  ["[environment]", "environment.image"],
   ["[environment]\nimage = 1", "environment.image"],
   ['[environment]\nimage = "Upper"', "environment.image"],
   ['[environment]\nimage = "../etc"', "environment.image"],

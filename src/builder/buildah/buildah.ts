@@ -14,13 +14,8 @@ import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { removeGroupNow } from "../../sandbox/local/cgroup.ts";
 import { removeTree } from "../../sandbox/local/run-directory.ts";
-import {
-  BuildError,
-  type BuildEvent,
-  type BuildFailure,
-  type BuildRequest,
-  EnvironmentBuilder,
-} from "../port.ts";
+import type { BuildFailure } from "../../domain/build-failure.ts";
+import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
 import { buildError } from "./failure.ts";
 import { type BuildahOptions, type Installation, openInstallation } from "./installation.ts";
 import { firstBlockUid, type LayerStore, LayerStores } from "./layer-stores.ts";

@@ -1,5 +1,6 @@
 /** Why a build failed, from buildah's exit code and what it wrote. Messages are those of buildah 1.28. */
-import { BuildError, type BuildFailure } from "../port.ts";
+import type { BuildFailure } from "../../domain/build-failure.ts";
+import { BuildError } from "../port.ts";
 import { type Stage, referenceOf } from "../dockerfile.ts";
 import type { BuildOutput } from "./output.ts";
 

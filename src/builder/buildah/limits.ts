@@ -7,7 +7,8 @@ import { once } from "node:events";
 import { statfs } from "node:fs/promises";
 import { memoryKills, processRefusals } from "../../sandbox/local/cgroup.ts";
 import { descendants, sampleProcesses } from "../../sandbox/local/processes.ts";
-import type { BuildFailure, BuildLimits } from "../port.ts";
+import type { BuildFailure } from "../../domain/build-failure.ts";
+import type { BuildLimits } from "../port.ts";
 
 /** Milliseconds between two looks. */
 export const LOOK_MS = 500;

@@ -4,7 +4,8 @@
  * Dockerfile. A step that prints exactly that line moves the step's number, in its own project's log.
  */
 import { stripVTControlCharacters } from "node:util";
-import { TAIL_BYTES, type BuildEvent } from "../port.ts";
+import { TAIL_BYTES } from "../../domain/build-failure.ts";
+import { type BuildEvent } from "../port.ts";
 import type { Instruction, Stage } from "../dockerfile.ts";
 
 /** A longer line is cut. */

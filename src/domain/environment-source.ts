@@ -1,0 +1,167 @@
+/** What the sandboxes of a project are made of: `[environment]` of platform.toml, and the key of a build. */
+import { createHash } from "node:crypto";
+import * as Result from "effect/Result";
+import { IMAGE_REFERENCE_RULE, isImageReference } from "./image.ts";
+
+/** The Dockerfile that a project has without naming one. */
+export const DEFAULT_DOCKERFILE = ".platform/Dockerfile";
+/** Longer paths are refused, in characters. */
+const PATH_MAX = 1024;
+/** Build arguments: how many, and all names and values together, in characters. */
+const ARGS_MAX = 100;
+const ARGS_TEXT_MAX = 32 * 1024;
+
+/** A Dockerfile of the project's repository, and how it is built. */
+export interface DockerfileSource {
+  /** Its path in the repository. It is in the context. */
+  readonly dockerfile: string;
+  /** The directory that the build sees. Empty: the whole repository. */
+  readonly context: string;
+  /** The stage. Null: the last one. */
+  readonly target: string | null;
+  readonly args: Readonly<Record<string, string>>;
+}
+
+/** What a manifest says. */
+export type ManifestEnvironment =
+  | { readonly kind: "image"; readonly image: string }
+  /** `isNamed` is false if the manifest says nothing: then the default Dockerfile counts only if it exists. */
+  | ({ readonly kind: "dockerfile"; readonly isNamed: boolean } & DockerfileSource);
+
+/** A Dockerfile at one commit. Equal keys build equal images. */
+export interface BuildSource extends DockerfileSource {
+  readonly commit: string;
+  /** 64 hexadecimal digits. */
+  readonly key: string;
+}
+
+export const DEFAULT_ENVIRONMENT: ManifestEnvironment = {
+  kind: "dockerfile",
+  isNamed: false,
+  dockerfile: DEFAULT_DOCKERFILE,
+  context: ".platform",
+  target: null,
+  args: {},
+};
+
+/** A field that is wrong: its path in the manifest, and a sentence. */
+export interface EnvironmentFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+const FIELDS = ["image", "dockerfile", "context", "target", "args"] as const;
+
+const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
+
+/**
+ * A path in the repository in its plain form. The root is the empty text.
+ * @returns null if it is absolute, leads out of the repository, or has characters that no path needs
+ */
+const repositoryPath = (given: unknown): string | null => {
+  if (typeof given !== "string" || given.length > PATH_MAX || /[\0-\x1f\x7f\\]/.test(given)) return null;
+  if (given.startsWith("/")) return null;
+  const parts = given.split("/").filter((part) => part !== "" && part !== ".");
+  return parts.some((part) => part === ".." || part.toLowerCase() === ".git") ? null : parts.join("/");
+};
+
+const PATH_RULE = "Give a path in the repository, without `..`.";
+const ARG_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+const TARGET = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
+
+const readArgs = (given: unknown): Result.Result<Record<string, string>, EnvironmentFault> => {
+  if (typeof given !== "object" || given === null || Array.isArray(given))
+    return fault("environment.args", "Write the arguments as a table, [environment.args].");
+  const entries = Object.entries(given);
+  if (entries.length > ARGS_MAX)
+    return fault("environment.args", `A build can have at most ${ARGS_MAX} arguments.`);
+  let length = 0;
+  for (const [name, value] of entries) {
+    const path = `environment.args.${name}`;
+    if (!ARG_NAME.test(name)) return fault(path, "The name of an argument has letters, digits and _.");
+    if (typeof value !== "string" || value.includes("\0"))
+      return fault(path, "The value of an argument is a text.");
+    length += name.length + value.length;
+  }
+  if (length > ARGS_TEXT_MAX)
+    return fault("environment.args", `All arguments together can have at most ${ARGS_TEXT_MAX} characters.`);
+  return Result.succeed(Object.fromEntries(entries) as Record<string, string>);
+};
+
+const directoryOf = (path: string): string => path.split("/").slice(0, -1).join("/");
+
+const isWithin = (path: string, directory: string): boolean =>
+  directory === "" || path.startsWith(`${directory}/`);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+  const dockerfile = repositoryPath(fields["dockerfile"] ?? DEFAULT_DOCKERFILE);
+  if (dockerfile === null || dockerfile === "") return fault("environment.dockerfile", PATH_RULE);
+  const context = repositoryPath(fields["context"] ?? directoryOf(dockerfile));
+  if (context === null) return fault("environment.context", PATH_RULE);
+  if (!isWithin(dockerfile, context))
+    return fault(
+      "environment.context",
+      `The Dockerfile ${dockerfile} is not in the context. Choose a directory that has it, e.g. ".".`,
+    );
+  const target = fields["target"] ?? null;
+  if (target !== null && (typeof target !== "string" || !TARGET.test(target)))
+    return fault("environment.target", "Give the name of a stage of the Dockerfile.");
+  const args = readArgs(fields["args"] ?? {});
+  if (Result.isFailure(args)) return Result.fail(args.failure);
+  return Result.succeed({
+    kind: "dockerfile",
+    isNamed: Object.keys(fields).length > 0,
+    dockerfile,
+    context,
+    target,
+    args: args.success,
+  });
+};
+
+/**
+ * Reads `[environment]`.
+ * @param table the parsed value. Undefined: the manifest has none.
+ */
+export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+  if (table === undefined) return Result.succeed(DEFAULT_ENVIRONMENT);
+  if (typeof table !== "object" || table === null || Array.isArray(table))
+    return fault("environment", "Write the environment as a table, [environment].");
+  const fields = table as Fields;
+  const unknown = Object.keys(fields).find((name) => !(FIELDS as readonly string[]).includes(name));
+  if (unknown !== undefined) {
+    const known = FIELDS.map((name) => `\`${name}\``).join(", ");
+    return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${known}.`);
+  }
+  const { image } = fields;
+  if (image === undefined) return readDockerfile(fields);
+  const other = FIELDS.find((name) => name !== "image" && fields[name] !== undefined);
+  if (other !== undefined)
+    return fault(
+      `environment.${other}`,
+      `Name an image or a Dockerfile. With \`image\`, \`${other}\` has no meaning.`,
+    );
+  return typeof image === "string" && isImageReference(image)
+    ? Result.succeed({ kind: "image", image })
+    : fault("environment.image", IMAGE_REFERENCE_RULE);
+};
+
+/** Raise it if the same source must be built anew, because the builder makes something else of it. */
+const BUILD_FORMAT = 1;
+
+/** The objects of git that a build reads: of the Dockerfile, and of the whole context. */
+export interface SourceObjects {
+  readonly dockerfile: string | null;
+  readonly context: string | null;
+}
+
+/** The key of a build: whatever the build reads is part of it, and nothing else. */
+export const buildKey = (
+  { dockerfile, context, target, args }: DockerfileSource,
+  objects: SourceObjects,
+): string => {
+  const sorted = Object.entries(args).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const parts = [BUILD_FORMAT, dockerfile, objects.dockerfile, context, objects.context, target, sorted];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+};

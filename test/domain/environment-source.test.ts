@@ -1,0 +1,93 @@
+import * as Result from "effect/Result";
+import { describe, expect, test } from "vitest";
+import { buildKey, DEFAULT_ENVIRONMENT, readEnvironment } from "../../src/domain/environment-source.ts";
+
+const read = (table: unknown) => Result.getOrThrow(readEnvironment(table));
+const faultOf = (table: unknown) => Result.getFailure(readEnvironment(table)).valueOrUndefined;
+
+describe("[environment]", () => {
+  test("is the default Dockerfile, if it exists, without the table and with an empty one", () => {
+    expect(read(undefined)).toBe(DEFAULT_ENVIRONMENT);
+    expect(read({})).toEqual(DEFAULT_ENVIRONMENT);
+  });
+
+  test("names a Dockerfile, whose directory is the context", () => {
+    expect(read({ dockerfile: "./tools//agent.Dockerfile" })).toEqual({
+      kind: "dockerfile",
+      isNamed: true,
+      dockerfile: "tools/agent.Dockerfile",
+      context: "tools",
+      target: null,
+      args: {},
+    });
+    expect(read({ dockerfile: "Dockerfile" })).toMatchObject({ context: "" });
+  });
+
+  test("names context, stage and arguments", () => {
+    expect(read({ context: ".", target: "dev", args: { VERSION: "3" } })).toEqual({
+      kind: "dockerfile",
+      isNamed: true,
+      dockerfile: ".platform/Dockerfile",
+      context: "",
+      target: "dev",
+      args: { VERSION: "3" },
+    });
+  });
+
+  test.each([
+    [1, "environment"],
+    [[], "environment"],
+    [{ image: 1 }, "environment.image"],
+    [{ image: "x", dockerfile: "y" }, "environment.dockerfile"],
+    [{ docker: "x" }, "environment.docker"],
+    [{ dockerfile: 1 }, "environment.dockerfile"],
+    [{ dockerfile: "" }, "environment.dockerfile"],
+    [{ dockerfile: "." }, "environment.dockerfile"],
+    [{ dockerfile: "/etc/passwd" }, "environment.dockerfile"],
+    [{ dockerfile: "a/../../b" }, "environment.dockerfile"],
+    [{ dockerfile: "a/.GIT/config" }, "environment.dockerfile"],
+    [{ dockerfile: "a\0b" }, "environment.dockerfile"],
+    [{ dockerfile: "a\\b" }, "environment.dockerfile"],
+    [{ dockerfile: "a".repeat(1025) }, "environment.dockerfile"],
+    [{ context: "../x" }, "environment.context"],
+    [{ context: "app" }, "environment.context"],
+    [{ dockerfile: "app2/Dockerfile", context: "app" }, "environment.context"],
+    [{ target: "" }, "environment.target"],
+    [{ target: "a b" }, "environment.target"],
+    [{ target: 3 }, "environment.target"],
+    [{ args: [] }, "environment.args"],
+    [{ args: { "a b": "" } }, "environment.args.a b"],
+    [{ args: { A: 1 } }, "environment.args.A"],
+    [{ args: { A: "x".repeat(40_000) } }, "environment.args"],
+    [
+      { args: Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`A${at}`, ""])) },
+      "environment.args",
+    ],
+  ])("a wrong value is refused with its path: %j", (table, path) => {
+    expect(faultOf(table)).toMatchObject({ path });
+    expect(faultOf(table)?.message).toMatch(/\.$/);
+  });
+});
+
+describe("the key of a build", () => {
+  const source = { dockerfile: "a/Dockerfile", context: "a", target: null, args: { A: "1", B: "2" } };
+  const objects = { dockerfile: "d1", context: "c1" };
+  const key = buildKey(source, objects);
+
+  test("has 64 hexadecimal digits, and does not depend on the order of arguments", () => {
+    expect(key).toMatch(/^[0-9a-f]{64}$/);
+    expect(buildKey({ ...source, args: { B: "2", A: "1" } }, objects)).toBe(key);
+  });
+
+  test.each([
+    ["the Dockerfile's content", source, { ...objects, dockerfile: "d2" }],
+    ["a file of the context", source, { ...objects, context: "c2" }],
+    ["the Dockerfile's path", { ...source, dockerfile: "a/b" }, objects],
+    ["the context's path", { ...source, context: "" }, objects],
+    ["the stage", { ...source, target: "dev" }, objects],
+    ["an argument", { ...source, args: { A: "1", B: "3" } }, objects],
+    ["an argument's name", { ...source, args: { A: "1", C: "2" } }, objects],
+  ])("changes with %s", (_, other, ids) => {
+    expect(buildKey(other, ids)).not.toBe(key);
+  });
+});
