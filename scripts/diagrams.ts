@@ -11,6 +11,7 @@ import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
 import { changeRequestMachine } from "../src/machines/change-request.ts";
 import { conversationMachine } from "../src/machines/conversation.ts";
 import { definitionOf, type Arrow } from "../src/machines/definition.ts";
+import { environmentBuildMachine } from "../src/machines/environment-build.ts";
 import { sandboxMachine } from "../src/machines/sandbox.ts";
 import { sessionMachine } from "../src/machines/session.ts";
 import { triggerMachine } from "../src/machines/trigger.ts";
@@ -22,6 +23,7 @@ const MACHINES: readonly AnyStateMachine[] = [
   accountMachine,
   conversationMachine,
   changeRequestMachine,
+  environmentBuildMachine,
   agentRuntimeMachine,
 ];
 

@@ -35,6 +35,13 @@ export interface Config {
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   /** Null: the service decides. */
   readonly imagesDir: string | null;
+  readonly builder: "buildah" | "none";
+  readonly buildsAtOnce: number;
+  readonly buildTimeoutMs: number;
+  readonly buildMemoryMb: number;
+  readonly buildDiskMb: number;
+  readonly imagesMaxMb: number;
+  readonly environmentRefreshMs: number;
   readonly agentCommand: readonly string[];
   readonly agentAdapter: AgentAdapter;
   readonly egressAllow: readonly string[];
@@ -111,6 +118,13 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
     imagesDir: imagesDir === null ? null : path.resolve(workingDirectory, imagesDir),
+    builder: read.choice("PLATFORM_BUILDER"),
+    buildsAtOnce: read.integer("PLATFORM_BUILDS_AT_ONCE"),
+    buildTimeoutMs: read.duration("PLATFORM_BUILD_TIMEOUT_MS"),
+    buildMemoryMb: read.integer("PLATFORM_BUILD_MEMORY_MB"),
+    buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
+    imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
+    environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),

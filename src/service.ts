@@ -16,12 +16,16 @@ import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
+import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
 import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { conversationActors } from "./actors/conversation.ts";
 import { changeRequestActors } from "./actors/change-request.ts";
+import { environmentBuildActors } from "./actors/environment-build.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
+import { buildingLayer } from "./services/building.ts";
+import { environmentsLayer } from "./services/environments.ts";
 import { firingLayer } from "./services/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
 import { directoryLayer } from "./services/directory.ts";
@@ -46,6 +50,7 @@ import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import { tokenHash } from "./domain/ids.ts";
 import { localPreviews } from "./domain/preview.ts";
+import type { BuildSite } from "./builder/site.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
@@ -84,6 +89,7 @@ import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import type { Admissions } from "./store/ports/admissions.ts";
 import type { CloneCredentials } from "./store/ports/clone-credentials.ts";
+import type { EnvironmentBuilds } from "./store/ports/environment-builds.ts";
 import type { Events } from "./store/ports/events.ts";
 import type { Fires } from "./store/ports/fires.ts";
 import type { StoreHealth } from "./store/ports/health.ts";
@@ -110,6 +116,7 @@ export type Ports =
   | CloneCredentials
   | Conversations
   | Counters
+  | EnvironmentBuilds
   | Events
   | Fires
   | Identity
@@ -126,6 +133,7 @@ export type Ports =
   | Transitions
   | WebhookRefusals
   | GitBackend
+  | BuildSite
   | SandboxProvider
   | DaemonClient
   | Keyring
@@ -200,6 +208,14 @@ export const actorLayers = <E>({
       requestTtlMs: config.requestTtlMs,
     }),
     accountActors({ ...entity, bootTimeoutMs }),
+    environmentBuildActors(entity),
+  ).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
+        buildingLayer({ atOnce: config.buildsAtOnce }),
+      ),
+    ),
   );
   const duties = Layer.mergeAll(
     recoveryLayer({ intervalMs: DUTIES.recovery.periodMs(config), ready }),
@@ -208,6 +224,7 @@ export const actorLayers = <E>({
     retentionLayer(config),
     orphansLayer,
     unclaimedLayer,
+    environmentsDuty({ nodeId }),
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
   );

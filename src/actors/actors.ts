@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema";
 import type { AccountEvent, AccountSnapshot } from "../machines/account.ts";
 import type { ChangeRequestEvent, ChangeRequestSnapshot } from "../machines/change-request.ts";
 import type { ConversationEvent, ConversationSnapshot } from "../machines/conversation.ts";
+import type { EnvironmentBuildEvent, EnvironmentBuildSnapshot } from "../machines/environment-build.ts";
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
@@ -31,6 +32,10 @@ export interface ActorKinds {
   readonly trigger: { readonly snapshot: TriggerSnapshot; readonly event: TriggerEvent };
   readonly changeRequest: { readonly snapshot: ChangeRequestSnapshot; readonly event: ChangeRequestEvent };
   readonly conversation: { readonly snapshot: ConversationSnapshot; readonly event: ConversationEvent };
+  readonly environmentBuild: {
+    readonly snapshot: EnvironmentBuildSnapshot;
+    readonly event: EnvironmentBuildEvent;
+  };
 }
 export type ActorKind = keyof ActorKinds;
 
@@ -44,6 +49,7 @@ export class Actors extends Context.Service<
     readonly changeRequest: Tell<ChangeRequestSnapshot, ChangeRequestEvent>;
     /** The conversation of the session with that id. */
     readonly conversation: Tell<ConversationSnapshot, ConversationEvent>;
+    readonly environmentBuild: Tell<EnvironmentBuildSnapshot, EnvironmentBuildEvent>;
     /** Loads the actor so that it works off its outbox. Returns at once. Recovery makes up for a lost wake. */
     readonly wake: (kind: ActorKind, id: string) => Effect.Effect<void>;
     /**

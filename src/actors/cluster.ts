@@ -76,6 +76,7 @@ const entities = {
   trigger: entityOf("trigger"),
   changeRequest: entityOf("changeRequest"),
   conversation: entityOf("conversation"),
+  environmentBuild: entityOf("environmentBuild"),
 } as const;
 
 type KindActor<Kind extends ActorKind> = Actor<ActorKinds[Kind]["snapshot"], ActorKinds[Kind]["event"]>;
@@ -225,6 +226,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       trigger: yield* entities.trigger.client,
       changeRequest: yield* entities.changeRequest.client,
       conversation: yield* entities.conversation.client,
+      environmentBuild: yield* entities.environmentBuild.client,
     };
     const teller =
       <Kind extends ActorKind>(kind: Kind) =>
@@ -258,6 +260,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       trigger: teller("trigger"),
       changeRequest: teller("changeRequest"),
       conversation: teller("conversation"),
+      environmentBuild: teller("environmentBuild"),
       wake: (kind, id) => Effect.asVoid(asking(kind, id, null)),
       load: (kind, { id, newest }) => Effect.flatMap(asking(kind, id, newest), Fiber.join),
     });

@@ -31,7 +31,7 @@ export const bootstrapNoter = Effect.map(
 );
 
 /**
- * @returns a function that boots the sandbox of a record and ends with the outcome, at the latest after a whole boot's
+ * @returns a function that boots the sandbox of a record on an image and ends with the outcome, at the latest after a whole boot's
  * time. That time begins here, however long the sandbox waited for its place. A boot that is no longer wanted has no
  * outcome.
  */
@@ -41,11 +41,11 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const sandboxes = yield* Sandboxes;
   const makeSpec = yield* sandboxSpec(options);
   const noteBootstrap = yield* bootstrapNoter;
-  return Effect.fnUntraced(function* ({ id, sessionId }: Sandbox) {
+  return Effect.fnUntraced(function* ({ id, sessionId }: Sandbox, image: string | null) {
     const now = yield* Clock.currentTimeMillis;
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: now + options.bootTimeoutMs }))) return undefined;
     const health = Effect.flatMap(provider.link(id), daemon.health);
-    const spec = yield* makeSpec(id);
+    const spec = yield* makeSpec(id, image);
     const last: LastWord = { health: null };
     const ready = pollUntilReady(health, last);
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));

@@ -2,10 +2,9 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
-import { parseManifest } from "../domain/manifest.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Identity } from "../store/ports/identity.ts";
-import { type GoodManifest, Projects } from "../store/ports/projects.ts";
+import { Projects } from "../store/ports/projects.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { Secrets } from "../store/ports/secrets.ts";
@@ -37,16 +36,13 @@ export interface SpecOptions {
 export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs: number): number =>
   Math.min(Math.max(0, bootDeadlineAt - now), bootTimeoutMs);
 
-/** The image that the manifest at the default branch names. A session's own branch does not choose it. */
-const imageOf = ({ text }: GoodManifest): string | null => {
-  const { environment } = parseManifest(Buffer.from(text));
-  return environment.kind === "image" ? environment.image : null;
-};
-
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
-/** Builds a sandbox's spec from the tables as they are now, so a booting sandbox gets the newest secrets. */
+/**
+ * Builds a sandbox's spec from the tables as they are now, so a booting sandbox gets the newest secrets. Its image was
+ * chosen before (services/environments.ts).
+ */
 export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const sandboxes = yield* Sandboxes;
   const sessions = yield* Sessions;
@@ -54,17 +50,15 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const identity = yield* Identity;
   const keyring = yield* Keyring;
   const services = yield* Effect.context<Conversations | Secrets | Keyring>();
-  return Effect.fnUntraced(function* (sandboxId: string) {
+  return Effect.fnUntraced(function* (sandboxId: string, image: string | null) {
     const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
     const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
     const [state = null] = yield* projects.states([session.projectId]);
-    const { project, manifest } = yield* found(`project ${session.projectId}`, state);
+    const { project } = yield* found(`project ${session.projectId}`, state);
     const account = yield* found(`account ${session.accountId}`, yield* identity.account(session.accountId));
     const { given, values } = yield* Effect.provideContext(openSecrets(project.id), services);
     // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
     yield* sandboxes.noteSecrets(sandboxId, null, given);
-    const image = manifest === null ? null : imageOf(manifest);
-    if (image !== null) yield* sandboxes.noteImage(sandboxId, image);
     const gateway = options.gateway?.tiers.includes(account.tier) === true ? options.gateway : null;
     const spec: SandboxSpec = {
       id: sandboxId,

@@ -4,18 +4,21 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { failure } from "../domain/failure.ts";
 import { notSaved } from "../domain/saved.ts";
 import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
 import { SandboxProvider, type SandboxError } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { storableText } from "../domain/text.ts";
 import { Conversations } from "../store/ports/conversations.ts";
+import { Projects } from "../store/ports/projects.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { SessionLogs } from "../store/ports/session-logs.ts";
 import { Actors } from "./actors.ts";
 import { answeredInTime } from "../services/answered.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { Environments } from "../services/environments.ts";
 import { BootPlaces } from "../services/boot-places.ts";
 import { told } from "./delivery.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
@@ -60,10 +63,16 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
   const sessions = yield* Sessions;
+  const projects = yield* Projects;
+  const environments = yield* Environments;
   const { close, gone } = yield* conversationOf(id, record);
   const projectOf = Effect.flatMap(record, ({ sessionId }) =>
     Effect.map(sessions.get(sessionId), (session) => session?.projectId ?? sessionId),
   );
+  const environmentOf = Effect.fnUntraced(function* (projectId: string) {
+    const [state = null] = yield* projects.states([projectId]);
+    return yield* environments.forBoot(yield* record, { projectId, manifest: state?.manifest ?? null });
+  });
   const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
 
   const report = (
@@ -73,8 +82,20 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
 
   return {
     bootSandbox: {
+      // The wait for a first build takes no place: others boot meanwhile.
       perform: () =>
-        Effect.flatMap(projectOf, (projectId) => places.boot(projectId, Effect.flatMap(record, boot))),
+        Effect.gen(function* () {
+          const projectId = yield* projectOf;
+          const image = yield* environmentOf(projectId);
+          return yield* places.boot(
+            projectId,
+            Effect.flatMap(record, (row) => boot(row, image)),
+          );
+        }).pipe(
+          Effect.catchTag("EnvironmentFailed", ({ message }) =>
+            Effect.succeed(bootFailed(failure("environment_failed", message))),
+          ),
+        ),
       gaveUp: (_, reason) => bootFailed(givenUp(reason)),
     },
     watchSandbox: {

@@ -13,6 +13,7 @@ export interface Failure {
 
 export type FailureCode =
   | "branch_failed"
+  | "environment_failed"
   | "sandbox_create_failed"
   | "boot_timeout"
   | "clone_failed"
@@ -34,6 +35,8 @@ export const failure = (code: FailureCode, message: string): Failure => ({
 /** Advice for the operator, by failure code. */
 export const ADVICE: Readonly<Record<FailureCode, string>> = {
   branch_failed: "Check the repository and its credential, then restart the session.",
+  environment_failed:
+    "Read the build's log in the project's environment, mend the Dockerfile or what it needs, then restart the session.",
   sandbox_create_failed: "Run `platform doctor` on the node. It lists what is missing to run sandboxes.",
   boot_timeout:
     "Read the session's log. On a slow machine, raise PLATFORM_BOOT_TIMEOUT_MS. Then restart the session.",

@@ -91,6 +91,12 @@ export const DUTIES = {
     signal: null,
     owner: "each node",
   },
+  environments: {
+    about: "makes room for images of builds",
+    periodMs: MINUTE,
+    signal: null,
+    owner: "each node",
+  },
   unclaimed: {
     about: "removes unclaimed repositories",
     // An unclaimed repository costs disk space and nothing else.

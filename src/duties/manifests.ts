@@ -9,11 +9,13 @@ import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
 import * as Semaphore from "effect/Semaphore";
 import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
+import { type BuildSource, buildKey, type ManifestEnvironment } from "../domain/environment-source.ts";
 import { parseManifest } from "../domain/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Projects, type GoodManifest, type ManifestFailure, type Project } from "../store/ports/projects.ts";
 import { Directory, type ReadManifest } from "../services/directory.ts";
+import { Environments } from "../services/environments.ts";
 import { ModelPolicy, repositoryBringsModel } from "../services/models.ts";
 import { hasAgentFile, manifestText } from "../services/repository.ts";
 import { dutyPart, runDuty } from "./duty.ts";
@@ -42,71 +44,74 @@ const NOTHING: ReadManifest = {
 /** How many branch tips are asked for at a time: each is a process of git, or a request to an upstream. */
 const RECONCILED_AT_ONCE = 4;
 
-export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend | Directory> = Layer.effect(
-  Manifests,
-  Effect.gen(function* () {
-    const projects = yield* Projects;
-    const git = yield* GitBackend;
-    const directory = yield* Directory;
-    /**
-     * One reading of a project at a time. Otherwise a slow reading could end after a newer one and put an old manifest
-     * in force.
-     */
-    const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
-    const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-      Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
+export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend | Directory | Environments> =
+  Layer.effect(
+    Manifests,
+    Effect.gen(function* () {
+      const projects = yield* Projects;
+      const git = yield* GitBackend;
+      const directory = yield* Directory;
+      const environments = yield* Environments;
+      /**
+       * One reading of a project at a time. Otherwise a slow reading could end after a newer one and put an old manifest
+       * in force.
+       */
+      const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
+      const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+        Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
 
-    const read = Effect.fnUntraced(function* (project: Project) {
-      const reading = yield* readNow(project).pipe(Effect.provideService(GitBackend, git));
-      const now = yield* Clock.currentTimeMillis;
-      yield* projects.recordManifest(project.id, { ...reading, now });
-      return (yield* directory.refresh(project.id))?.manifest ?? NOTHING;
-    });
-    const sync = (project: Project) => inTurn(project, read(project));
+      const read = Effect.fnUntraced(function* (project: Project) {
+        const reading = yield* readNow(project).pipe(Effect.provideService(GitBackend, git));
+        const now = yield* Clock.currentTimeMillis;
+        yield* projects.recordManifest(project.id, { ...reading, now });
+        if (reading.good !== null) yield* environments.prepare(project.id, reading.good);
+        return (yield* directory.refresh(project.id))?.manifest ?? NOTHING;
+      });
+      const sync = (project: Project) => inTurn(project, read(project));
 
-    const readBefore = ({ id }: Project): ReadManifest | null => {
-      const known = directory.known(id)?.manifest;
-      return known === undefined || known.syncedAt === null ? null : known;
-    };
+      const readBefore = ({ id }: Project): ReadManifest | null => {
+        const known = directory.known(id)?.manifest;
+        return known === undefined || known.syncedAt === null ? null : known;
+      };
 
-    const hasMoved = (project: Project) =>
-      git.branchTip({ projectId: project.id }, project.defaultBranch).pipe(
-        Effect.map((tip) => tip !== project.manifest.commit),
-        // A failed question is repeated in the next round. The next reading shows the reason to people.
-        Effect.orElseSucceed(() => false),
-      );
-
-    return Manifests.of({
-      sync,
-      current: (project) => {
-        const known = readBefore(project);
-        if (known !== null) return Effect.succeed(known);
-        // The reading that this one waited for may have been the first.
-        return inTurn(
-          project,
-          Effect.suspend(() => {
-            const meanwhile = readBefore(project);
-            return meanwhile === null ? read(project) : Effect.succeed(meanwhile);
-          }),
+      const hasMoved = (project: Project) =>
+        git.branchTip({ projectId: project.id }, project.defaultBranch).pipe(
+          Effect.map((tip) => tip !== project.manifest.commit),
+          // A failed question is repeated in the next round. The next reading shows the reason to people.
+          Effect.orElseSucceed(() => false),
         );
-      },
-      reconcile: Effect.suspend(() =>
-        Effect.forEach(
-          [...directory.all()].filter(({ project }) => project.status === "active"),
-          ({ project }) =>
-            // Each project by itself: if one crashes or waits for the database, the others go on.
-            dutyPart(
-              "manifests",
-              Effect.flatMap(hasMoved(project), (moved) =>
-                moved ? Effect.asVoid(sync(project)) : Effect.void,
+
+      return Manifests.of({
+        sync,
+        current: (project) => {
+          const known = readBefore(project);
+          if (known !== null) return Effect.succeed(known);
+          // The reading that this one waited for may have been the first.
+          return inTurn(
+            project,
+            Effect.suspend(() => {
+              const meanwhile = readBefore(project);
+              return meanwhile === null ? read(project) : Effect.succeed(meanwhile);
+            }),
+          );
+        },
+        reconcile: Effect.suspend(() =>
+          Effect.forEach(
+            [...directory.all()].filter(({ project }) => project.status === "active"),
+            ({ project }) =>
+              // Each project by itself: if one crashes or waits for the database, the others go on.
+              dutyPart(
+                "manifests",
+                Effect.flatMap(hasMoved(project), (moved) =>
+                  moved ? Effect.asVoid(sync(project)) : Effect.void,
+                ),
               ),
-            ),
-          { concurrency: RECONCILED_AT_ONCE, discard: true },
+            { concurrency: RECONCILED_AT_ONCE, discard: true },
+          ),
         ),
-      ),
-    });
-  }),
-);
+      });
+    }),
+  );
 
 export interface ReconcileOptions {
   /** PLATFORM_MANIFEST_SYNC_MS. */
@@ -174,7 +179,26 @@ const readAt = Effect.fnUntraced(function* (
   const text = Buffer.from(bytes).toString("utf8");
   const { required } = yield* ModelPolicy;
   const brings = required ? yield* repositoryBringsModel(repository, commit, manifest.configDir) : null;
-  return { commit, good: { commit, text, agents, bringsModel: brings }, failure: null };
+  const environment = yield* sourceAt(repository, commit, manifest.environment);
+  return { commit, good: { commit, text, agents, bringsModel: brings, environment }, failure: null };
+});
+
+/** The Dockerfile of a commit, with the key of its build. A named one that does not exist is left to the build to report. */
+const sourceAt = Effect.fnUntraced(function* (
+  repository: Repository,
+  commit: string,
+  environment: ManifestEnvironment,
+): Effect.fn.Return<BuildSource | null, GitError, GitBackend> {
+  if (environment.kind === "image") return null;
+  const { isNamed, dockerfile, context, target, args } = environment;
+  const git = yield* GitBackend;
+  const [file = null, tree = null] = yield* git.objectIds(repository, {
+    commit,
+    paths: [dockerfile, context],
+  });
+  if (file === null && !isNamed) return null;
+  const source = { dockerfile, context, target, args };
+  return { ...source, commit, key: buildKey(source, { dockerfile: file, context: tree }) };
 });
 
 const notReadable = (error: GitError): string => `platform.toml cannot be read: ${error.message}`;

@@ -21,6 +21,7 @@ import * as Queue from "effect/Queue";
 import { failure } from "../domain/failure.ts";
 import { ChangeRequests } from "../store/ports/change-requests.ts";
 import { Conversations } from "../store/ports/conversations.ts";
+import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
 import { Counters } from "../store/ports/counters.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
@@ -115,6 +116,7 @@ export const recover = Effect.gen(function* () {
   const { unsettled: sandboxes } = yield* Sandboxes;
   const { unsettled: changeRequests } = yield* ChangeRequests;
   const { unsettled: conversations } = yield* Conversations;
+  const { unsettled: builds } = yield* EnvironmentBuilds;
   const { waitingAccounts } = yield* Admissions;
   yield* mendCounters;
   for (const id of yield* waitingAccounts) {
@@ -125,6 +127,7 @@ export const recover = Effect.gen(function* () {
   yield* load("sandbox", yield* sandboxes);
   yield* load("changeRequest", yield* changeRequests);
   yield* load("conversation", yield* conversations);
+  yield* load("environmentBuild", yield* builds);
 });
 
 /** Passes doubts to recovery. Anything that may raise a doubt needs this layer below it. */

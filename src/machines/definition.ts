@@ -6,6 +6,7 @@ import type { AnyStateMachine, AnyTransitionDefinition } from "xstate";
 import { accountMachine } from "./account.ts";
 import { changeRequestMachine } from "./change-request.ts";
 import { conversationMachine } from "./conversation.ts";
+import { environmentBuildMachine } from "./environment-build.ts";
 import { sandboxMachine } from "./sandbox.ts";
 import { sessionMachine } from "./session.ts";
 import { triggerMachine } from "./trigger.ts";
@@ -41,6 +42,7 @@ export const ACTOR_MACHINES = {
   trigger: triggerMachine,
   account: accountMachine,
   "change-request": changeRequestMachine,
+  "environment-build": environmentBuildMachine,
 } as const satisfies Readonly<Record<string, AnyStateMachine>>;
 export type MachineName = keyof typeof ACTOR_MACHINES;
 export const MACHINE_NAMES = Object.keys(ACTOR_MACHINES) as readonly MachineName[];

@@ -8,6 +8,7 @@ import { account, type AccountEvent } from "./account.ts";
 import { changeRequest, type ChangeRequestEvent, type ChangeRequestSnapshot } from "./change-request.ts";
 import { conversation, type ConversationEvent, type ConversationSnapshot } from "./conversation.ts";
 import type { MachineName } from "./definition.ts";
+import { environmentBuild, type EnvironmentBuildEvent } from "./environment-build.ts";
 import { sandbox, type SandboxEvent } from "./sandbox.ts";
 import { session, type SessionEvent, type SessionSnapshot } from "./session.ts";
 import type { Named, PureMachine, Snapshot } from "./step.ts";
@@ -114,6 +115,15 @@ const ofChangeRequest = ({ context }: ChangeRequestSnapshot): Trials<ChangeReque
   };
 };
 
+const ofEnvironmentBuild = (): Trials<EnvironmentBuildEvent> => ({
+  "build.begun": NOTHING,
+  "context.read": NOTHING,
+  "steps.done": NOTHING,
+  "image.ready": [{ image: { digest: "", bytes: 0, files: 0 } }],
+  "build.failed": [{ failure: { code: "cancelled" } }],
+  "cancel.requested": NOTHING,
+});
+
 type AnySnapshot = Snapshot<string, object>;
 
 interface Tried {
@@ -137,6 +147,7 @@ const TRIED: Readonly<Record<MachineName, Tried>> = {
   account: tried(account, ofAccount),
   conversation: tried(conversation, ofConversation),
   "change-request": tried(changeRequest, ofChangeRequest),
+  "environment-build": tried(environmentBuild, ofEnvironmentBuild),
 };
 
 /** A step that can follow. */

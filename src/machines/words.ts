@@ -5,27 +5,13 @@
 import type { AccountCommand, AccountEvent, AccountSnapshot } from "./account.ts";
 import type { ChangeRequestCommand, ChangeRequestEvent, ChangeRequestState } from "./change-request.ts";
 import type { ConversationCommand, ConversationEvent, ConversationState } from "./conversation.ts";
+import { environmentBuildWords } from "./environment-build-words.ts";
 import type { MachineName } from "./definition.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "./sandbox.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "./session.ts";
 import type { Named } from "./step.ts";
+import type { Words } from "./word-types.ts";
 import type { TriggerCommand, TriggerEvent, TriggerSnapshot } from "./trigger.ts";
-
-type ByEvent<State extends string, Event extends Named> = {
-  /** One sentence, or one for each state that can follow. */
-  readonly [Type in Event["type"]]?: string | { readonly [To in State]?: string };
-};
-
-interface Words<State extends string, Event extends Named, Command extends Named> {
-  /** The meaning of a state. */
-  readonly states: { readonly [Name in State]: string };
-  /** An event that has happened. */
-  readonly events: { readonly [Type in Event["type"] | "created"]: string };
-  /** What would move the actor from a state. */
-  readonly next: { readonly [Name in State]: ByEvent<State, Event> };
-  /** The work of a command. */
-  readonly commands: { readonly [Type in Command["type"]]: string };
-}
 
 const session: Words<SessionSnapshot["state"], SessionEvent, SessionCommand> = {
   states: {
@@ -362,6 +348,7 @@ const WORDS: Readonly<Record<MachineName, AnyWords>> = {
   account,
   conversation,
   "change-request": changeRequest,
+  "environment-build": environmentBuildWords,
 };
 
 export const stateWords = (machine: MachineName, state: string): string | null =>

@@ -67,6 +67,16 @@ export const bootStartedEvent = (place: Place, sandboxId: string): NewEvent => (
   data: { sandbox_id: sandboxId },
 });
 
+/** A sandbox has its environment, or waits for its build. */
+export const environmentNotedEvent = (
+  place: Place,
+  { id, buildId, isStale }: { readonly id: string; readonly buildId: string; readonly isStale: boolean },
+): NewEvent => ({
+  ...place,
+  type: "sandbox.environment",
+  data: { sandbox_id: id, build_id: buildId, is_stale: isStale },
+});
+
 /** The event of each fire status. Repeated deliveries and skipped instants cause no event: the ledger lists them. */
 const FIRE_EVENTS: Partial<Record<FireStatus, string>> = {
   fired: "trigger.fired",

@@ -27,6 +27,7 @@ const over = (
     account: elsewhere,
     changeRequest: elsewhere,
     conversation: elsewhere,
+    environmentBuild: elsewhere,
     trigger: (id) => Effect.as(told(id), { accepted: true, snapshot }),
     wake: () => Effect.void,
     load: () => Effect.succeed(false),

@@ -62,7 +62,7 @@ describe("the directory", () => {
       const { projectId, userId } = yield* makeWorld(1);
       yield* put(projectId, userId, "SIGNING");
       yield* put(projectId, userId, "DEPLOY_KEY");
-      const good = { commit: "c1", text: MANIFEST, agents: [], bringsModel: null };
+      const good = { commit: "c1", text: MANIFEST, agents: [], bringsModel: null, environment: null };
       yield* (yield* Projects).recordManifest(projectId, { commit: "c1", good, failure: null, now: NOON });
       const known = yield* (yield* Directory).refresh(projectId);
       assert.deepStrictEqual([...(known?.keys.keys() ?? [])], ["SIGNING"]);

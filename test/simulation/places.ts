@@ -168,6 +168,7 @@ export class Places {
             trigger: tell("trigger"),
             changeRequest: tell("changeRequest"),
             conversation: tell("conversation"),
+            environmentBuild: tell("environmentBuild"),
             wake: (kind: ActorKind, id: string) => {
               const woken = this.#send({ node, process, id, kind: null }, (actors) => actors.wake(kind, id));
               return Effect.asVoid(Effect.forkDetach(Effect.ignore(woken)));

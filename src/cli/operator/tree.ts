@@ -10,6 +10,7 @@ import { CHANGE_REQUEST_LIMITS } from "../../actors/change-request.ts";
 import type { ActorKind } from "../../actors/actors.ts";
 import { MOVES_POLL_MS, SHARDS, TAKEOVER } from "../../actors/cluster.ts";
 import type { ActorLimits } from "../../actors/host.ts";
+import { ENVIRONMENT_BUILD_LIMITS } from "../../actors/environment-build.ts";
 import { SANDBOX_LIMITS } from "../../actors/sandbox.ts";
 import { SESSION_LIMITS } from "../../actors/session.ts";
 import { CRASH_PAUSES, OUTAGE_PAUSES, type Pauses } from "../../actors/supervisor.ts";
@@ -46,6 +47,7 @@ const ACTORS: Readonly<Record<ActorKind, ActorLimits>> = {
   trigger: TRIGGER_LIMITS,
   changeRequest: CHANGE_REQUEST_LIMITS,
   conversation: CONVERSATION_LIMITS,
+  environmentBuild: ENVIRONMENT_BUILD_LIMITS,
 };
 
 const UNITS = [

@@ -8,6 +8,7 @@ import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
+import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
@@ -32,6 +33,7 @@ export const overTables = Layer.mergeAll(
   CloneCredentials.layer,
   Conversations.layer,
   Counters.layer,
+  EnvironmentBuilds.layer,
   Events.layer,
   Fires.layer,
   Identity.layer,

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
-import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
+import { bootStartedEvent, environmentNotedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory } from "../ports/journal.ts";
-import { Sandboxes, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
+import { Sandboxes, type NotedEnvironment, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns } from "../session-columns.ts";
 import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { Tables, type TableSet } from "./tables.ts";
@@ -73,6 +73,7 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
       provider: request.provider,
       nodeId: request.nodeId,
       image: null,
+      environment: null,
       status: snapshot.state,
       failure: null,
       bootDeadlineAt: request.bootDeadlineAt,
@@ -130,6 +131,17 @@ const beginBoot = (
   return true;
 };
 
+const noteEnvironment = (tables: TableSet, id: string, { now, buildId, isStale }: NotedEnvironment): void => {
+  const row = tables.sandboxes.get(id);
+  const session = row === undefined ? undefined : tables.sessions.get(row.record.sessionId)?.record;
+  if (row === undefined || session === undefined) return;
+  const { environment } = row.record;
+  if (environment?.buildId === buildId && environment.isStale === isStale) return;
+  tables.sandboxes.set(id, { ...row, record: { ...row.record, environment: { buildId, isStale } } });
+  const place = { projectId: session.projectId, sessionId: session.id, at: now };
+  tables.events.append([environmentNotedEvent(place, { id, buildId, isStale })]);
+};
+
 const outdated = (tables: TableSet, nodeId: string): readonly OutdatedSandbox[] =>
   [...tables.sandboxes.values()].flatMap(({ record, secrets: given }) => {
     const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
@@ -160,6 +172,7 @@ export const layer = Layer.effect(
         const row = tables.sandboxes.get(id);
         if (row !== undefined) tables.sandboxes.set(id, { ...row, record: { ...row.record, image } });
       }),
+    noteEnvironment: (id, noted) => Effect.sync(() => noteEnvironment(tables, id, noted)),
     noteSecrets: (id, former, given) =>
       Effect.sync(() => {
         const row = tables.sandboxes.get(id);

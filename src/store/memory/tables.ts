@@ -10,6 +10,7 @@ import type { CronTemplate } from "../../domain/prompt.ts";
 import { isLive } from "../../domain/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../machines/change-request.ts";
 import type { ConversationCommand, ConversationSnapshot } from "../../machines/conversation.ts";
+import type { EnvironmentBuildCommand, EnvironmentBuildSnapshot } from "../../machines/environment-build.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
 import type { Named } from "../../machines/step.ts";
@@ -21,6 +22,7 @@ import type { Attachment, Conversation, Item } from "../ports/conversations.ts";
 import type { PendingCommand, Unsettled } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
+import type { EnvironmentBuild, LogPiece } from "../ports/environment-builds.ts";
 import type { StoredEvent } from "../ports/events.ts";
 import type { Fire, StoredRequest } from "../ports/fires.ts";
 import type { NewToken } from "../ports/identity.ts";
@@ -91,6 +93,14 @@ export interface ConversationRow {
   /** By item. */
   readonly outputs: Map<string, string>;
   readonly attachments: Map<string, { readonly attachment: Attachment; readonly expiresAt: number | null }>;
+}
+export interface EnvironmentBuildRow {
+  readonly record: Omit<EnvironmentBuild, "status" | "tries" | "image" | "failure">;
+  readonly snapshot: EnvironmentBuildSnapshot;
+  readonly version: number;
+  readonly log: readonly LogPiece[];
+  readonly logBytes: number;
+  readonly isForgotten: boolean;
 }
 export interface FireRow extends PlannedFire {
   readonly answersDelivery: boolean;
@@ -237,6 +247,8 @@ export class TableSet {
   readonly events = new EventTable();
   readonly changeRequests = new Map<string, ChangeRequestRow>();
   readonly changeRequestOutbox = new Outbox<ChangeRequestCommand>();
+  readonly environmentBuilds = new Map<string, EnvironmentBuildRow>();
+  readonly environmentBuildOutbox = new Outbox<EnvironmentBuildCommand>();
   /** By project, then by name. */
   readonly secrets = new Map<string, Map<string, SecretRow>>();
   readonly settings = new Map<string, string>();

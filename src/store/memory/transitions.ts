@@ -46,6 +46,8 @@ const waiting = (tables: TableSet, { kind, id }: ActorKey) => {
       return tables.conversationOutbox.waiting(id);
     case "change_request":
       return tables.changeRequestOutbox.waiting(id);
+    case "environment_build":
+      return tables.environmentBuildOutbox.waiting(id);
     case "trigger":
     case "account":
       return [];

@@ -4,6 +4,7 @@ import type * as Effect from "effect/Effect";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
+import type { BuildSource } from "../../domain/environment-source.ts";
 import type { RepositorySource } from "../../domain/repository.ts";
 import type { VerifyingSecret } from "./secrets.ts";
 
@@ -48,6 +49,8 @@ export interface GoodManifest {
   readonly commit: string;
   readonly text: string;
   readonly agents: readonly string[];
+  /** The Dockerfile of its sandboxes. Null: it has none, or names an image. */
+  readonly environment: BuildSource | null;
 }
 
 /** Why the newest manifest could not be read, and where, as far as that is known. */

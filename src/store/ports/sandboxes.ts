@@ -10,8 +10,10 @@ export interface Sandbox {
   readonly sessionId: string;
   readonly provider: string;
   readonly nodeId: string;
-  /** The image whose file system it sees, as the project's manifest names it. Null: the provider's own. */
+  /** The operator's image whose file system it sees, as the project's manifest names it. Null: it names none. */
   readonly image: string | null;
+  /** The build whose image it sees, or for which it waits. Null: its project has no Dockerfile. */
+  readonly environment: SandboxEnvironment | null;
   readonly status: SandboxStatus;
   readonly failure: Failure | null;
   readonly bootDeadlineAt: number;
@@ -20,6 +22,17 @@ export interface Sandbox {
   readonly bootStartedAt: number | null;
   readonly activeAt: number | null;
   readonly endedAt: number | null;
+}
+
+/** A build, as a sandbox uses it. */
+export interface SandboxEnvironment {
+  readonly buildId: string;
+  /** The project's Dockerfile has changed since, and its newer build is not ready. */
+  readonly isStale: boolean;
+}
+
+export interface NotedEnvironment extends SandboxEnvironment {
+  readonly now: number;
 }
 
 /** The project's secrets that a sandbox last received: the version of each by its name, no values. */
@@ -72,6 +85,8 @@ export class Sandboxes extends Context.Service<
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
     /** Records the image with which it boots. */
     readonly noteImage: (id: string, image: string) => Stored<void>;
+    /** Records the build with whose image it boots, or for which it waits. */
+    readonly noteEnvironment: (id: string, environment: NotedEnvironment) => Stored<void>;
     /**
      * Records the secrets that it receives, if `former` is the revision recorded before (null: none). False: not
      * recorded.

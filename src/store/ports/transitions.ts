@@ -15,7 +15,7 @@ import type { Page, PageRequest } from "./page.ts";
 export const TRANSITIONS_KEPT = 200;
 export const TRANSITIONS_KEPT_MS = 90 * 24 * 60 * 60 * 1000;
 /** Kinds of actors whose snapshot is stored, and those that start from other records each time. */
-export type StoredKind = "session" | "sandbox" | "conversation" | "change_request";
+export type StoredKind = "session" | "sandbox" | "conversation" | "change_request" | "environment_build";
 export type VolatileKind = "trigger" | "account";
 
 export interface ActorKey {

@@ -11,6 +11,7 @@ import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
 import * as Endings from "./connection/endings.ts";
 import * as EventLog from "./event-log.ts";
+import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
@@ -43,6 +44,7 @@ export const postgresStore = Layer.mergeAll(
   CloneCredentials.layer,
   Conversations.layer,
   Counters.layer,
+  EnvironmentBuilds.layer,
   Events.layer,
   Fires.layer,
   Identity.layer,

@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
+import type { BuildSource } from "../../domain/environment-source.ts";
 import {
   Projects,
   type Project,
@@ -76,6 +77,7 @@ interface ManifestRow {
   readonly text: string | null;
   readonly agents: readonly string[];
   readonly bringsModel: boolean | null;
+  readonly environment: BuildSource | null;
   readonly message: string | null;
   readonly path: string | null;
   readonly line: number | null;
@@ -95,9 +97,9 @@ const verifyingOf = (row: VerifyingRow): VerifyingSecret => {
 
 const manifestsOf = (row: ManifestRow | undefined): Pick<ProjectState, "manifest" | "manifestFailure"> => {
   if (row === undefined) return { manifest: null, manifestFailure: null };
-  const { commit, text, agents, bringsModel, message, path, line } = row;
+  const { commit, text, agents, bringsModel, environment, message, path, line } = row;
   return {
-    manifest: commit === null || text === null ? null : { commit, text, agents, bringsModel },
+    manifest: commit === null || text === null ? null : { commit, text, agents, bringsModel, environment },
     manifestFailure: message === null ? null : { message, path, line },
   };
 };
@@ -113,6 +115,7 @@ const makeManifests = Effect.gen(function* () {
     Effect.gen(function* () {
       const goodCommit = good?.commit ?? null;
       const agents = good === null ? [] : [...good.agents];
+      const environment = good === null || good.environment === null ? null : json(good.environment);
       // Locks the project's row first, so that two readings wait for each other.
       yield* sql`SELECT id FROM projects WHERE id = ${id} FOR NO KEY UPDATE`;
       // If a reading does not parse, the last good one stays.
@@ -120,16 +123,18 @@ const makeManifests = Effect.gen(function* () {
         WITH former AS (SELECT read_commit, error, commit_sha FROM project_manifests WHERE project_id = ${id}),
         written AS (
           INSERT INTO project_manifests AS manifest
-            (project_id, read_commit, synced_at, error, error_path, error_line, commit_sha, text, agents, brings_model)
+            (project_id, read_commit, synced_at, error, error_path, error_line, commit_sha, text, agents, brings_model, environment)
           VALUES (${id}, ${commit}, ${at(now)}, ${failure?.message ?? null}, ${failure?.path ?? null},
-            ${failure?.line ?? null}, ${goodCommit}, ${good?.text ?? null}, ${agents}, ${good?.bringsModel ?? null})
+            ${failure?.line ?? null}, ${goodCommit}, ${good?.text ?? null}, ${agents}, ${good?.bringsModel ?? null},
+            ${environment}::jsonb)
           ON CONFLICT (project_id) DO UPDATE SET
             read_commit = excluded.read_commit, synced_at = excluded.synced_at, error = excluded.error,
             error_path = excluded.error_path, error_line = excluded.error_line,
             commit_sha = coalesce(excluded.commit_sha, manifest.commit_sha),
             text = coalesce(excluded.text, manifest.text),
             agents = CASE WHEN excluded.commit_sha IS NULL THEN manifest.agents ELSE excluded.agents END,
-            brings_model = CASE WHEN excluded.commit_sha IS NULL THEN manifest.brings_model ELSE excluded.brings_model END
+            brings_model = CASE WHEN excluded.commit_sha IS NULL THEN manifest.brings_model ELSE excluded.brings_model END,
+            environment = CASE WHEN excluded.commit_sha IS NULL THEN manifest.environment ELSE excluded.environment END
           RETURNING read_commit, error, commit_sha
         )
         SELECT FROM written WHERE (read_commit, error, commit_sha) IS DISTINCT FROM
@@ -143,6 +148,7 @@ const makeManifests = Effect.gen(function* () {
       const rows = yield* sql<Row>`${sql.literal(SELECT)} WHERE project.id = ANY(${[...ids]}::uuid[])`;
       const manifests = yield* sql<ManifestRow>`
         SELECT project_id AS "projectId", commit_sha AS commit, text, agents AS "agents", brings_model AS "bringsModel",
+          environment,
           error AS message, error_path AS path, error_line AS line
         FROM project_manifests WHERE project_id = ANY(${[...ids]}::uuid[])`;
       const secrets = yield* sql<VerifyingRow>`

@@ -5,9 +5,9 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import type { SandboxStatus } from "../../domain/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
-import { bootStartedEvent, sandboxStatusEvent } from "../event-rows.ts";
+import { bootStartedEvent, environmentNotedEvent, sandboxStatusEvent } from "../event-rows.ts";
 import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
-import { Sandboxes, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
+import { Sandboxes, type NotedEnvironment, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
 import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
@@ -18,7 +18,9 @@ import { keeping } from "./transition-rows.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
-  id, session_id AS "sessionId", provider, node_id AS "nodeId", image, status, failure,
+  id, session_id AS "sessionId", provider, node_id AS "nodeId", image,
+  CASE WHEN environment_build_id IS NOT NULL THEN
+    jsonb_build_object('buildId', environment_build_id, 'isStale', environment_is_stale) END AS environment, status, failure,
   boot_deadline_at AS "bootDeadlineAt", boot_started_at AS "bootStartedAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
 
 interface MemoryRow {
@@ -162,6 +164,21 @@ const makeBeginBoot = Effect.gen(function* () {
   });
 });
 
+const makeNoteEnvironment = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
+  return Effect.fnUntraced(function* (id: string, { buildId, isStale, now }: NotedEnvironment) {
+    const [noted] = yield* sql<{ readonly sessionId: string; readonly projectId: string }>`
+      UPDATE session_sandboxes AS sandbox SET environment_build_id = ${buildId}, environment_is_stale = ${isStale}
+      FROM project_sessions AS session
+      WHERE sandbox.id = ${id} AND session.id = sandbox.session_id
+        AND (environment_build_id, environment_is_stale) IS DISTINCT FROM (${buildId}::uuid, ${isStale}::boolean)
+      RETURNING session.id AS "sessionId", session.project_id AS "projectId"`;
+    if (noted !== undefined)
+      yield* events.append([environmentNotedEvent({ ...noted, at: now }, { id, buildId, isStale })]);
+  });
+});
+
 export const layer = Layer.effect(
   Sandboxes,
   Effect.gen(function* () {
@@ -169,6 +186,7 @@ export const layer = Layer.effect(
     const columns = sql.literal(COLUMNS);
     const open = yield* makeOpen;
     const beginBoot = yield* makeBeginBoot;
+    const noteEnvironment = yield* makeNoteEnvironment;
     return {
       memory: yield* makeMemory,
       open: (request) =>
@@ -196,6 +214,8 @@ export const layer = Layer.effect(
           Effect.asVoid,
           stored("sandboxes.noteImage"),
         ),
+      noteEnvironment: (id, environment) =>
+        sql.withTransaction(noteEnvironment(id, environment)).pipe(stored("sandboxes.noteEnvironment")),
       noteSecrets: (id, former, { revision, versions }) =>
         sql`
           UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${json(versions)}

@@ -90,7 +90,7 @@ const madeProjects = (counts: readonly number[]) =>
         const commit = String(number).padStart(40, "0");
         return {
           project: projectOf(number),
-          manifest: { commit, text, agents: [], bringsModel: null },
+          manifest: { commit, text, agents: [], bringsModel: null, environment: null },
           tier: "free",
           manifestFailure: null,
           secrets: [],
@@ -126,6 +126,7 @@ const nobody = Layer.succeed(Actors, {
   account: told,
   changeRequest: told,
   conversation: told,
+  environmentBuild: told,
   trigger: told,
   wake: () => Effect.void,
   load: () => Effect.succeed(false),

@@ -1,0 +1,59 @@
+/** Makes happen what the machine of a build decides: runs it on its node, or ends it. */
+import * as Effect from "effect/Effect";
+import {
+  environmentBuild,
+  type EnvironmentBuildCommand,
+  type EnvironmentBuildEvent,
+} from "../machines/environment-build.ts";
+import { Building } from "../services/building.ts";
+import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
+import { actorLayer, type EntityOptions } from "./cluster.ts";
+import { startActor, type ActorLimits, type Handlers } from "./host.ts";
+
+export const ENVIRONMENT_BUILD_LIMITS: ActorLimits = {
+  mailbox: 64,
+  restarts: { restarts: 2, withinMs: 60_000 },
+};
+
+/** How often a build is begun. A build during which the service ends that often is given up. */
+export const TRIES_MAX = 3;
+
+/** The entities of builds. Their rows are opened by services/environments.ts. */
+export const environmentBuildActors = (options: EntityOptions) =>
+  actorLayer(
+    "environmentBuild",
+    Effect.fnUntraced(function* (id: string) {
+      const { memory } = yield* EnvironmentBuilds;
+      return yield* startActor({
+        id,
+        machine: environmentBuild,
+        memory,
+        handlers: yield* handlersOf(id),
+        ...ENVIRONMENT_BUILD_LIMITS,
+      });
+    }),
+    { ...options, again: null },
+  );
+
+const failed = (failure: Extract<EnvironmentBuildEvent, { type: "build.failed" }>["failure"]) =>
+  ({ type: "build.failed", failure }) as const;
+
+const handlersOf = Effect.fnUntraced(function* (id: string) {
+  const { get } = yield* EnvironmentBuilds;
+  const building = yield* Building;
+  return {
+    buildImage: {
+      perform: () =>
+        Effect.gen(function* () {
+          const build = yield* get(id);
+          if (build === null) return yield* Effect.die(new Error(`build ${id} has no row`));
+          if (build.tries >= TRIES_MAX) return failed({ code: "interrupted", times: build.tries });
+          return yield* building.run(build);
+        }),
+      gaveUp: (_, reason) =>
+        failed({ code: "builder_unavailable", remedy: `the service failed during the build: ${reason}` }),
+    },
+    // Without its last caller, the build ends (services/building.ts U3).
+    endBuild: { supersedes: ["buildImage"], perform: () => Effect.succeed(undefined) },
+  } satisfies Handlers<EnvironmentBuildEvent, EnvironmentBuildCommand>;
+});

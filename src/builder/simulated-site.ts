@@ -1,0 +1,78 @@
+/**
+ * The twin of every site: it reads the whole context, then builds at once, or does what a test told it. Its images survive
+ * the service, as a disk does. Time is Effect's Clock.
+ */
+import { createHash } from "node:crypto";
+import * as Effect from "effect/Effect";
+import type { BuildFailure } from "../domain/build-failure.ts";
+import type { BuiltImage } from "../machines/environment-build.ts";
+import { BuildError } from "./port.ts";
+import { BuildSite, type SiteRequest } from "./site.ts";
+
+/** What becomes of a build. */
+export interface SimulatedSitePlan {
+  /** Milliseconds of the steps, and of the copying of the image. */
+  readonly stepsMs: number;
+  readonly exportMs: number;
+  /** Null: it succeeds. */
+  readonly failure: BuildFailure | null;
+}
+
+const AT_ONCE: SimulatedSitePlan = { stepsMs: 0, exportMs: 0, failure: null };
+
+/** A site and what a test sees and sets of it. */
+export class SimulatedSite {
+  /** By build. */
+  readonly images = new Map<string, BuiltImage>();
+  /** Builds under way. */
+  readonly running = new Set<string>();
+  /** Called for each build. */
+  plan: (request: SiteRequest) => SimulatedSitePlan = () => AT_ONCE;
+  /** How many images are kept beside those that must stay. */
+  budget = Number.POSITIVE_INFINITY;
+
+  readonly service = BuildSite.of({
+    builder: "simulated",
+    imageName: (id) => `build/${id}`,
+    find: (id) => Effect.sync(() => this.images.get(id) ?? null),
+    collect: ({ kept }) =>
+      Effect.sync(() => {
+        const free = [...this.images.keys()].filter((id) => !kept.has(id));
+        const removed = free.slice(0, Math.max(0, free.length - this.budget));
+        for (const id of removed) this.images.delete(id);
+        return removed;
+      }),
+    build: (request, report) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => void this.running.add(request.id)),
+        () => this.#build(request, report),
+        () => Effect.sync(() => void this.running.delete(request.id)),
+      ),
+  });
+
+  readonly #build = Effect.fnUntraced(function* (
+    this: SimulatedSite,
+    request: SiteRequest,
+    report: Parameters<(typeof BuildSite)["Service"]["build"]>[1],
+  ) {
+    const known = this.images.get(request.id);
+    if (known !== undefined) return known;
+    const content = createHash("sha256");
+    for (let after: string | null = null, isMore = true; isMore;) {
+      const page: Effect.Success<ReturnType<SiteRequest["files"]>> = yield* request.files(after);
+      for (const { path, content: bytes } of page.entries) content.update(path).update(bytes);
+      after = page.next;
+      isMore = after !== null;
+    }
+    const { stepsMs, exportMs, failure } = this.plan(request);
+    yield* report({ kind: "context" });
+    yield* report({ kind: "step", step: 1, line: 1, instruction: "FROM scratch" });
+    yield* Effect.sleep(stepsMs);
+    if (failure !== null) return yield* new BuildError({ failure });
+    yield* report({ kind: "exporting" });
+    yield* Effect.sleep(exportMs);
+    const image = { digest: `sha256:${content.digest("hex")}`, bytes: 0, files: 1 };
+    this.images.set(request.id, image);
+    return image;
+  });
+}

@@ -1,0 +1,32 @@
+/**
+ * Keeps the images of builds within their budget of disk space, and the ledger of builds short. It looks at this node's
+ * images on a timer, and takes no input.
+ *
+ *  V1 An image stays while a sandbox boots on it or uses it, and so does the newest image of each project.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { BuildSite } from "../builder/site.ts";
+import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
+import { DUTIES } from "./duties.ts";
+import { runDuty } from "./duty.ts";
+
+export const environmentsLayer = ({ nodeId }: { readonly nodeId: string }) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const builds = yield* EnvironmentBuilds;
+      const site = yield* BuildSite;
+      const round = Effect.gen(function* () {
+        const kept = yield* builds.inUse(nodeId);
+        const removed = yield* site.collect({ kept, now: yield* Clock.currentTimeMillis });
+        if (removed.length > 0) yield* builds.forgetImages(removed);
+        yield* builds.prune;
+      });
+      yield* runDuty("environments", {
+        round,
+        first: "a period",
+        periodMs: DUTIES.environments.periodMs,
+      });
+    }),
+  );

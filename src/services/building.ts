@@ -1,0 +1,183 @@
+/**
+ * Runs builds on this node: each in its turn, with its progress and log written to the ledger.
+ *
+ *  U1 At most `atOnce` builds run here. The others wait in the order in which they came.
+ *  U2 A build runs once however often it is asked for: later callers wait for the same outcome.
+ *  U3 A build that nobody waits for ends.
+ */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
+import * as RcMap from "effect/RcMap";
+import * as Semaphore from "effect/Semaphore";
+import { Actors } from "../actors/actors.ts";
+import { waitOutOutage } from "../actors/supervisor.ts";
+import { BuildSite, type SiteEvent, type SiteRequest } from "../builder/site.ts";
+import { BuildError } from "../builder/port.ts";
+import { storableText } from "../domain/text.ts";
+import { GitBackend } from "../git/port.ts";
+import type { EnvironmentBuildEvent } from "../machines/environment-build.ts";
+import { EnvironmentBuilds, type EnvironmentBuild } from "../store/ports/environment-builds.ts";
+
+/** The outcome of a build, as its actor takes it. */
+export type BuildOutcome = Extract<EnvironmentBuildEvent, { readonly type: "image.ready" | "build.failed" }>;
+
+export class Building extends Context.Service<
+  Building,
+  {
+    /** Builds, or joins the build that runs, and waits for the outcome. Interrupting the last caller ends it (U3). */
+    readonly run: (build: EnvironmentBuild) => Effect.Effect<BuildOutcome>;
+    /** Builds that run here, and that wait for a place. */
+    readonly state: () => { readonly running: number; readonly waiting: number };
+  }
+>()("platform/services/Building") {}
+
+/** How many bytes of a commit's files one page has at most. */
+const PAGE_BYTES = 16 * 1024 * 1024;
+/** The log is written in pieces of at most this size, in characters, each time after this pause. */
+const PIECE_LENGTH = 64 * 1024;
+const PIECE_PAUSE = "300 millis";
+
+const failed = (failure: BuildError["failure"]): BuildOutcome => ({ type: "build.failed", failure });
+
+/** Writes a build's output to the ledger in the background. What is left at the end is written before the scope closes. */
+const logWriter = Effect.fnUntraced(function* (id: string) {
+  const builds = yield* EnvironmentBuilds;
+  let waiting = "";
+  /** If the database is away, the text waits for the next time. */
+  const flush = Effect.suspend(() => {
+    const piece = waiting.slice(0, PIECE_LENGTH);
+    if (piece === "") return Effect.succeed(false);
+    return Effect.as(
+      Effect.tap(builds.appendLog(id, storableText(piece)), () =>
+        Effect.sync(() => {
+          waiting = waiting.slice(piece.length);
+        }),
+      ),
+      true,
+    );
+  }).pipe(
+    Effect.orElseSucceed(() => false),
+    Effect.uninterruptible,
+  );
+  const flushAll = Effect.repeat(flush, { while: (isMore) => isMore });
+  yield* Effect.addFinalizer(() => flushAll);
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(PIECE_PAUSE), flushAll)));
+  return (text: string) =>
+    Effect.sync(() => {
+      waiting += text;
+    });
+});
+
+/** One line for each step, as people read it in the log. */
+const stepLine = ({ step, line, instruction }: Extract<SiteEvent, { readonly kind: "step" }>): string =>
+  `[step ${step}, line ${line}] ${instruction}\n`;
+
+/** @returns a function that builds once, from the first file to the kept image. */
+const makeBuild = Effect.gen(function* () {
+  const builds = yield* EnvironmentBuilds;
+  const actors = yield* Actors;
+  const site = yield* BuildSite;
+  const git = yield* GitBackend;
+
+  /** A lost report costs the people who watch a state. The outcome comes all the same. */
+  const tell = (id: string, event: EnvironmentBuildEvent) =>
+    Effect.ignore(
+      Effect.tapError(actors.environmentBuild(id, event), (error) =>
+        Effect.logWarning("a build could not report its progress", { build: id, error }),
+      ),
+    );
+
+  const filesOf =
+    ({ projectId, source: { commit, context: path } }: EnvironmentBuild): SiteRequest["files"] =>
+    (after) =>
+      Effect.mapError(
+        git.readTree({ projectId }, { commit, path, after, maxBytes: PAGE_BYTES }),
+        ({ code, message }) =>
+          new BuildError({
+            failure:
+              code === "not_a_directory"
+                ? { code: "context_missing", path }
+                : { code: "repository_unavailable", message },
+          }),
+      );
+
+  return Effect.fnUntraced(function* (build: EnvironmentBuild) {
+    const { id, projectId, source, cause } = build;
+    yield* tell(id, { type: "build.begun" });
+    yield* waitOutOutage("a build's log", builds.clearLog(id));
+    const log = yield* logWriter(id);
+    const report = (event: SiteEvent): Effect.Effect<void> => {
+      switch (event.kind) {
+        case "context":
+          return tell(id, { type: "context.read" });
+        case "step": {
+          const { step, line, instruction } = event;
+          return Effect.andThen(
+            log(stepLine(event)),
+            Effect.ignore(builds.noteStep(id, { step, line, instruction })),
+          );
+        }
+        case "log":
+          return log(event.text);
+        case "exporting":
+          return tell(id, { type: "steps.done" });
+      }
+    };
+    const pull = cause === "refresh" ? "newer" : "missing";
+    const building = site.build({ id, projectId, source, pull, files: filesOf(build) }, report);
+    return yield* Effect.match(building, {
+      onSuccess: (image): BuildOutcome => ({ type: "image.ready", image }),
+      onFailure: ({ failure }) => failed(failure),
+    });
+  }, Effect.scoped);
+});
+
+/** @param options.atOnce PLATFORM_BUILDS_AT_ONCE */
+export const buildingLayer = ({ atOnce }: { readonly atOnce: number }) =>
+  Layer.effect(
+    Building,
+    Effect.gen(function* () {
+      const build = yield* makeBuild;
+      const places = yield* Semaphore.make(atOnce);
+      const count = { running: 0, waiting: 0 };
+      const move = (by: Partial<typeof count>) =>
+        Effect.sync(() => {
+          count.running += by.running ?? 0;
+          count.waiting += by.waiting ?? 0;
+        });
+      const inTurn = (one: EnvironmentBuild) =>
+        Effect.acquireUseRelease(
+          move({ waiting: 1 }),
+          () =>
+            places.withPermit(
+              Effect.acquireUseRelease(
+                move({ waiting: -1, running: 1 }),
+                () => build(one),
+                () => move({ waiting: 1, running: -1 }),
+              ),
+            ),
+          () => move({ waiting: -1 }),
+        );
+      // The rows are equal for all callers of one build, so the first one's is used.
+      const rows = new Map<string, EnvironmentBuild>();
+      const running = yield* RcMap.make({
+        lookup: (id: string) =>
+          Effect.suspend(() => {
+            const row = rows.get(id);
+            return row === undefined
+              ? Effect.die(new Error(`build ${id} was not asked for`))
+              : Effect.forkScoped(inTurn(row));
+          }),
+      });
+      return Building.of({
+        run: (one) =>
+          Effect.suspend(() => {
+            rows.set(one.id, one);
+            return Effect.scoped(Effect.flatMap(RcMap.get(running, one.id), Fiber.join));
+          }),
+        state: () => ({ ...count }),
+      });
+    }),
+  );
