@@ -114,7 +114,8 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
 
       const keep = Effect.fnUntraced(function* ({ ended, ...portion }: Portion) {
         let changes: readonly ConversationChange[] = [];
-        if (portion.rev > written.after) {
+        // A turn has the number of the last version before it, which may be written already.
+        if (portion.rev > written.after || (portion.turn !== null && portion.rev === written.after)) {
           const at = yield* Clock.currentTimeMillis;
           const noting = conversations.note(sessionId, { ...portion, sandboxId, now: at });
           const noted = yield* waitOutOutage("conversation", noting);

@@ -13,6 +13,7 @@
  *  L4 If a fire waits while a slot is free, it is started (I13).
  *  L5 Recovery comes last: it begins when the service is ready, and loads few actors at a time.
  */
+import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -61,6 +62,14 @@ const mendCounters = Effect.gen(function* () {
 
 const UNOWNED = failure("internal_error", "no part of the service works on it");
 
+/** What the end of a sandbox means for its conversation (actors/sandbox.ts), if the commands that do it are gone. */
+const closeConversation = Effect.fnUntraced(function* (sessionId: string, sandboxId: string) {
+  const { close } = yield* Conversations;
+  const actors = yield* Actors;
+  yield* close(sessionId, { sandboxId, as: "lost", now: yield* Clock.currentTimeMillis });
+  yield* Effect.ignore(actors.conversation(sessionId, { type: "runtime.gone", sandboxId }));
+});
+
 /** L2: the session ends by its sandbox, if that still has to be torn down. A late event changes nothing. */
 const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox, isHeld }: OwnerlessSession) {
   const actors = yield* Actors;
@@ -72,6 +81,8 @@ const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox, isHe
     return yield* Effect.ignore(actors.sandbox(sandboxId, { type: "stop.requested" }));
   }
   yield* Effect.logError("a session without a running service is ended", { session: id });
+  const isOver = sandbox !== "provisioning" && sandbox !== "active";
+  if (sandboxId !== null && isOver) yield* closeConversation(id, sandboxId);
   const ending =
     sandboxId === null
       ? actors.session(id, { type: "branch.failed", failure: UNOWNED })

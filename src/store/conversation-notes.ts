@@ -26,9 +26,15 @@ export const concerned = (
   };
 };
 
-/** Whether a report is new: of another sandbox than the last one, or with a higher number. */
-export const isNews = ({ sandbox }: Conversation, { sandboxId, rev }: NotedReport): boolean =>
-  sandbox?.id !== sandboxId || rev > sandbox.rev;
+/** The turn has the number of the last version before it. So its line can come after that version was written. */
+const isLateTurn = (before: Conversation, { turn, rev }: NotedReport): boolean =>
+  turn !== null &&
+  rev === before.sandbox?.rev &&
+  (turn.state !== before.turn.state || turn.waiting_for !== null);
+
+/** Whether a report is new: of another sandbox than the last one, with a higher number, or with a turn that is missing. */
+export const isNews = (before: Conversation, report: NotedReport): boolean =>
+  before.sandbox?.id !== report.sandboxId || report.rev > before.sandbox.rev || isLateTurn(before, report);
 
 /** Whether the service made the item: a message that was sent. */
 const isOurs = (sessionId: string, { id, nativeId }: Item): boolean =>

@@ -73,6 +73,22 @@ describe("a running sandbox's conversation", () => {
     }),
   );
 
+  it.effect("is kept with the state of the turn that comes after its last version was written", () =>
+    Effect.gen(function* () {
+      const mayTurn = yield* Deferred.make<void>();
+      const late = Effect.as(Deferred.await(mayTurn), turn("running", 1));
+      const { page, conversations, id } = yield* following(
+        Stream.make(item(growing(1, "Hel"))).pipe(
+          Stream.concat(Stream.fromEffect(late)),
+          Stream.concat(Stream.never),
+        ),
+      );
+      yield* until(Effect.map(page, (items) => items.some(({ nativeId }) => nativeId === "answer")));
+      yield* Deferred.succeed(mayTurn, undefined);
+      yield* until(Effect.map(conversations.get(id), (found) => found?.turn.state === "running"));
+    }),
+  );
+
   it.effect("is asked for again from the last written version after the daemon's connection broke", () =>
     Effect.gen(function* () {
       const { page, asked } = yield* following(

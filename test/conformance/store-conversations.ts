@@ -214,6 +214,30 @@ const checkNotes = (check: Check): void => {
   );
 
   check(
+    "takes a turn that comes after the last version before it was written, once",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { note, get } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(world);
+      const ask = (rev: number, status: "pending" | "completed") => ({
+        items: [nativeItem("ask", rev, { kind: "request", status })],
+      });
+      const asks = { state: "requires_action", waiting_for: "ask" } as const;
+      yield* note(sessionId, report(sandboxId, 3, { ...ask(3, "pending"), turn: asks }));
+      // The answer is written, and then the state of the turn, which has the same number.
+      yield* note(sessionId, report(sandboxId, 4, ask(4, "completed")));
+      const turn = { state: "running", waiting_for: null } as const;
+      const late = report(sandboxId, 4, { items: [], turn, now: NOON + 7 });
+      expect((yield* note(sessionId, late))?.changes).toMatchObject([
+        { type: "state", turn: { state: "running" } },
+      ]);
+      const known = yield* get(sessionId);
+      expect(known?.turn).toEqual({ state: "running", since: NOON + 7, waitingFor: null });
+      expect(yield* note(sessionId, late)).toEqual({ conversation: known, changes: [] });
+    }),
+  );
+
+  check(
     "does not change by a report that came before, nor by one of a former, ended or foreign sandbox [D10]",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
@@ -223,8 +247,9 @@ const checkNotes = (check: Check): void => {
       yield* note(sessionId, report(sandboxId, 5, item(5)));
       const before = yield* page(sessionId, newest);
       const unchanged = { conversation: before?.conversation, changes: [] };
-      const idle = { state: "running", waiting_for: null } as const;
-      expect(yield* note(sessionId, report(sandboxId, 5, { ...item(9), turn: idle }))).toEqual(unchanged);
+      const running = { state: "running", waiting_for: null } as const;
+      expect(yield* note(sessionId, report(sandboxId, 5, item(9)))).toEqual(unchanged);
+      expect(yield* note(sessionId, report(sandboxId, 4, { ...item(9), turn: running }))).toEqual(unchanged);
       expect(yield* note(sessionId, report(sandboxId, 4, item(4)))).toEqual(unchanged);
       expect(yield* note(sessionId, report(other.sandboxId, 9, item(9)))).toBe(null);
       expect(yield* note(randomUUID(), report(sandboxId, 9, item(9)))).toBe(null);

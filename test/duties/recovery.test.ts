@@ -1,4 +1,5 @@
 import { it } from "@effect/vitest";
+import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -9,12 +10,15 @@ import { describe, expect } from "vitest";
 import { Actors } from "../../src/actors/actors.ts";
 import { Doubt, Doubts, recover, recoveryLayer } from "../../src/duties/recovery.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
+import { sandbox } from "../../src/machines/sandbox.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Counters } from "../../src/store/ports/counters.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
 import { StoreHealth } from "../../src/store/ports/health.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { answered, openActorsWorld, READY } from "../support/world/actors.ts";
+import { nativeItem } from "../support/world/conversations.ts";
 
 const INTERVAL_MS = 5_000;
 
@@ -32,13 +36,13 @@ const forget = Effect.fnUntraced(function* (id: string, sandboxId: string) {
 });
 
 /** A session whose service died, and of which nothing that was left to do is written down any more. */
-const forgotten = Effect.fnUntraced(function* (session: SessionStatus, sandbox: SandboxStatus) {
+const forgotten = Effect.fnUntraced(function* (session: SessionStatus, status: SandboxStatus) {
   const world = yield* openActorsWorld();
   if (session === "provisioning") world.script.health = null;
   const { actors, end } = yield* world.begin;
   const id = yield* world.admit;
   yield* actors.wake("session", id);
-  yield* world.untilSandbox(id, sandbox);
+  yield* world.untilSandbox(id, status);
   yield* world.untilSession(id, session);
   yield* end;
   yield* world.inPorts(forget(id, (yield* world.newestSandbox(id))?.id ?? ""));
@@ -53,13 +57,13 @@ const looked = Effect.fnUntraced(function* (world: World) {
 });
 
 describe("a live session that no process works for", () => {
-  for (const [session, sandbox] of [
+  for (const [session, status] of [
     ["provisioning", "provisioning"],
     ["running", "active"],
   ] as const) {
     it.effect(`ends with a reason and without its sandbox if it was ${session} [I7, I22]`, () =>
       Effect.gen(function* () {
-        const { world, id } = yield* forgotten(session, sandbox);
+        const { world, id } = yield* forgotten(session, status);
         yield* looked(world);
         yield* world.untilSession(id, "failed");
         expect((yield* world.session(id))?.failure).toMatchObject({ code: "internal_error" });
@@ -69,6 +73,47 @@ describe("a live session that no process works for", () => {
       }),
     );
   }
+
+  it.effect("leaves no open item of a sandbox that has ended [I7]", () =>
+    Effect.gen(function* () {
+      const { world, id } = yield* forgotten("running", "active");
+      const sandboxId = (yield* world.newestSandbox(id))?.id ?? "";
+      const now = yield* Clock.currentTimeMillis;
+      const items = [nativeItem("answer", 1, { status: "running", completed_at: null })];
+      const turn = { state: "running", waiting_for: null } as const;
+      const ended = Effect.gen(function* () {
+        const { open, note } = yield* Conversations;
+        yield* open(id, now);
+        yield* note(id, { sandboxId, items, turn, rev: 1, now });
+        const { memory } = yield* Sandboxes;
+        const loaded = yield* memory.load(sandboxId);
+        if (loaded === null) return;
+        const failure = { code: "sandbox_lost", message: "its node died" } as const;
+        const event = { type: "sandbox.lost", failure } as const;
+        const { snapshot: after } = sandbox.step(loaded.snapshot, event);
+        const { snapshot: before, version } = loaded;
+        yield* memory.save({
+          id: sandboxId,
+          version,
+          event,
+          before,
+          after,
+          commands: [],
+          completes: null,
+          now,
+        });
+      });
+      yield* world.inPorts(ended);
+      yield* looked(world);
+      yield* world.untilSession(id, "failed");
+      const { get, page } = yield* world.inPorts(Conversations);
+      expect((yield* get(id))?.turn.state).toBe("idle");
+      const found = yield* page(id, { before: null, limit: 10 });
+      expect(found?.items.filter(({ nativeId }) => nativeId === "answer")).toMatchObject([
+        { status: "lost" },
+      ]);
+    }),
+  );
 
   it.effect("ends if it has no branch yet [I7]", () =>
     Effect.gen(function* () {

@@ -4,7 +4,8 @@
  *  N1 `seq` counts the versions of a conversation's items and of its state, from 1, without gaps, in the order of
  *     commits. A reader that has everything up to a number and reads the changes after it has everything again.
  *  N2 A sandbox writes only while it is its session's current one and has not ended, and only with a higher `rev` than
- *     before. Any other report writes nothing.
+ *     before, or with a turn at the same `rev`: it can come after the last version before it was written. Any other report
+ *     writes nothing.
  *  N3 A closed item keeps its status. An item of an earlier sandbox changes only while it is open.
  *  N4 Text from a sandbox is made storable first. No report can make a row that cannot be written or read.
  */
@@ -157,7 +158,7 @@ export interface NotedReport {
   readonly items: readonly NativeItem[];
   /** Null: no news. */
   readonly turn: TurnNow | null;
-  /** Everything up to this number was reported. A change of the turn has a number of its own. */
+  /** Everything up to this number was reported. Two reports of the turn with one number are equal. */
   readonly rev: number;
   readonly now: number;
 }
