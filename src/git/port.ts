@@ -7,7 +7,7 @@
  *  G1 A session branch is created at exactly the resolved commit. If it exists at the same tip, that is success; at
  *     another tip, it is `branch_conflict` (threats.md G11).
  *  G2 Names come from `domain/git-ref.ts` and never reach git as an option (G01).
- *  G3 Reading a file follows no symlink, enters no submodule, and stops at `maxBytes` (M14 to M16).
+ *  G3 Reading files follows no symlink, enters no submodule, and stops at `maxBytes` (M14 to M16).
  *  G4 A merge moves one branch, from the tip for which it was computed to a commit that contains both sides, or it
  *     moves nothing.
  *  G5 No credential appears in an argument, an error or a file of the repository (G04, G05).
@@ -92,6 +92,48 @@ export interface FileCommit {
   readonly at: number;
 }
 
+/** A file below a directory at a commit, as git stores it: no filter or attribute changed it. */
+export interface TreeFile {
+  /** Relative to the directory. */
+  readonly path: string;
+  readonly kind: "file" | "executable" | "link";
+  /** The length of the content. */
+  readonly size: number;
+  /** Of a link: where it points. */
+  readonly content: Uint8Array;
+}
+
+/** A page of the files below a directory. */
+export interface TreePage {
+  /** Ordered by the bytes of their paths. */
+  readonly entries: readonly TreeFile[];
+  /** The last path, if more files follow. Otherwise null. */
+  readonly next: string | null;
+}
+
+export interface TreeRequest {
+  /** A full commit id. */
+  readonly commit: string;
+  /** The directory. `""` and `"."` are the root. */
+  readonly path: string;
+  /** Continues behind this path, a page's `next`. Null: begins with the first file. */
+  readonly after: string | null;
+  /** How many bytes the contents of a page may have together. At most 32 MiB: a page must fit a message between nodes. */
+  readonly maxBytes: number;
+}
+
+/** A page has at most so many files, however small they are. */
+export const TREE_PAGE_FILES = 4096;
+
+/** Whether a path can name an entry of a tree: relative, and without parts that git never stores. */
+export const isTreePath = (path: string): boolean =>
+  path.isWellFormed() &&
+  !path.includes("\0") &&
+  path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+
+/** Whether a path means the root of a tree. */
+export const isRootPath = (path: string): boolean => path === "" || path === ".";
+
 export class GitBackend extends Context.Service<
   GitBackend,
   {
@@ -146,6 +188,24 @@ export class GitBackend extends Context.Service<
       repository: Repository,
       request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
     ) => Effect.Effect<Uint8Array | null, GitError>;
+    /**
+     * The git object id of each path at a full commit id: of a file or link its blob, of a directory its tree, of `""` and
+     * `"."` the root tree. A tree's id changes with the content, mode or name of any file below it. Null for a path that
+     * does not exist, is a submodule, or has an empty part, `.`, `..` or NUL. `unknown_ref` if there is no such commit.
+     */
+    readonly objectIds: (
+      repository: Repository,
+      request: { readonly commit: string; readonly paths: readonly string[] },
+    ) => Effect.Effect<readonly (string | null)[], GitError>;
+    /**
+     * A page of the files below a directory at a full commit id. Submodules are left out, links are not followed. A page
+     * ends before its contents exceed `maxBytes`; a larger file is `file_too_large`. `not_a_file` if a file's path is not
+     * UTF-8. Null if the path is not a directory. `unknown_ref` if there is no such commit.
+     */
+    readonly readTree: (
+      repository: Repository,
+      request: TreeRequest,
+    ) => Effect.Effect<TreePage | null, GitError>;
     /** Either side is a branch or a full commit id. */
     readonly compare: (
       repository: Repository,

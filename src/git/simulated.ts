@@ -19,9 +19,11 @@ import {
   type Repository,
 } from "./port.ts";
 import { maxCommits, maxFiles } from "./repository/compare.ts";
+import { objectId, readTree } from "./simulated-tree.ts";
 
-/** A file's text, or a path that is not a file. */
-export type SimulatedEntry = string | { readonly symlink: string } | { readonly submodule: string };
+/** A file's text, with or without permission to run it, or a path that is not a file. */
+export type SimulatedEntry =
+  string | { readonly executable: string } | { readonly symlink: string } | { readonly submodule: string };
 
 export interface SimulatedCommit {
   readonly branch: string;
@@ -102,13 +104,26 @@ const changedPaths = (from: Commit["files"], to: Commit["files"]): string[] =>
     .filter((path) => !same(from.get(path), to.get(path)))
     .toSorted();
 
+/** Null for a link, a submodule, or a missing entry. */
+const textOf = (entry: SimulatedEntry | undefined): string | null => {
+  if (typeof entry === "string") return entry;
+  return entry !== undefined && "executable" in entry ? entry.executable : null;
+};
+
 const linesOf = (entry: SimulatedEntry | undefined): string[] =>
-  typeof entry === "string" ? entry.split("\n").filter((line) => line !== "") : [];
+  (textOf(entry) ?? "").split("\n").filter((line) => line !== "");
 
 const commitOf = (state: State, side: string): Effect.Effect<Commit, GitError> => {
   const commit = state.commits.get(state.branches.get(side) ?? side);
   return commit === undefined
     ? Effect.fail(error("unknown_ref", `Branch or commit ${side} not found.`))
+    : Effect.succeed(commit);
+};
+
+const commitAt = (state: State, id: string): Effect.Effect<Commit, GitError> => {
+  const commit = state.commits.get(id);
+  return commit === undefined
+    ? Effect.fail(error("unknown_ref", `Commit ${id} not found.`))
     : Effect.succeed(commit);
 };
 
@@ -231,11 +246,12 @@ const readFile = Effect.fnUntraced(function* (state: State, { commit, path, maxB
   const { files } = yield* commitOf(state, commit);
   const entry = files.get(path);
   const isDirectory = [...files.keys()].some((name) => name.startsWith(`${path}/`));
-  if (isDirectory || typeof entry === "object") {
+  const text = textOf(entry);
+  if (isDirectory || (entry !== undefined && text === null)) {
     return yield* error("not_a_file", `${path} is a directory, a symbolic link or a submodule, not a file.`);
   }
-  if (entry === undefined) return null;
-  const bytes = new Uint8Array(Buffer.from(entry));
+  if (text === null) return null;
+  const bytes = new Uint8Array(Buffer.from(text));
   if (bytes.length <= maxBytes) return bytes;
   return yield* error("file_too_large", `${path} has ${bytes.length} bytes. The limit is ${maxBytes} bytes.`);
 });
@@ -353,6 +369,14 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
         at(repository, (state) => createBranch(state, branch, commit)),
       commitFile: (repository, request) => at(repository, (state) => commitFile(state, request)),
       readFile: (repository, request) => at(repository, (state) => readFile(state, request)),
+      objectIds: (repository, { commit, paths }) =>
+        at(repository, (state) =>
+          Effect.map(commitAt(state, commit), ({ files }) => paths.map((path) => objectId(files, path))),
+        ),
+      readTree: (repository, request) =>
+        at(repository, (state) =>
+          Effect.flatMap(commitAt(state, request.commit), ({ files }) => readTree(files, request)),
+        ),
       compare: (repository, request) =>
         at(repository, (state) => Effect.map(sidesOf(state, request), (sides) => compare(state, sides))),
       diff: (repository, request) =>

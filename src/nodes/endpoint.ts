@@ -39,6 +39,7 @@ import { CALL_PATH, MESSAGE_LIMIT_BYTES, NodeQuestion, SEAL_IV_BYTES, type NodeA
 import { LocalParts } from "./local.ts";
 import { NodeMap, remembering } from "./map.ts";
 import { EXIT_WAIT_MS, SANDBOX_PATH } from "./sandboxes.ts";
+import { encodePage } from "./tree-page.ts";
 
 const NODES = "/v1/nodes/";
 const SANDBOX = new RegExp(`^${SANDBOX_PATH}/([0-9a-f-]{36})/(client|service)(/.*)$`, "s");
@@ -95,6 +96,9 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
       Effect.map(repositories.readFile(...given), (bytes) =>
         bytes === null ? null : Buffer.from(bytes).toString("base64"),
       ),
+    "git.objectIds": on(repositories.objectIds),
+    "git.readTree": (given: Parameters<typeof repositories.readTree>) =>
+      Effect.map(repositories.readTree(...given), (page) => page && encodePage(page)),
     "git.compare": on(repositories.compare),
     "git.diff": on(repositories.diff),
     "git.merge": on(repositories.merge),

@@ -10,6 +10,7 @@ import { GitBackend, GitError } from "../git/port.ts";
 import { nodeCaller } from "./call.ts";
 import { LocalParts } from "./local.ts";
 import { NodeMap } from "./map.ts";
+import { decodePage } from "./tree-page.ts";
 
 /** Git's own limits end large merges and comparisons sooner (git/run.ts). */
 const TIMEOUT_MS = 10 * 60_000;
@@ -71,6 +72,8 @@ const make = Effect.gen(function* () {
     readFile: dispatched("readFile", own.readFile, (value) =>
       value === null ? null : new Uint8Array(Buffer.from(String(value), "base64")),
     ),
+    objectIds: dispatched("objectIds", own.objectIds),
+    readTree: dispatched("readTree", own.readTree, decodePage),
     compare: dispatched("compare", own.compare),
     diff: dispatched("diff", own.diff),
     merge: dispatched("merge", own.merge),

@@ -8,8 +8,10 @@ import { type SimulatedCommit, type SimulatedEntry, SimulatedRepositories } from
 
 const block = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`;
 
-const change = ([path, entry]: [string, SimulatedEntry]): string => {
+const change = ([name, entry]: [string, SimulatedEntry]): string => {
+  const path = JSON.stringify(name); // a line break is written as in C
   if (typeof entry === "string") return `M 100644 inline ${path}\n${block(entry)}`;
+  if ("executable" in entry) return `M 100755 inline ${path}\n${block(entry.executable)}`;
   if ("symlink" in entry) return `M 120000 inline ${path}\n${block(entry.symlink)}`;
   return `M 160000 ${entry.submodule} ${path}\n`;
 };

@@ -11,6 +11,7 @@ import { GitBackend, GitError, type Repository } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
 import { checkFileCommits } from "./git-commit-file.ts";
 import { checkMerges } from "./git-merge.ts";
+import { checkTrees } from "./git-trees.ts";
 
 const decode = (bytes: Uint8Array | null): string | null =>
   bytes === null ? null : Buffer.from(bytes).toString("utf8");
@@ -392,4 +393,5 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
 
   checkMerges(live);
   checkFileCommits(live);
+  checkTrees(live);
 };

@@ -209,6 +209,8 @@ export const githubRepositories = Effect.fnUntraced(function* (
     // The host's API makes commits as the token's owner. A push keeps the author.
     commitFile: (repository, request) => over(repository, mirror.commitFile(repository, request)),
     readFile: (repository, request) => over(repository, mirror.readFile(repository, request)),
+    objectIds: (repository, request) => over(repository, mirror.objectIds(repository, request)),
+    readTree: (repository, request) => over(repository, mirror.readTree(repository, request)),
     compare: (repository, request) => over(repository, mirror.compare(repository, request)),
     diff: (repository, request) => over(repository, mirror.diff(repository, request)),
     merge: (repository, request) =>

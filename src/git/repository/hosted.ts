@@ -35,6 +35,7 @@ import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
 import { requireGit, runGit } from "../run.ts";
 import { sweepLeftovers } from "./sweep.ts";
+import { objectIds, readTree } from "./tree.ts";
 
 export interface HostedOptions {
   /** The directory of the repositories. If it is missing, it is created for the service's user alone. */
@@ -141,6 +142,8 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
           ),
         readFile: (repository, { commit, path: file, maxBytes }) =>
           at(repository, (path) => readFile(path, { commit, file, maxBytes })),
+        objectIds: (repository, request) => at(repository, (path) => objectIds(path, request)),
+        readTree: (repository, request) => at(repository, (path) => readTree(path, request)),
         compare: (repository, request) =>
           at(repository, (path) => Effect.flatMap(sidesOf(path, request), compareCommits)),
         diff: (repository, request) =>

@@ -42,6 +42,7 @@ import { existingRepository, hooksDirectory } from "../repository/repository-pat
 import { type GitBounds, requireGit, runGit } from "../run.ts";
 import { type Elsewhere, type GitCall, smartHttp, type SmartHttpOptions } from "../server/smart-http.ts";
 import { sweepLeftovers } from "../repository/sweep.ts";
+import { objectIds, readTree } from "../repository/tree.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 export interface ExternalOptions extends Pick<SmartHttpOptions, "idleMs" | "maxPackBytes" | "places"> {
@@ -189,6 +190,14 @@ const currentSides = Effect.fnUntraced(function* (mirrors: Mirrors, projectId: s
   return yield* sidesOf(path, sides);
 });
 
+/** E1: the mirror, after a fetch if it does not have the commit. */
+const withCommit = Effect.fnUntraced(function* (mirrors: Mirrors, projectId: string, commit: string) {
+  const path = yield* mirrors.known(projectId);
+  const isHere = isCommitId(commit) && (yield* isCommit(path, commit));
+  if (!isHere) yield* mirrors.fresh(projectId, 0);
+  return path;
+});
+
 const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions): GitBackend["Service"] => {
   const now = (projectId: string) => mirrors.fresh(projectId, 0);
   const reach = (upstream: Upstream): Effect.Effect<RemoteRepository, GitError> =>
@@ -218,12 +227,14 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
       yield* createBranch(mirrors, { projectId, branch, commit: made });
       return made;
     }),
-    readFile: Effect.fnUntraced(function* ({ projectId }, { commit, path: file, maxBytes }) {
-      const path = yield* mirrors.known(projectId);
-      const isHere = isCommitId(commit) && (yield* isCommit(path, commit));
-      if (!isHere) yield* now(projectId);
-      return yield* readFile(path, { commit, file, maxBytes });
-    }),
+    readFile: ({ projectId }, { commit, path: file, maxBytes }) =>
+      Effect.flatMap(withCommit(mirrors, projectId, commit), (path) =>
+        readFile(path, { commit, file, maxBytes }),
+      ),
+    objectIds: ({ projectId }, request) =>
+      Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => objectIds(path, request)),
+    readTree: ({ projectId }, request) =>
+      Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => readTree(path, request)),
     compare: ({ projectId }, sides) =>
       Effect.flatMap(currentSides(mirrors, projectId, sides), compareCommits),
     diff: ({ projectId }, { maxBytes, ...sides }) =>

@@ -1,0 +1,208 @@
+/** Reads many files of a commit at once: their object ids, and their contents page by page. */
+import * as Effect from "effect/Effect";
+import type { Readable } from "node:stream";
+import { isCommitId } from "../../domain/git-ref.ts";
+import {
+  GitError,
+  isRootPath,
+  isTreePath,
+  TREE_PAGE_FILES,
+  type TreeFile,
+  type TreePage,
+  type TreeRequest,
+} from "../port.ts";
+import { gitMessage, runGit, spawnGit } from "../run.ts";
+import { unknownRef } from "./refs.ts";
+
+/** How long git may take to list a tree, in milliseconds. */
+const LISTING_MS = 60_000;
+
+interface Found {
+  readonly id: string;
+  readonly type: string;
+}
+
+/**
+ * Reads the answers of `cat-file --batch-check`, one for each question. A question is repeated in the answer if nothing was
+ * found, and a path may contain line breaks: so an answer is compared with its question.
+ */
+const readAnswers = (questions: readonly string[], answers: Buffer): (Found | null)[] => {
+  let at = 0;
+  return questions.map((question) => {
+    const missing = Buffer.from(`${question} missing\n`);
+    if (answers.subarray(at, at + missing.length).equals(missing)) {
+      at += missing.length;
+      return null;
+    }
+    const end = answers.indexOf("\n", at);
+    const [id = "", type = ""] = answers.toString("latin1", at, end).split(" ");
+    at = end + 1;
+    return { id, type };
+  });
+};
+
+/** The blobs and trees at the paths of a commit. Null for a path without one. */
+const objectsAt = Effect.fnUntraced(function* (path: string, commit: string, paths: readonly string[]) {
+  if (!isCommitId(commit)) return yield* unknownRef("Files are read at a full commit id.");
+  // Git has no answer for an impossible path. The all-zero id is never an object.
+  const questions = paths.map((file) => {
+    if (isRootPath(file)) return `${commit}^{tree}`;
+    return isTreePath(file) ? `${commit}:${file}` : "0".repeat(40);
+  });
+  const asked = [`${commit}^{commit}`, ...questions];
+  const { stdout } = yield* runGit({
+    repository: path,
+    args: ["cat-file", "-z", "--batch-check=%(objectname) %(objecttype)"],
+    stdin: asked.map((question) => `${question}\0`).join(""),
+  });
+  const [self, ...found] = readAnswers(asked, stdout);
+  if (self?.id !== commit) return yield* unknownRef(`Commit ${commit} not found.`);
+  // A submodule is the commit of another repository, which this one may have as well.
+  return found.map((object) => (object?.type === "blob" || object?.type === "tree" ? object : null));
+});
+
+/** `objectIds` of git/port.ts. */
+export const objectIds = (
+  path: string,
+  { commit, paths }: { readonly commit: string; readonly paths: readonly string[] },
+): Effect.Effect<readonly (string | null)[], GitError> =>
+  Effect.map(objectsAt(path, commit, paths), (found) => found.map((object) => object?.id ?? null));
+
+interface Listed extends Omit<TreeFile, "content"> {
+  readonly blob: string;
+}
+
+const KINDS: Readonly<Record<string, TreeFile["kind"]>> = {
+  "100644": "file",
+  "100664": "file", // written by git before 2005
+  "100755": "executable",
+  "120000": "link",
+};
+const entryPattern = /^(\d{6}) (?:blob|commit) ([0-9a-f]{40}) +(\d+|-)$/;
+
+const notText = (path: Buffer): GitError =>
+  new GitError({
+    code: "not_a_file",
+    message: `The path ${path.toString("utf8")} is not UTF-8 text. Rename the file.`,
+  });
+
+const tooLarge = ({ path, size }: Listed, maxBytes: number): GitError =>
+  new GitError({
+    code: "file_too_large",
+    message: `${path} has ${size} bytes. The limit is ${maxBytes} bytes.`,
+  });
+
+/** Reads a line of `ls-tree -l`. Null for a submodule. */
+const readEntry = (line: Buffer, file: Buffer): Listed | null => {
+  const [, mode = "", blob = "", size] = entryPattern.exec(line.toString("latin1")) ?? [];
+  const kind = KINDS[mode];
+  if (kind === undefined) return null;
+  const path = file.toString("utf8");
+  if (!Buffer.from(path).equals(file)) throw notText(file);
+  return { path, kind, size: Number(size), blob };
+};
+
+interface Listing {
+  readonly files: readonly Listed[];
+  readonly isCut: boolean;
+}
+
+/**
+ * Reads the listing until the page is full, so that a tree of any size takes little memory.
+ * @throws GitError
+ */
+const readListing = async (
+  stdout: Readable,
+  { after, maxBytes }: Pick<TreeRequest, "after" | "maxBytes">,
+): Promise<Listing> => {
+  const begin = after === null ? null : Buffer.from(after);
+  const files: Listed[] = [];
+  let bytes = 0;
+  let rest = Buffer.alloc(0);
+  for await (const chunk of stdout as AsyncIterable<Buffer>) {
+    rest = Buffer.concat([rest, chunk]);
+    let at = 0;
+    for (let end = rest.indexOf(0); end !== -1; end = rest.indexOf(0, at)) {
+      const tab = rest.indexOf("\t", at);
+      const file = rest.subarray(tab + 1, end);
+      const entry =
+        begin !== null && Buffer.compare(file, begin) <= 0 ? null : readEntry(rest.subarray(at, tab), file);
+      at = end + 1;
+      if (entry === null) continue;
+      if (entry.size > maxBytes && files.length === 0) throw tooLarge(entry, maxBytes);
+      if (bytes + entry.size > maxBytes || files.length === TREE_PAGE_FILES) return { files, isCut: true };
+      bytes += entry.size;
+      files.push(entry);
+    }
+    rest = rest.subarray(at);
+  }
+  return { files, isCut: false };
+};
+
+const listPage = Effect.fnUntraced(function* (path: string, tree: string, request: TreeRequest) {
+  const args = ["ls-tree", "-r", "-z", "-l", "--full-tree", tree];
+  const git = yield* spawnGit({ repository: path, args });
+  const listing = yield* Effect.tryPromise({
+    try: () => readListing(git.stdout, request),
+    catch: (error) =>
+      error instanceof GitError
+        ? error
+        : new GitError({ code: "git_failed", message: "git ls-tree: its output broke off." }),
+  });
+  if (listing.isCut || (yield* git.exit) === 0) return listing;
+  yield* git.silent;
+  return yield* new GitError({
+    code: "git_failed",
+    message: `git ls-tree: ${gitMessage(git.stderr(), path)}`,
+  });
+}, Effect.scoped);
+
+/** The contents of the blobs, in their order. */
+const contentsOf = Effect.fnUntraced(function* (path: string, files: readonly Listed[]) {
+  if (files.length === 0) return [];
+  const heads = files.map(({ blob, size }) => `${blob} blob ${size}\n`);
+  const { stdout } = yield* runGit({
+    repository: path,
+    args: ["cat-file", "--batch"],
+    stdin: files.map(({ blob }) => `${blob}\n`).join(""),
+    maxOutputBytes: files.reduce((sum, { size }, index) => sum + (heads[index]?.length ?? 0) + size + 1, 0),
+  });
+  let at = 0;
+  return yield* Effect.forEach(files, ({ path: file, size }, index) => {
+    const head = heads[index] ?? "";
+    const begin = at + head.length;
+    if (stdout.toString("latin1", at, begin) !== head || stdout.length < begin + size) {
+      return Effect.fail(
+        new GitError({ code: "git_failed", message: `git cat-file: ${file} was not read.` }),
+      );
+    }
+    at = begin + size + 1;
+    return Effect.succeed(new Uint8Array(stdout.subarray(begin, begin + size)));
+  });
+});
+
+/** `readTree` of git/port.ts. */
+export const readTree = Effect.fnUntraced(function* (
+  path: string,
+  request: TreeRequest,
+): Effect.fn.Return<TreePage | null, GitError> {
+  const [directory] = yield* objectsAt(path, request.commit, [request.path]);
+  if (directory?.type !== "tree") return null;
+  const { files, isCut } = yield* listPage(path, directory.id, request).pipe(
+    Effect.timeoutOrElse({
+      duration: LISTING_MS,
+      orElse: () =>
+        Effect.fail(
+          new GitError({ code: "timeout", message: `git ls-tree took longer than ${LISTING_MS / 1000} s.` }),
+        ),
+    }),
+  );
+  const contents = yield* contentsOf(path, files);
+  const entries = files.map(({ path: file, kind, size }, index) => ({
+    path: file,
+    kind,
+    size,
+    content: contents[index] ?? new Uint8Array(),
+  }));
+  return { entries, next: isCut ? (files.at(-1)?.path ?? null) : null };
+});
