@@ -21,6 +21,7 @@ export const GROUPS = [
   "Addresses",
   "Data and identity",
   "Sandboxes",
+  "Environments",
   "Sessions",
   "Triggers",
   "Git",
