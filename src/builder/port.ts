@@ -86,6 +86,8 @@ export type BuildEvent =
     }
   /** Output of the step, or of the builder: whole lines. */
   | { readonly kind: "log"; readonly text: string }
+  /** The last step is done. The image's files are copied. */
+  | { readonly kind: "exporting" }
   | { readonly kind: "built"; readonly digest: string; readonly config: ImageConfig };
 
 export class BuildError extends Schema.TaggedError<BuildError>()("BuildError", { failure: BuildFailure }) {

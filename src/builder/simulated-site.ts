@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
 import type { BuildFailure } from "../domain/build-failure.ts";
 import type { BuiltImage } from "../machines/environment-build.ts";
 import { BuildError } from "./port.ts";
@@ -76,3 +77,6 @@ export class SimulatedSite {
     return image;
   });
 }
+
+/** A site of its own for each build of the layer. */
+export const simulatedSite: Layer.Layer<BuildSite> = Layer.sync(BuildSite, () => new SimulatedSite().service);

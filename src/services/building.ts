@@ -92,15 +92,15 @@ const makeBuild = Effect.gen(function* () {
   const filesOf =
     ({ projectId, source: { commit, context: path } }: EnvironmentBuild): SiteRequest["files"] =>
     (after) =>
-      Effect.mapError(
-        git.readTree({ projectId }, { commit, path, after, maxBytes: PAGE_BYTES }),
-        ({ code, message }) =>
-          new BuildError({
-            failure:
-              code === "not_a_directory"
-                ? { code: "context_missing", path }
-                : { code: "repository_unavailable", message },
-          }),
+      git.readTree({ projectId }, { commit, path, after, maxBytes: PAGE_BYTES }).pipe(
+        Effect.mapError(
+          ({ message }) => new BuildError({ failure: { code: "repository_unavailable", message } }),
+        ),
+        Effect.flatMap((page) =>
+          page === null
+            ? Effect.fail(new BuildError({ failure: { code: "context_missing", path } }))
+            : Effect.succeed(page),
+        ),
       );
 
   return Effect.fnUntraced(function* (build: EnvironmentBuild) {

@@ -15,6 +15,7 @@ import { Scheduler } from "../../../src/duties/scheduler.ts";
 import { readConfig } from "../../../src/config.ts";
 import { simulatedBackend } from "../../../src/git/simulated.ts";
 import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
+import { simulatedSite } from "../../../src/builder/simulated-site.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
 import { actorLayers } from "../../../src/service.ts";
 import { Admissions } from "../../../src/store/ports/admissions.ts";
@@ -101,6 +102,7 @@ const serviceOver = (url: string, commits: Commits) => {
     publicUrl: "http://localhost:8080",
     ports: Layer.mergeAll(
       observed(commits),
+      simulatedSite,
       simulatedProvider({ bootMs: 5 }),
       simulatedDaemon,
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),

@@ -33,6 +33,7 @@ import { openListener } from "../../../src/http/server.ts";
 import { makeNodeRoutes } from "../../../src/nodes/endpoint.ts";
 import { nodeLayers } from "../../../src/nodes/layer.ts";
 import { SandboxProvider, type DaemonLink } from "../../../src/sandbox/port.ts";
+import { simulatedSite } from "../../../src/builder/simulated-site.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
@@ -203,6 +204,7 @@ const stage = Effect.fnUntraced(function* (
   const context = yield* Layer.build(
     Layer.mergeAll(
       Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
+      simulatedSite,
       renamed(simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }), needsModel),
       daemon,
       hosted({ config, dataDir: config.dataDir }),

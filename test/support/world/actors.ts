@@ -10,11 +10,16 @@ import * as TestClock from "effect/testing/TestClock";
 import { accountActors } from "../../../src/actors/account.ts";
 import { Actors } from "../../../src/actors/actors.ts";
 import { actorsLayer, singleRunner } from "../../../src/actors/cluster.ts";
+import { BuildSite } from "../../../src/builder/site.ts";
+import { SimulatedSite } from "../../../src/builder/simulated-site.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { conversationHubLayer } from "../../../src/services/conversation-hub.ts";
 import { bootPlacesLayer } from "../../../src/services/boot-places.ts";
+import { buildingLayer } from "../../../src/services/building.ts";
+import { environmentsLayer } from "../../../src/services/environments.ts";
 import { recover } from "../../../src/duties/recovery.ts";
 import { conversationActors } from "../../../src/actors/conversation.ts";
+import { environmentBuildActors } from "../../../src/actors/environment-build.ts";
 import { sandboxActors } from "../../../src/actors/sandbox.ts";
 import { sessionActors } from "../../../src/actors/session.ts";
 import type { ConversationReport } from "../../../src/domain/conversation.ts";
@@ -80,6 +85,7 @@ export const REQUEST_TTL_MS = 1_800_000;
 /** Milliseconds that a provider's create takes. */
 export const CREATE_MS = 1_000;
 const IDLE_MS = 60_000;
+export const REFRESH_MS = 604_800_000;
 
 const scriptedDaemon = (script: DaemonScript) =>
   Layer.succeed(DaemonClient, {
@@ -126,7 +132,17 @@ const entities = Layer.mergeAll(
   }),
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
   conversationActors(entity),
-).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
+  environmentBuildActors(entity),
+).pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      environmentsLayer({ nodeId: "node-1", refreshMs: REFRESH_MS }),
+      buildingLayer({ atOnce: 1 }),
+    ),
+  ),
+  Layer.provideMerge(actorsLayer),
+  Layer.provideMerge(singleRunner),
+);
 
 /** Waits in steps of the test clock until the condition holds. */
 export const until = Effect.fnUntraced(function* <E, R>(holds: Effect.Effect<boolean, E, R>) {
@@ -177,6 +193,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
     saved: Effect.succeed(NOTHING_TO_SAVE),
     env: () => Effect.die(new Error("no secret changes here")),
   };
+  const site = new SimulatedSite();
   const twins = yield* Layer.build(
     Layer.mergeAll(
       memoryStore,
@@ -185,6 +202,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
       scriptedDaemon(script),
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
       conversationHubLayer,
+      Layer.succeed(BuildSite, site.service),
     ),
   );
   const ports = Context.add(twins, GitBackend, git(Context.get(twins, GitBackend))).pipe(
@@ -207,6 +225,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
     world,
     script,
     begin,
+    site,
     sandboxes: Context.get(ports, SimulatedSandboxes),
     inPorts,
     statusOf,

@@ -12,6 +12,8 @@ import { cursorReadsLayer } from "../../../src/services/cursors.ts";
 import { directoryLayer } from "../../../src/services/directory.ts";
 import { firingLayer } from "../../../src/services/firing.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
+import { simulatedSite } from "../../../src/builder/simulated-site.ts";
+import { environmentsLayer } from "../../../src/services/environments.ts";
 import { manifestsLayer } from "../../../src/duties/manifests.ts";
 import { schedulerLayer } from "../../../src/duties/scheduler.ts";
 import { timersLayer } from "../../../src/actors/timers.ts";
@@ -118,10 +120,12 @@ const cronSide = (fates: Fates, queueMax: number) =>
         accountActors({ ...entity, bootTimeoutMs: 120_000 }),
       ),
     ),
+    Layer.provideMerge(environmentsLayer({ nodeId: "node-1", refreshMs: 604_800_000 })),
     Layer.provideMerge(Layer.mergeAll(meeting(fates), lockedOut, placed)),
     Layer.provideMerge(
       Layer.mergeAll(
         memoryStore,
+        simulatedSite,
         singleRunner,
         simulatedBackend,
         keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),

@@ -1,6 +1,7 @@
 /** The whole service without its HTTP over twins and a test clock, with one project whose manifest a test writes. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { simulatedSite } from "../../../src/builder/simulated-site.ts";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { readConfig } from "../../../src/config.ts";
@@ -26,6 +27,7 @@ export const serviceOver = (memory: typeof twins) =>
     ports: Layer.mergeAll(
       simulatedProvider({ bootMs: 10 }),
       simulatedDaemon,
+      simulatedSite,
       keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
       singleRunner,
     ).pipe(Layer.provideMerge(memory)),
