@@ -215,7 +215,21 @@ const checkProjects = (check: Check): void => {
           state?.manifestFailure,
         ]);
         const version = Effect.map(get(projectId), (project) => project?.version ?? 0);
-        const good = { commit: "c1", text: "a = 1", agents: ["ada", "o'hara"], bringsModel: true };
+        const environment = {
+          dockerfile: "env/Dockerfile",
+          context: "env",
+          target: null,
+          args: { VERSION: "o'1" },
+          commit: "c1",
+          key: "k1",
+        };
+        const good = {
+          commit: "c1",
+          text: "a = 1",
+          agents: ["ada", "o'hara"],
+          bringsModel: true,
+          environment,
+        };
         const failure = { message: "line 1", path: "triggers", line: 1 };
         expect(yield* manifests).toEqual([null, null]);
         const before = yield* version;
@@ -231,7 +245,7 @@ const checkProjects = (check: Check): void => {
           syncedAt: NOON + 1,
           error: "line 1",
         });
-        const empty = { commit: "c3", text: "", agents: [], bringsModel: null };
+        const empty = { commit: "c3", text: "", agents: [], bringsModel: null, environment: null };
         yield* recordManifest(projectId, { commit: "c3", good: empty, failure: null, now: NOON + 2 });
         expect(yield* manifests).toEqual([empty, null]);
         expect(yield* lastFired(projectId)).toEqual(new Map());

@@ -10,6 +10,7 @@ import { Manifests, manifestsLayer } from "../../src/duties/manifests.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { simulatedBackend } from "../../src/git/simulated.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Environments } from "../../src/services/environments.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { commitManifest, makeRepository, newProject, NUMBERED } from "../support/world/world.ts";
@@ -60,10 +61,22 @@ const makeProject = Effect.fnUntraced(function* (projectId: string) {
 
 const SLOW = id(4);
 
+/** Projects whose environment was prepared, by all tests. */
+const prepared: string[] = [];
+
 /** Manifests over twins, whose repositories are seen through `git`. */
 const over = (git: Layer.Layer<GitBackend, never, GitBackend>) =>
   manifestsLayer.pipe(
-    Layer.provideMerge(Layer.mergeAll(git, directoryLayer)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        git,
+        directoryLayer,
+        Layer.mock(Environments, {
+          builder: null,
+          prepare: (projectId) => Effect.sync(() => void prepared.push(projectId)),
+        }),
+      ),
+    ),
     Layer.provideMerge(
       Layer.mergeAll(
         memoryStore,

@@ -1,6 +1,7 @@
 /** The twins of everything the service touches, each behind the boundary at which things go wrong. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import { BuildSite } from "../../src/builder/site.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
@@ -11,6 +12,7 @@ import { Counters } from "../../src/store/ports/counters.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Admissions } from "../../src/store/ports/admissions.ts";
 import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { StoreHealth } from "../../src/store/ports/health.ts";
@@ -31,7 +33,7 @@ import type { Process } from "./time.ts";
 const WAITS = new Set(["changed", "awaitExit", "turn"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|newest|ready|inUse|log|objectIds|readTree|find|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {
@@ -91,6 +93,7 @@ export const STORE = [
   CloneCredentials,
   Conversations,
   Counters,
+  EnvironmentBuilds,
   Events,
   Fires,
   Identity,
@@ -106,7 +109,8 @@ export const STORE = [
 
 type StoreServices = Context.Service.Identifier<(typeof STORE)[number]>;
 /** The twins as they are, with their other sides. */
-export type Twins = StoreServices | GitBackend | SandboxProvider | SimulatedSandboxes | DaemonClient;
+export type Twins =
+  StoreServices | GitBackend | BuildSite | SandboxProvider | SimulatedSandboxes | DaemonClient;
 
 const addBehind = <I, S extends object>(
   context: Context.Context<Twins>,
@@ -208,6 +212,7 @@ export const portsBehind = (
       ),
   });
   ports = addBehind(ports, GitBackend, { boundary, process, port: "git", failure: gitError });
+  ports = addBehind(ports, BuildSite, { boundary, process, port: "site", failure: null });
   ports = addBehind(ports, DaemonClient, { boundary, process, port: "daemon", failure: null });
   const provider = unreliable(Context.get(twins, SandboxProvider), (operation) => {
     const share = providerFaults();

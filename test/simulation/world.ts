@@ -24,6 +24,7 @@ import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated
 import { Limits } from "../../src/http/limits.ts";
 import { makeReceive } from "../../src/http/webhooks/webhooks.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { simulatedSite } from "../../src/builder/simulated-site.ts";
 import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts";
 import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
@@ -67,6 +68,7 @@ const twinsOf = (daemons: SimulatedDaemons) =>
   Layer.mergeAll(
     overTables,
     simulatedBackend,
+    simulatedSite,
     simulatedProvider({ bootMs: 40 }),
     daemons.layer,
     keyringLayer(MASTER),

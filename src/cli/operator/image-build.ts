@@ -69,6 +69,7 @@ const linesOf = (event: BuildEvent): readonly string[] => {
       return [`step ${event.step}, line ${event.line}: ${event.instruction}`];
     case "log":
       return event.text.trimEnd().split("\n");
+    case "exporting":
     case "built":
       return [];
   }

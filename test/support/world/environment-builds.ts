@@ -1,0 +1,53 @@
+/** Builds of environments, as a test opens them. */
+import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import type { BuildSource } from "../../../src/domain/environment-source.ts";
+import type { EnvironmentBuildEvent } from "../../../src/machines/environment-build.ts";
+import { environmentBuild } from "../../../src/machines/environment-build.ts";
+import { EnvironmentBuilds, type NewBuild } from "../../../src/store/ports/environment-builds.ts";
+import { NOON } from "./world.ts";
+
+/** A Dockerfile whose build has this key. */
+export const sourceOf = (key: string): BuildSource => ({
+  dockerfile: ".platform/Dockerfile",
+  context: ".platform",
+  target: null,
+  args: {},
+  commit: "c".repeat(40),
+  key,
+});
+
+/** Opens a build of the key `k1` on `node-1`, unless the fields say otherwise. Null: the project does not exist. */
+export const openBuild = Effect.fnUntraced(function* (projectId: string, fields: Partial<NewBuild> = {}) {
+  const { open } = yield* EnvironmentBuilds;
+  return yield* open({
+    id: randomUUID(),
+    projectId,
+    nodeId: "node-1",
+    source: sourceOf("k1"),
+    cause: "manifest",
+    requestedBy: null,
+    now: NOON,
+    ...fields,
+  });
+});
+
+/** Steps a build, one step a millisecond, without its actor. */
+export const stepBuild = Effect.fnUntraced(function* (
+  id: string,
+  events: readonly EnvironmentBuildEvent[],
+  from = NOON + 1,
+) {
+  const { memory } = yield* EnvironmentBuilds;
+  for (const [index, event] of events.entries()) {
+    const loaded = yield* memory.load(id);
+    if (loaded === null) return yield* Effect.die(new Error(`build ${id} does not exist`));
+    const { snapshot: before, version, pending } = loaded;
+    const { snapshot: after, commands, accepted } = environmentBuild.step(before, event);
+    if (!accepted) return yield* Effect.die(new Error(`${event.type} is refused in ${before.state}`));
+    const completes = pending[0]?.id ?? null;
+    const isOver = event.type === "image.ready" || event.type === "build.failed";
+    const change = { id, version, event, before, after, commands, now: from + index };
+    yield* memory.save({ ...change, completes: isOver ? completes : null });
+  }
+});
