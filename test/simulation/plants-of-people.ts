@@ -7,7 +7,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
     put: "[event.messageId, ...queue]",
-    seed: 1_000_001,
+    seed: 1_000_400,
   },
   {
     name: "message-sent-during-a-turn",
@@ -49,7 +49,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_008,
+    seed: 1_000_475,
   },
   {
     name: "second-answer-told-that-it-counts",
@@ -84,7 +84,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_003,
+    seed: 1_000_400,
   },
   {
     name: "closed-requests-kept-open",

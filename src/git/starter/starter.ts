@@ -7,7 +7,7 @@
  * 2. The standard streams are connections to a socket in a directory that only the service's user may enter.
  * 3. If the starter dies, its programs are killed, their `ended` says that they are lost, and the next start starts
  *    another starter.
- * 4. A service that ends in order ends the starter, and waits for it: nothing of the service remains.
+ * 4. A service that ends in order ends the starter, and waits for it.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
