@@ -12,7 +12,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "message-sent-during-a-turn",
     file: "src/machines/conversation.ts",
-    find: '  if (isWorking(after)) return "running";\n',
+    find: '  if (after.turn > after.ended) return "running";\n',
     put: "",
     seed: 1_000_000,
   },
