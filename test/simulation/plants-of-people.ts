@@ -3,6 +3,13 @@ import type { Plant } from "./plants.ts";
 
 export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
+    name: "turn-after-its-last-version-dropped",
+    file: "src/store/conversation-notes.ts",
+    find: " || isLateTurn(before, report);",
+    put: ";",
+    seed: 5_001_040,
+  },
+  {
     name: "newest-message-first",
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
@@ -42,7 +49,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_046,
+    seed: 1_001_006,
   },
   {
     name: "request-answered-twice",
@@ -56,7 +63,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return request.answer !== null ?",
-    seed: 1_000_005,
+    seed: 1_001_008,
   },
   {
     name: "trigger-waits-for-a-person",
@@ -126,7 +133,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_022,
+    seed: 1_001_007,
   },
   {
     name: "sent-message-taken-back",

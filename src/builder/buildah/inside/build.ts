@@ -6,8 +6,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readRequest, report } from "./reports.ts";
 
-const CONTEXT = "/build/work/context";
-const IMAGE_ID = "/build/work/image-id";
+const CONTEXT = "/build/scratch/context";
+const IMAGE_ID = "/build/scratch/image-id";
 
 const { dockerfile, target, args } = readRequest();
 report("up");
