@@ -26,6 +26,7 @@ import { upstreamsLayer } from "./services/upstreams.ts";
 import { readConfig } from "./config.ts";
 import { databaseRefusal } from "./database-refusal.ts";
 import { dialAddress } from "./domain/address.ts";
+import { endStarter } from "./git/starter/starter.ts";
 import { GitBackend } from "./git/port.ts";
 import { repositoriesIn } from "./git/repository/repository-path.ts";
 import { requireGit } from "./git/run.ts";
@@ -81,6 +82,8 @@ const showToken = Effect.fnUntraced(function* (dataDir: string, first: { token: 
 });
 
 const serve = Effect.gen(function* () {
+  // The first finalizer runs last: until then, parts of the service need git.
+  yield* Effect.addFinalizer(() => Effect.promise(endStarter));
   const config = yield* refusable(() => readConfig(process.env, process.cwd()));
   yield* refusable(() => config.masterKey === null || readKey(config.masterKey, "PLATFORM_MASTER_KEY"));
   yield* requireGit;

@@ -266,7 +266,7 @@ const tokensOf = (usage: Usage | null) => {
 };
 const NOTHING = { input_tokens: 0, output_tokens: 0, cached_tokens: 0 };
 
-const TODO_STATUS = {
+const TASK_STATUS = {
   pending: "pending",
   running: "in_progress",
   completed: "completed",
@@ -277,7 +277,7 @@ const TODO_STATUS = {
 const planTool = (plan: readonly PlanEntry[]): NonNullable<PastItem["tool"]> => {
   const todos = plan.map(({ text, status }) => ({
     content: text,
-    status: TODO_STATUS[status],
+    status: TASK_STATUS[status],
     priority: "medium",
   }));
   return {

@@ -6,8 +6,8 @@
  *  L1 Every actor whose outbox is not empty is loaded, and its commands are performed. After a kill -9 this alone
  *     brings a session that was provisioning to running or failed, and finishes an interrupted merge. An actor in memory
  *     that does not know its newest command reads its memory again: another node had it for a while.
- *  L2 A live session for which no actor has work left is ended, with a reason (threats.md I7). A live sandbox that its
- *     session does not hold is stopped, after its work is saved (I9).
+ *  L2 A live session for which no actor has work left is ended, with a reason (threats.md I7), and leaves no open item in
+ *     its conversation. A live sandbox that its session does not hold is stopped, after its work is saved (I9).
  *  L3 An account's counters match the rows that they count (I1, I12). A difference is corrected under the account's
  *     lock and logged.
  *  L4 If a fire waits while a slot is free, it is started (I13).
@@ -62,11 +62,12 @@ const mendCounters = Effect.gen(function* () {
 
 const UNOWNED = failure("internal_error", "no part of the service works on it");
 
-/** What the end of a sandbox means for its conversation (actors/sandbox.ts), if the commands that do it are gone. */
-const closeConversation = Effect.fnUntraced(function* (sessionId: string, sandboxId: string) {
+/** The sandbox has ended, but its session was not told. Does what the sandbox's actor does then (actors/sandbox.ts). */
+const reportLost = Effect.fnUntraced(function* (sessionId: string, sandboxId: string) {
   const { close } = yield* Conversations;
   const actors = yield* Actors;
   yield* close(sessionId, { sandboxId, as: "lost", now: yield* Clock.currentTimeMillis });
+  yield* Effect.ignore(actors.session(sessionId, { type: "sandbox.lost", sandboxId, failure: UNOWNED }));
   yield* Effect.ignore(actors.conversation(sessionId, { type: "runtime.gone", sandboxId }));
 });
 
@@ -81,8 +82,6 @@ const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox, isHe
     return yield* Effect.ignore(actors.sandbox(sandboxId, { type: "stop.requested" }));
   }
   yield* Effect.logError("a session without a running service is ended", { session: id });
-  const isOver = sandbox !== "provisioning" && sandbox !== "active";
-  if (sandboxId !== null && isOver) yield* closeConversation(id, sandboxId);
   const ending =
     sandboxId === null
       ? actors.session(id, { type: "branch.failed", failure: UNOWNED })
@@ -90,7 +89,7 @@ const endOwnerless = Effect.fnUntraced(function* ({ id, sandboxId, sandbox, isHe
         ? actors.sandbox(sandboxId, { type: "boot.failed", failure: UNOWNED })
         : sandbox === "active"
           ? actors.sandbox(sandboxId, { type: "sandbox.lost", failure: UNOWNED })
-          : actors.session(id, { type: "sandbox.lost", sandboxId, failure: UNOWNED });
+          : reportLost(id, sandboxId);
   yield* Effect.ignore(ending);
 });
 

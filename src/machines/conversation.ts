@@ -10,7 +10,7 @@
  *     the same id.
  *  M4 After an interrupt the queue is held. It goes on with the next message of a person, or when a person resumes it.
  *  M5 An interrupt names its turn, so a repeated one does not end a later turn. An interrupt that comes while a message
- *     is on its way ends the turn that the message begins or meets.
+ *     is on its way ends the turn that the message begins or meets, and no later one.
  *  M6 A request is answered once.
  *  M7 Where no person attends, the oldest request is declined as soon as it is reported, and then the next one.
  *  M8 A message that was posted twice at once waits once, also if the second one comes after the first was accepted.
@@ -216,8 +216,6 @@ const noted = (context: ConversationContext, event: ConversationEvent): Conversa
   }
 };
 
-const isWorking = ({ turn, ended }: ConversationContext): boolean => turn > ended;
-
 interface Given {
   readonly context: ConversationContext;
   readonly event: ConversationEvent;
@@ -228,7 +226,7 @@ const following = ({ context, event }: Given): ConversationState => {
   const after = noted(context, event);
   if (after.sending !== null) return "sending";
   if (after.requests.length > 0) return "requires_action";
-  if (isWorking(after)) return "running";
+  if (after.turn > after.ended) return "running";
   return after.sandboxId !== null && !after.held && after.queue.length > 0 ? "sending" : "idle";
 };
 
@@ -262,9 +260,13 @@ const sendMessage = {
   type: "sendMessage" as const,
   params: ({ context }: Given) => ({ sandboxId: sandboxOf(context), messageId: context.sending ?? "" }),
 };
+/** Ends the turn that the message begins or meets, although the agent may be in a later one (M5). */
 const interruptTurn = {
   type: "interruptTurn" as const,
-  params: ({ context }: Given) => ({ sandboxId: sandboxOf(context), turn: context.turn }),
+  params: ({ context, event }: Given) => ({
+    sandboxId: sandboxOf(context),
+    turn: "turn" in event ? event.turn : context.turn,
+  }),
 };
 const answerRequest = {
   type: "answerRequest" as const,
@@ -314,8 +316,8 @@ export const conversationMachine = setup({
       noted(given.context, given.event).sending === null,
     rests: (given) => isCurrent(given) && following(given) === "idle",
     isCurrent,
-    startsStopped: (given) =>
-      isCurrent(given) && given.context.stopping && isWorking(noted(given.context, given.event)),
+    startsStopped: ({ context, event }) =>
+      isCurrent({ context, event }) && context.stopping && "turn" in event && event.turn > context.ended,
     hasRoom: ({ context, event }) => hasRoom(context, event),
     hasRoomAndIsUrgent: ({ context, event }) =>
       hasRoom(context, event) && event.type === "message.posted" && event.isUrgent,

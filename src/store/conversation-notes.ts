@@ -26,7 +26,10 @@ export const concerned = (
   };
 };
 
-/** The turn has the number of the last version before it. So its line can come after that version was written. */
+/**
+ * The turn has the number of the last version before it. So its line can come after that version was written. If it waits
+ * for a request, only the write finds out which one, and whether that is new.
+ */
 const isLateTurn = (before: Conversation, { turn, rev }: NotedReport): boolean =>
   turn !== null &&
   rev === before.sandbox?.rev &&

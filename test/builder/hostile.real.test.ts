@@ -48,7 +48,7 @@ const ociLayout = (layers: readonly Buffer[]): Record<string, string | Uint8Arra
   files["layout/oci-layout"] = '{"imageLayoutVersion":"1.0.0"}';
   return files;
 };
-const FROM_LAYOUT = "FROM oci:/build/work/context/layout\n";
+const FROM_LAYOUT = "FROM oci:/build/scratch/context/layout\n";
 
 describe.skipIf(missing !== "")(`hostile builds with buildah ${missing}`, () => {
   let real: RealBuilder;
@@ -103,7 +103,7 @@ FROM scratch
 ADD base.tar /
 RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
   echo > /exploit/${MARK}; echo > /exploit/build/${MARK}; echo > /exploit/etc/${MARK}; \\
-  echo > /exploit/build/work/${MARK}; cat /exploit/etc/shadow; ls -R /exploit/var/tmp /exploit${real.home}; \\
+  echo > /exploit/build/scratch/${MARK}; cat /exploit/etc/shadow; ls -R /exploit/var/tmp /exploit${real.home}; \\
   cat /exploit${real.home}/canary; cat /exploit/proc/1/environ; true
 `,
     });

@@ -45,7 +45,7 @@ const PERL = [
   ...Object.entries(CALLS).map(([name, call]) => probeOf(name, call)),
   ...Object.entries(SOCKETS).map(([name, family]) => probeOf(`socket_${name}`, `41, ${family}, 0`)),
   // The classic way out of a chroot.
-  'mkdir "/build/work/jail"; chroot "/build/work/jail"; chdir ".." for 1 .. 50; chroot ".";',
+  'mkdir "/build/scratch/jail"; chroot "/build/scratch/jail"; chdir ".." for 1 .. 50; chroot ".";',
   'opendir(D, "/"); print "root ", join(",", sort grep { !/^\\.+$/ } readdir D), "\\n";',
 ].join("\n");
 
@@ -77,7 +77,7 @@ describe.skipIf(missing !== "" || !perl)(
       await Promise.all([layers, programs].map((path) => mkdir(path)));
       await chown(layers, uid, uid);
       const script = `cat /proc/self/status; perl -e '${PERL}'; cat /etc/shadow ${real.home}/canary; ls /root /home /work; touch /usr/x /etc/x /x;
-mknod /build/work/null c 1 3; mount -t proc proc /build/work/tmp && echo mounted proc; mount --bind /build/work /build/work/tmp && echo mounted bind;
+mknod /build/scratch/null c 1 3; mount -t proc proc /build/scratch/tmp && echo mounted proc; mount --bind /build/scratch /build/scratch/tmp && echo mounted bind;
 ls /proc | grep -c '^[0-9]'; cat /proc/net/dev; ls -l /proc/self/fd; unshare --user true && echo user namespace; echo 99 > /proc/sys/user/max_user_namespaces; dmesg`;
       await writeFile(join(real.home, "canary"), "secret of the service");
       await writeFile(join(programs, "build.ts"), program(script));
@@ -129,7 +129,7 @@ ls /proc | grep -c '^[0-9]'; cat /proc/net/dev; ls -l /proc/self/fd; unshare --u
       expect(said).not.toContain("secret of the service");
       for (const path of ["/usr/x", "/etc/x", "/x"])
         expect(said).toContain(`cannot touch '${path}': Read-only file system`);
-      expect(said).toContain("mknod: /build/work/null: Operation not permitted");
+      expect(said).toContain("mknod: /build/scratch/null: Operation not permitted");
       expect(said).toContain("mounted bind");
     });
 

@@ -219,13 +219,10 @@ const checkNotes = (check: Check): void => {
       const world = yield* makeWorld(5);
       const { note, get } = yield* Conversations;
       const { sessionId, sandboxId } = yield* converse(world);
-      const ask = (rev: number, status: "pending" | "completed") => ({
-        items: [nativeItem("ask", rev, { kind: "request", status })],
-      });
       const asks = { state: "requires_action", waiting_for: "ask" } as const;
-      yield* note(sessionId, report(sandboxId, 3, { ...ask(3, "pending"), turn: asks }));
+      yield* note(sessionId, report(sandboxId, 3, { ...asking(3, "pending"), turn: asks }));
       // The answer is written, and then the state of the turn, which has the same number.
-      yield* note(sessionId, report(sandboxId, 4, ask(4, "completed")));
+      yield* note(sessionId, report(sandboxId, 4, asking(4, "completed")));
       const turn = { state: "running", waiting_for: null } as const;
       const late = report(sandboxId, 4, { items: [], turn, now: NOON + 7 });
       expect((yield* note(sessionId, late))?.changes).toMatchObject([
@@ -326,6 +323,11 @@ const checkNotes = (check: Check): void => {
     }),
   );
 };
+
+/** A request of the agent, and nothing else. */
+const asking = (rev: number, status: "pending" | "completed") => ({
+  items: [nativeItem("ask", rev, { kind: "request", status })],
+});
 
 export const checkConversations = (check: Check): void => {
   describe("a conversation", () => {

@@ -232,6 +232,26 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => distanceToEnd(page)).toBe(0);
   });
 
+  it("keeps the place of a reader at the upper end while an older page is read slowly", async () => {
+    const { page } = await openWith(messages(450));
+    const before = await placeIn(page, "m350");
+    const scrolledBy = await page.locator(".talk").evaluate((log) => log.scrollTop);
+    let answer = (): void => undefined;
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/conversation\?before=/, async (route) => {
+      await asked;
+      await route.continue();
+    });
+    await scrollTo(page, 1);
+    await page.locator(".edge").getByText("Loading…").waitFor();
+    expect(await placeIn(page, "m350")).toBeCloseTo(before + scrolledBy - 1, 0);
+    answer();
+    await page.getByText("message 290.").waitFor();
+    expect(await placeIn(page, "m350")).toBeCloseTo(before + scrolledBy - 1, 0);
+  });
+
   it("keeps a bounded number of elements with 10,000 items, and shows the newest [D08]", async () => {
     const { page, fake } = await openWith(messages(1));
     await expect.poll(() => fake.conversations.readers()).toBe(1);

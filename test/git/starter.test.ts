@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { createInterface } from "node:readline";
 import { afterEach, expect, it, vi } from "vitest";
 import { runGit } from "../../src/git/run.ts";
-import { type Program, type Start, startProgram } from "../../src/git/starter/starter.ts";
+import { endStarter, type Program, type Start, startProgram } from "../../src/git/starter/starter.ts";
 import { WAIT_MS } from "../support/patience.ts";
 
 const HOLDER = join(import.meta.dirname, "../support/programs/starter-holder.ts");
@@ -59,6 +59,16 @@ it("connects each descriptor with the caller", async () => {
   expect([await out, await err]).toEqual(["out-in\n", "err\n"]);
   expect(await program.ended).toEqual({ code: 7 });
   expect(program.isRunning()).toBe(false);
+});
+
+it("is gone when its end was waited for, and the next start starts another one", async () => {
+  const program = await start("sleep 600");
+  const starter = parentOf(program.pid());
+  program.abandon();
+  await program.ended;
+  await endStarter();
+  expect(existsSync(`/proc/${starter}`)).toBe(false);
+  expect(await (await start("exit 3")).ended).toEqual({ code: 3 });
 });
 
 it("gives a program its three streams and the requested variables, and nothing else", async () => {

@@ -38,6 +38,7 @@ const events: ConversationEvent[] = [
   { ...report, isWorking: true },
   { ...report, requests: ["r"] },
   { ...report, ended: 1 },
+  { ...report, ended: 1, isWorking: true },
   { ...report, sandboxId: "two" },
   { ...report, sandboxId: "two", requests: ["q"], isAttended: false },
   { type: "runtime.gone", sandboxId: "one" },
@@ -108,9 +109,9 @@ describeModel<ConversationSnapshot, ConversationEvent, ConversationCommand>(
         expect(["message.posted", "queue.resumed", "interrupt.requested"]).toContain(event.type);
       },
     ),
-    "M5: an interrupt names a turn that has not ended": everyStep(({ snapshot, commands }) => {
+    "M5: an interrupt names a turn that has not ended": everyStep(({ event, snapshot, commands }) => {
       for (const { turn } of commanded(commands, "interruptTurn")) {
-        expect(turn).toBe(snapshot.context.turn);
+        expect(turn).toBe("turn" in event ? event.turn : snapshot.context.turn);
         expect(turn).toBeGreaterThan(snapshot.context.ended);
       }
     }),
@@ -218,6 +219,19 @@ describe("a conversation's turn", () => {
     const { snapshot, commands } = after(report, posted("a"), interrupt, accepted);
     expect(commands).toEqual([{ type: "interruptTurn", sandboxId: "one", turn: 1 }]);
     expect([snapshot.state, snapshot.context.stopping]).toEqual(["running", false]);
+  });
+
+  test("is not interrupted in the place of the turn before it", () => {
+    const next = { ...report, ended: 1, isWorking: true };
+    const { snapshot, commands } = after(
+      report,
+      posted("a"),
+      { type: "interrupt.requested" },
+      next,
+      accepted,
+    );
+    expect(commands).toEqual([]);
+    expect([snapshot.state, snapshot.context.turn]).toEqual(["running", 2]);
   });
 
   test("without a person has each of its requests declined", () => {

@@ -143,12 +143,13 @@ export class PeopleWatch {
 
   /** Once a second. M5: in calm, an interrupt ends its turn soon. */
   #lookAtCalm(): void {
-    const { isCalm, disturbedUntil, time, daemons } = this.#world;
+    const { isCalm, providerFaults, disturbedUntil, time, daemons } = this.#world;
     this.#orders = this.#orders.filter(
       ({ sandboxId, turn }) =>
         daemons.runtimes?.of(sandboxId).open?.number === turn && this.#conversationOf(sandboxId) !== null,
     );
-    if (!isCalm || this.#isVague) return;
+    // An interrupt asks the provider first where the daemon is, and waits for it.
+    if (!isCalm || providerFaults > 0 || this.#isVague) return;
     const late = this.#orders.find(({ at }) => time.elapsed - Math.max(at, disturbedUntil) > ENDED_WITHIN_MS);
     if (late !== undefined)
       this.#violations.push(`M5 turn ${late.turn} of ${late.sandboxId} goes on after its interrupt`);

@@ -3,11 +3,18 @@ import type { Plant } from "./plants.ts";
 
 export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
   {
+    name: "items-left-open-by-recovery",
+    file: "src/duties/recovery.ts",
+    find: '  yield* close(sessionId, { sandboxId, as: "lost", now: yield* Clock.currentTimeMillis });\n',
+    put: "",
+    seed: 212_038,
+  },
+  {
     name: "ended-sandboxes-write",
     file: "src/store/memory/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 457,
+    seed: 859,
   },
   {
     name: "items-left-open",

@@ -3,16 +3,23 @@ import type { Plant } from "./plants.ts";
 
 export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
+    name: "turn-after-its-last-version-dropped",
+    file: "src/store/conversation-notes.ts",
+    find: " || isLateTurn(before, report);",
+    put: ";",
+    seed: 5_001_040,
+  },
+  {
     name: "newest-message-first",
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
     put: "[event.messageId, ...queue]",
-    seed: 1_000_001,
+    seed: 1_000_400,
   },
   {
     name: "message-sent-during-a-turn",
     file: "src/machines/conversation.ts",
-    find: '  if (isWorking(after)) return "running";\n',
+    find: '  if (after.turn > after.ended) return "running";\n',
     put: "",
     seed: 1_000_000,
   },
@@ -42,21 +49,21 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_046,
+    seed: 1_001_006,
   },
   {
     name: "request-answered-twice",
     file: "src/machines/conversation.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_008,
+    seed: 1_000_475,
   },
   {
     name: "second-answer-told-that-it-counts",
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return request.answer !== null ?",
-    seed: 1_000_005,
+    seed: 1_001_008,
   },
   {
     name: "trigger-waits-for-a-person",
@@ -84,7 +91,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_003,
+    seed: 1_000_400,
   },
   {
     name: "closed-requests-kept-open",
@@ -126,7 +133,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_022,
+    seed: 1_001_007,
   },
   {
     name: "sent-message-taken-back",

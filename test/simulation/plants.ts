@@ -97,7 +97,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 21,
+    seed: 1048,
   },
   {
     name: "deleted-restarts",
@@ -139,14 +139,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 14,
+    seed: 1011,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 156,
+    seed: 1936,
   },
   {
     name: "drain-does-not-wake",
@@ -272,7 +272,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "const at = nextDue(definition, cursor.accountedUntil);",
     put: "const at = nextDue(definition, Math.max(cursor.accountedUntil, timers.since));",
-    seed: 1,
+    seed: 1001,
   },
   {
     name: "next-instant-skipped",

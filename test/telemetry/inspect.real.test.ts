@@ -91,8 +91,11 @@ it(
         () => expect(states(reader.records, `session:${id}`).at(-1)).toBe("sandbox.ended: stopped"),
         WAIT_MS,
       );
-      const kinds = new Set(reader.records.map(({ sessionId }) => sessionId.split(":")[0]));
-      expect([...kinds]).toEqual(expect.arrayContaining(["session", "sandbox", "account", "conversation"]));
+      // The other actors hear of the end after the session.
+      await vi.waitFor(() => {
+        const kinds = new Set(reader.records.map(({ sessionId }) => sessionId.split(":")[0]));
+        expect([...kinds]).toEqual(expect.arrayContaining(["session", "sandbox", "account", "conversation"]));
+      }, WAIT_MS);
       expect(JSON.stringify(reader.records)).not.toContain(PROMPT);
     } finally {
       reader.stop();

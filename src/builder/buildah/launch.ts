@@ -100,9 +100,9 @@ const layout = ({ places, phase }: LaunchRequest): MountStep[] => [
   { kind: "proc", target: "/proc" },
   { kind: "devices", target: "/dev" },
   ...["/run", "/tmp", "/var"].map(memory),
-  { kind: "symlink", source: "/build/work/tmp", target: "/var/tmp" },
+  { kind: "symlink", source: "/build/scratch/tmp", target: "/var/tmp" },
   { kind: "bind", source: places.mountPoint("layers"), target: "/build/layers" },
-  { kind: "bind", source: places.mountPoint("work"), target: "/build/work" },
+  { kind: "bind", source: places.mountPoint("work"), target: "/build/scratch" },
   ...(phase === "export"
     ? [{ kind: "bind", source: places.mountPoint("output"), target: "/output" } as const]
     : [
@@ -114,8 +114,8 @@ const layout = ({ places, phase }: LaunchRequest): MountStep[] => [
 
 const environment = (phase: Phase): Readonly<Record<string, string>> => ({
   PATH: SEARCH_PATH,
-  HOME: "/build/work/home",
-  TMPDIR: "/build/work/tmp",
+  HOME: "/build/scratch/home",
+  TMPDIR: "/build/scratch/tmp",
   LANG: "C.UTF-8",
   BUILDAH_ISOLATION: "chroot",
   CONTAINERS_STORAGE_CONF: "/etc/containers/storage.conf",
@@ -169,7 +169,7 @@ const bubblewrap = (request: LaunchRequest): string[] => [
   "--clearenv",
   ...Object.entries(environment(request.phase)).flatMap(([name, value]) => ["--setenv", name, value]),
   "--chdir",
-  "/build/work",
+  "/build/scratch",
   "--seccomp",
   String(FILTER_FD),
   "--",

@@ -54,7 +54,7 @@ export const placesOf = (directory: string, runDir: string, id: string): BuildPl
  */
 export const ETC: Readonly<Record<string, string>> = {
   // plain-english: the name of a system user
-  passwd: "root:x:0:0:root:/build/work/home:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
+  passwd: "root:x:0:0:root:/build/scratch/home:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
   group: "root:x:0:\nnogroup:x:65534:\n",
   subuid: "root:0:65536\n",
   subgid: "root:0:65536\n",
@@ -65,7 +65,8 @@ export const ETC: Readonly<Record<string, string>> = {
   "policy.json": '{"default":[{"type":"insecureAcceptAnything"}]}\n',
   "registries.conf": 'unqualified-search-registries = ["docker.io"]\nshort-name-mode = "permissive"\n',
   // Named explicitly, so that no file in a home directory can name programs to run.
-  "storage.conf": '[storage]\ndriver = "overlay"\ngraphroot = "/build/layers"\nrunroot = "/build/work/run"\n',
+  "storage.conf":
+    '[storage]\ndriver = "overlay"\ngraphroot = "/build/layers"\nrunroot = "/build/scratch/run"\n',
 };
 
 /** Creates a build's directories. @param uid the first of its block */

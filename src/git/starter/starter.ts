@@ -7,6 +7,7 @@
  * 2. The standard streams are connections to a socket in a directory that only the service's user may enter.
  * 3. If the starter dies, its programs are killed, their `ended` says that they are lost, and the next start starts
  *    another starter.
+ * 4. A service that ends in order ends the starter, and waits for it.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -204,6 +205,20 @@ const order = async (id: number, task: Task): Promise<void> => {
   tasks.set(id, task);
   hold(starter, tasks);
   send(starter, { ...task.start, id });
+};
+
+/** How long the end of the service waits for the starter, in milliseconds. Its programs have ended before. */
+const END_MS = 5_000;
+
+/** Ends the starter, and waits until it is gone. A later start starts another one. */
+export const endStarter = async (): Promise<void> => {
+  const starter = await current?.catch(() => null);
+  const child = starter?.process;
+  if (!child?.connected) return;
+  const gone = once(child, "exit", { signal: AbortSignal.timeout(END_MS) });
+  child.ref();
+  child.disconnect();
+  await gone.catch(() => undefined);
 };
 
 /** Starts a program. */

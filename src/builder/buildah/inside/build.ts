@@ -3,11 +3,18 @@
  * buildah's exit code, and reports the image's id if buildah succeeded.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { createWriteStream, readFileSync } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { readRequest, report } from "./reports.ts";
 
-const CONTEXT = "/build/work/context";
-const IMAGE_ID = "/build/work/image-id";
+const CONTEXT = "/build/scratch/context";
+const IMAGE_ID = "/build/scratch/image-id";
+/** How far the output may be ahead of the service. */
+const AHEAD_BYTES_MAX = 4 * 1024 * 1024;
+/** Milliseconds for the last output after buildah's end. */
+const LAST_OUTPUT_MS = 2000;
 
 const { dockerfile, target, args } = readRequest();
 report("up");
@@ -38,11 +45,20 @@ if (unpacked.status === 0) {
     ...Object.entries(args).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]),
     CONTEXT,
   ];
-  // One descriptor for both, so that their order is kept.
-  const buildah = spawn("buildah", command, { cwd: CONTEXT, stdio: ["ignore", 1, 1] });
-  buildah.on("exit", (code) => {
-    if (code === 0) report(`image ${readFileSync(IMAGE_ID, "latin1").trim()}`);
-    // PID 1 ends with this process, and with it whatever a step left running.
-    process.exit(code ?? 1);
+  // One descriptor for output and errors, so that their order is kept.
+  const buildah = spawn("/bin/sh", ["-c", 'exec "$@" 2>&1', "sh", "buildah", ...command], {
+    cwd: CONTEXT,
+    stdio: ["ignore", "pipe", "inherit"],
   });
+  // When a step ends, buildah drops what it has not passed on yet. So its output must never wait for the service.
+  const relayed = pipeline(
+    buildah.stdout,
+    createWriteStream("", { fd: 1, autoClose: false, highWaterMark: AHEAD_BYTES_MAX }),
+  ).catch(() => undefined);
+  const [code] = (await once(buildah, "exit")) as [number | null];
+  // What a step left running may hold the output open.
+  await Promise.race([relayed, sleep(LAST_OUTPUT_MS)]);
+  if (code === 0) report(`image ${readFileSync(IMAGE_ID, "latin1").trim()}`);
+  // PID 1 ends with this process, and with it whatever a step left running.
+  process.exit(code ?? 1);
 }
