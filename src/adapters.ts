@@ -28,10 +28,15 @@ import { GitBackend, type GitError } from "./git/port.ts";
 import { PullRequests } from "./git/pull-requests.ts";
 import { type SmartHttp, smartHttp } from "./git/server/smart-http.ts";
 import { Upstreams } from "./git/upstream/upstreams.ts";
+import { buildahBuilder } from "./builder/buildah/buildah.ts";
 import type { BuildahOptions } from "./builder/buildah/installation.ts";
+import { imageSite, noSite } from "./builder/image-site.ts";
+import type { BuildLimits } from "./builder/port.ts";
+import { simulatedSite } from "./builder/simulated-site.ts";
 import type { Installation } from "./installation.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
+import { ImageStore } from "./sandbox/images/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/local/installation.ts";
 import { localProvider } from "./sandbox/local/provider.ts";
@@ -150,20 +155,59 @@ export const imagesDirectory = ({
 /** All layers of one project's builds, and of all projects, that are kept, in bytes. */
 const LAYERS_KEPT = { storeBytes: 20 * 1024 ** 3, storesBytes: 60 * 1024 ** 3 } as const;
 
-/** The options of the builder of images. */
-export const builderOptions = ({
-  config,
-  dataDir,
-  installation,
-}: Pick<Place, "config" | "dataDir" | "installation">): BuildahOptions => ({
+type BuilderPlace = Pick<Place, "config" | "dataDir" | "installation">;
+
+/** Service and operator build side by side, so each has directories and user ids of its own. */
+const builderOptions = (
+  { config, dataDir, installation }: BuilderPlace,
+  { directory, suffix }: { readonly directory: string; readonly suffix: string },
+): BuildahOptions => ({
   ...LAYERS_KEPT,
-  directory: path.join(dataDir, "builder"),
+  directory: path.join(dataDir, directory),
   // A sibling of the sandboxes' own: its path is short, and their users can enter it.
-  runDir: `${runDirectoryOf(installation.installationId)}-b`,
-  installationId: installation.installationId,
+  runDir: `${runDirectoryOf(installation.installationId)}-${suffix}`,
+  installationId: `${installation.installationId}-${suffix}`,
   nodePath: process.execPath,
   path: config.path,
 });
+
+/** The options of the builder of `platform images build`. */
+export const operatorBuilder = (place: BuilderPlace): BuildahOptions =>
+  builderOptions(place, { directory: "builder", suffix: "o" });
+
+const MIB = 1024 ** 2;
+
+/** What one build of a project may use. Processes, output and files are generous; the settings bound the rest. */
+const buildLimits = ({ buildTimeoutMs, buildMemoryMb, buildDiskMb }: Config): BuildLimits => ({
+  seconds: Math.ceil(buildTimeoutMs / 1000),
+  memoryBytes: buildMemoryMb * MIB,
+  diskBytes: buildDiskMb * MIB,
+  processes: 2048,
+  logBytes: 64 * MIB,
+  imageBytes: buildDiskMb * MIB,
+  imageFiles: 2_000_000,
+});
+
+/** What builds the projects' environments on this node, and where their images are (PLATFORM_BUILDER). */
+export const buildSite = (place: Place) => {
+  const { config, dataDir } = place;
+  // A simulated sandbox has no files.
+  if (config.sandboxProvider === "simulated") return simulatedSite;
+  switch (config.builder) {
+    case "none":
+      return noSite;
+    case "buildah":
+      return imageSite({
+        store: new ImageStore(imagesDirectory(place)),
+        directory: path.join(dataDir, "environments"),
+        limits: buildLimits(config),
+        egressAllow: config.egressAllow,
+        imagesBytes: config.imagesMaxMb * MIB,
+      }).pipe(
+        Layer.provide(buildahBuilder(builderOptions(place, { directory: "environments", suffix: "b" }))),
+      );
+  }
+};
 
 /** The `local` provider's options. Bundles the programs that run in sandboxes, and warms the daemon up. */
 export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {

@@ -13,6 +13,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import { keyringLayer } from "./services/keyring.ts";
 import {
+  buildSite,
   hosted,
   hostedIn,
   providers,
@@ -94,7 +95,9 @@ const serve = Effect.gen(function* () {
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes start slowly, so they start in parallel.
-  const built = yield* Layer.build(Layer.mergeAll(explainedStore(place), sandboxes(place), hosted(place)));
+  const built = yield* Layer.build(
+    Layer.mergeAll(explainedStore(place), sandboxes(place), hosted(place), buildSite(place)),
+  );
   const keys = yield* Effect.provideContext(openMasterKeys(dataDir, config), built);
   const keyring = yield* Layer.build(keyringLayer(keys));
   const provider = Context.merge(built, keyring);

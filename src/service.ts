@@ -24,7 +24,7 @@ import { changeRequestActors } from "./actors/change-request.ts";
 import { environmentBuildActors } from "./actors/environment-build.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
-import { buildingLayer } from "./services/building.ts";
+import { type Building, buildingLayer } from "./services/building.ts";
 import { environmentsLayer } from "./services/environments.ts";
 import { firingLayer } from "./services/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
@@ -57,6 +57,7 @@ import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
+import { environmentsHandlers } from "./http/handlers/environments.ts";
 import { messagesHandlers } from "./http/handlers/messages.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
 import { DashboardSessions, dashboardSessionsLayer, openingLink } from "./http/pages/dashboard-sessions.ts";
@@ -149,7 +150,7 @@ export interface ServiceOptions<E> {
   readonly ports: Layer.Layer<Ports, E>;
   readonly listener: Listener;
   /** Routes from and to the other nodes (nodes/endpoint.ts). */
-  readonly nodeRoutes: Effect.Effect<RawRoutes, never, Ports | Activity | Scope.Scope>;
+  readonly nodeRoutes: Effect.Effect<RawRoutes, never, Ports | Activity | Building | Scope.Scope>;
 }
 
 /** The service's name inside sandboxes, whatever its address outside (api.md 8). */
@@ -213,7 +214,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(
       Layer.mergeAll(
         environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
-        buildingLayer({ atOnce: config.buildsAtOnce }),
+        buildingLayer({ nodeId, atOnce: config.buildsAtOnce }),
       ),
     ),
   );
@@ -309,6 +310,7 @@ const handlers = Layer.mergeAll(
   firesHandlers,
   webhookRefusalsHandlers,
   changeRequestsHandlers,
+  environmentsHandlers,
   sandboxHandlers,
   conversationHandlers,
   machinesHandlers,

@@ -53,7 +53,14 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
       gaveUp: (_, reason) =>
         failed({ code: "builder_unavailable", remedy: `the service failed during the build: ${reason}` }),
     },
-    // Without its last caller, the build ends (services/building.ts U3).
-    endBuild: { supersedes: ["buildImage"], perform: () => Effect.succeed(undefined) },
+    endBuild: {
+      supersedes: ["buildImage"],
+      perform: () =>
+        Effect.gen(function* () {
+          const build = yield* get(id);
+          if (build !== null) yield* building.end(build);
+          return undefined;
+        }),
+    },
   } satisfies Handlers<EnvironmentBuildEvent, EnvironmentBuildCommand>;
 });

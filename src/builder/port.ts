@@ -48,6 +48,8 @@ export interface BuildRequest {
   readonly layerStore: string;
   /** Hosts that the build may reach (sandbox/egress-policy.ts): names, `*.example.org`, or `*`. */
   readonly egressAllow: readonly string[];
+  /** `newer`: base images that are here already are compared with their registries. */
+  readonly pull: "missing" | "newer";
   readonly limits: BuildLimits;
   /** An empty directory on the images' file system. */
   readonly output: string;

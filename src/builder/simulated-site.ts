@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { BuildFailure } from "../domain/build-failure.ts";
+import { buildImageName } from "../domain/image.ts";
 import type { BuiltImage } from "../machines/environment-build.ts";
 import { BuildError } from "./port.ts";
 import { BuildSite, type SiteRequest } from "./site.ts";
@@ -34,8 +35,9 @@ export class SimulatedSite {
 
   readonly service = BuildSite.of({
     builder: "simulated",
-    imageName: (id) => `build/${id}`,
+    imageName: buildImageName,
     find: (id) => Effect.sync(() => this.images.get(id) ?? null),
+    noteUse: () => Effect.void,
     collect: ({ kept }) =>
       Effect.sync(() => {
         const free = [...this.images.keys()].filter((id) => !kept.has(id));

@@ -48,6 +48,8 @@ export class BuildSite extends Context.Service<
     readonly find: (id: string) => Effect.Effect<BuiltImage | null>;
     /** The name under which a sandbox's spec asks for the image of a build. */
     readonly imageName: (id: string) => string;
+    /** Notes that a sandbox boots on the image of a build: it is removed later than others. */
+    readonly noteUse: (id: string, now: number) => Effect.Effect<void>;
     /** Makes room: removes images that exceed the budget, least recently used first. @returns the builds that had them */
     readonly collect: (request: CollectRequest) => Effect.Effect<readonly string[]>;
   }

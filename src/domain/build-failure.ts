@@ -29,6 +29,8 @@ export const BuildFailure = Schema.Union([
     what: Schema.Literals(["disk", "files", "image", "log", "path", "processes"]),
     limit: Schema.Int,
   }),
+  /** The image was built, but no sandbox can use it. */
+  failed("image_unusable", { problem: Schema.String }),
   failed("out_of_memory", { limit: Schema.Int }),
   failed("timeout", { seconds: Schema.Int }),
   /** Nothing can be built on this machine. `remedy` says what to install or to change. */
@@ -73,6 +75,8 @@ export const describeBuildFailure = (failure: BuildFailure): string => {
       return `step ${failure.step} on line ${failure.line} failed after ${failure.host} was refused`;
     case "too_large":
       return `the build exceeded its limit on ${failure.what} (${failure.limit})`;
+    case "image_unusable":
+      return failure.problem;
     case "out_of_memory":
       return `the build used more than its ${failure.limit} bytes of memory`;
     case "timeout":

@@ -12,3 +12,10 @@ export const isImageReference = (text: string): boolean =>
 
 export const IMAGE_REFERENCE_RULE =
   "The name of an image has lower-case letters, digits and . _ - / and may end with a tag, e.g. node-tools or debian:12.";
+
+/** The name of the image of a project's build. It is no reference, so neither a manifest nor an operator can name it. */
+export const buildImageName = (buildId: string): string => `@build/${buildId}`;
+
+/** The build whose image has this name. Null: it is a name that people gave. */
+export const buildOfImageName = (name: string): string | null =>
+  /^@build\/([0-9a-f-]{36})$/.exec(name)?.[1] ?? null;

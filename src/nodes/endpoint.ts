@@ -13,7 +13,9 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as FiberSet from "effect/FiberSet";
 import * as Schema from "effect/Schema";
+import { waitOutOutage } from "../actors/supervisor.ts";
 import { Activity } from "../services/activity.ts";
+import { Building } from "../services/building.ts";
 import { Keyring } from "../services/keyring.ts";
 import {
   NODE_HEADER,
@@ -34,7 +36,9 @@ import { valuesOf } from "../proxy/headers.ts";
 import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxError, type SandboxSpec } from "../sandbox/port.ts";
+import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { LOST, OUTCOME_WAIT_MS } from "./building.ts";
 import { CALL_PATH, MESSAGE_LIMIT_BYTES, NodeQuestion, SEAL_IV_BYTES, type NodeAnswer } from "./call.ts";
 import { LocalParts } from "./local.ts";
 import { NodeMap, remembering } from "./map.ts";
@@ -74,7 +78,27 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
     yield* provider.create(spec);
     return null;
   });
+  const builds = yield* EnvironmentBuilds;
+  const building = yield* Building;
+  /** A build of this node, for an operation on it. Null if it is not there, or another node's. */
+  const buildHere = (id: string) =>
+    Effect.map(waitOutOutage("a build for another node", builds.get(id)), (build) =>
+      build?.nodeId === self ? build : null,
+    );
   const operations: Readonly<Record<string, Operation>> = {
+    "environment.run": (id: string) =>
+      Effect.flatMap(buildHere(id), (build) =>
+        build === null
+          ? Effect.succeed(LOST)
+          : Effect.raceFirst(
+              building.run(build),
+              Effect.as(Effect.raceFirst(Effect.sleep(OUTCOME_WAIT_MS), ending), null),
+            ),
+      ),
+    "environment.end": (id: string) =>
+      Effect.flatMap(buildHere(id), (build) =>
+        build === null ? Effect.succeed(null) : nothing(building.end(build)),
+      ),
     "sandbox.create": create,
     "sandbox.awaitExit": (id: string) =>
       Effect.raceFirst(

@@ -1,9 +1,9 @@
 /**
- * Runs builds on this node: each in its turn, with its progress and log written to the ledger.
+ * Runs builds on their nodes: each in its turn, with its progress and log written to the ledger.
  *
  *  U1 At most `atOnce` builds run here. The others wait in the order in which they came.
  *  U2 A build runs once however often it is asked for: later callers wait for the same outcome.
- *  U3 A build that nobody waits for ends.
+ *  U3 A build that nobody waits for ends, after UNWATCHED_MS.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -26,12 +26,29 @@ export type BuildOutcome = Extract<EnvironmentBuildEvent, { readonly type: "imag
 export class Building extends Context.Service<
   Building,
   {
-    /** Builds, or joins the build that runs, and waits for the outcome. Interrupting the last caller ends it (U3). */
+    /** Builds on the build's node, or joins the build that runs there, and waits for the outcome. */
     readonly run: (build: EnvironmentBuild) => Effect.Effect<BuildOutcome>;
+    /** Ends what runs of a build. Those who wait for it are interrupted. */
+    readonly end: (build: EnvironmentBuild) => Effect.Effect<void>;
     /** Builds that run here, and that wait for a place. */
     readonly state: () => { readonly running: number; readonly waiting: number };
   }
 >()("platform/services/Building") {}
+
+/** Builds on other nodes (nodes/building.ts). A node alone has none. */
+export const BuildingElsewhere = Context.Reference<{
+  readonly run: (build: EnvironmentBuild) => Effect.Effect<BuildOutcome>;
+  readonly end: (build: EnvironmentBuild) => Effect.Effect<void>;
+}>("platform/services/BuildingElsewhere", {
+  defaultValue: () => {
+    const noNode = ({ id, nodeId }: EnvironmentBuild) =>
+      Effect.die(new Error(`build ${id} belongs to the node ${nodeId}`));
+    return { run: noNode, end: noNode };
+  },
+});
+
+/** A node that waits for a build of another one asks again and again. Between two questions nobody waits. */
+export const UNWATCHED_MS = 5_000;
 
 /** How many bytes of a commit's files one page has at most. */
 const PAGE_BYTES = 16 * 1024 * 1024;
@@ -134,50 +151,73 @@ const makeBuild = Effect.gen(function* () {
   }, Effect.scoped);
 });
 
-/** @param options.atOnce PLATFORM_BUILDS_AT_ONCE */
-export const buildingLayer = ({ atOnce }: { readonly atOnce: number }) =>
+export interface BuildingOptions {
+  readonly nodeId: string;
+  /** PLATFORM_BUILDS_AT_ONCE. */
+  readonly atOnce: number;
+}
+
+/** @returns a function that runs a build when it has a place, and the numbers of both kinds. */
+const makeTurns = Effect.fnUntraced(function* (atOnce: number) {
+  const build = yield* makeBuild;
+  const places = yield* Semaphore.make(atOnce);
+  const count = { running: 0, waiting: 0 };
+  const move = (by: Partial<typeof count>) =>
+    Effect.sync(() => {
+      count.running += by.running ?? 0;
+      count.waiting += by.waiting ?? 0;
+    });
+  const inTurn = (one: EnvironmentBuild) =>
+    Effect.acquireUseRelease(
+      move({ waiting: 1 }),
+      () =>
+        places.withPermit(
+          Effect.acquireUseRelease(
+            move({ waiting: -1, running: 1 }),
+            () => build(one),
+            () => move({ waiting: 1, running: -1 }),
+          ),
+        ),
+      () => move({ waiting: -1 }),
+    );
+  return { inTurn, state: () => ({ ...count }) };
+});
+
+export const buildingLayer = ({ nodeId: self, atOnce }: BuildingOptions) =>
   Layer.effect(
     Building,
     Effect.gen(function* () {
-      const build = yield* makeBuild;
-      const places = yield* Semaphore.make(atOnce);
-      const count = { running: 0, waiting: 0 };
-      const move = (by: Partial<typeof count>) =>
-        Effect.sync(() => {
-          count.running += by.running ?? 0;
-          count.waiting += by.waiting ?? 0;
-        });
-      const inTurn = (one: EnvironmentBuild) =>
-        Effect.acquireUseRelease(
-          move({ waiting: 1 }),
-          () =>
-            places.withPermit(
-              Effect.acquireUseRelease(
-                move({ waiting: -1, running: 1 }),
-                () => build(one),
-                () => move({ waiting: 1, running: -1 }),
-              ),
-            ),
-          () => move({ waiting: -1 }),
-        );
+      const elsewhere = yield* BuildingElsewhere;
+      const { inTurn, state } = yield* makeTurns(atOnce);
       // The rows are equal for all callers of one build, so the first one's is used.
       const rows = new Map<string, EnvironmentBuild>();
+      const fibers = new Map<string, Fiber.Fiber<BuildOutcome>>();
       const running = yield* RcMap.make({
-        lookup: (id: string) =>
-          Effect.suspend(() => {
-            const row = rows.get(id);
-            return row === undefined
-              ? Effect.die(new Error(`build ${id} was not asked for`))
-              : Effect.forkScoped(inTurn(row));
-          }),
+        lookup: Effect.fnUntraced(function* (id: string) {
+          const row = rows.get(id);
+          rows.delete(id);
+          if (row === undefined) return yield* Effect.die(new Error(`build ${id} was not asked for`));
+          const fiber = yield* Effect.forkScoped(inTurn(row));
+          fibers.set(id, fiber);
+          yield* Effect.addFinalizer(() => Effect.sync(() => fibers.delete(id)));
+          return fiber;
+        }),
+        idleTimeToLive: UNWATCHED_MS,
+      });
+      const here = (one: EnvironmentBuild) =>
+        Effect.suspend(() => {
+          rows.set(one.id, one);
+          return Effect.scoped(Effect.flatMap(RcMap.get(running, one.id), Fiber.join));
+        });
+      const endHere = Effect.fnUntraced(function* ({ id }: EnvironmentBuild) {
+        const fiber = fibers.get(id);
+        if (fiber !== undefined) yield* Fiber.interrupt(fiber);
+        yield* RcMap.invalidate(running, id);
       });
       return Building.of({
-        run: (one) =>
-          Effect.suspend(() => {
-            rows.set(one.id, one);
-            return Effect.scoped(Effect.flatMap(RcMap.get(running, one.id), Fiber.join));
-          }),
-        state: () => ({ ...count }),
+        run: (one) => (one.nodeId === self ? here(one) : elsewhere.run(one)),
+        end: (one) => (one.nodeId === self ? endHere(one) : elsewhere.end(one)),
+        state,
       });
     }),
   );

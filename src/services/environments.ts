@@ -182,6 +182,7 @@ const make = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: Environme
         if (current === undefined) yield* needed(wanted);
         else if (yield* isOld(wanted)) yield* begin(wanted, { cause: "refresh", requestedBy: null });
         yield* note(image.id, current === undefined);
+        if (nodeId === self) yield* site.noteUse(image.id, yield* Clock.currentTimeMillis);
         return site.imageName(image.id);
       }
       const build = yield* needed(wanted);

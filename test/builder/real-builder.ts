@@ -118,6 +118,7 @@ export const openRealBuilder = async (changes: Partial<BuildahOptions> = {}) => 
       args: {},
       layerStore: "project",
       egressAllow: [],
+      pull: "missing",
       output,
       ...rest,
       limits: { ...LIMITS, ...limits },

@@ -16,6 +16,7 @@ const requestOf = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
   args: {},
   layerStore: "project",
   egressAllow: [],
+  pull: "missing",
   limits: {
     seconds: 60,
     memoryBytes: 1,

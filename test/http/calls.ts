@@ -206,6 +206,22 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [201],
     },
     "GET /v1/projects/:pid/triggers/:slug/fires": { target: project("/triggers/push/fires"), answers: [200] },
+    "GET /v1/projects/:pid/environment": { target: project("/environment"), answers: [200] },
+    "GET /v1/projects/:pid/environment/builds": { target: project("/environment/builds"), answers: [200] },
+    // The project has no Dockerfile, and no build (environments.test.ts).
+    "POST /v1/projects/:pid/environment/builds": { target: project("/environment/builds"), answers: [409] },
+    "GET /v1/projects/:pid/environment/builds/:bid": {
+      target: project(`/environment/builds/${cast.fireId}`),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/environment/builds/:bid/log": {
+      target: project(`/environment/builds/${cast.fireId}/log`),
+      answers: [404],
+    },
+    "POST /v1/projects/:pid/environment/builds/:bid/cancel": {
+      target: project(`/environment/builds/${cast.fireId}/cancel`),
+      answers: [404],
+    },
     "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
     "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
     "GET /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [200] },

@@ -150,6 +150,7 @@ const examine = Effect.fnUntraced(function* (builds: Builds) {
     args: {},
     layerStore: "doctor",
     egressAllow: [],
+    pull: "missing",
     limits: DOCTOR_LIMITS,
     output: join(place, "output"),
   };

@@ -134,6 +134,7 @@ export class BuildRun {
       dockerfile: request.dockerfile,
       target: request.target,
       args: request.args,
+      pull: request.pull,
       imageBytes: request.limits.imageBytes,
       imageFiles: request.limits.imageFiles,
     };
@@ -143,6 +144,7 @@ export class BuildRun {
 
   async #phases(): Promise<ImageFile> {
     const image = await this.#build();
+    this.#options.emit({ kind: "exporting" });
     return this.#export(image);
   }
 

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as ManagedRuntime from "effect/ManagedRuntime";
 import * as Stream from "effect/Stream";
-import { builderOptions } from "../../adapters.ts";
+import { operatorBuilder } from "../../adapters.ts";
 import { buildahBuilder } from "../../builder/buildah/buildah.ts";
 import {
   type BuildEvent,
@@ -82,7 +82,7 @@ const build = async (
   note: (line: string) => void,
 ): Promise<ImageFacts> => {
   const { config, installation } = opened(environment);
-  const options = builderOptions({ config, dataDir: config.dataDir, installation });
+  const options = operatorBuilder({ config, dataDir: config.dataDir, installation });
   const runtime = ManagedRuntime.make(buildahBuilder(options));
   const building = Effect.gen(function* () {
     yield* claimDataDirectory(options.directory);
@@ -123,6 +123,7 @@ export const buildImage = (
             target,
             args,
             layerStore: LAYERS,
+            pull: "newer",
             egressAllow: opened(environment).config.egressAllow,
             limits: LIMITS,
             output: draft,

@@ -2,6 +2,7 @@
 import { HttpApi, OpenApi } from "effect/http-api";
 import { ChangeRequestsGroup } from "./change-requests.ts";
 import { ConversationGroup } from "./conversation.ts";
+import { EnvironmentsGroup } from "./environments.ts";
 import { FiresGroup } from "./fires.ts";
 import { IdentityGroup } from "./identity.ts";
 import { completeDocument } from "./openapi.ts";
@@ -28,6 +29,7 @@ export class Api extends HttpApi.make("platform")
   .add(FiresGroup)
   .add(WebhookRefusalsGroup)
   .add(ChangeRequestsGroup)
+  .add(EnvironmentsGroup)
   .add(MachinesGroup)
   .add(SandboxGroup)
   .add(OperatorGroup)

@@ -63,7 +63,11 @@ export const SandboxWire = Schema.Struct({
   provider: Schema.String,
   image: nullable(Schema.String).annotate({
     description:
-      "The image whose files the sandbox sees (`[environment] image`). Null: the node's own files, or the sandbox has not booted yet.",
+      "The image whose files the sandbox sees (`[environment] image`). Null: it sees the image of a build or the node's own files, or has not booted yet.",
+  }),
+  environment: nullable(Schema.Struct({ build_id: Uuid, stale: Schema.Boolean })).annotate({
+    description:
+      "The build whose image the sandbox sees, or for which it waits. `stale`: it is the image of an earlier Dockerfile, because that of the newest one is not ready. Null: the project has no Dockerfile, or the sandbox has not booted yet.",
   }),
   status: Schema.Literals(SANDBOX_STATUSES),
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String })),

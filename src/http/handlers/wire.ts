@@ -95,6 +95,10 @@ export const sandboxWire = (sandbox: Sandbox) => ({
   session_id: sandbox.sessionId,
   provider: sandbox.provider,
   image: sandbox.image,
+  environment: sandbox.environment && {
+    build_id: sandbox.environment.buildId,
+    stale: sandbox.environment.isStale,
+  },
   status: sandbox.status,
   failure: sandbox.failure,
   created_at: instant(sandbox.createdAt),

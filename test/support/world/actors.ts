@@ -137,7 +137,7 @@ const entities = Layer.mergeAll(
   Layer.provideMerge(
     Layer.mergeAll(
       environmentsLayer({ nodeId: "node-1", refreshMs: REFRESH_MS }),
-      buildingLayer({ atOnce: 1 }),
+      buildingLayer({ nodeId: "node-1", atOnce: 1 }),
     ),
   ),
   Layer.provideMerge(actorsLayer),

@@ -16,7 +16,7 @@ const AHEAD_BYTES_MAX = 4 * 1024 * 1024;
 /** Milliseconds for the last output after buildah's end. */
 const LAST_OUTPUT_MS = 2000;
 
-const { dockerfile, target, args } = readRequest();
+const { dockerfile, target, args, pull } = readRequest();
 report("up");
 
 const unpacked = spawnSync("tar", ["--extract", "--file=-", `--directory=${CONTEXT}`], {
@@ -35,6 +35,7 @@ if (unpacked.status === 0) {
     "/etc/containers/policy.json",
     "--layers",
     "--force-rm",
+    `--pull=${pull === "newer"}`,
     "--network",
     "host",
     "--iidfile",

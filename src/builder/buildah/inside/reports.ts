@@ -9,6 +9,7 @@ export interface InsideRequest {
   readonly dockerfile: string;
   readonly target: string | null;
   readonly args: Readonly<Record<string, string>>;
+  readonly pull: "missing" | "newer";
   readonly imageBytes: number;
   readonly imageFiles: number;
 }

@@ -36,6 +36,7 @@ import {
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
+import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
 
@@ -224,6 +225,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       session_id: SESSION,
       provider: "local",
       image: "node-tools",
+      environment: null,
       status: "active",
       failure: null,
       created_at: BEGAN,
@@ -289,6 +291,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...REPOSITORY_CHECK_EXAMPLES,
   ...TRIGGER_WISH_EXAMPLES,
   ...MACHINE_EXAMPLES,
+  ...ENVIRONMENT_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {

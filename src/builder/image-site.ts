@@ -1,0 +1,175 @@
+/**
+ * The site of a node that builds: a builder (port.ts), and the images on this machine's disk (sandbox/images/store.ts).
+ *
+ *     <directory>/contexts/<build>/   the files of a build under way. What a killed service left is removed at the start.
+ */
+import { mkdir, mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as Option from "effect/Option";
+import * as Stream from "effect/Stream";
+import { buildImageName, buildOfImageName } from "../domain/image.ts";
+import type { BuiltImage } from "../machines/environment-build.ts";
+import type { ImageFacts } from "../sandbox/images/image.ts";
+import type { ImageStore, NamedImage } from "../sandbox/images/store.ts";
+import { UnpackFailure } from "../sandbox/images/unpack/failure.ts";
+import { prepareRoot } from "../sandbox/images/unpack/mount-points.ts";
+import { removeTree } from "../sandbox/local/run-directory.ts";
+import { writeContext } from "./context.ts";
+import { BuildError, type BuildLimits, type BuildRequest, EnvironmentBuilder } from "./port.ts";
+import { BuildSite, type CollectRequest, type SiteEvent, type SiteRequest } from "./site.ts";
+
+export interface ImageSiteOptions {
+  readonly store: ImageStore;
+  /** This site's own directory, on a disk. */
+  readonly directory: string;
+  readonly limits: BuildLimits;
+  /** Hosts that builds may reach. */
+  readonly egressAllow: readonly string[];
+  /** The files of all images together, in bytes (PLATFORM_IMAGES_MAX_MB). */
+  readonly imagesBytes: number;
+}
+
+const builtImage = ({ digest, bytes, files }: ImageFacts): BuiltImage => ({ digest, bytes, files });
+
+const failed = (error: unknown): BuildError => {
+  if (error instanceof BuildError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new BuildError({
+    failure:
+      error instanceof UnpackFailure
+        ? { code: "image_unusable", problem: message }
+        : { code: "builder_unavailable", remedy: message },
+  });
+};
+
+const attempt = <A>(work: () => Promise<A>) => Effect.tryPromise({ try: work, catch: failed });
+
+/** A directory that is removed when the scope closes. */
+const temporary = (make: () => Promise<string>) =>
+  Effect.acquireRelease(attempt(make), (directory) => Effect.promise(() => removeTree(directory)));
+
+/**
+ * The images to remove: of builds that need not stay, the least recently used first, until all are within the budget.
+ * Several names of one image count once.
+ */
+const excess = (
+  images: readonly NamedImage[],
+  kept: ReadonlySet<string>,
+  budget: number,
+): readonly NamedImage[] => {
+  const names = new Map<string, number>();
+  let bytes = 0;
+  for (const { image } of images) {
+    if (!names.has(image.digest)) bytes += image.bytes;
+    names.set(image.digest, (names.get(image.digest) ?? 0) + 1);
+  }
+  const removed: NamedImage[] = [];
+  for (const named of images.toSorted((one, other) => one.usedMs - other.usedMs)) {
+    if (bytes <= budget) break;
+    const build = buildOfImageName(named.name);
+    if (build === null || kept.has(build)) continue;
+    const left = (names.get(named.image.digest) ?? 1) - 1;
+    names.set(named.image.digest, left);
+    if (left === 0) bytes -= named.image.bytes;
+    removed.push(named);
+  }
+  return removed;
+};
+
+const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
+  const { store, directory, limits } = options;
+  const builder = yield* EnvironmentBuilder;
+  const contexts = join(directory, "contexts");
+  yield* attempt(async () => {
+    await removeTree(contexts);
+    await mkdir(contexts, { recursive: true, mode: 0o700 });
+  });
+
+  const find = (id: string) =>
+    Effect.map(attempt(() => store.find(buildImageName(id))), (image) => image && builtImage(image));
+
+  /** Runs the builder. @returns what the image is; its files are in the output */
+  const runBuilder = (request: BuildRequest, report: (event: SiteEvent) => Effect.Effect<void>) =>
+    Stream.runFoldEffect(
+      builder.build(request),
+      (): Option.Option<ImageFacts> => Option.none(),
+      (former, event) =>
+        event.kind === "built"
+          ? Effect.succeed(Option.some({ digest: event.digest, ...event.config }))
+          : Effect.as(report(event), former),
+    );
+
+  const build = Effect.fnUntraced(function* (
+    { id, projectId, source, pull, files }: SiteRequest,
+    report: (event: SiteEvent) => Effect.Effect<void>,
+  ) {
+    const known = yield* find(id);
+    if (known !== null) return known;
+    const context = yield* temporary(() => mkdtemp(join(contexts, `${id}-`)));
+    yield* writeContext(context, files, { bytes: limits.diskBytes, files: limits.imageFiles });
+    yield* report({ kind: "context" });
+    const output = yield* temporary(() => store.openDraft());
+    const request: BuildRequest = {
+      id,
+      contextDirectory: context,
+      dockerfile: source.context === "" ? source.dockerfile : source.dockerfile.slice(source.context.length + 1),
+      target: source.target,
+      args: source.args,
+      layerStore: projectId,
+      egressAllow: options.egressAllow,
+      pull,
+      limits,
+      output,
+    };
+    const facts = yield* Effect.flatMap(
+      runBuilder(request, report),
+      Option.match({
+        onNone: () => Effect.die(new Error("a build ended without an image")),
+        onSome: Effect.succeed,
+      }),
+    );
+    yield* attempt(() => prepareRoot(join(output, "root")));
+    return builtImage(yield* attempt(() => store.keep(output, buildImageName(id), facts)));
+  }, Effect.scoped);
+
+  const collect = Effect.fnUntraced(function* ({ kept }: CollectRequest) {
+    const removed = excess(yield* Effect.promise(() => store.list()), kept, options.imagesBytes);
+    yield* Effect.promise(() => Promise.all(removed.map(({ name }) => store.remove(name))));
+    return removed.flatMap(({ name }) => buildOfImageName(name) ?? []);
+  });
+
+  return BuildSite.of({
+    builder: builder.name,
+    imageName: buildImageName,
+    build,
+    find: (id) => Effect.orDie(find(id)),
+    noteUse: (id, now) => Effect.promise(() => store.noteUse(buildImageName(id), now)),
+    collect,
+  });
+});
+
+export const imageSite = (options: ImageSiteOptions): Layer.Layer<BuildSite, BuildError, EnvironmentBuilder> =>
+  Layer.effect(BuildSite, make(options));
+
+/** The site of a node that builds nothing (PLATFORM_BUILDER=none). */
+export const noSite: Layer.Layer<BuildSite> = Layer.succeed(
+  BuildSite,
+  BuildSite.of({
+    builder: null,
+    imageName: buildImageName,
+    build: () =>
+      Effect.fail(
+        new BuildError({
+          failure: {
+            code: "builder_unavailable",
+            remedy: "nothing is built on this node (PLATFORM_BUILDER=none)",
+          },
+        }),
+      ),
+    find: () => Effect.succeed(null),
+    noteUse: () => Effect.void,
+    collect: () => Effect.succeed([]),
+  }),
+);

@@ -1,0 +1,240 @@
+/** `platform environment`: what a project's sandboxes boot on, and the builds of its Dockerfile. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Client } from "../client.ts";
+import type { Answer } from "../contract.ts";
+import { command } from "../command.ts";
+import { EXIT, Failure } from "../failure.ts";
+import { fields, table, time, visible, visibleLines } from "../terminal.ts";
+import { anyId, projectId } from "../words.ts";
+import { page, pageOptions, pageOutcome } from "./lists.ts";
+
+type Environment = Answer<"GET /v1/projects/:pid/environment">;
+type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;
+
+const OPTIONAL_PROJECT = "[PROJECT]";
+const BUILD = "BUILD";
+
+const KINDS = {
+  machine: "the machine's own files",
+  image: "an image",
+  dockerfile: "a Dockerfile",
+} as const;
+
+const LIVE: ReadonlySet<Build["status"]> = new Set(["queued", "resolving", "building", "exporting"]);
+
+const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;
+
+const stateOf = ({ status, step }: Build): string =>
+  status === "building" && step !== null ? `building, step ${step.step}: ${step.instruction}` : status;
+
+/** What became of a build, or where it is. */
+const resultOf = (build: Build): string => build.failure?.message ?? stateOf(build);
+
+const sizeOf = ({ image }: Build): string =>
+  image === null ? "" : ` (${mebibytes(image.bytes)}, ${image.files} files)`;
+
+const bootsOn = ({ image_of: image, dockerfile }: Environment): string | null => {
+  if (dockerfile === null) return null;
+  if (image === null) return "nothing yet: a session waits for the build";
+  const isStale = image.key !== dockerfile.key;
+  return `${image.id}${sizeOf(image)}${isStale ? ", stale: built from an earlier Dockerfile" : ""}`;
+};
+
+const shown = (environment: Environment): string => {
+  const { kind, image, dockerfile, builder, current } = environment;
+  const args = Object.entries(dockerfile?.args ?? {}).map(([name, value]) => `${name}=${value}`);
+  return fields([
+    ["environment", KINDS[kind]],
+    ["image", image],
+    ["dockerfile", dockerfile?.path ?? null],
+    ["context", dockerfile && (dockerfile.context === "" ? "the whole repository" : dockerfile.context)],
+    ["target", dockerfile?.target ?? null],
+    ["arguments", args.length === 0 ? null : args.join(" ")],
+    ["commit", dockerfile?.commit ?? null],
+    ["builder", builder ?? "none: Dockerfiles have no effect"],
+    ["newest build", current && `${current.id} ${resultOf(current)}`],
+    ["sandboxes boot on", builder === null ? null : bootsOn(environment)],
+  ]);
+};
+
+const show = command({
+  name: "environment show",
+  about: "Show what a project's sandboxes boot on",
+  takes: [OPTIONAL_PROJECT],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const { value, text } = await api().call("GET /v1/projects/:pid/environment", { params: { pid } });
+    return { json: text, text: shown(value) };
+  },
+});
+
+/** How long a build was under way, or "-". */
+const took = ({ begun_at: begun, ended_at: ended }: Build): string => {
+  if (begun === null || ended === null) return "-";
+  const seconds = Math.round((Date.parse(ended) - Date.parse(begun)) / 1000);
+  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+};
+
+const list = command({
+  name: "environment list",
+  about: "List the builds of a project's Dockerfile, newest first",
+  takes: [OPTIONAL_PROJECT],
+  inProject: true,
+  options: pageOptions,
+  run: async ({ given, options, note, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const answered = await api().call("GET /v1/projects/:pid/environment/builds", {
+      params: { pid },
+      query: page(options),
+    });
+    const rows = answered.value.builds.map((build) => [
+      build.id,
+      build.status,
+      build.cause,
+      time(build.created_at),
+      took(build),
+      build.node_id,
+      build.commit.slice(0, 12),
+      build.failure?.message ?? "",
+    ]);
+    const headings = ["BUILD", "STATUS", "CAUSE", "CREATED", "TOOK", "NODE", "COMMIT", "FAILURE"];
+    return pageOutcome(answered, table(headings, rows, "No builds."), note);
+  },
+});
+
+/** Pause before the next look at a log that grows. */
+const LOOK_MS = 1000;
+const PIECES = 200;
+
+interface Followed {
+  readonly client: Client;
+  readonly params: { readonly pid: string; readonly bid: string };
+  readonly print: (text: string) => void;
+  readonly note: (line: string) => void;
+}
+
+/** Prints a build's log until the build is over. @returns the build, and the API's own document of it */
+const follow = async ({ client, params, print, note }: Followed) => {
+  const look = () => client.call("GET /v1/projects/:pid/environment/builds/:bid", { params });
+  let after = 0;
+  /** The try whose log is printed. A build that is begun again begins a new log. */
+  let tries: number | null = null;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- each page continues after the one before
+    const { value } = await client.call("GET /v1/projects/:pid/environment/builds/:bid/log", {
+      params,
+      query: { after, limit: PIECES },
+    });
+    for (const { number, text } of value.pieces) {
+      print(text);
+      after = number;
+    }
+    if (value.pieces.length === PIECES && !value.complete) continue;
+    // oxlint-disable-next-line no-await-in-loop -- the newest state, as above
+    const build = await look();
+    if (value.complete) return build;
+    if (after > 0) tries ??= build.value.tries;
+    if (tries !== null && build.value.tries > tries) {
+      note("The build begins again.");
+      [after, tries] = [0, build.value.tries];
+    }
+    // oxlint-disable-next-line no-await-in-loop -- the log grows meanwhile
+    await pause(LOOK_MS);
+  }
+};
+
+/** Prints text as it comes, and ends its last line. */
+const writer = (write: (text: string) => void) => {
+  let isLineOpen = false;
+  return {
+    print: (text: string): void => {
+      write(visibleLines(text));
+      if (text !== "") isLineOpen = !text.endsWith("\n");
+    },
+    end: (): void => {
+      if (isLineOpen) write("\n");
+    },
+  };
+};
+
+const build = command({
+  name: "environment build",
+  about: "Build the Dockerfile of the default branch anew",
+  takes: [OPTIONAL_PROJECT],
+  inProject: true,
+  options: { wait: { about: "Print the log until the build is over" } },
+  notes:
+    "If a build of the same Dockerfile is under way, the command shows that one. With --wait, it exits with 1 if the build fails or is\n" +
+    "cancelled. With --json and --wait, it prints the build at its end, without the log.",
+  run: async ({ given, options, json, write, note, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const client = api();
+    const begun = await client.call("POST /v1/projects/:pid/environment/builds", { params: { pid } });
+    const { id, status } = begun.value;
+    if (!options.wait) return { json: begun.text, text: `${id} ${status}` };
+    note(`build ${id} ${status}`);
+    const log = writer(json ? () => undefined : write);
+    const ended = await follow({ client, params: { pid, bid: id }, print: log.print, note });
+    log.end();
+    const { failure } = ended.value;
+    if (failure !== null) {
+      const { message } = failure;
+      throw new Failure(EXIT.refused, "build_failed", { message, details: { build_id: id, failure } });
+    }
+    if (json) return { json: ended.text, text: "" };
+    write(`${id} ready${sizeOf(ended.value)}\n`);
+    return "writes";
+  },
+});
+
+/** The newest build of a project. @throws Failure if there is none */
+const newestOf = async (client: Client, pid: string): Promise<string> => {
+  const { value } = await client.call("GET /v1/projects/:pid/environment/builds", {
+    params: { pid },
+    query: { limit: 1 },
+  });
+  const [newest] = value.builds;
+  if (newest === undefined)
+    throw new Failure(EXIT.notFound, "not_found", { message: "The project has no builds." });
+  return newest.id;
+};
+
+const logs = command({
+  name: "environment logs",
+  about: "Print the log of a build until the build is over",
+  takes: [OPTIONAL_PROJECT, `[${BUILD}]`],
+  inProject: true,
+  notes:
+    'BUILD defaults to the newest one. With --json, the output is {"log": TEXT, "build": BUILD}, when the build is over.',
+  run: async ({ given, json, write, note, api, project }) => {
+    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
+    const named = given.BUILD === undefined ? null : anyId(given.BUILD, BUILD);
+    const client = api();
+    const params = { pid, bid: named ?? (await newestOf(client, pid)) };
+    const pieces: string[] = [];
+    const log = writer(write);
+    const print = json ? (text: string) => void pieces.push(text) : log.print;
+    const ended = await follow({ client, params, print, note });
+    if (json) return { json: JSON.stringify({ log: pieces.join(""), build: ended.value }), text: "" };
+    log.end();
+    note(`build ${params.bid}: ${resultOf(ended.value)}`);
+    return "writes";
+  },
+});
+
+const cancel = command({
+  name: "environment cancel",
+  about: "Cancel a build",
+  takes: ["PROJECT", BUILD],
+  run: async ({ given, note, api }) => {
+    const params = { pid: projectId(given.PROJECT), bid: anyId(given.BUILD, BUILD) };
+    const { value, text } = await api().call("POST /v1/projects/:pid/environment/builds/:bid/cancel", {
+      params,
+    });
+    if (value.status !== "cancelled" && !LIVE.has(value.status)) note("The build was already over.");
+    return { json: text, text: visible(`${value.id} ${value.status}`) };
+  },
+});
+
+export const environmentCommands = [show, list, build, logs, cancel];

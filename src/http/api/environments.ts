@@ -1,0 +1,148 @@
+import * as Schema from "effect/Schema";
+import * as Tuple from "effect/Tuple";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { BuildFailure } from "../../domain/build-failure.ts";
+import { Access, Authorized } from "./access.ts";
+import { BadRequest, Conflict, NotFound } from "./errors.ts";
+import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
+
+const nullable = Schema.NullOr;
+
+/** Paths are those of the repository. `context: ""` is the whole repository. */
+const sourceFields = {
+  context: Schema.String,
+  target: nullable(Schema.String),
+  args: Schema.Record(Schema.String, Schema.String),
+  commit: Schema.String,
+  key: Schema.String.annotate({
+    description: "Equal keys build equal images. A commit that changes nothing in the context keeps the key.",
+  }),
+};
+
+/** A failure by its code, with a sentence for people. */
+const FailureWire = BuildFailure.mapMembers(
+  Tuple.map(
+    Schema.fieldsAssign({
+      message: Schema.String.annotate({ description: "A sentence that says what failed, and where." }),
+    }),
+  ),
+).annotate({ identifier: "EnvironmentBuildFailure" });
+
+export const BuildWire = Schema.Struct({
+  id: Uuid,
+  project_id: Uuid,
+  node_id: Schema.String.annotate({ description: "The node that builds it, and has its image." }),
+  status: Schema.Literals(["queued", "resolving", "building", "exporting", "ready", "failed", "cancelled"]),
+  cause: Schema.Literals(["manifest", "session", "asked", "refresh"]).annotate({
+    description:
+      "Why it was begun: the manifest changed, a session needs it, somebody asked, or its base images may be old.",
+  }),
+  requested_by: nullable(Uuid).annotate({ description: "The user who asked for it. Null for other causes." }),
+  dockerfile: Schema.String,
+  ...sourceFields,
+  tries: Schema.Finite.annotate({
+    description: "How often it was begun. If the service ends during a build, its next start begins it again.",
+  }),
+  step: nullable(
+    Schema.Struct({ step: Schema.Finite, line: Schema.Finite, instruction: Schema.String }),
+  ).annotate({
+    description:
+      "The step that began last. `step` counts from 1 over all stages; `line` is that of the Dockerfile.",
+  }),
+  image: nullable(Schema.Struct({ digest: Schema.String, bytes: Schema.Finite, files: Schema.Finite })),
+  failure: nullable(FailureWire),
+  created_at: Instant,
+  begun_at: nullable(Instant).annotate({
+    description: "When it was last begun. Null while it waits for its place on the node.",
+  }),
+  ended_at: nullable(Instant),
+}).annotate({ identifier: "EnvironmentBuild" });
+
+const EnvironmentWire = Schema.Struct({
+  kind: Schema.Literals(["machine", "image", "dockerfile"]).annotate({
+    description:
+      "What the sandboxes of the project see: the node's own files, an operator's image, or the image of a build.",
+  }),
+  image: nullable(Schema.String),
+  dockerfile: nullable(Schema.Struct({ path: Schema.String, ...sourceFields })),
+  builder: nullable(Schema.String).annotate({
+    description: "What builds on this node. Null: nothing does, and Dockerfiles have no effect.",
+  }),
+  current: nullable(BuildWire).annotate({
+    description: "The newest build of this Dockerfile on the node that answers.",
+  }),
+  image_of: nullable(BuildWire).annotate({
+    description: "The build on whose image a new sandbox on this node would boot now. Null: it would wait.",
+  }),
+}).annotate({ identifier: "Environment" });
+
+const LOG_PIECES_MAX = 200;
+export const LOG_PIECES_DEFAULT = 50;
+/** Numbers are stored as 32 bits. */
+const NUMBER_MAX = 2 ** 31 - 1;
+
+const logQuery = {
+  after: Schema.optionalKey(
+    Schema.FiniteFromString.check(
+      Schema.isInt(),
+      Schema.isBetween({ minimum: 0, maximum: NUMBER_MAX }),
+    ).annotate({ description: "The number of the last piece that the reader has. 0: none." }),
+  ),
+  limit: Schema.optionalKey(
+    Schema.FiniteFromString.check(
+      Schema.isInt(),
+      Schema.isBetween({ minimum: 1, maximum: LOG_PIECES_MAX }),
+    ),
+  ),
+};
+
+const LogWire = Schema.Struct({
+  pieces: Schema.Array(Schema.Struct({ number: Schema.Finite, text: Schema.String })).annotate({
+    description: "In their order. A piece may end in the middle of a line.",
+  }),
+  complete: Schema.Boolean.annotate({ description: "The build is over, and nothing follows these pieces." }),
+}).annotate({ identifier: "EnvironmentBuildLog" });
+
+const buildParams = { ...projectParams, bid: Uuid };
+
+/** The environment of a project's sandboxes, and its builds (api.md 11). */
+export class EnvironmentsGroup extends HttpApiGroup.make("environments")
+  .add(
+    HttpApiEndpoint.get("get", "/", {
+      params: projectParams,
+      success: EnvironmentWire,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("builds", "/builds", {
+      params: projectParams,
+      query: pageQuery,
+      success: Schema.Struct({
+        builds: Schema.Array(BuildWire),
+        next_cursor: nullable(Schema.String),
+      }),
+      error: [BadRequest, NotFound],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.post("build", "/builds", {
+      params: projectParams,
+      success: BuildWire.pipe(HttpApiSchema.status(201)),
+      error: [NotFound, Conflict],
+    }).annotate(Access, "work"),
+    HttpApiEndpoint.get("getBuild", "/builds/:bid", {
+      params: buildParams,
+      success: BuildWire,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("log", "/builds/:bid/log", {
+      params: buildParams,
+      query: logQuery,
+      success: LogWire,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.post("cancel", "/builds/:bid/cancel", {
+      params: buildParams,
+      success: BuildWire.pipe(HttpApiSchema.status(202)),
+      error: NotFound,
+    }).annotate(Access, "work"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1/projects/:pid/environment") {}

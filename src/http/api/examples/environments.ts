@@ -1,0 +1,90 @@
+/** Examples of the operations on environments (operations.ts). */
+import type { OperationExample } from "./operations.ts";
+import { BEGAN, BUILD, COMMIT, LATER, PROJECT, USER } from "./records.ts";
+
+const source = {
+  context: ".platform",
+  target: null,
+  args: { NODE_VERSION: "24" },
+  commit: COMMIT,
+  key: "5d1f7c0a9e3b64827f60c8d1b2a39e4f5c6d7081a2b3c4d5e6f708192a3b4c5d",
+};
+
+const build = {
+  id: BUILD,
+  project_id: PROJECT,
+  node_id: "node-1",
+  status: "ready",
+  cause: "asked",
+  requested_by: USER,
+  dockerfile: ".platform/Dockerfile",
+  ...source,
+  tries: 1,
+  step: { step: 3, line: 4, instruction: "RUN npm install --global pnpm" },
+  image: {
+    digest: "sha256:0f4d2e8c6a1b3957d8e0c2f4a6b8d0e1f3a5c7e9b1d3f5a7c9e1b3d5f7a9c1e3",
+    bytes: 412_876_800,
+    files: 18_204,
+  },
+  failure: null,
+  created_at: BEGAN,
+  begun_at: BEGAN,
+  ended_at: LATER,
+};
+
+const begun = { ...build, status: "queued", tries: 0, step: null, image: null, begun_at: null, ended_at: null };
+
+const failed = {
+  ...build,
+  status: "failed",
+  image: null,
+  failure: {
+    code: "step_failed",
+    step: 3,
+    line: 4,
+    exit: 127,
+    tail: "/bin/sh: npm: not found\n",
+    message: "The build failed: step 3 on line 4 failed with exit code 127.",
+  },
+};
+
+const cancelled = {
+  ...build,
+  status: "cancelled",
+  image: null,
+  failure: { code: "cancelled", message: "The build was cancelled." },
+};
+
+export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  "environments.get": {
+    summary: "Show what the sandboxes of a project boot on, and the newest build of its Dockerfile.",
+    response: {
+      kind: "dockerfile",
+      image: null,
+      dockerfile: { path: ".platform/Dockerfile", ...source },
+      builder: "buildah",
+      current: build,
+      image_of: build,
+    },
+  },
+  "environments.builds": {
+    summary: "List the builds of a project's environment on all nodes, newest first.",
+    response: { builds: [build], next_cursor: null },
+  },
+  "environments.build": {
+    summary: "Build the Dockerfile of the default branch anew, or show the build of it that is under way.",
+    response: begun,
+  },
+  "environments.getBuild": { summary: "Show a build of a project's environment.", response: failed },
+  "environments.log": {
+    summary: "Read the log of a build in pieces, also while it grows.",
+    response: {
+      pieces: [{ number: 1, text: "[step 1, line 1] FROM node:24-slim\n" }],
+      complete: false,
+    },
+  },
+  "environments.cancel": {
+    summary: "Cancel a build. A build that is over stays as it is.",
+    response: cancelled,
+  },
+};

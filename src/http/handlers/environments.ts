@@ -1,0 +1,166 @@
+/** Handlers of api/environments.ts. */
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { Actors } from "../../actors/actors.ts";
+import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
+import type { BuildSource } from "../../domain/environment-source.ts";
+import { Manifests } from "../../duties/manifests.ts";
+import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
+import { Environments, planOf } from "../../services/environments.ts";
+import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/environment-builds.ts";
+import { Projects, type Project } from "../../store/ports/projects.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { LOG_PIECES_DEFAULT } from "../api/environments.ts";
+import { Conflict, notFound } from "../api/errors.ts";
+import { ThisNode } from "../limits.ts";
+import { projectInactive } from "../refusals.ts";
+import { answering, projectFor, requireProject } from "./answers.ts";
+import { instant, instantOrNull, pageOf } from "./wire.ts";
+
+/** How many images of a project are looked at for one of the Dockerfile in force (services/environments.ts). */
+const READY_LOOKED_AT = 5;
+
+const LIVE: ReadonlySet<string> = new Set(LIVE_BUILD_STATES);
+
+const failureWire = (failure: BuildFailure) => ({
+  ...failure,
+  message:
+    failure.code === "cancelled"
+      ? "The build was cancelled."
+      : `The build failed: ${describeBuildFailure(failure).replace(/\.$/, "")}.`,
+});
+
+const sourceWire = ({ context, target, args, commit, key }: BuildSource) => ({
+  context,
+  target,
+  args,
+  commit,
+  key,
+});
+
+const buildWire = (build: EnvironmentBuild) => ({
+  id: build.id,
+  project_id: build.projectId,
+  node_id: build.nodeId,
+  status: build.status,
+  cause: build.cause,
+  requested_by: build.requestedBy,
+  dockerfile: build.source.dockerfile,
+  ...sourceWire(build.source),
+  tries: build.tries,
+  step: build.step,
+  image: build.image,
+  failure: build.failure && failureWire(build.failure),
+  created_at: instant(build.createdAt),
+  begun_at: instantOrNull(build.begunAt),
+  ended_at: instantOrNull(build.endedAt),
+});
+
+/** What the manifest in force names. A manifest that was never read is read now. */
+const planFor = Effect.fnUntraced(function* (project: Project) {
+  yield* (yield* Manifests).current(project);
+  const [state] = yield* (yield* Projects).states([project.id]);
+  return planOf(state?.manifest ?? null);
+});
+
+/** The builds of a Dockerfile on this node: the newest, and the one on whose image a sandbox would boot now. */
+const buildsOf = Effect.fnUntraced(function* (projectId: string, { key }: BuildSource) {
+  const builds = yield* EnvironmentBuilds;
+  const { id: nodeId } = yield* ThisNode;
+  const current = yield* builds.newestOf({ projectId, nodeId, key });
+  const ready = yield* builds.ready({ projectId, nodeId, limit: READY_LOOKED_AT });
+  const image = ready.find(({ source }) => source.key === key) ?? ready[0];
+  return { current: current && buildWire(current), image_of: image === undefined ? null : buildWire(image) };
+});
+
+const show = Effect.fnUntraced(function* (pid: string) {
+  const plan = yield* planFor(yield* projectFor(yield* Caller, pid));
+  const { builder } = yield* Environments;
+  const { kind } = plan;
+  const nothing = { kind, image: null, dockerfile: null, builder, current: null, image_of: null };
+  switch (plan.kind) {
+    case "machine":
+      return nothing;
+    case "image":
+      return { ...nothing, image: plan.image };
+    case "dockerfile": {
+      const { source } = plan;
+      const dockerfile = { path: source.dockerfile, ...sourceWire(source) };
+      return { ...nothing, dockerfile, ...(yield* buildsOf(pid, source)) };
+    }
+  }
+});
+
+const begin = Effect.fnUntraced(function* (pid: string) {
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, pid);
+  if (project.status !== "active") return yield* projectInactive();
+  const plan = yield* planFor(project);
+  if (plan.kind !== "dockerfile") {
+    return yield* new Conflict({
+      error: "The project has no Dockerfile on its default branch. Add .platform/Dockerfile, and merge it.",
+      code: "no_dockerfile",
+    });
+  }
+  const environments = yield* Environments;
+  if (environments.builder === null) {
+    return yield* new Conflict({
+      error: "Nothing is built on this node (PLATFORM_BUILDER=none).",
+      code: "not_built_here",
+    });
+  }
+  const asked = { cause: "asked", requestedBy: caller.user.id } as const;
+  const build = yield* environments.begin(pid, plan.source, asked);
+  return build === null ? yield* notFound("project") : buildWire(build);
+});
+
+type BuildPath = { readonly pid: string; readonly bid: string };
+
+const found = Effect.fnUntraced(function* ({ pid, bid }: BuildPath) {
+  yield* requireProject(yield* Caller, pid);
+  const build = yield* (yield* EnvironmentBuilds).get(bid);
+  return build === null || build.projectId !== pid ? yield* notFound("build") : build;
+});
+
+/** The build is read before its log: whatever a build that was over then has, these pieces have. */
+const log = Effect.fnUntraced(function* (
+  path: BuildPath,
+  { after = 0, limit = LOG_PIECES_DEFAULT }: { readonly after?: number; readonly limit?: number },
+) {
+  const { id, status } = yield* found(path);
+  // One more than asked for tells whether something follows.
+  const pieces = yield* (yield* EnvironmentBuilds).log(id, { after, limit: limit + 1 });
+  return {
+    pieces: pieces.slice(0, limit).map(({ number, text }) => ({ number, text })),
+    complete: !LIVE.has(status) && pieces.length <= limit,
+  };
+});
+
+/** A build that is over stays as it is: its machine ignores the event. */
+const cancel = Effect.fnUntraced(function* (path: BuildPath) {
+  const { id } = yield* found(path);
+  const actors = yield* Actors;
+  yield* actors
+    .environmentBuild(id, { type: "cancel.requested" })
+    .pipe(Effect.catchTag("CapReached", Effect.die));
+  return buildWire(yield* found(path));
+});
+
+export const environmentsHandlers = HttpApiBuilder.group(Api, "environments", (handlers) =>
+  handlers
+    .handle("get", ({ params }) => answering(show(params.pid)))
+    .handle("builds", ({ params, query }) =>
+      answering(
+        Effect.gen(function* () {
+          yield* requireProject(yield* Caller, params.pid);
+          const page = yield* (yield* EnvironmentBuilds).list(params.pid, pageOf(query));
+          return { builds: page.items.map(buildWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("build", ({ params }) => answering(begin(params.pid)))
+    .handle("getBuild", ({ params }) => answering(Effect.map(found(params), buildWire)))
+    .handle("log", ({ params, query }) => answering(log(params, query)))
+    .handle("cancel", ({ params }) => answering(cancel(params))),
+);
