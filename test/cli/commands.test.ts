@@ -160,6 +160,15 @@ const refuse = async (): Promise<void> => {
   });
 };
 
+const builtProject = async (): Promise<readonly [string, string]> => {
+  const own = await makeProject(service, { files: { ".platform/Dockerfile": "FROM debian:13\n" } });
+  return eventually(async () => {
+    const { current } = fields(await service.request("GET", `/v1/projects/${own}/environment`));
+    expect(current).toMatchObject({ status: "ready" });
+    return [own, (current as { id: string }).id] as const;
+  });
+};
+
 /** Once: the record is the same for each who asks. */
 let refusal: Promise<void> | null = null;
 const refusedOnce = (): Promise<void> => (refusal ??= refuse());
@@ -177,6 +186,7 @@ const world: World = {
   openedPid,
   freshBranch,
   openRequest,
+  builtProject,
   stoppedSession,
   firedOnce,
   refusedOnce,

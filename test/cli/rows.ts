@@ -30,6 +30,8 @@ export interface World {
   readonly stoppedSession: () => Promise<string>;
   /** The id of a fire. */
   readonly firedOnce: () => Promise<string>;
+  /** The id of a project whose Dockerfile is built, and that of its newest build. */
+  readonly builtProject: () => Promise<readonly [pid: string, build: string]>;
   /** A webhook was turned away, and is on record. */
   readonly refusedOnce: () => Promise<void>;
 }
@@ -250,6 +252,41 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     human: /^GOING deleted\n$/,
     json: {},
     refused: [["NOT_THERE"], 4, notFound("Secret")],
+  },
+  "environment show": {
+    args: async () => [(await world.builtProject())[0]],
+    human: new RegExp(
+      `^environment +a Dockerfile\ndockerfile +\\.platform/Dockerfile\ncontext +\\.platform\ncommit +[0-9a-f]{40}\n` +
+        `builder +simulated\nnewest build +${ID} ready\nsandboxes boot on +${ID} \\(0 MiB, 1 files\\)\n$`,
+    ),
+    json: ([own = ""]) => `/v1/projects/${own}/environment`,
+    refused: [[NOWHERE], 4, notFound("Project")],
+  },
+  "environment list": {
+    args: async () => [(await world.builtProject())[0], "--limit", "1"],
+    human: new RegExp(
+      `^BUILD +STATUS +CAUSE +CREATED +TOOK +NODE +COMMIT +FAILURE\n${ID} +ready +manifest +\\S+ \\S+Z +\\d+ s +test-node +[0-9a-f]{12}\n$`,
+    ),
+    json: ([own = ""]) => `/v1/projects/${own}/environment/builds?limit=1`,
+    refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],
+  },
+  "environment build": {
+    args: async () => [(await world.builtProject())[0], "--wait"],
+    human: new RegExp(`^\\[step 1, line 1\\] FROM scratch\n${ID} ready \\(0 MiB, 1 files\\)\n$`),
+    json: { status: "ready", cause: "asked" },
+    refused: [[], 5, /^The project has no Dockerfile on its default branch\. /],
+  },
+  "environment logs": {
+    args: () => world.builtProject(),
+    human: /^\[step 1, line 1\] FROM scratch\n$/,
+    json: { log: "[step 1, line 1] FROM scratch\n", build: expect.objectContaining({ status: "ready" }) },
+    refused: [[], 4, /^The project has no builds\.\n$/],
+  },
+  "environment cancel": {
+    args: () => world.builtProject(),
+    human: new RegExp(`^${ID} ready\n$`),
+    json: { status: "ready" },
+    refused: [[NOWHERE], 2, /^BUILD is missing\. /],
   },
   "projects list": {
     args: () => ["--limit", "1"],

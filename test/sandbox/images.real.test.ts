@@ -55,7 +55,7 @@ const canary = (): string => join(directory, "canary");
 
 /** Every file that an import may have left besides images. */
 const leftovers = (): readonly string[] =>
-  readdirSync(store.directory).filter((name) => !/^(?:sha256-[0-9a-f]{64}|names\.json)$/.test(name));
+  readdirSync(store.directory).filter((name) => !/^(?:sha256-[0-9a-f]{64}|names)$/.test(name));
 
 const base: readonly TarEntry[] = [
   { name: "usr/" },

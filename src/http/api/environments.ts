@@ -41,7 +41,8 @@ export const BuildWire = Schema.Struct({
   dockerfile: Schema.String,
   ...sourceFields,
   tries: Schema.Finite.annotate({
-    description: "How often it was begun. If the service ends during a build, its next start begins it again.",
+    description:
+      "How often it was begun. If the service ends during a build, its next start begins it again.",
   }),
   step: nullable(
     Schema.Struct({ step: Schema.Finite, line: Schema.Finite, instruction: Schema.String }),
@@ -89,10 +90,7 @@ const logQuery = {
     ).annotate({ description: "The number of the last piece that the reader has. 0: none." }),
   ),
   limit: Schema.optionalKey(
-    Schema.FiniteFromString.check(
-      Schema.isInt(),
-      Schema.isBetween({ minimum: 1, maximum: LOG_PIECES_MAX }),
-    ),
+    Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: LOG_PIECES_MAX })),
   ),
 };
 

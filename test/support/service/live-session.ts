@@ -50,7 +50,11 @@ export class LiveSession {
 
   /** Creates a project from the installation's sample and a session in it, and waits until the session runs. */
   static async start(life: Life, { sample }: Installation, body: Json = {}): Promise<LiveSession> {
-    const projectId = await life.project(sample);
+    return LiveSession.startIn(life, await life.project(sample), body);
+  }
+
+  /** Creates a session in a project, and waits until it runs. */
+  static async startIn(life: Life, projectId: string, body: Json = {}): Promise<LiveSession> {
     const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, body);
     const session = await life.session(projectId, String(id), ["running", "failed"]);
     expect(session["status"], JSON.stringify(session["failure"])).toBe("running");

@@ -33,7 +33,8 @@ import { openListener } from "../../../src/http/server.ts";
 import { makeNodeRoutes } from "../../../src/nodes/endpoint.ts";
 import { nodeLayers } from "../../../src/nodes/layer.ts";
 import { SandboxProvider, type DaemonLink } from "../../../src/sandbox/port.ts";
-import { simulatedSite } from "../../../src/builder/simulated-site.ts";
+import { SimulatedSite } from "../../../src/builder/simulated-site.ts";
+import { BuildSite } from "../../../src/builder/site.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
@@ -90,6 +91,8 @@ export interface TestOptions {
   readonly bodyTime?: Duration.Input;
   /** Where the daemon of a sandbox is reached. Default: nowhere. */
   readonly link?: (sandboxId: string) => DaemonLink;
+  /** What builds environments. The default builds at once. */
+  readonly site?: (typeof BuildSite)["Service"];
   /** Sessions need a model, as with a real provider. */
   readonly needsModel?: boolean;
   /** Is shown each SQL statement of a request, before it is sent. Background work is not shown. */
@@ -197,14 +200,14 @@ const renamed = (provider: ReturnType<typeof simulatedProvider>, isRenamed: bool
 const stage = Effect.fnUntraced(function* (
   config: Config,
   daemon: Layer.Layer<never> | DaemonScript["layer"],
-  { link, needsModel = false }: TestOptions,
+  { link, needsModel = false, site = new SimulatedSite().service }: TestOptions,
 ) {
   const databaseUrl = yield* freshDatabase("migrated");
   const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
   const context = yield* Layer.build(
     Layer.mergeAll(
       Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
-      simulatedSite,
+      Layer.succeed(BuildSite, site),
       renamed(simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }), needsModel),
       daemon,
       hosted({ config, dataDir: config.dataDir }),

@@ -32,7 +32,15 @@ const build = {
   ended_at: LATER,
 };
 
-const begun = { ...build, status: "queued", tries: 0, step: null, image: null, begun_at: null, ended_at: null };
+const begun = {
+  ...build,
+  status: "queued",
+  tries: 0,
+  step: null,
+  image: null,
+  begun_at: null,
+  ended_at: null,
+};
 
 const failed = {
   ...build,

@@ -8,7 +8,6 @@ import {
   USER,
   PROJECT,
   SESSION,
-  SANDBOX,
   TOKEN,
   FIRE,
   COMMIT,
@@ -33,6 +32,7 @@ import {
   merged,
   missingSecret,
   secret,
+  sandbox,
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
@@ -220,19 +220,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "sessions.sandbox": {
     summary: "Show a session's newest sandbox.",
-    response: {
-      id: SANDBOX,
-      session_id: SESSION,
-      provider: "local",
-      image: "node-tools",
-      environment: null,
-      status: "active",
-      failure: null,
-      created_at: BEGAN,
-      boot_started_at: BEGAN,
-      active_at: LATER,
-      ended_at: null,
-    },
+    response: sandbox,
   },
   "sessions.ports": {
     summary: "List the ports on which programs in the session's sandbox listen.",

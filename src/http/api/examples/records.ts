@@ -293,3 +293,17 @@ export const projectUsage = {
   days: [{ day: "2026-11-20", model: "anthropic/claude-sonnet-5", ...spent }],
   total: spent,
 };
+
+export const sandbox = {
+  id: SANDBOX,
+  session_id: SESSION,
+  provider: "local",
+  image: null,
+  environment: { build_id: BUILD, stale: false },
+  status: "active",
+  failure: null,
+  created_at: BEGAN,
+  boot_started_at: BEGAN,
+  active_at: LATER,
+  ended_at: null,
+};

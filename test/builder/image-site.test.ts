@@ -1,0 +1,81 @@
+/** Which images a site removes when they exceed their budget. Its builds are tested with the real builder (test/e2e). */
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { imageSite } from "../../src/builder/image-site.ts";
+import { simulatedBuilder } from "../../src/builder/simulated.ts";
+import { BuildSite } from "../../src/builder/site.ts";
+import { buildImageName } from "../../src/domain/image.ts";
+import { ImageStore } from "../../src/sandbox/images/store.ts";
+
+let home: string;
+let store: ImageStore;
+beforeEach(() => {
+  home = mkdtempSync(path.join(tmpdir(), "image-site-"));
+  chmodSync(home, 0o755);
+  store = new ImageStore(path.join(home, "images"));
+});
+afterEach(() => rmSync(home, { recursive: true }));
+
+const LIMITS = {
+  seconds: 1,
+  memoryBytes: 1,
+  diskBytes: 1,
+  processes: 1,
+  logBytes: 1,
+  imageBytes: 1,
+  imageFiles: 1,
+};
+const site = (imagesBytes: number) =>
+  imageSite({ store, directory: path.join(home, "site"), limits: LIMITS, egressAllow: [], imagesBytes }).pipe(
+    Layer.provide(simulatedBuilder()),
+  );
+const collect = (imagesBytes: number, kept: readonly string[]) =>
+  Effect.runPromise(
+    Effect.flatMap(BuildSite, (one) => one.collect({ kept: new Set(kept), now: 0 })).pipe(
+      Effect.provide(site(imagesBytes)),
+      Effect.scoped,
+    ),
+  );
+
+const id = (digit: number): string => `00000000-0000-4000-8000-${String(digit).padStart(12, "0")}`;
+
+/** An image of 10 bytes, last used at this time. */
+const add = async (name: string, content: number, usedMs: number) => {
+  await store.add(name, async (draft) => {
+    await mkdir(path.join(draft, "root"));
+    const digest = `sha256:${String(content).repeat(64)}`;
+    return { digest, env: {}, user: "", workdir: "", bytes: 10, files: 1 };
+  });
+  await store.noteUse(name, usedMs);
+};
+
+it("removes images of builds, the least recently used first, until all are within the budget", async () => {
+  await add(buildImageName(id(1)), 1, 3000);
+  await add(buildImageName(id(2)), 2, 1000);
+  await add(buildImageName(id(3)), 3, 2000);
+  expect(await collect(30, [])).toEqual([]);
+  expect(await collect(29, [])).toEqual([id(2)]);
+  expect(await collect(10, [])).toEqual([id(3)]);
+  expect(await store.find(buildImageName(id(1)))).not.toBeNull();
+});
+
+it("keeps what must stay and what people named, also above the budget [V1]", async () => {
+  await add("tools:1", 1, 1000);
+  await add(buildImageName(id(2)), 2, 2000);
+  await add(buildImageName(id(3)), 3, 3000);
+  expect(await collect(0, [id(2)])).toEqual([id(3)]);
+  expect((await store.list()).map(({ name }) => name)).toEqual([buildImageName(id(2)), "tools:1"]);
+});
+
+it("counts an image with several names once, and frees nothing until the last one goes", async () => {
+  await add(buildImageName(id(1)), 1, 1000);
+  await add(buildImageName(id(2)), 1, 2000);
+  await add(buildImageName(id(3)), 3, 3000);
+  expect(await collect(20, [])).toEqual([]);
+  expect(await collect(10, [])).toEqual([id(1), id(2)]);
+});

@@ -1,0 +1,349 @@
+/** Environments through the API (api.md 11): what sandboxes boot on, and the builds of a project's Dockerfile. */
+import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/simulated-site.ts";
+import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
+import { newFeatureSession } from "./cast.ts";
+import { readEvents } from "../support/service/event-stream.ts";
+import {
+  deliver,
+  errorCode,
+  eventually,
+  expectStatus,
+  fields,
+  listOf,
+  makeAccount,
+  makeProject,
+  makeUserToken,
+  pushFiles,
+  putSecret,
+  reached,
+  refusal,
+  runSession,
+  sandboxEnvironment,
+  SECRET,
+  SECRET_NAME,
+  webhookEntry,
+  type Fields,
+  type Files,
+} from "../support/service/requests.ts";
+import { NODE, startTestService, type Answer, type TestService } from "../support/service/service.ts";
+
+const DOCKERFILE: Files = { ".platform/Dockerfile": "FROM debian:13\n" };
+const AT_ONCE: SimulatedSitePlan = { stepsMs: 0, exportMs: 0, failure: null };
+/** A build that ends only by being cancelled. */
+const ENDLESS: SimulatedSitePlan = { ...AT_ONCE, stepsMs: 3_600_000 };
+const FAILING: SimulatedSitePlan = {
+  ...AT_ONCE,
+  failure: { code: "step_failed", step: 2, line: 3, exit: 127, tail: "npm: not found\n" },
+};
+
+const site = new SimulatedSite();
+let service: TestService;
+beforeAll(async () => {
+  // Builds that a test leaves behind take no place from the next one.
+  service = await startTestService({ PLATFORM_BUILDS_AT_ONCE: "20" }, { site: site.service });
+});
+afterAll(() => service.close());
+afterEach(() => {
+  site.plan = () => AT_ONCE;
+});
+
+const at = (pid: string, rest = ""): string => `/v1/projects/${pid}/environment${rest}`;
+const get = (pid: string, rest = ""): Promise<Answer> => service.request("GET", at(pid, rest));
+const post = (pid: string, rest = "/builds"): Promise<Answer> => service.request("POST", at(pid, rest));
+const environment = async (pid: string): Promise<Fields> => fields(expectStatus(await get(pid), 200));
+const buildOf = (value: unknown): Fields => value as Fields;
+
+/** The project's environment, when its newest build has this status. */
+const settled = (pid: string, status: string): Promise<Fields> =>
+  eventually(async () => {
+    const shown = await environment(pid);
+    expect(shown["current"]).toMatchObject({ status });
+    return shown;
+  });
+
+/** A build that somebody asked for. */
+const begun = async (pid: string): Promise<string> =>
+  String(fields(expectStatus(await post(pid), 201))["id"]);
+
+const built = (pid: string, bid: string, status: string): Promise<Fields> =>
+  eventually(async () => {
+    const build = fields(expectStatus(await get(pid, `/builds/${bid}`), 200));
+    expect(build).toMatchObject({ status });
+    return build;
+  });
+
+/** Changes the default branch, as a person's merge does. */
+const mergeFiles = async (pid: string, files: Files): Promise<void> => {
+  const branch = `change-${randomUUID()}`;
+  await pushFiles(service, pid, { branch, files });
+  const target = `/v1/projects/${pid}/change-requests`;
+  const opened = await service.request("POST", target, { body: { title: "Change", head_ref: branch } });
+  const { number } = fields(expectStatus(opened, 201));
+  expectStatus(await service.request("POST", `${target}/${Number(number)}/merge`, { body: {} }), 200);
+};
+
+const nothing = { image: null, dockerfile: null, builder: "simulated", current: null, image_of: null };
+
+describe("the environment of a project", () => {
+  it("is the machine's own files without a Dockerfile, and without a manifest that can be read", async () => {
+    for (const files of [{}, { "platform.toml": "not toml" }]) {
+      const pid = await makeProject(service, { files });
+      expect(await environment(pid)).toEqual({ kind: "machine", ...nothing });
+      expect(refusal(await post(pid))).toEqual([409, "no_dockerfile"]);
+    }
+  });
+
+  it("is the image that the manifest names", async () => {
+    const pid = await makeProject(service, {
+      files: { ...DOCKERFILE, "platform.toml": '[environment]\nimage = "node-tools"\n' },
+    });
+    expect(await environment(pid)).toEqual({ kind: "image", ...nothing, image: "node-tools" });
+    expect(refusal(await post(pid))).toEqual([409, "no_dockerfile"]);
+  });
+
+  it("is the Dockerfile of the default branch, with its build and its events", async () => {
+    const pid = await makeProject(service, {
+      files: {
+        "tools/Dockerfile": "FROM debian:13\n",
+        "platform.toml":
+          '[environment]\ndockerfile = "tools/Dockerfile"\ntarget = "dev"\nargs = { NODE = "24" }\n',
+      },
+    });
+    const reader = await readEvents(`${service.url}/v1/projects/${pid}/events`, { token: service.token });
+    await reader.until(({ event }) => event === "open");
+    const shown = await settled(pid, "ready");
+    const source = {
+      context: "tools",
+      target: "dev",
+      args: { NODE: "24" },
+      commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
+      key: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    };
+    const build = {
+      id: expect.any(String) as string,
+      project_id: pid,
+      node_id: NODE,
+      status: "ready",
+      cause: "manifest",
+      requested_by: null,
+      dockerfile: "tools/Dockerfile",
+      ...source,
+      tries: 1,
+      step: { step: 1, line: 1, instruction: "FROM scratch" },
+      image: { digest: expect.stringMatching(/^sha256:/) as string, bytes: 0, files: 1 },
+      failure: null,
+      created_at: expect.stringMatching(/Z$/) as string,
+      begun_at: expect.stringMatching(/Z$/) as string,
+      ended_at: expect.stringMatching(/Z$/) as string,
+    };
+    expect(shown).toEqual({
+      kind: "dockerfile",
+      image: null,
+      dockerfile: { path: "tools/Dockerfile", ...source },
+      builder: "simulated",
+      current: build,
+      image_of: shown["current"],
+    });
+    const { id } = buildOf(shown["current"]);
+    const last = await reader.until(({ event, data }) => {
+      const told = (data as { data?: Fields }).data;
+      return event === "environment.build" && told?.["build_id"] === id && told?.["status"] === "ready";
+    });
+    expect(last.data).toMatchObject({ type: "environment.build", data: { previous: "exporting" } });
+    reader.close();
+  });
+
+  it("keeps the last image while a changed Dockerfile fails, and sandboxes on it are stale", async () => {
+    const pid = await makeProject(service, { files: DOCKERFILE });
+    const { current: former } = await settled(pid, "ready");
+    const sandboxOf = async () =>
+      fields(
+        await service.request(
+          "GET",
+          `/v1/projects/${pid}/sessions/${await runSession(service, pid)}/sandbox`,
+        ),
+      );
+    const { id } = buildOf(former);
+    expect(await sandboxOf()).toMatchObject({ environment: { build_id: id, stale: false } });
+    site.plan = () => FAILING;
+    await mergeFiles(pid, { ".platform/Dockerfile": "FROM debian:13\nRUN npm install\n" });
+    const shown = await settled(pid, "failed");
+    expect(shown["image_of"]).toEqual(former);
+    expect(buildOf(shown["current"])["failure"]).toEqual({
+      ...FAILING.failure,
+      message: "The build failed: step 2 on line 3 failed with exit code 127.",
+    });
+    expect(await sandboxOf()).toMatchObject({ environment: { build_id: id, stale: true } });
+  });
+});
+
+describe("a build that is asked for", () => {
+  it("is a new one, unless one of the same Dockerfile is under way", async () => {
+    const pid = await makeProject(service, { files: DOCKERFILE });
+    const { current } = await settled(pid, "ready");
+    site.plan = () => ENDLESS;
+    const first = fields(expectStatus(await post(pid), 201));
+    const { user } = fields(await service.request("GET", "/v1/me")) as { user: { id: string } };
+    expect(first).toMatchObject({ cause: "asked", requested_by: user.id, ended_at: null });
+    expect(first["id"]).not.toBe(buildOf(current)["id"]);
+    expect(await begun(pid)).toBe(first["id"]);
+    await built(pid, String(first["id"]), "building");
+    const shown = await environment(pid);
+    expect([shown["current"], shown["image_of"]]).toMatchObject([{ id: first["id"] }, current]);
+  });
+
+  it("is refused in an archived project, and on a node that builds nothing", async () => {
+    const pid = await makeProject(service, { files: DOCKERFILE });
+    expectStatus(
+      await service.request("PATCH", `/v1/projects/${pid}`, { body: { status: "archived" } }),
+      200,
+    );
+    expect(refusal(await post(pid))).toEqual([409, "project_not_active"]);
+    const other = await startTestService({}, { site: { ...site.service, builder: null } });
+    try {
+      const there = await makeProject(other, { files: DOCKERFILE });
+      expect(refusal(await other.request("POST", at(there, "/builds")))).toEqual([409, "not_built_here"]);
+      const shown = await other.request("GET", at(there));
+      expect(fields(shown)).toMatchObject({ kind: "dockerfile", builder: null, current: null });
+    } finally {
+      await other.close();
+    }
+  });
+
+  it("is cancelled once: a second request changes nothing, and a build that is over stays as it is", async () => {
+    const pid = await makeProject(service, { files: DOCKERFILE });
+    const { current } = await settled(pid, "ready");
+    site.plan = () => ENDLESS;
+    const bid = await begun(pid);
+    await built(pid, bid, "building");
+    expect(site.running).toContain(bid);
+    const cancelled = expectStatus(await post(pid, `/builds/${bid}/cancel`), 202);
+    expect(fields(cancelled)).toMatchObject({
+      id: bid,
+      status: "cancelled",
+      failure: { code: "cancelled", message: "The build was cancelled." },
+      ended_at: expect.any(String) as string,
+    });
+    await eventually(() => expect(site.running).not.toContain(bid));
+    expect(fields(expectStatus(await post(pid, `/builds/${bid}/cancel`), 202))).toEqual(fields(cancelled));
+    const ready = String(buildOf(current)["id"]);
+    expect(fields(expectStatus(await post(pid, `/builds/${ready}/cancel`), 202))).toEqual(current);
+  });
+});
+
+describe("the builds of a project", () => {
+  it("are listed newest first, in pages", async () => {
+    const pid = await makeProject(service, { files: DOCKERFILE });
+    await settled(pid, "ready");
+    for (let more = 0; more < 2; more += 1) await built(pid, await begun(pid), "ready");
+    const whole = listOf(await get(pid, "/builds"), "builds");
+    expect(whole.map(({ cause }) => cause)).toEqual(["asked", "asked", "manifest"]);
+    const seen: unknown[] = [];
+    for (let cursor: unknown = ""; cursor !== null;) {
+      const page = fields(
+        await get(pid, `/builds?limit=1${cursor === "" ? "" : `&cursor=${String(cursor)}`}`),
+      );
+      seen.push(...(page["builds"] as readonly Fields[]));
+      cursor = page["next_cursor"];
+    }
+    expect(seen).toEqual(whole);
+    expect(refusal(await get(pid, "/builds?cursor=forged"))).toEqual([400, "invalid_request"]);
+    expect(refusal(await get(pid, "/builds?limit=201"))).toEqual([400, "invalid_request"]);
+  });
+
+  it("show their log in pieces, and say when nothing follows", async () => {
+    const pid = await makeProject(service, { files: DOCKERFILE });
+    await settled(pid, "ready");
+    site.plan = () => ENDLESS;
+    const bid = await begun(pid);
+    const log = async (query: string) => {
+      const { pieces, complete } = fields(expectStatus(await get(pid, `/builds/${bid}/log${query}`), 200));
+      return [(pieces as readonly Fields[]).map(({ number }) => number), complete];
+    };
+    await eventually(async () => expect(await log("")).toEqual([[1], false]));
+    await service.inside(
+      Effect.gen(function* () {
+        const { appendLog } = yield* EnvironmentBuilds;
+        for (const text of ["one\n", "two\n", "three\n"]) yield* appendLog(bid, text);
+      }),
+    );
+    const all = fields(await get(pid, `/builds/${bid}/log`));
+    expect((all["pieces"] as readonly Fields[]).map(({ text }) => text)).toEqual([
+      "[step 1, line 1] FROM scratch\n",
+      "one\n",
+      "two\n",
+      "three\n",
+    ]);
+    expect(await log("?after=2&limit=2")).toEqual([[3, 4], false]);
+    expectStatus(await post(pid, `/builds/${bid}/cancel`), 202);
+    expect(await log("?limit=2")).toEqual([[1, 2], false]);
+    expect(await log("?after=2&limit=2")).toEqual([[3, 4], true]);
+    expect(await log("?after=4")).toEqual([[], true]);
+    for (const query of ["?limit=0", "?limit=201", "?after=-1", "?after=1.5", "?after=x"])
+      expect(refusal(await get(pid, `/builds/${bid}/log${query}`))).toEqual([400, "invalid_request"]);
+  });
+
+  it("are found in their own project only [T05]", async () => {
+    const [pid, other] = [
+      await makeProject(service, { files: DOCKERFILE }),
+      await makeProject(service, { files: DOCKERFILE }),
+    ];
+    const bid = String(buildOf((await settled(pid, "ready"))["current"])["id"]);
+    for (const id of [bid, randomUUID()]) {
+      const answers = [
+        await get(other, `/builds/${id}`),
+        await get(other, `/builds/${id}/log`),
+        await post(other, `/builds/${id}/cancel`),
+      ];
+      for (const answer of answers) expect(refusal(answer)).toEqual([404, "not_found"]);
+    }
+    expect(refusal(await get(pid, "/builds/newest"))).toEqual([400, "invalid_request"]);
+    expect(refusal(await get(randomUUID()))).toEqual([404, "not_found"]);
+  });
+});
+
+it("can be read by whoever reads sessions, and built by whoever starts them [T01] [T02] [T05]", async () => {
+  const pid = await makeProject(service, {
+    files: { ...DOCKERFILE, "platform.toml": webhookEntry("push") },
+  });
+  await putSecret(service, pid, SECRET_NAME, SECRET);
+  const elsewhere = await makeProject(service);
+  const bid = String(buildOf((await settled(pid, "ready"))["current"])["id"]);
+  const triggerSid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
+  await reached(service, pid, triggerSid, "running");
+  const person = await newFeatureSession({ service, pid });
+  const tokens = {
+    none: null,
+    bound: (await makeUserToken(service, { project_id: pid })).token,
+    elsewhere: (await makeUserToken(service, { project_id: elsewhere })).token,
+    foreign: await makeAccount(service),
+    session: person.cliToken,
+    trigger: (await sandboxEnvironment(service, triggerSid))["PLATFORM_CLI_TOKEN"] ?? "",
+    sandbox: person.serviceKey,
+  };
+  const reads = ["", "/builds", `/builds/${bid}`, `/builds/${bid}/log`].map((rest) => ["GET", rest] as const);
+  const writes = ["/builds", `/builds/${bid}/cancel`].map((rest) => ["POST", rest] as const);
+  const fates = async (token: string | null, requests: readonly (readonly ["GET" | "POST", string])[]) => {
+    const seen = new Set<unknown>();
+    for (const [method, rest] of requests) {
+      const answer = await service.request(method, at(pid, rest), { token });
+      seen.add(answer.status < 400 ? "in" : `${answer.status} ${errorCode(answer)}`);
+    }
+    return [...seen].join();
+  };
+  const table: Record<string, readonly [read: string, write: string]> = {};
+  for (const [kind, token] of Object.entries(tokens))
+    table[kind] = [await fates(token, reads), await fates(token, writes)];
+  expect(table).toEqual({
+    none: ["401 unauthorized", "401 unauthorized"],
+    bound: ["in", "in"],
+    elsewhere: ["404 not_found", "404 not_found"],
+    foreign: ["404 not_found", "404 not_found"],
+    session: ["in", "in"],
+    trigger: ["in", "403 forbidden"],
+    sandbox: ["403 forbidden", "403 forbidden"],
+  });
+});
