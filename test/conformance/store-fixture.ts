@@ -5,6 +5,7 @@ import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import type { Admissions } from "../../src/store/ports/admissions.ts";
 import type { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
+import type { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import type { Fires } from "../../src/store/ports/fires.ts";
 import type { StoreHealth } from "../../src/store/ports/health.ts";
@@ -32,6 +33,7 @@ export type Store =
   | CloneCredentials
   | Conversations
   | Counters
+  | EnvironmentBuilds
   | Events
   | Fires
   | Identity

@@ -13,6 +13,7 @@ import { checkConversationAttacks } from "./store-conversation-attacks.ts";
 import { checkConversationReaders } from "./store-conversation-readers.ts";
 import { checkConversationSteps } from "./store-conversation-steps.ts";
 import { checkConversations } from "./store-conversations.ts";
+import { checkEnvironmentBuilds } from "./store-environment-builds.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkGrants } from "./store-grants.ts";
 import { checkPreviews } from "./store-previews.ts";
@@ -36,6 +37,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkSessions(check);
     checkSessionLists(check);
     checkSandboxes(check);
+    checkEnvironmentBuilds(check);
     checkAdmission(check);
     checkQueue(check);
     checkBatches(check);

@@ -40,8 +40,8 @@ const UNTESTED = [
   "repositories.md: jq -n --rawfile key app.private-key.pem '{",
   "repositories.md: platform projects create greeter --github acme/greeter --token-file token.txt --pull-requests",
   "saved-work.md: git show -s FETCH_HEAD",
+  'environments.md: platform environment build "$PROJECT" --wait',
   "environments.md: platform images build greeter-tools ~/greeter --file .platform/Dockerfile",
-  "environments.md: docker build -t greeter-tools .",
 ];
 
 /**

@@ -305,7 +305,7 @@ describe("the builds of a project", () => {
   });
 });
 
-it("can be read by whoever reads sessions, and built by whoever starts them [T01] [T02] [T05]", async () => {
+it("can be read with the access that reading a session needs, and built with the access that starting one needs [T01] [T02] [T05]", async () => {
   const pid = await makeProject(service, {
     files: { ...DOCKERFILE, "platform.toml": webhookEntry("push") },
   });

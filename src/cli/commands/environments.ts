@@ -27,7 +27,7 @@ const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} Mi
 const stateOf = ({ status, step }: Build): string =>
   status === "building" && step !== null ? `building, step ${step.step}: ${step.instruction}` : status;
 
-/** What became of a build, or where it is. */
+/** The outcome of a build, or its present step. */
 const resultOf = (build: Build): string => build.failure?.message ?? stateOf(build);
 
 const sizeOf = ({ image }: Build): string =>
@@ -188,7 +188,7 @@ const build = command({
   },
 });
 
-/** The newest build of a project. @throws Failure if there is none */
+/** The newest build of a project. @throws Failure if it has no builds */
 const newestOf = async (client: Client, pid: string): Promise<string> => {
   const { value } = await client.call("GET /v1/projects/:pid/environment/builds", {
     params: { pid },

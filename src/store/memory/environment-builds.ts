@@ -22,6 +22,7 @@ import {
   type NewBuild,
 } from "../ports/environment-builds.ts";
 import { Fenced, type Memory } from "../ports/journal.ts";
+import type { Sandbox } from "../ports/sandboxes.ts";
 import { type EnvironmentBuildRow, pageFrom, Tables, type TableSet } from "./tables.ts";
 
 const KIND = "environment_build";
@@ -124,6 +125,16 @@ const appendLog = (tables: TableSet, id: string, text: string): void =>
     return { log: [...log, ...added], logBytes: piece.bytes };
   });
 
+/** Builds that sandboxes use, or wait for. */
+const usedBySandboxes = (tables: TableSet, where: (sandbox: Sandbox) => boolean): ReadonlySet<string> =>
+  new Set(
+    [...tables.sandboxes.values()].flatMap(({ record }) =>
+      record.environment !== null && tables.isSandboxLive(record.id) && where(record)
+        ? [record.environment.buildId]
+        : [],
+    ),
+  );
+
 const inUse = (tables: TableSet, nodeId: string): ReadonlySet<string> => {
   const newest = new Map<string, string>();
   for (const { id, projectId } of records(
@@ -131,24 +142,28 @@ const inUse = (tables: TableSet, nodeId: string): ReadonlySet<string> => {
     (row) => row.record.nodeId === nodeId && row.snapshot.state === "ready" && !row.isForgotten,
   ))
     if (!newest.has(projectId)) newest.set(projectId, id);
-  const used = [...tables.sandboxes.values()].flatMap(({ record }) =>
-    record.environment !== null && record.nodeId === nodeId && tables.isSandboxLive(record.id)
-      ? [record.environment.buildId]
-      : [],
-  );
-  return new Set([...newest.values(), ...used]);
+  return new Set([...newest.values(), ...usedBySandboxes(tables, (sandbox) => sandbox.nodeId === nodeId)]);
+};
+
+/** Removes a build. Sandboxes that had it lose the reference, as by the foreign key in Postgres. */
+const remove = (tables: TableSet, id: string): void => {
+  tables.environmentBuilds.delete(id);
+  for (const [sandboxId, row] of tables.sandboxes)
+    if (row.record.environment?.buildId === id)
+      tables.sandboxes.set(sandboxId, { ...row, record: { ...row.record, environment: null } });
 };
 
 const prune = (tables: TableSet): void => {
+  const used = usedBySandboxes(tables, () => true);
   const places = new Map<string, number>();
   for (const { id, projectId, nodeId } of records(tables, () => true)) {
     const place = (places.get(`${projectId} ${nodeId}`) ?? 0) + 1;
     places.set(`${projectId} ${nodeId}`, place);
     const row = tables.environmentBuilds.get(id);
-    if (place <= BUILDS_KEPT || row === undefined) continue;
+    if (place <= BUILDS_KEPT || row === undefined || used.has(id)) continue;
     const { state } = row.snapshot;
     const isOver = state === "failed" || state === "cancelled" || (state === "ready" && row.isForgotten);
-    if (isOver && tables.environmentBuildOutbox.of(id).length === 0) tables.environmentBuilds.delete(id);
+    if (isOver && tables.environmentBuildOutbox.of(id).length === 0) remove(tables, id);
   }
 };
 

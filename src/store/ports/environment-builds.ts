@@ -109,7 +109,10 @@ export class EnvironmentBuilds extends Context.Service<
     readonly inUse: (nodeId: string) => Stored<ReadonlySet<string>>;
     /** Marks ready builds whose image was removed. They do not count in `ready` any more. */
     readonly forgetImages: (ids: readonly string[]) => Stored<void>;
-    /** Removes the oldest builds that are over, beyond BUILDS_KEPT of each project and node, except those in use. */
+    /**
+     * Removes the oldest builds that are over, beyond BUILDS_KEPT of each project and node. It leaves those that a
+     * sandbox uses, that have commands, or whose image is on the node: `forgetImages` comes first.
+     */
     readonly prune: Stored<void>;
   }
 >()("platform/store/EnvironmentBuilds") {}

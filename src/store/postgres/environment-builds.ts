@@ -238,6 +238,10 @@ const makeUpkeep = Effect.gen(function* () {
       ) AS ranked
       WHERE place > ${BUILDS_KEPT} AND (status IN ('failed', 'cancelled') OR status = 'ready' AND is_forgotten)
         AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = ${KIND} AND actor_id = ranked.id)
+        AND NOT EXISTS (
+          SELECT FROM session_sandboxes
+          WHERE environment_build_id = ranked.id AND status IN ('provisioning', 'active')
+        )
     )`.pipe(Effect.asVoid, stored("environmentBuilds.prune"));
   return { inUse, forgetImages, prune };
 });

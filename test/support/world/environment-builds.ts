@@ -51,3 +51,32 @@ export const stepBuild = Effect.fnUntraced(function* (
     yield* memory.save({ ...change, completes: isOver ? completes : null });
   }
 });
+
+/** How builds end. */
+export const BUILT = {
+  type: "image.ready",
+  image: { digest: `sha256:${"0".repeat(64)}`, bytes: 10, files: 2 },
+} as const satisfies EnvironmentBuildEvent;
+export const NOT_BUILT = {
+  type: "build.failed",
+  failure: { code: "context_missing", path: "Dockerfile" },
+} as const satisfies EnvironmentBuildEvent;
+export const CANCELLED = { type: "cancel.requested" } as const satisfies EnvironmentBuildEvent;
+
+/** A build that is not the one under way. @returns its id */
+export const newBuild = Effect.fnUntraced(function* (projectId: string, fields: Partial<NewBuild> = {}) {
+  const opened = yield* openBuild(projectId, fields);
+  if (opened?.isNew !== true) return yield* Effect.die("the build is not new");
+  return opened.build.id;
+});
+
+/** A build that has ended with an event. @returns its id */
+export const endedBuild = Effect.fnUntraced(function* (
+  projectId: string,
+  event: EnvironmentBuildEvent,
+  fields: Partial<NewBuild> = {},
+) {
+  const id = yield* newBuild(projectId, fields);
+  yield* stepBuild(id, [event], (fields.now ?? NOON) + 1);
+  return id;
+});
