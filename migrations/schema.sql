@@ -162,6 +162,42 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_turn_state_known CHECK ((turn_state = ANY (ARRAY['idle'::text, 'running'::text, 'requires_action'::text])))
 );
 
+CREATE TABLE environment_build_logs (
+  build_id uuid NOT NULL,
+  number integer NOT NULL,
+  text text NOT NULL,
+  CONSTRAINT environment_build_logs_build_fkey FOREIGN KEY (build_id) REFERENCES environment_builds(id) ON DELETE CASCADE,
+  CONSTRAINT environment_build_logs_pkey PRIMARY KEY (build_id, number)
+);
+
+CREATE TABLE environment_builds (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  node_id text NOT NULL,
+  key text NOT NULL,
+  source jsonb NOT NULL,
+  cause text NOT NULL,
+  requested_by uuid,
+  status text NOT NULL,
+  state_context jsonb NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  step jsonb,
+  log_bytes bigint NOT NULL DEFAULT 0,
+  log_pieces integer NOT NULL DEFAULT 0,
+  is_forgotten boolean NOT NULL DEFAULT false,
+  created_at timestamp with time zone NOT NULL,
+  begun_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  CONSTRAINT environment_builds_cause_known CHECK ((cause = ANY (ARRAY['manifest'::text, 'session'::text, 'asked'::text, 'refresh'::text]))),
+  CONSTRAINT environment_builds_end_dated CHECK (((status = ANY (ARRAY['ready'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
+  CONSTRAINT environment_builds_pkey PRIMARY KEY (id),
+  CONSTRAINT environment_builds_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT environment_builds_requester_fkey FOREIGN KEY (requested_by) REFERENCES users(id),
+  CONSTRAINT environment_builds_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'resolving'::text, 'building'::text, 'exporting'::text, 'ready'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE UNIQUE INDEX environment_builds_live_key ON public.environment_builds USING btree (project_id, node_id, key) WHERE (status = ANY (ARRAY['queued'::text, 'resolving'::text, 'building'::text, 'exporting'::text]));
+CREATE INDEX environment_builds_project_idx ON public.environment_builds USING btree (project_id, created_at DESC, id DESC);
+
 CREATE TABLE event_horizons (
   project_id uuid NOT NULL,
   tx xid8 NOT NULL,
@@ -260,7 +296,7 @@ CREATE TABLE outbox (
   attempts integer NOT NULL DEFAULT 0,
   last_error text,
   failed_at timestamp with time zone,
-  CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'change_request'::text, 'conversation'::text]))),
+  CONSTRAINT outbox_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'change_request'::text, 'conversation'::text, 'environment_build'::text]))),
   CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
 CREATE INDEX outbox_actor_idx ON public.outbox USING btree (actor_kind, actor_id, id);
@@ -301,6 +337,7 @@ CREATE TABLE project_manifests (
   error_path text,
   error_line integer,
   brings_model boolean,
+  environment jsonb,
   CONSTRAINT project_manifests_good_reading_whole CHECK (((commit_sha IS NULL) = (text IS NULL))),
   CONSTRAINT project_manifests_pkey PRIMARY KEY (project_id),
   CONSTRAINT project_manifests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
@@ -452,12 +489,16 @@ CREATE TABLE session_sandboxes (
   secret_versions jsonb,
   boot_started_at timestamp with time zone,
   image text,
+  environment_build_id uuid,
+  environment_is_stale boolean NOT NULL DEFAULT false,
   CONSTRAINT session_sandboxes_end_dated CHECK (((status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status])) = (ended_at IS NULL))),
+  CONSTRAINT session_sandboxes_environment_build_fkey FOREIGN KEY (environment_build_id) REFERENCES environment_builds(id) ON DELETE SET NULL,
   CONSTRAINT session_sandboxes_error_has_reason CHECK (((status <> 'error'::session_sandbox_status) OR (failure IS NOT NULL))),
   CONSTRAINT session_sandboxes_pkey PRIMARY KEY (id),
   CONSTRAINT session_sandboxes_secrets_whole CHECK (((secrets_revision IS NULL) = (secret_versions IS NULL))),
   CONSTRAINT session_sandboxes_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id)
 );
+CREATE INDEX session_sandboxes_environment_build_idx ON public.session_sandboxes USING btree (environment_build_id) WHERE (environment_build_id IS NOT NULL);
 CREATE UNIQUE INDEX session_sandboxes_live_key ON public.session_sandboxes USING btree (session_id) WHERE (status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status]));
 CREATE INDEX session_sandboxes_session_idx ON public.session_sandboxes USING btree (session_id, created_at DESC, id DESC);
 
@@ -506,7 +547,7 @@ CREATE TABLE transitions (
   to_state text NOT NULL,
   detail text,
   commands text[] NOT NULL,
-  CONSTRAINT transitions_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'conversation'::text, 'change_request'::text, 'trigger'::text, 'account'::text]))),
+  CONSTRAINT transitions_actor_kind_known CHECK ((actor_kind = ANY (ARRAY['session'::text, 'sandbox'::text, 'conversation'::text, 'change_request'::text, 'trigger'::text, 'account'::text, 'environment_build'::text]))),
   CONSTRAINT transitions_detail_short CHECK ((char_length(detail) <= 500)),
   CONSTRAINT transitions_pkey PRIMARY KEY (actor_kind, actor_id, number)
 );

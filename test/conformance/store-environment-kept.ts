@@ -64,7 +64,10 @@ export const checkKeptBuilds = (check: Check): void => {
         yield* openSandbox(yield* admitSession(world));
         const kept = [booting, used, awaited, newest, others];
         expect(yield* inUse("node-1")).toEqual(new Set([...kept, left]));
-        yield* tellSandbox(ended, { type: "stop.requested" });
+        yield* tellSandbox(ended, {
+          type: "sandbox.lost",
+          failure: { code: "sandbox_lost", message: "gone" },
+        });
         expect(yield* inUse("node-1")).toEqual(new Set(kept));
         expect(yield* inUse("node-2")).toEqual(new Set([elsewhere]));
         expect(yield* inUse("node-3")).toEqual(new Set());
@@ -87,16 +90,16 @@ export const checkKeptBuilds = (check: Check): void => {
         yield* settle(cancelled);
         const busy = yield* old(3, CANCELLED);
         const [awaited, unseen] = [yield* old(4, NOT_BUILT), yield* old(5, BUILT)];
-        const ready = yield* old(6, BUILT);
+        const [imaged, ready] = [yield* old(6, BUILT), yield* old(7, BUILT)];
         yield* forgetImages([gone, unseen]);
         for (const build of [awaited, unseen]) yield* sandboxOn(world, build);
         const former = yield* sandboxOn(world, failed);
         yield* tellSandbox(former, { type: "stop.requested" });
-        const live = yield* newBuild(projectId, { source: sourceOf("k2"), now: NOON + 7 });
-        yield* old(8, NOT_BUILT, { nodeId: "node-2" });
+        const live = yield* newBuild(projectId, { source: sourceOf("k2"), now: NOON + 8 });
+        yield* old(9, NOT_BUILT, { nodeId: "node-2" });
         yield* endedBuild(yield* addProject(world), NOT_BUILT);
         yield* appendLog(failed, "a log");
-        const kept = [busy, awaited, unseen, ready, live];
+        const kept = [busy, awaited, unseen, imaged, ready, live];
         const newer: string[] = [];
         for (let count = 0; count < BUILDS_KEPT; count += 1) newer.push(yield* old(10 + count, NOT_BUILT));
         yield* prune;

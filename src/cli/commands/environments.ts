@@ -107,15 +107,22 @@ const list = command({
 const LOOK_MS = 1000;
 const PIECES = 200;
 
+/** Prints text as it comes. */
+interface Printer {
+  readonly print: (text: string) => void;
+  /** Ends the last line. */
+  readonly end: () => void;
+}
+
 interface Followed {
   readonly client: Client;
   readonly params: { readonly pid: string; readonly bid: string };
-  readonly print: (text: string) => void;
+  readonly log: Printer;
   readonly note: (line: string) => void;
 }
 
 /** Prints a build's log until the build is over. @returns the build, and the API's own document of it */
-const follow = async ({ client, params, print, note }: Followed) => {
+const follow = async ({ client, params, log, note }: Followed) => {
   const look = () => client.call("GET /v1/projects/:pid/environment/builds/:bid", { params });
   let after = 0;
   /** The try whose log is printed. A build that is begun again begins a new log. */
@@ -127,7 +134,7 @@ const follow = async ({ client, params, print, note }: Followed) => {
       query: { after, limit: PIECES },
     });
     for (const { number, text } of value.pieces) {
-      print(text);
+      log.print(text);
       after = number;
     }
     if (value.pieces.length === PIECES && !value.complete) continue;
@@ -136,6 +143,7 @@ const follow = async ({ client, params, print, note }: Followed) => {
     if (value.complete) return build;
     if (after > 0) tries ??= build.value.tries;
     if (tries !== null && build.value.tries > tries) {
+      log.end();
       note("The build begins again.");
       [after, tries] = [0, build.value.tries];
     }
@@ -144,16 +152,16 @@ const follow = async ({ client, params, print, note }: Followed) => {
   }
 };
 
-/** Prints text as it comes, and ends its last line. */
-const writer = (write: (text: string) => void) => {
+const printer = (write: (text: string) => void): Printer => {
   let isLineOpen = false;
   return {
-    print: (text: string): void => {
+    print: (text) => {
       write(visibleLines(text));
       if (text !== "") isLineOpen = !text.endsWith("\n");
     },
-    end: (): void => {
+    end: () => {
       if (isLineOpen) write("\n");
+      isLineOpen = false;
     },
   };
 };
@@ -174,8 +182,8 @@ const build = command({
     const { id, status } = begun.value;
     if (!options.wait) return { json: begun.text, text: `${id} ${status}` };
     note(`build ${id} ${status}`);
-    const log = writer(json ? () => undefined : write);
-    const ended = await follow({ client, params: { pid, bid: id }, print: log.print, note });
+    const log = printer(json ? () => undefined : write);
+    const ended = await follow({ client, params: { pid, bid: id }, log, note });
     log.end();
     const { failure } = ended.value;
     if (failure !== null) {
@@ -213,9 +221,10 @@ const logs = command({
     const client = api();
     const params = { pid, bid: named ?? (await newestOf(client, pid)) };
     const pieces: string[] = [];
-    const log = writer(write);
-    const print = json ? (text: string) => void pieces.push(text) : log.print;
-    const ended = await follow({ client, params, print, note });
+    const log = json
+      ? { print: (text: string) => void pieces.push(text), end: () => undefined }
+      : printer(write);
+    const ended = await follow({ client, params, log, note });
     if (json) return { json: JSON.stringify({ log: pieces.join(""), build: ended.value }), text: "" };
     log.end();
     note(`build ${params.bid}: ${resultOf(ended.value)}`);

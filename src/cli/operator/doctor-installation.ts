@@ -7,6 +7,7 @@ import { createServer } from "node:net";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { agentBinaries } from "../../agent-binaries.ts";
+import type { BuilderReport } from "../../builder/port.ts";
 import type { Config } from "../../config.ts";
 import { requireGit } from "../../git/run.ts";
 import { livingOwner } from "../../store/data-directory.ts";
@@ -25,6 +26,19 @@ export interface Finding {
 const GIB = 1024 ** 3;
 const MIN_FREE_BYTES = 5 * GIB;
 const MIN_MAJOR = 15;
+
+/** What builds the projects' Dockerfiles, from its own report. Null: PLATFORM_BUILDER=none. */
+export const builderFinding = (report: BuilderReport | null): Finding => {
+  const name = "environments";
+  if (report === null) return ok(name, "Dockerfiles have no effect: PLATFORM_BUILDER=none");
+  const { builder, problem } = report;
+  if (problem === null) return ok(name, `${builder} built an image from a Dockerfile`);
+  return warn(
+    name,
+    `${builder} cannot build images, so sessions of projects with a Dockerfile fail`,
+    `What it needs: ${problem}. Without Dockerfiles, set PLATFORM_BUILDER=none.`,
+  );
+};
 
 const ok = (name: string, text: string): Finding => ({ name, state: "ok", text, todo: null });
 const warn = (name: string, text: string, todo: string): Finding => ({ name, state: "warn", text, todo });

@@ -5,12 +5,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
-import { localOptions } from "../../adapters.ts";
+import { localOptions, operatorBuilder } from "../../adapters.ts";
+import { buildahBuilder } from "../../builder/buildah/buildah.ts";
+import { EnvironmentBuilder } from "../../builder/port.ts";
 import { readConfig } from "../../config.ts";
 import { doctorReport } from "../../sandbox/local/doctor.ts";
 import { leaveRunDirectory } from "../../sandbox/local/run-directory.ts";
 import type { DoctorReport } from "../../sandbox/port.ts";
-import { findingLines, installationFindings, type Finding } from "./doctor-installation.ts";
+import { builderFinding, findingLines, installationFindings, type Finding } from "./doctor-installation.ts";
 
 interface Report extends DoctorReport {
   readonly installation: readonly Finding[];
@@ -33,6 +35,13 @@ export const readable = ({ provider, usable, problem, findings, installation }: 
   ].join("\n");
 };
 
+/** Builds one small image, as the service would. */
+const builderReport = (place: Parameters<typeof operatorBuilder>[0]) =>
+  Effect.flatMap(EnvironmentBuilder, ({ doctor }) => doctor).pipe(
+    Effect.provide(buildahBuilder(operatorBuilder(place))),
+    Effect.catch(({ message }) => Effect.succeed({ builder: "buildah", usable: false, problem: message })),
+  );
+
 export const examine = Effect.fnUntraced(function* (environment: Environment) {
   const config = readConfig(environment, process.cwd());
   const dataDir = yield* temporaryDirectory;
@@ -43,5 +52,6 @@ export const examine = Effect.fnUntraced(function* (environment: Environment) {
     doctorReport(options),
     Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir))),
   );
-  return { ...report, installation: found };
+  const builder = config.builder === "none" ? null : yield* builderReport({ config, dataDir, installation });
+  return { ...report, installation: [...found, builderFinding(builder)] };
 }, Effect.scoped);

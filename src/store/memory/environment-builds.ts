@@ -199,10 +199,12 @@ export const layer = Layer.effect(
         ).slice(0, limit),
       ),
     list: (projectId, request) =>
-      pageFrom(
-        records(tables, ({ record }) => record.projectId === projectId),
-        request,
-        ({ createdAt, id }) => ({ at: createdAt, id }),
+      Effect.suspend(() =>
+        pageFrom(
+          records(tables, ({ record }) => record.projectId === projectId),
+          request,
+          ({ createdAt, id }) => ({ at: createdAt, id }),
+        ),
       ),
     noteStep: (id, step) =>
       Effect.sync(() =>
