@@ -260,7 +260,6 @@ const sendMessage = {
   type: "sendMessage" as const,
   params: ({ context }: Given) => ({ sandboxId: sandboxOf(context), messageId: context.sending ?? "" }),
 };
-/** Ends the turn that the message begins or meets, although the agent may be in a later one (M5). */
 const interruptTurn = {
   type: "interruptTurn" as const,
   params: ({ context, event }: Given) => ({

@@ -236,18 +236,15 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page } = await openWith(messages(450));
     const before = await placeIn(page, "m350");
     const scrolledBy = await page.locator(".talk").evaluate((log) => log.scrollTop);
-    let answer = (): void => undefined;
-    const asked = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const answered = Promise.withResolvers<undefined>();
     await page.route(/conversation\?before=/, async (route) => {
-      await asked;
+      await answered.promise;
       await route.continue();
     });
     await scrollTo(page, 1);
     await page.locator(".edge").getByText("Loading…").waitFor();
     expect(await placeIn(page, "m350")).toBeCloseTo(before + scrolledBy - 1, 0);
-    answer();
+    answered.resolve(undefined);
     await page.getByText("message 290.").waitFor();
     expect(await placeIn(page, "m350")).toBeCloseTo(before + scrolledBy - 1, 0);
   });
