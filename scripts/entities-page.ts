@@ -18,6 +18,9 @@ const ABOUT: Readonly<Record<string, string>> = {
   webhook_refusals: "A webhook that was refused, and the reason.",
   project_sessions: "A session: its state machine's snapshot and what the API shows of it.",
   session_sandboxes: "One boot of a session's sandbox: the sandbox machine's snapshot.",
+  environment_builds:
+    "A build of a project's Dockerfile on one node: the build machine's snapshot, and its step.",
+  environment_build_logs: "A piece of a build's output.",
   session_logs: "The newest log lines of a sandbox that ended.",
   conversations:
     "The conversation of a session: its turn, sums of usage, and the number of its last version.",

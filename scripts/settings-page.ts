@@ -1,5 +1,6 @@
 /** docs/operate/settings.md, from the definitions in src/settings.ts. */
-import { GROUPS, SETTINGS, type Setting } from "../src/settings.ts";
+import { GROUPS, type Setting } from "../src/setting.ts";
+import { SETTINGS } from "../src/settings.ts";
 
 const MS_PER_UNIT = [
   ["days", 86_400_000],

@@ -30,9 +30,9 @@ import { type SmartHttp, smartHttp } from "./git/server/smart-http.ts";
 import { Upstreams } from "./git/upstream/upstreams.ts";
 import { buildahBuilder } from "./builder/buildah/buildah.ts";
 import type { BuildahOptions } from "./builder/buildah/installation.ts";
-import { imageSite, noSite } from "./builder/image-site.ts";
+import { imageSite, noSite } from "./builder/site/images.ts";
 import type { BuildLimits } from "./builder/port.ts";
-import { simulatedSite } from "./builder/simulated-site.ts";
+import { simulatedSite } from "./builder/site/simulated.ts";
 import type { Installation } from "./installation.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
@@ -188,7 +188,7 @@ const buildLimits = ({ buildTimeoutMs, buildMemoryMb, buildDiskMb }: Config): Bu
   imageFiles: 2_000_000,
 });
 
-/** What builds the projects' environments on this node, and where their images are (PLATFORM_BUILDER). */
+/** The builder of projects' environments on this node (PLATFORM_BUILDER). */
 export const buildSite = (place: Place) => {
   const { config, dataDir } = place;
   // A simulated sandbox has no files.

@@ -11,7 +11,8 @@ import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels 
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
-import { LONGEST_MS, type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
+import { LONGEST_MS } from "./setting.ts";
+import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 
 export interface Config {
   readonly host: string;

@@ -50,7 +50,7 @@ import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
 import { tokenHash } from "./domain/ids.ts";
 import { localPreviews } from "./domain/preview.ts";
-import type { BuildSite } from "./builder/site.ts";
+import type { BuildSite } from "./builder/site/port.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
@@ -183,6 +183,13 @@ const modelPolicy = (config: Config) =>
     })),
   );
 
+/** They choose the sandboxes' root file systems, and build them. */
+const environmentLayers = ({ config, nodeId }: Pick<ServiceOptions<never>, "config" | "nodeId">) =>
+  Layer.mergeAll(
+    environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
+    buildingLayer({ nodeId, atOnce: config.buildsAtOnce }),
+  );
+
 /** Ports, then actors over them, then the services that the endpoints use: the service without HTTP. */
 export const actorLayers = <E>({
   config,
@@ -196,28 +203,18 @@ export const actorLayers = <E>({
   readonly addressBook?: AddressBook;
 }) => {
   const entity = { maxIdleMs: config.actorIdleMs };
-  const { egressAllow, bootTimeoutMs, saveTimeoutMs } = config;
+  const { bootTimeoutMs } = config;
   const entities = Layer.mergeAll(
     sessionActors({ ...entity, nodeId }),
     sandboxActors({
       ...entity,
       internalUrl: INTERNAL_URL,
-      egressAllow,
+      ...config,
       gateway: gateway(config),
-      saveTimeoutMs,
-      bootTimeoutMs,
-      requestTtlMs: config.requestTtlMs,
     }),
     accountActors({ ...entity, bootTimeoutMs }),
     environmentBuildActors(entity),
-  ).pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(
-        environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
-        buildingLayer({ nodeId, atOnce: config.buildsAtOnce }),
-      ),
-    ),
-  );
+  ).pipe(Layer.provideMerge(environmentLayers({ config, nodeId })));
   const duties = Layer.mergeAll(
     recoveryLayer({ intervalMs: DUTIES.recovery.periodMs(config), ready }),
     schedulerLayer({ intervalMs: DUTIES.scheduler.periodMs(config) }),

@@ -5,63 +5,11 @@
 import { availableParallelism } from "node:os";
 import { AGENT_ADAPTERS } from "./domain/launch.ts";
 import { DEFAULT_GATEWAY_MODEL } from "./domain/model.ts";
+import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
+import { DAY, define, duration, HOUR, MINUTE, SECOND, type Setting } from "./setting.ts";
 import { DEFAULT_TIER_CAPS, TIERS } from "./domain/tier.ts";
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-/** One year: a longer interval is a mistake in the unit. */
-export const LONGEST_MS = 365 * DAY;
-
 const BOOTS_PER_CORE = 4;
-
-/** Sections of the page, in its order. */
-export const GROUPS = [
-  "Addresses",
-  "Data and identity",
-  "Sandboxes",
-  "Environments",
-  "Sessions",
-  "Triggers",
-  "Git",
-  "Models",
-  "Accounts and load",
-  "Several nodes",
-] as const;
-
-interface Described {
-  readonly group: (typeof GROUPS)[number];
-  /** One to three sentences of Markdown: what the setting does, and why it has this default. */
-  readonly about: string;
-  /** The default as the page shows it, where the code computes it. */
-  readonly shown?: string;
-}
-
-/** `null`: the setting has no default value, and the service decides. */
-export type Setting = Described &
-  (
-    | { readonly kind: "text" | "url"; readonly fallback: string | null }
-    /** `fallback` is read by the same parser as a given value; `expects` is what the page says about values. */
-    | { readonly kind: "structured"; readonly fallback: string | null; readonly expects: string }
-    | {
-        readonly kind: "integer";
-        readonly fallback: number | null;
-        readonly min: number;
-        readonly max: number;
-      }
-    /** Whole milliseconds, at least `min`, at most a year. */
-    | { readonly kind: "duration"; readonly fallback: number; readonly min: number }
-    /** The first value is the default. */
-    | { readonly kind: "choice"; readonly values: readonly [string, ...string[]] }
-    /** The default is the empty list. */
-    | { readonly kind: "list"; readonly separator: "," | ":" }
-  );
-
-const define = <const Settings extends Readonly<Record<string, Setting>>>(settings: Settings) => settings;
-
-const duration = (group: Described["group"], fallback: number, about: string) =>
-  ({ group, kind: "duration", fallback, min: 1, about }) as const;
 
 export const SETTINGS = define({
   PLATFORM_HOST: {
@@ -156,68 +104,7 @@ export const SETTINGS = define({
     about:
       "How the `local` provider isolates a sandbox: with bubblewrap, or with util-linux. `auto` takes the strongest one that works.",
   },
-  PLATFORM_IMAGES_DIR: {
-    group: "Environments",
-    kind: "text",
-    fallback: null,
-    shown: "`/var/lib/platform/…/images` for root, `images` in the data directory for other users",
-    about:
-      "The directory of imported images (`platform images import`). If the service runs as root, every user must be able to enter " +
-      "it, because each sandbox has users of its own. Each installation needs a directory of its own.",
-  },
-  PLATFORM_BUILDER: {
-    group: "Environments",
-    kind: "choice",
-    values: ["buildah", "none"],
-    about:
-      "What builds a project's Dockerfile. `buildah` needs root, buildah and bubblewrap. With `none`, Dockerfiles have no effect, and sandboxes " +
-      "see this machine's files.",
-  },
-  PLATFORM_BUILDS_AT_ONCE: {
-    group: "Environments",
-    kind: "integer",
-    fallback: 1,
-    min: 1,
-    max: 100,
-    about: "How many environments are built at the same time on a node. Other builds wait.",
-  },
-  PLATFORM_BUILD_TIMEOUT_MS: duration(
-    "Environments",
-    30 * MINUTE,
-    "How long one build may take. After that it has failed with `timeout`.",
-  ),
-  PLATFORM_BUILD_MEMORY_MB: {
-    group: "Environments",
-    kind: "integer",
-    fallback: 4096,
-    min: 256,
-    max: 1_000_000,
-    about: "How much memory one build may use, in MiB.",
-  },
-  PLATFORM_BUILD_DISK_MB: {
-    group: "Environments",
-    kind: "integer",
-    fallback: 32_768,
-    min: 100,
-    max: 10_000_000,
-    about: "How much one build may write to the disk, in MiB: context, layers and image.",
-  },
-  PLATFORM_IMAGES_MAX_MB: {
-    group: "Environments",
-    kind: "integer",
-    fallback: 51_200,
-    min: 100,
-    max: 100_000_000,
-    about:
-      "How much disk space all images together may use, in MiB. Above it, images of builds that no sandbox needs are removed, the least " +
-      "recently used first.",
-  },
-  PLATFORM_ENVIRONMENT_REFRESH_MS: duration(
-    "Environments",
-    7 * DAY,
-    "How old the last build of an environment may be. The next session begins another build, which asks the registries again for its base " +
-      "images, and does not wait for it.",
-  ),
+  ...ENVIRONMENT_SETTINGS,
   PLATFORM_AGENT_COMMAND: {
     group: "Sandboxes",
     kind: "text",

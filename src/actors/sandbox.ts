@@ -12,7 +12,7 @@ import type { StoreError } from "../store/ports/journal.ts";
 import { storableText } from "../domain/text.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import { Projects } from "../store/ports/projects.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { type Sandbox, Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { SessionLogs } from "../store/ports/session-logs.ts";
 import { Actors } from "./actors.ts";
@@ -51,28 +51,46 @@ export const sandboxActors = (options: SandboxActorOptions) =>
     { ...options, again: null },
   );
 
+/**
+ * Boots a sandbox of a record on the environment of its project. It waits for a first build without a place to boot, so
+ * others boot meanwhile.
+ */
+const bootInTurn = Effect.fnUntraced(function* (
+  record: Effect.Effect<Sandbox, StoreError>,
+  options: SandboxActorOptions,
+) {
+  const projects = yield* Projects;
+  const sessions = yield* Sessions;
+  const environments = yield* Environments;
+  const places = yield* BootPlaces;
+  const boot = yield* sandboxBooter(options);
+  return Effect.gen(function* () {
+    const row = yield* record;
+    const projectId = (yield* sessions.get(row.sessionId))?.projectId ?? row.sessionId;
+    const [state = null] = yield* projects.states([projectId]);
+    const image = yield* environments.forBoot(row, { projectId, manifest: state?.manifest ?? null });
+    return yield* places.boot(
+      projectId,
+      Effect.flatMap(record, (newest) => boot(newest, image)),
+    );
+  }).pipe(
+    Effect.catchTag("EnvironmentFailed", ({ message }) =>
+      Effect.succeed(bootFailed(failure("environment_failed", message))),
+    ),
+  );
+});
+
 const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActorOptions) {
   const sandboxes = yield* Sandboxes;
   const actors = yield* Actors;
   const destroyed = yield* sandboxDestroyer(id);
   const save = yield* workSaver(options);
-  const boot = yield* sandboxBooter(options);
-  const places = yield* BootPlaces;
   const watchSandbox = yield* sandboxWatcher(options);
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
     row === null ? Effect.die(new Error(`sandbox ${id} has no row`)) : Effect.succeed(row),
   );
-  const sessions = yield* Sessions;
-  const projects = yield* Projects;
-  const environments = yield* Environments;
+  const boot = yield* bootInTurn(record, options);
   const { close, gone } = yield* conversationOf(id, record);
-  const projectOf = Effect.flatMap(record, ({ sessionId }) =>
-    Effect.map(sessions.get(sessionId), (session) => session?.projectId ?? sessionId),
-  );
-  const environmentOf = Effect.fnUntraced(function* (projectId: string) {
-    const [state = null] = yield* projects.states([projectId]);
-    return yield* environments.forBoot(yield* record, { projectId, manifest: state?.manifest ?? null });
-  });
   const watch = Effect.flatMap(record, ({ sessionId }) => watchSandbox({ id, sessionId }));
 
   const report = (
@@ -82,20 +100,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
 
   return {
     bootSandbox: {
-      // The wait for a first build takes no place: others boot meanwhile.
-      perform: () =>
-        Effect.gen(function* () {
-          const projectId = yield* projectOf;
-          const image = yield* environmentOf(projectId);
-          return yield* places.boot(
-            projectId,
-            Effect.flatMap(record, (row) => boot(row, image)),
-          );
-        }).pipe(
-          Effect.catchTag("EnvironmentFailed", ({ message }) =>
-            Effect.succeed(bootFailed(failure("environment_failed", message))),
-          ),
-        ),
+      perform: () => boot,
       gaveUp: (_, reason) => bootFailed(givenUp(reason)),
     },
     watchSandbox: {

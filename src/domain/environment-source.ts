@@ -1,4 +1,4 @@
-/** What the sandboxes of a project are made of: `[environment]` of platform.toml, and the key of a build. */
+/** The environment of a project: `[environment]` of platform.toml, and the key of a build. */
 import { createHash } from "node:crypto";
 import * as Result from "effect/Result";
 import { IMAGE_REFERENCE_RULE, isImageReference } from "./image.ts";
@@ -54,12 +54,15 @@ const FIELDS = ["image", "dockerfile", "context", "target", "args"] as const;
 
 const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
 
+// eslint-disable-next-line no-control-regex -- the point
+const REFUSED = /[\0-\x1f\x7f\\]/;
+
 /**
  * A path in the repository in its plain form. The root is the empty text.
  * @returns null if it is absolute, leads out of the repository, or has characters that no path needs
  */
 const repositoryPath = (given: unknown): string | null => {
-  if (typeof given !== "string" || given.length > PATH_MAX || /[\0-\x1f\x7f\\]/.test(given)) return null;
+  if (typeof given !== "string" || given.length > PATH_MAX || REFUSED.test(given)) return null;
   if (given.startsWith("/")) return null;
   const parts = given.split("/").filter((part) => part !== "" && part !== ".");
   return parts.some((part) => part === ".." || part.toLowerCase() === ".git") ? null : parts.join("/");

@@ -34,7 +34,7 @@ export interface Manifest {
   readonly errors: readonly ManifestError[];
   /** The secrets that the project names. `errors` lists the invalid names. */
   readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
-  /** What the project's sandboxes are made of. A wrong `[environment]` is fatal. */
+  /** The root file system of the project's sandboxes. A wrong `[environment]` is fatal. */
   readonly environment: ManifestEnvironment;
   /** Relative to the checkout, normalised. The default if the setting is missing or invalid. */
   readonly configDir: string;

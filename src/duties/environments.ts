@@ -2,12 +2,13 @@
  * Keeps the images of builds within their budget of disk space, and the ledger of builds short. It looks at this node's
  * images on a timer, and takes no input.
  *
- *  V1 An image stays while a sandbox boots on it or uses it, and so does the newest image of each project.
+ *  V1 An image stays while a sandbox boots on it or uses it. The newest image of each project also stays.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { BuildSite } from "../builder/site.ts";
+import { waitOutOutage } from "../actors/supervisor.ts";
+import { BuildSite } from "../builder/site/port.ts";
 import { EnvironmentBuilds } from "../store/ports/environment-builds.ts";
 import { DUTIES } from "./duties.ts";
 import { runDuty } from "./duty.ts";
@@ -20,7 +21,8 @@ export const environmentsLayer = ({ nodeId }: { readonly nodeId: string }) =>
       const round = Effect.gen(function* () {
         const kept = yield* builds.inUse(nodeId);
         const removed = yield* site.collect({ kept, now: yield* Clock.currentTimeMillis });
-        if (removed.length > 0) yield* builds.forgetImages(removed);
+        // The site names removed images once. A round that begins again after an outage would not hear of them.
+        if (removed.length > 0) yield* waitOutOutage("environments", builds.forgetImages(removed));
         yield* builds.prune;
       });
       yield* runDuty("environments", {

@@ -36,7 +36,7 @@ export type EnvironmentBuildSnapshot = Snapshot<EnvironmentBuildState, Environme
 export type EnvironmentBuildEvent =
   /** It has its place on the node. */
   | { readonly type: "build.begun" }
-  /** The commit's files are there, and the steps begin. */
+  /** The commit's files are written, and the steps begin. */
   | { readonly type: "context.read" }
   /** The last step is done. The image's files are copied. */
   | { readonly type: "steps.done" }
@@ -97,3 +97,7 @@ export const environmentBuild = pureMachine<
 
 /** States in which a build is not over. */
 export const LIVE_BUILD_STATES = ["queued", "resolving", "building", "exporting"] as const;
+
+/** Whether a build in this state is not over. */
+export const isLiveBuildState = (state: EnvironmentBuildState): boolean =>
+  (LIVE_BUILD_STATES as readonly string[]).includes(state);

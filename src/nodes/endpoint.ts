@@ -80,7 +80,7 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
   });
   const builds = yield* EnvironmentBuilds;
   const building = yield* Building;
-  /** A build of this node, for an operation on it. Null if it is not there, or another node's. */
+  /** A build of this node, for an operation on it. Null if it does not exist, or is another node's. */
   const buildHere = (id: string) =>
     Effect.map(waitOutOutage("a build for another node", builds.get(id)), (build) =>
       build?.nodeId === self ? build : null,

@@ -3,7 +3,7 @@
  *
  *  U1 At most `atOnce` builds run here. The others wait in the order in which they came.
  *  U2 A build runs once however often it is asked for: later callers wait for the same outcome.
- *  U3 A build that nobody waits for ends, after UNWATCHED_MS.
+ *  U3 A build without a caller that waits for it ends after UNWATCHED_MS.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -13,7 +13,7 @@ import * as RcMap from "effect/RcMap";
 import * as Semaphore from "effect/Semaphore";
 import { Actors } from "../actors/actors.ts";
 import { waitOutOutage } from "../actors/supervisor.ts";
-import { BuildSite, type SiteEvent, type SiteRequest } from "../builder/site.ts";
+import { BuildSite, type SiteEvent, type SiteRequest } from "../builder/site/port.ts";
 import { BuildError } from "../builder/port.ts";
 import { storableText } from "../domain/text.ts";
 import { GitBackend } from "../git/port.ts";
@@ -35,19 +35,18 @@ export class Building extends Context.Service<
   }
 >()("platform/services/Building") {}
 
+const noNode = ({ id, nodeId }: EnvironmentBuild) =>
+  Effect.die(new Error(`build ${id} belongs to the node ${nodeId}`));
+
 /** Builds on other nodes (nodes/building.ts). A node alone has none. */
 export const BuildingElsewhere = Context.Reference<{
   readonly run: (build: EnvironmentBuild) => Effect.Effect<BuildOutcome>;
   readonly end: (build: EnvironmentBuild) => Effect.Effect<void>;
 }>("platform/services/BuildingElsewhere", {
-  defaultValue: () => {
-    const noNode = ({ id, nodeId }: EnvironmentBuild) =>
-      Effect.die(new Error(`build ${id} belongs to the node ${nodeId}`));
-    return { run: noNode, end: noNode };
-  },
+  defaultValue: () => ({ run: noNode, end: noNode }),
 });
 
-/** A node that waits for a build of another one asks again and again. Between two questions nobody waits. */
+/** A node that waits for a build of another one asks again and again. Between two questions it does not wait. */
 export const UNWATCHED_MS = 5_000;
 
 /** How many bytes of a commit's files one page has at most. */
@@ -58,7 +57,7 @@ const PIECE_PAUSE = "300 millis";
 
 const failed = (failure: BuildError["failure"]): BuildOutcome => ({ type: "build.failed", failure });
 
-/** Writes a build's output to the ledger in the background. What is left at the end is written before the scope closes. */
+/** Writes a build's output to the ledger in the background. The rest is written before the scope closes. */
 const logWriter = Effect.fnUntraced(function* (id: string) {
   const builds = yield* EnvironmentBuilds;
   let waiting = "";
@@ -142,7 +141,8 @@ const makeBuild = Effect.gen(function* () {
           return tell(id, { type: "steps.done" });
       }
     };
-    const pull = cause === "refresh" ? "newer" : "missing";
+    // Who asks for a build expects the newest base images.
+    const pull = cause === "refresh" || cause === "asked" ? "newer" : "missing";
     const building = site.build({ id, projectId, source, pull, files: filesOf(build) }, report);
     return yield* Effect.match(building, {
       onSuccess: (image): BuildOutcome => ({ type: "image.ready", image }),

@@ -1,5 +1,5 @@
 /**
- * What the sandboxes of a project are made of: this node's own files, an operator's image, or the image of a build.
+ * Chooses the root file system of a project's sandboxes: this node's own files, an operator's image, or the image of a build.
  *
  *  W1 A sandbox of a project with a Dockerfile boots on an image of that project, or it fails with the reason. It gets the
  *     node's own files only if the operator has chosen that nothing is built (PLATFORM_BUILDER=none).
@@ -16,11 +16,11 @@ import * as RcMap from "effect/RcMap";
 import * as Schema from "effect/Schema";
 import { Actors } from "../actors/actors.ts";
 import { waitOutOutage } from "../actors/supervisor.ts";
-import { BuildSite } from "../builder/site.ts";
+import { BuildSite } from "../builder/site/port.ts";
 import { type BuildFailure, describeBuildFailure, mayPass } from "../domain/build-failure.ts";
 import type { BuildSource } from "../domain/environment-source.ts";
 import { parseManifest } from "../domain/manifest.ts";
-import { isLiveBuild } from "../store/environment-build-columns.ts";
+import { isLiveBuildState } from "../machines/environment-build.ts";
 import {
   type BuildCause,
   EnvironmentBuilds,
@@ -111,9 +111,9 @@ const NOT_BUILT = "The project has a Dockerfile, but nothing is built on this no
 
 type Wanted = Pick<EnvironmentBuild, "projectId" | "nodeId" | "source">;
 
-const make = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: EnvironmentsOptions) {
+/** @returns the functions that begin builds, wait for them, and find their images. */
+const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: EnvironmentsOptions) {
   const builds = yield* EnvironmentBuilds;
-  const sandboxes = yield* Sandboxes;
   const actors = yield* Actors;
   const site = yield* BuildSite;
 
@@ -122,7 +122,7 @@ const make = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: Environme
     lookup: (id: string) =>
       waitOutOutage("waiting for a build", builds.get(id)).pipe(
         Effect.delay(POLL),
-        Effect.repeat({ while: (build) => build !== null && isLiveBuild(build) }),
+        Effect.repeat({ while: (build) => build !== null && isLiveBuildState(build.status) }),
         Effect.forkScoped,
       ),
   });
@@ -153,7 +153,7 @@ const make = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: Environme
     const newest = yield* builds.newestOf({ projectId, nodeId, key: source.key });
     const asked = { cause: "session", requestedBy: null } as const;
     if (newest === null || newest.status === "ready") return yield* begin(wanted, asked);
-    if (isLiveBuild(newest)) return newest;
+    if (isLiveBuildState(newest.status)) return newest;
     const since = (yield* Clock.currentTimeMillis) - (newest.endedAt ?? 0);
     const isAgain = newest.failure !== null && mayPass(newest.failure) && since > RETRY_PAUSE_MS;
     return isAgain ? yield* begin(wanted, asked) : newest;
@@ -164,6 +164,15 @@ const make = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: Environme
     const newest = yield* builds.newestOf({ ...of, key });
     return newest === null || (yield* Clock.currentTimeMillis) - newest.createdAt > refreshMs;
   });
+  return { over, begin, imagesOf, needed, isOld };
+});
+
+const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
+  const { nodeId: self } = options;
+  const builds = yield* EnvironmentBuilds;
+  const sandboxes = yield* Sandboxes;
+  const site = yield* BuildSite;
+  const { over, begin, imagesOf, needed, isOld } = yield* makeLooking(options);
 
   const forDockerfile = Effect.fnUntraced(function* (
     { id: sandboxId, nodeId }: Pick<Sandbox, "id" | "nodeId">,
@@ -189,7 +198,7 @@ const make = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: Environme
       if (build === null) return yield* failedBy(null);
       yield* note(build.id, false);
       // A boot waits for one build. If that fails, the session says why.
-      if (!isLiveBuild(build) || !isFirst) return yield* failedBy(build.failure);
+      if (!isLiveBuildState(build.status) || !isFirst) return yield* failedBy(build.failure);
       const ended = yield* over(build.id);
       if (ended?.status !== "ready") return yield* failedBy(ended?.failure ?? null);
     }

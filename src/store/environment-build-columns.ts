@@ -4,7 +4,7 @@ import {
   type EnvironmentBuildCommand,
   type EnvironmentBuildEvent,
   type EnvironmentBuildSnapshot,
-  LIVE_BUILD_STATES,
+  isLiveBuildState,
 } from "../machines/environment-build.ts";
 import { BUILD_LOG_BYTES, type EnvironmentBuild } from "./ports/environment-builds.ts";
 import type { Change } from "./ports/journal.ts";
@@ -19,10 +19,6 @@ export type EnvironmentBuildChange = Change<
 /** A new build's first snapshot and commands. */
 export const NEW_BUILD = environmentBuild.start({});
 
-const LIVE: ReadonlySet<string> = new Set(LIVE_BUILD_STATES);
-
-export const isLiveBuild = ({ status }: Pick<EnvironmentBuild, "status">): boolean => LIVE.has(status);
-
 /** The instants that a step sets. Absent ones stay as they are. */
 export const buildInstants = ({
   event,
@@ -34,7 +30,7 @@ export const buildInstants = ({
   readonly endedAt?: number;
 } => ({
   ...(event.type === "build.begun" && { begunAt: now }),
-  ...(LIVE.has(before.state) && !LIVE.has(after.state) && { endedAt: now }),
+  ...(isLiveBuildState(before.state) && !isLiveBuildState(after.state) && { endedAt: now }),
 });
 
 /** The event of a build that has just reached its status. `previous`: null for a new one. */

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type ContextLimits, writeContext } from "../../src/builder/context.ts";
+import { type ContextLimits, writeContext } from "../../src/builder/site/context.ts";
 import { BuildError } from "../../src/builder/port.ts";
 import type { TreeFile, TreePage } from "../../src/git/port.ts";
 

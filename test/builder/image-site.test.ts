@@ -6,9 +6,9 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { imageSite } from "../../src/builder/image-site.ts";
+import { imageSite } from "../../src/builder/site/images.ts";
 import { simulatedBuilder } from "../../src/builder/simulated.ts";
-import { BuildSite } from "../../src/builder/site.ts";
+import { BuildSite } from "../../src/builder/site/port.ts";
 import { buildImageName } from "../../src/domain/image.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/simulated-site.ts";
+import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/site/simulated.ts";
 import { CommandLine } from "../support/service/command-line.ts";
 import { eventually, fields, makeProject } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";

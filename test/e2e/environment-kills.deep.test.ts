@@ -1,6 +1,6 @@
 /**
  * The service is killed a hundred times while it builds, in every state of a build. After each kill there is one ready
- * image or a named failure, and nothing of the former life is left (environments, E10).
+ * image or a named failure, and no part of the former life is left (environments, E10).
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
@@ -15,7 +15,8 @@ const KILLS = 100;
 /** A build of this test takes about two seconds on an idle machine. */
 const LATEST_MS = 3_000;
 
-const entriesOf = (directory: string): readonly string[] => (existsSync(directory) ? readdirSync(directory) : []);
+const entriesOf = (directory: string): readonly string[] =>
+  existsSync(directory) ? readdirSync(directory) : [];
 
 it.skipIf(buildLacks !== "")(
   `builds survive ${KILLS} kills ${buildLacks}`,
@@ -33,7 +34,7 @@ it.skipIf(buildLacks !== "")(
       for (let kill = 0; kill < KILLS; kill += 1) {
         const dockerfile = `FROM scratch\nADD base.tar /\nRUN echo ${kill} > /number\n`;
         await project.merge({ ".platform/Dockerfile": dockerfile, "platform.toml": "" });
-        // Evenly over the states of a build, without a random number that nobody could repeat.
+        // Evenly over the states of a build, without a random number, so that a run can be repeated.
         await sleep((LATEST_MS * ((kill * 37) % KILLS)) / KILLS);
         const [before] = await project.builds();
         const state = String(before?.["key"] === key ? "none" : before?.["status"]);
@@ -46,7 +47,9 @@ it.skipIf(buildLacks !== "")(
         const status = String(over["status"]);
         ended[status] = (ended[status] ?? 0) + 1;
         expect(over, JSON.stringify(over)).toMatchObject(
-          status === "ready" ? { image: { files: expect.any(Number) as number } } : { failure: { code: "interrupted" } },
+          status === "ready"
+            ? { image: { files: expect.any(Number) as number } }
+            : { failure: { code: "interrupted" } },
         );
         // One build of each key, and one image of each build.
         expect((await project.builds()).filter((build) => build["key"] === key)).toHaveLength(1);
@@ -57,7 +60,7 @@ it.skipIf(buildLacks !== "")(
         expect(named.length).toBe(ended["ready"] ?? 0);
       }
     } finally {
-      console.info(`killed in ${JSON.stringify(killed)}, ended as ${JSON.stringify(ended)}`);
+      process.stdout.write(`killed in ${JSON.stringify(killed)}, ended as ${JSON.stringify(ended)}\n`);
       await life.end("SIGTERM");
       await installation.close();
       await rm(images, { recursive: true, force: true });

@@ -107,31 +107,46 @@ describe.skipIf(buildLacks !== "")(`builds of several nodes ${buildLacks}`, () =
     expect(builds.length).toBe(2);
   });
 
-  it("end where they run when they are cancelled, whichever node is asked", { timeout: TEST_MS }, async () => {
-    const [before] = await project.builds();
-    await project.merge({ ".platform/Dockerfile": dockerfile("71002", 500) });
-    const build = await isBuilding(before?.["key"]);
-    await vi.waitFor(() => expect(stepsOf("71002")).not.toEqual([]), POLL);
-    for (const life of lives)
-      await life.call("POST", `/v1/projects/${project.id}/environment/builds/${String(build["id"])}/cancel`);
-    expect(await project.overAfter(before?.["key"])).toMatchObject({
-      status: "cancelled",
-      failure: { code: "cancelled" },
-    });
-    await vi.waitFor(() => expect(stepsOf("71002")).toEqual([]), POLL);
-  });
+  it(
+    "end where they run when they are cancelled, whichever node is asked",
+    { timeout: TEST_MS },
+    async () => {
+      const [before] = await project.builds();
+      await project.merge({ ".platform/Dockerfile": dockerfile("71002", 500) });
+      const build = await isBuilding(before?.["key"]);
+      await vi.waitFor(() => expect(stepsOf("71002")).not.toEqual([]), POLL);
+      for (const life of lives)
+        await life.call(
+          "POST",
+          `/v1/projects/${project.id}/environment/builds/${String(build["id"])}/cancel`,
+        );
+      expect(await project.overAfter(before?.["key"])).toMatchObject({
+        status: "cancelled",
+        failure: { code: "cancelled" },
+      });
+      await vi.waitFor(() => expect(stepsOf("71002")).toEqual([]), POLL);
+    },
+  );
 
-  it("are begun again where their node was killed, and leave nothing of the first try [E10]", { timeout: TEST_MS }, async () => {
-    const [before] = await project.builds();
-    await project.merge({ ".platform/Dockerfile": dockerfile("71003", 4) });
-    const build = await isBuilding(before?.["key"]);
-    const index = await ownerOf(build);
-    await lives[index]?.end("SIGKILL");
-    // Its processes end with it.
-    await vi.waitFor(() => expect(stepsOf("71003")).toEqual([]), POLL);
-    const life = await start(index);
-    await project.moveTo(life);
-    expect(await project.overAfter(before?.["key"])).toMatchObject({ id: build["id"], status: "ready", tries: 2 });
-    expect(await project.log(build["id"])).not.toMatch(/step 3(?:.|\n)*step 3/);
-  });
+  it(
+    "are begun again where their node was killed, without traces of the first try [E10]",
+    { timeout: TEST_MS },
+    async () => {
+      const [before] = await project.builds();
+      await project.merge({ ".platform/Dockerfile": dockerfile("71003", 4) });
+      const build = await isBuilding(before?.["key"]);
+      const index = await ownerOf(build);
+      await lives[index]?.end("SIGKILL");
+      // Its processes end with it.
+      await vi.waitFor(() => expect(stepsOf("71003")).toEqual([]), POLL);
+      const life = await start(index);
+      await project.moveTo(life);
+      expect(await project.overAfter(before?.["key"])).toMatchObject({
+        id: build["id"],
+        status: "ready",
+        tries: 2,
+      });
+      expect(await project.log(build["id"])).not.toMatch(/step 3(?:.|\n)*step 3/);
+    },
+  );
 });

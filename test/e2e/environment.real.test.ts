@@ -47,79 +47,102 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     expect(await project.builds()).toEqual([]);
   });
 
-  it("has the tool that the Dockerfile adds; a second session builds nothing [E01]", { timeout: TEST_MS }, async () => {
-    await project.merge({
-      ".platform/Dockerfile": DOCKERFILE,
-      "platform.toml": '[environment.args]\nGREETING = "good day"\n',
-    });
-    // The first build is waited for, whoever began it.
-    const first = await session();
-    await first.run('[ "$(greet)" = "good day from the image" ] && [ ! -e /usr/bin/apt-get ]');
-    const [built] = await project.builds();
-    expect(built).toMatchObject({ status: "ready", dockerfile: ".platform/Dockerfile", tries: 1 });
-    expect(await first.call("GET", "sandbox")).toMatchObject({
-      environment: { build_id: built?.["id"], stale: false },
-    });
-    const second = await session();
-    await second.run("greet");
-    expect(await project.builds()).toHaveLength(1);
-    await Promise.all([first.stop(), second.stop()]);
-  });
+  it(
+    "has the tool that the Dockerfile adds; a second session builds nothing [E01]",
+    { timeout: TEST_MS },
+    async () => {
+      await project.merge({
+        ".platform/Dockerfile": DOCKERFILE,
+        "platform.toml": '[environment.args]\nGREETING = "good day"\n',
+      });
+      // The session waits for the first build, which the new manifest began.
+      const first = await session();
+      await first.run('[ "$(greet)" = "good day from the image" ] && [ ! -e /usr/bin/apt-get ]');
+      const [built] = await project.builds();
+      expect(built).toMatchObject({ status: "ready", dockerfile: ".platform/Dockerfile", tries: 1 });
+      expect(await first.call("GET", "sandbox")).toMatchObject({
+        environment: { build_id: built?.["id"], stale: false },
+      });
+      const second = await session();
+      await second.run("greet");
+      expect(await project.builds()).toHaveLength(1);
+      await Promise.all([first.stop(), second.stop()]);
+    },
+  );
 
-  it("is not built again for another file, and is for a file of the context [E03]", { timeout: TEST_MS }, async () => {
-    const [before] = await project.builds();
-    await project.merge({ "README.md": "Something else.\n" });
-    await vi.waitFor(async () => {
-      const { dockerfile } = (await environment()) as { dockerfile: Json };
-      expect(dockerfile["commit"]).not.toBe(before?.["commit"]);
-      expect(dockerfile["key"]).toBe(before?.["key"]);
-    }, POLL);
-    expect(await project.builds()).toHaveLength(1);
-    await project.merge({ ".platform/note.txt": "part of the context\n" });
-    expect(await project.overAfter(before?.["key"])).toMatchObject({ status: "ready", cause: "manifest" });
-  });
+  it(
+    "is not built again for another file, and is for a file of the context [E03]",
+    { timeout: TEST_MS },
+    async () => {
+      const [before] = await project.builds();
+      await project.merge({ "README.md": "Something else.\n" });
+      await vi.waitFor(async () => {
+        const { dockerfile } = (await environment()) as { dockerfile: Json };
+        expect(dockerfile["commit"]).not.toBe(before?.["commit"]);
+        expect(dockerfile["key"]).toBe(before?.["key"]);
+      }, POLL);
+      expect(await project.builds()).toHaveLength(1);
+      await project.merge({ ".platform/note.txt": "part of the context\n" });
+      expect(await project.overAfter(before?.["key"])).toMatchObject({ status: "ready", cause: "manifest" });
+    },
+  );
 
-  it("names the line of a step that fails, and the session has the last image [E04]", { timeout: TEST_MS }, async () => {
-    const [before] = await project.builds();
-    await project.merge({ ".platform/Dockerfile": BROKEN });
-    const failed = await project.overAfter(before?.["key"]);
-    expect(failed).toMatchObject({
-      status: "failed",
-      failure: { code: "step_failed", line: 5, exit: 7, tail: expect.stringContaining("the reason") as string },
-    });
-    expect(await project.log(failed["id"])).toContain("the reason\n");
-    const stale = await session();
-    await stale.run("greet");
-    expect(await stale.call("GET", "sandbox")).toMatchObject({
-      environment: { build_id: before?.["id"], stale: true },
-    });
-    await stale.stop();
-  });
+  it(
+    "names the line of a step that fails, and the session has the last image [E04]",
+    { timeout: TEST_MS },
+    async () => {
+      const [before] = await project.builds();
+      await project.merge({ ".platform/Dockerfile": BROKEN });
+      const failed = await project.overAfter(before?.["key"]);
+      expect(failed).toMatchObject({
+        status: "failed",
+        failure: {
+          code: "step_failed",
+          line: 5,
+          exit: 7,
+          tail: expect.stringContaining("the reason") as string,
+        },
+      });
+      expect(await project.log(failed["id"])).toContain("the reason\n");
+      const stale = await session();
+      await stale.run("greet");
+      expect(await stale.call("GET", "sandbox")).toMatchObject({
+        environment: { build_id: before?.["id"], stale: true },
+      });
+      await stale.stop();
+    },
+  );
 
-  it("fails a session of a project without an image, with the reason; mended, it recovers [E04]", { timeout: TEST_MS }, async () => {
-    // Another project with the same content has no image yet.
-    const other = await life.project(project.clone);
-    const { id } = await life.call("POST", `/v1/projects/${other}/sessions`, {});
-    const failed = await life.session(other, String(id), ["running", "failed"]);
-    expect(failed).toMatchObject({
-      status: "failed",
-      failure: {
-        code: "environment_failed",
-        message: expect.stringMatching(/step 5 on line 5 failed with exit code 7(?:.|\n)*the reason/) as string,
-      },
-    });
-    const count = (await project.builds()).length;
-    await project.merge({ ".platform/Dockerfile": DOCKERFILE });
-    // The image of the former content is still there.
-    await vi.waitFor(async () => {
-      expect(await environment()).toMatchObject({ current: { status: "ready" } });
-    }, POLL);
-    expect(await project.builds()).toHaveLength(count);
-    const mended = await session();
-    await mended.run("greet");
-    expect(await mended.call("GET", "sandbox")).toMatchObject({ environment: { stale: false } });
-    await mended.stop();
-  });
+  it(
+    "fails a session of a project without an image, with the reason; mended, it recovers [E04]",
+    { timeout: TEST_MS },
+    async () => {
+      // Another project with the same content has no image yet.
+      const other = await life.project(project.clone);
+      const { id } = await life.call("POST", `/v1/projects/${other}/sessions`, {});
+      const failed = await life.session(other, String(id), ["running", "failed"]);
+      expect(failed).toMatchObject({
+        status: "failed",
+        failure: {
+          code: "environment_failed",
+          message: expect.stringMatching(
+            /step 5 on line 5 failed with exit code 7(?:.|\n)*the reason/,
+          ) as string,
+        },
+      });
+      const count = (await project.builds()).length;
+      await project.merge({ ".platform/Dockerfile": DOCKERFILE });
+      // The image of the former content is still there.
+      await vi.waitFor(async () => {
+        expect(await environment()).toMatchObject({ current: { status: "ready" } });
+      }, POLL);
+      expect(await project.builds()).toHaveLength(count);
+      const mended = await session();
+      await mended.run("greet");
+      expect(await mended.call("GET", "sandbox")).toMatchObject({ environment: { stale: false } });
+      await mended.stop();
+    },
+  );
 
   it("keeps its images over a restart, and builds again what was removed", { timeout: TEST_MS }, async () => {
     const count = (await project.builds()).length;

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/simulated-site.ts";
+import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/site/simulated.ts";
 import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { newFeatureSession } from "./cast.ts";
 import { readEvents } from "../support/service/event-stream.ts";

@@ -58,10 +58,12 @@ describeModel<EnvironmentBuildSnapshot, EnvironmentBuildEvent, EnvironmentBuildC
       expect(snapshot.context.image).toEqual(snapshot.state === "ready" ? image : null);
       if (snapshot.state === "ready") expect(event.type).toBe("image.ready");
     }),
-    "V1: a build that ended without an image has the reason": everyStep(({ snapshot: { state, context } }) => {
-      const reason = state === "failed" ? failure : state === "cancelled" ? { code: "cancelled" } : null;
-      expect(context.failure).toEqual(reason);
-    }),
+    "V1: a build that ended without an image has the reason": everyStep(
+      ({ snapshot: { state, context } }) => {
+        const reason = state === "failed" ? failure : state === "cancelled" ? { code: "cancelled" } : null;
+        expect(context.failure).toEqual(reason);
+      },
+    ),
     "V3: each try is counted, and begins at the start": everyStep(({ before, event, accepted, snapshot }) => {
       const isTry = event.type === "build.begun" && accepted;
       expect(snapshot.context.tries).toBe(before.context.tries + Number(isTry));

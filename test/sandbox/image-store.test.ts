@@ -37,13 +37,25 @@ const names = async (store = open()) => (await store.list()).map(({ name }) => n
 /** Long after each import, ms since the epoch. */
 const LATER = 8e15;
 
-
 it("keeps every name that processes add and remove at the same time [M3]", async () => {
   const stores = Array.from({ length: 8 }, open);
   await Promise.all(stores.map((store, index) => add(store, `tools:${index}`, index)));
   expect(await names()).toEqual(Array.from({ length: 8 }, (_, index) => `tools:${index}`));
-  await Promise.all(stores.map((store, index) => (index % 2 === 0 ? store.remove(`tools:${index}`) : add(store, `more:${index}`, index))));
-  expect(await names()).toEqual(["more:1", "more:3", "more:5", "more:7", "tools:1", "tools:3", "tools:5", "tools:7"]);
+  await Promise.all(
+    stores.map((store, index) =>
+      index % 2 === 0 ? store.remove(`tools:${index}`) : add(store, `more:${index}`, index),
+    ),
+  );
+  expect(await names()).toEqual([
+    "more:1",
+    "more:3",
+    "more:5",
+    "more:7",
+    "tools:1",
+    "tools:3",
+    "tools:5",
+    "tools:7",
+  ]);
 });
 
 it("has one image for two names, also if both are added at the same time", async () => {

@@ -1,7 +1,7 @@
 /** The twins of everything the service touches, each behind the boundary at which things go wrong. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import { BuildSite } from "../../src/builder/site.ts";
+import { BuildSite } from "../../src/builder/site/port.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";

@@ -24,7 +24,7 @@ import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated
 import { Limits } from "../../src/http/limits.ts";
 import { makeReceive } from "../../src/http/webhooks/webhooks.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { simulatedSite } from "../../src/builder/simulated-site.ts";
+import { simulatedSite } from "../../src/builder/site/simulated.ts";
 import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts";
 import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";

@@ -187,10 +187,7 @@ export class ImageStore {
         .filter((file) => !file.startsWith("."))
         .map(async (file) => {
           const path = join(directory, file);
-          const [named, status] = await Promise.all([
-            this.#readName(path),
-            stat(path).catch(() => null),
-          ]);
+          const [named, status] = await Promise.all([this.#readName(path), stat(path).catch(() => null)]);
           return named === null || status === null ? [] : [{ ...named, usedMs: status.mtimeMs }];
         }),
     );

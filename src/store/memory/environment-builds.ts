@@ -1,17 +1,17 @@
 /** Builds of environments in memory: see postgres/environment-builds.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import type {
-  EnvironmentBuildCommand,
-  EnvironmentBuildEvent,
-  EnvironmentBuildSnapshot,
+import {
+  type EnvironmentBuildCommand,
+  type EnvironmentBuildEvent,
+  type EnvironmentBuildSnapshot,
+  isLiveBuildState,
 } from "../../machines/environment-build.ts";
 import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import {
   buildEvent,
   buildInstants,
   type EnvironmentBuildChange,
-  isLiveBuild,
   logPiece,
   NEW_BUILD,
 } from "../environment-build-columns.ts";
@@ -52,7 +52,7 @@ const open = (tables: TableSet, { now, ...build }: NewBuild) =>
         row.record.projectId === build.projectId &&
         row.record.nodeId === build.nodeId &&
         row.record.source.key === build.source.key &&
-        isLiveBuild({ status: row.snapshot.state }),
+        isLiveBuildState(row.snapshot.state),
     );
     if (live !== undefined) return { build: live, isNew: false };
     const record = { ...build, step: null, createdAt: now, begunAt: null, endedAt: null };
@@ -209,7 +209,7 @@ export const layer = Layer.effect(
     noteStep: (id, step) =>
       Effect.sync(() =>
         change(tables, id, ({ record, snapshot }) =>
-          isLiveBuild({ status: snapshot.state }) ? { record: { ...record, step } } : {},
+          isLiveBuildState(snapshot.state) ? { record: { ...record, step } } : {},
         ),
       ),
     appendLog: (id, text) => Effect.sync(() => appendLog(tables, id, text)),

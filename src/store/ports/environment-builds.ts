@@ -15,7 +15,7 @@ import type { Page, PageRequest } from "./page.ts";
 
 /** How many builds of a project are kept on each node, beside those in use. */
 export const BUILDS_KEPT = 50;
-/** The log of one build that is kept, in bytes of UTF-8. What comes later is counted and not stored. */
+/** The log of one build that is kept, in bytes of UTF-8. Later output is not stored. */
 export const BUILD_LOG_BYTES = 4 * 1024 * 1024;
 
 /** Why a build was begun: the manifest changed, a session needs it, somebody asked, or its base images may be old. */

@@ -210,7 +210,7 @@ const makeLogs = Effect.gen(function* () {
   return { appendLog, clearLog, log };
 });
 
-/** What is kept, and for how long. */
+/** Removes old builds, and knows which images must stay. */
 const makeUpkeep = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const inUse: Service["inUse"] = (nodeId) =>

@@ -15,7 +15,7 @@ import { Scheduler } from "../../../src/duties/scheduler.ts";
 import { readConfig } from "../../../src/config.ts";
 import { simulatedBackend } from "../../../src/git/simulated.ts";
 import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
-import { simulatedSite } from "../../../src/builder/simulated-site.ts";
+import { simulatedSite } from "../../../src/builder/site/simulated.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";
 import { actorLayers } from "../../../src/service.ts";
 import { Admissions } from "../../../src/store/ports/admissions.ts";

@@ -12,7 +12,7 @@ import { cursorReadsLayer } from "../../../src/services/cursors.ts";
 import { directoryLayer } from "../../../src/services/directory.ts";
 import { firingLayer } from "../../../src/services/firing.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
-import { simulatedSite } from "../../../src/builder/simulated-site.ts";
+import { simulatedSite } from "../../../src/builder/site/simulated.ts";
 import { environmentsLayer } from "../../../src/services/environments.ts";
 import { manifestsLayer } from "../../../src/duties/manifests.ts";
 import { schedulerLayer } from "../../../src/duties/scheduler.ts";

@@ -1,7 +1,7 @@
 /** The whole service without its HTTP over twins and a test clock, with one project whose manifest a test writes. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { simulatedSite } from "../../../src/builder/simulated-site.ts";
+import { simulatedSite } from "../../../src/builder/site/simulated.ts";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { readConfig } from "../../../src/config.ts";

@@ -1,7 +1,7 @@
 /**
  * The site of a node that builds: a builder (port.ts), and the images on this machine's disk (sandbox/images/store.ts).
  *
- *     <directory>/contexts/<build>/   the files of a build under way. What a killed service left is removed at the start.
+ *     <directory>/contexts/<build>/   the files of a build under way. The start removes the files of a killed service.
  */
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,16 +9,16 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Stream from "effect/Stream";
-import { buildImageName, buildOfImageName } from "../domain/image.ts";
-import type { BuiltImage } from "../machines/environment-build.ts";
-import type { ImageFacts } from "../sandbox/images/image.ts";
-import type { ImageStore, NamedImage } from "../sandbox/images/store.ts";
-import { UnpackFailure } from "../sandbox/images/unpack/failure.ts";
-import { prepareRoot } from "../sandbox/images/unpack/mount-points.ts";
-import { removeTree } from "../sandbox/local/run-directory.ts";
+import { buildImageName, buildOfImageName } from "../../domain/image.ts";
+import type { BuiltImage } from "../../machines/environment-build.ts";
+import type { ImageFacts } from "../../sandbox/images/image.ts";
+import type { ImageStore, NamedImage } from "../../sandbox/images/store.ts";
+import { UnpackFailure } from "../../sandbox/images/unpack/failure.ts";
+import { prepareRoot } from "../../sandbox/images/unpack/mount-points.ts";
+import { removeTree } from "../../sandbox/local/run-directory.ts";
 import { writeContext } from "./context.ts";
-import { BuildError, type BuildLimits, type BuildRequest, EnvironmentBuilder } from "./port.ts";
-import { BuildSite, type CollectRequest, type SiteEvent, type SiteRequest } from "./site.ts";
+import { BuildError, type BuildLimits, type BuildRequest, EnvironmentBuilder } from "../port.ts";
+import { BuildSite, type CollectRequest, type SiteEvent, type SiteRequest } from "./port.ts";
 
 export interface ImageSiteOptions {
   readonly store: ImageStore;
@@ -88,9 +88,12 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
   });
 
   const find = (id: string) =>
-    Effect.map(attempt(() => store.find(buildImageName(id))), (image) => image && builtImage(image));
+    Effect.map(
+      attempt(() => store.find(buildImageName(id))),
+      (image) => image && builtImage(image),
+    );
 
-  /** Runs the builder. @returns what the image is; its files are in the output */
+  /** Runs the builder. @returns the facts of the image; its files are in the output */
   const runBuilder = (request: BuildRequest, report: (event: SiteEvent) => Effect.Effect<void>) =>
     Stream.runFoldEffect(
       builder.build(request),
@@ -114,7 +117,8 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
     const request: BuildRequest = {
       id,
       contextDirectory: context,
-      dockerfile: source.context === "" ? source.dockerfile : source.dockerfile.slice(source.context.length + 1),
+      dockerfile:
+        source.context === "" ? source.dockerfile : source.dockerfile.slice(source.context.length + 1),
       target: source.target,
       args: source.args,
       layerStore: projectId,
@@ -150,8 +154,9 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
   });
 });
 
-export const imageSite = (options: ImageSiteOptions): Layer.Layer<BuildSite, BuildError, EnvironmentBuilder> =>
-  Layer.effect(BuildSite, make(options));
+export const imageSite = (
+  options: ImageSiteOptions,
+): Layer.Layer<BuildSite, BuildError, EnvironmentBuilder> => Layer.effect(BuildSite, make(options));
 
 /** The site of a node that builds nothing (PLATFORM_BUILDER=none). */
 export const noSite: Layer.Layer<BuildSite> = Layer.succeed(

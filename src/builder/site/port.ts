@@ -7,10 +7,10 @@
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
-import type { BuildSource } from "../domain/environment-source.ts";
-import type { TreePage } from "../git/port.ts";
-import type { BuiltImage } from "../machines/environment-build.ts";
-import type { BuildError, BuildEvent } from "./port.ts";
+import type { BuildSource } from "../../domain/environment-source.ts";
+import type { TreePage } from "../../git/port.ts";
+import type { BuiltImage } from "../../machines/environment-build.ts";
+import type { BuildError, BuildEvent } from "../port.ts";
 
 export interface SiteRequest {
   /** A lower-case UUID. */

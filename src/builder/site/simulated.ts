@@ -5,11 +5,11 @@
 import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import type { BuildFailure } from "../domain/build-failure.ts";
-import { buildImageName } from "../domain/image.ts";
-import type { BuiltImage } from "../machines/environment-build.ts";
-import { BuildError } from "./port.ts";
-import { BuildSite, type SiteRequest } from "./site.ts";
+import type { BuildFailure } from "../../domain/build-failure.ts";
+import { buildImageName } from "../../domain/image.ts";
+import type { BuiltImage } from "../../machines/environment-build.ts";
+import { BuildError } from "../port.ts";
+import { BuildSite, type SiteRequest } from "./port.ts";
 
 /** What becomes of a build. */
 export interface SimulatedSitePlan {

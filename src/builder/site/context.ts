@@ -1,6 +1,6 @@
 /**
- * Writes the files of a commit into a directory, as the context of a build. The files are untrusted, and so is the
- * server that they come from: a repository can be one that git itself would refuse.
+ * Writes the files of a commit into a directory, as the context of a build. Neither the files nor
+ * the server that they come from are trusted: a repository can be one that git itself would refuse.
  *
  *  K1 Nothing is written outside the directory: no link of the context is followed, and nothing is overwritten.
  *  K2 Equal files make equal directories. Every entry has the same time, because git has none, and buildah's cache
@@ -9,9 +9,9 @@
 import { lutimes, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
-import { isTreePath, type TreeFile } from "../git/port.ts";
-import { BuildError } from "./port.ts";
-import type { SiteRequest } from "./site.ts";
+import { isTreePath, type TreeFile } from "../../git/port.ts";
+import { BuildError } from "../port.ts";
+import type { SiteRequest } from "./port.ts";
 
 /** Of every file. Some programs refuse dates before 1980. */
 const WRITTEN_AT = new Date("2000-01-01T00:00:00Z");

@@ -1,0 +1,67 @@
+/** Settings of images, and of the builds of Dockerfiles. */
+import { DAY, define, duration, MINUTE } from "./setting.ts";
+
+export const ENVIRONMENT_SETTINGS = define({
+  PLATFORM_IMAGES_DIR: {
+    group: "Environments",
+    kind: "text",
+    fallback: null,
+    shown: "`/var/lib/platform/…/images` for root, `images` in the data directory for other users",
+    about:
+      "The directory of imported images (`platform images import`). If the service runs as root, every user must be able to enter " +
+      "it, because each sandbox has users of its own. Each installation needs a directory of its own.",
+  },
+  PLATFORM_BUILDER: {
+    group: "Environments",
+    kind: "choice",
+    values: ["buildah", "none"],
+    about:
+      "What builds a project's Dockerfile. `buildah` needs root, buildah and bubblewrap. With `none`, Dockerfiles have no effect, and sandboxes " +
+      "see this machine's files.",
+  },
+  PLATFORM_BUILDS_AT_ONCE: {
+    group: "Environments",
+    kind: "integer",
+    fallback: 1,
+    min: 1,
+    max: 100,
+    about: "How many environments are built at the same time on a node. Other builds wait.",
+  },
+  PLATFORM_BUILD_TIMEOUT_MS: duration(
+    "Environments",
+    30 * MINUTE,
+    "How long one build may take. After that it has failed with `timeout`.",
+  ),
+  PLATFORM_BUILD_MEMORY_MB: {
+    group: "Environments",
+    kind: "integer",
+    fallback: 4096,
+    min: 256,
+    max: 1_000_000,
+    about: "How much memory one build may use, in MiB.",
+  },
+  PLATFORM_BUILD_DISK_MB: {
+    group: "Environments",
+    kind: "integer",
+    fallback: 32_768,
+    min: 100,
+    max: 10_000_000,
+    about: "How much one build may write to the disk, in MiB: context, layers and image.",
+  },
+  PLATFORM_IMAGES_MAX_MB: {
+    group: "Environments",
+    kind: "integer",
+    fallback: 51_200,
+    min: 100,
+    max: 100_000_000,
+    about:
+      "How much disk space all images together may use, in MiB. Above it, images of builds that no sandbox needs are removed, the least " +
+      "recently used first.",
+  },
+  PLATFORM_ENVIRONMENT_REFRESH_MS: duration(
+    "Environments",
+    7 * DAY,
+    "How old the last build of an environment may be. The next session begins another build, which asks the registries again for its base " +
+      "images, and does not wait for it.",
+  ),
+});
