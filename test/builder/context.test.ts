@@ -86,7 +86,7 @@ it.each<readonly [string, readonly TreeFile[]]>([
   ["at an absolute path", [file("/tmp/written", "written")]],
   ["at a path with a zero byte", [file("a\0b", "written")]],
   ["at the directory itself", [file(".", "written")]],
-])("writes nothing %s [K1]", async (_, files) => {
+])("writes nothing %s [E11]", async (_, files) => {
   expect(await failureOf(files)).toMatchObject({ code: "repository_unavailable" });
   canaryIsUntouched();
 });

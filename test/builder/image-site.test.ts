@@ -64,7 +64,7 @@ it("removes images of builds, the least recently used first, until all are withi
   expect(await store.find(buildImageName(id(1)))).not.toBeNull();
 });
 
-it("keeps what must stay and what people named, also above the budget [V1]", async () => {
+it("keeps what must stay and what people named, also above the budget", async () => {
   await add("tools:1", 1, 1000);
   await add(buildImageName(id(2)), 2, 2000);
   await add(buildImageName(id(3)), 3, 3000);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { IMAGE_REFERENCE_MAX, isImageReference } from "../../src/domain/image.ts";
+import { buildImageName, buildOfImageName, IMAGE_REFERENCE_MAX, isImageReference } from "../../src/domain/image.ts";
 
 test.each([
   "node-tools",
@@ -34,4 +34,11 @@ test.each([
   "a".repeat(IMAGE_REFERENCE_MAX + 1),
 ])("%j names none", (text) => {
   expect(isImageReference(text)).toBe(false);
+});
+
+test("the image of a build has a name that is no reference, and leads back to its build [E12]", () => {
+  const id = "01890000-0000-7000-8000-000000000000";
+  expect(isImageReference(buildImageName(id))).toBe(false);
+  expect(buildOfImageName(buildImageName(id))).toBe(id);
+  expect(buildOfImageName("tools:1")).toBeNull();
 });

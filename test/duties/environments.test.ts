@@ -71,7 +71,7 @@ const openNode = Effect.fnUntraced(function* ({ ledger = (builds) => builds }: W
 
 describe("images of builds that exceed the budget", () => {
   it.effect(
-    "stay while a sandbox boots on them or uses them, and while they are their project's newest [V1]",
+    "stay while a sandbox boots on them or uses them, and while they are their project's newest",
     () =>
       Effect.gen(function* () {
         const { site, collected, world, inStore, built, boot, tell, ready } = yield* openNode();

@@ -1,6 +1,6 @@
 /**
  * The service is killed a hundred times while it builds, in every state of a build. After each kill there is one ready
- * image or a named failure, and no part of the former life is left (environments, E10).
+ * image or a named failure, and no part of the former life is left.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";

@@ -48,7 +48,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
   });
 
   it(
-    "has the tool that the Dockerfile adds; a second session builds nothing [E01]",
+    "has the tool that the Dockerfile adds; a second session builds nothing",
     { timeout: TEST_MS },
     async () => {
       await project.merge({
@@ -71,7 +71,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
   );
 
   it(
-    "is not built again for another file, and is for a file of the context [E03]",
+    "is not built again for another file, and is for a file of the context",
     { timeout: TEST_MS },
     async () => {
       const [before] = await project.builds();
@@ -88,7 +88,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
   );
 
   it(
-    "names the line of a step that fails, and the session has the last image [E04]",
+    "names the line of a step that fails, and the session has the last image [E13]",
     { timeout: TEST_MS },
     async () => {
       const [before] = await project.builds();
@@ -114,7 +114,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
   );
 
   it(
-    "fails a session of a project without an image, with the reason; mended, it recovers [E04]",
+    "fails a session of a project without an image, with the reason; mended, it recovers [E13]",
     { timeout: TEST_MS },
     async () => {
       // Another project with the same content has no image yet.

@@ -37,7 +37,7 @@ const names = async (store = open()) => (await store.list()).map(({ name }) => n
 /** Long after each import, ms since the epoch. */
 const LATER = 8e15;
 
-it("keeps every name that processes add and remove at the same time [M3]", async () => {
+it("keeps every name that processes add and remove at the same time", async () => {
   const stores = Array.from({ length: 8 }, open);
   await Promise.all(stores.map((store, index) => add(store, `tools:${index}`, index)));
   expect(await names()).toEqual(Array.from({ length: 8 }, (_, index) => `tools:${index}`));
@@ -69,7 +69,7 @@ it("has one image for two names, also if both are added at the same time", async
   expect(existsSync(path.join(images[0].root, "digit"))).toBe(true);
 });
 
-it("keeps an image that gets a name while images are removed [M2]", async () => {
+it("keeps an image that gets a name while images are removed", async () => {
   const image = await add(open(), "one", 1);
   await open().remove("one");
   await utimes(path.dirname(image.root), new Date(0), new Date(0));

@@ -120,7 +120,7 @@ const settle = TestClock.adjust(0);
 const slow = () => ({ stepsMs: LONG_MS, exportMs: LONG_MS, failure: null });
 
 describe("builds on a node", () => {
-  it.effect("run as many at once as there are places, in the order in which they came [U1]", () =>
+  it.effect("run as many at once as there are places, in the order in which they came", () =>
     Effect.gen(function* () {
       const { began, building, open, run, site } = yield* openSite({ atOnce: 2 });
       site.plan = () => ({ ...slow(), exportMs: 0 });
@@ -140,7 +140,7 @@ describe("builds on a node", () => {
     }),
   );
 
-  it.effect("leave their place to the next one when they fail or are ended, also while they wait [U1]", () =>
+  it.effect("leave their place to the next one when they fail or are ended, also while they wait", () =>
     Effect.gen(function* () {
       const { began, building, open, run, site } = yield* openSite();
       site.plan = ({ id }) => ({ ...slow(), failure: id === failing.id ? syntax : null });
@@ -170,7 +170,7 @@ describe("builds on a node", () => {
     }),
   );
 
-  it.effect("run once, and have one outcome for all who ask, also a little later [U2]", () =>
+  it.effect("run once, and have one outcome for all who ask, also a little later", () =>
     Effect.gen(function* () {
       const { began, open, run, site, told } = yield* openSite();
       site.plan = slow;
@@ -190,7 +190,7 @@ describe("builds on a node", () => {
     }),
   );
 
-  it.effect("end if nobody waits for them any more, and go on if somebody asks again in time [U3]", () =>
+  it.effect("end if nobody waits for them any more, and go on if somebody asks again in time", () =>
     Effect.gen(function* () {
       const { began, building, open, run, site } = yield* openSite();
       site.plan = slow;
