@@ -10,6 +10,8 @@ const EVENTS = [
   "session.status",
   "session.turn",
   "sandbox.status",
+  "sandbox.environment",
+  "environment.build",
   "trigger.fired",
   // A fire's event is named after its new state.
   ...FIRE_STATUSES.map((status) => `fire.${status}`),

@@ -5,7 +5,7 @@ import { formView, given } from "./forms.js";
 import { projectLink } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 
-/** @typedef {import("./wire.d.ts").ProjectSetup} ProjectSetup */
+/** @typedef {import("./wire-repository.d.ts").ProjectSetup} ProjectSetup */
 /** @typedef {{project: import("./wire.d.ts").Project, setup: ProjectSetup | null}} NewSessionPage */
 
 /** @type {import("./forms.js").FieldView} */

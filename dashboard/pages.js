@@ -2,6 +2,8 @@
 import { account, accountForms } from "./account.js";
 import { changeRequest, changeRequests } from "./change-requests.js";
 import { h } from "./dom.js";
+import { environment } from "./environment.js";
+import { environmentBuild } from "./environment-build.js";
 import { fire, fires } from "./fires.js";
 import { newProject, newProjectForms } from "./new-project.js";
 import { newSession, newSessionForms } from "./new-session.js";
@@ -40,6 +42,8 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
   [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
   [new RegExp(`^#/projects/${ID}/usage$`), usage],
+  [new RegExp(`^#/projects/${ID}/environment$`), environment],
+  [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), environmentBuild],
   [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
   [new RegExp(`^#/projects/${ID}/settings$`), settings],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],

@@ -37,6 +37,7 @@ const projectActions = (projectId, name) =>
     ["Runs", "/fires"],
     ["Change requests", "/change-requests"],
     ["Usage", "/usage"],
+    ["Environment", "/environment"],
     ["Secrets", "/secrets"],
     ["Settings", "/settings"],
   ].map(([label = "", rest = ""]) => ({

@@ -2,6 +2,7 @@
 import { showToken } from "./account.js";
 import { getJson, patch, post, remove } from "./api.js";
 import { ask } from "./dialog.js";
+import { buildLink } from "./environment-build.js";
 import { now } from "./format.js";
 import { projectLink } from "./parts.js";
 import { projectPath } from "./project.js";
@@ -50,6 +51,23 @@ export const PROJECT_ACTIONS = {
         : `platform.toml was read: ${triggers.length === 1 ? "1 trigger" : `${triggers.length} triggers`}.`,
       ["Show the triggers", projectLink(project, "/triggers")],
     );
+  },
+
+  "build-environment": async ({ project = "" }, page) => {
+    const { id } = await post(`${projectPath(project)}/environment/builds`);
+    page.go(buildLink(project, id));
+  },
+
+  "cancel-build": async ({ project = "", build = "" }, page) => {
+    const sure = await ask({
+      title: "Cancel this build?",
+      text: "Sessions that wait for its image fail.",
+      confirm: "Cancel the build",
+      decline: "Keep building",
+    });
+    if (sure === null) return;
+    const { status } = await post(`${projectPath(project)}/environment/builds/${build}/cancel`);
+    page.notice(status === "cancelled" ? "The build was cancelled." : `The build is over: ${status}.`);
   },
 
   "delete-secret": async ({ project = "", secret = "" }, page) => {

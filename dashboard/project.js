@@ -33,7 +33,7 @@ const firstLine = (text) => {
   return points.length > NAME_CHARS ? `${points.slice(0, NAME_CHARS).join("").trimEnd()}…` : line;
 };
 
-/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage" | "/secrets" | "/settings" | null} tab null: the page belongs to no tab @returns {Child[]} */
+/** @param {Project} project @param {"" | "/triggers" | "/fires" | "/webhook-refusals" | "/change-requests" | "/usage" | "/environment" | "/secrets" | "/settings" | null} tab null: the page belongs to no tab @returns {Child[]} */
 export const projectHead = (project, tab) => [
   trail([
     ["Projects", "#/"],
@@ -61,6 +61,7 @@ export const projectHead = (project, tab) => [
       tabLink(project, tab, ["/webhook-refusals", "Refused deliveries"]),
       tabLink(project, tab, ["/change-requests", "Change requests"]),
       tabLink(project, tab, ["/usage", "Usage"]),
+      tabLink(project, tab, ["/environment", "Environment"]),
       tabLink(project, tab, ["/secrets", "Secrets"]),
       tabLink(project, tab, ["/settings", "Settings"]),
     ),

@@ -5,6 +5,8 @@ import { openRequests } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { duration, moment } from "./format.js";
 import { bootView } from "./boot.js";
+import { awaitedView, sandboxEnvironment } from "./environment-build.js";
+import { isOver } from "./environment-log.js";
 import { followLog, logView } from "./log.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
@@ -21,6 +23,7 @@ import { followWork, workSummary, workView } from "./work.js";
  * @property {Session} session
  * @property {Sandbox | null} sandbox
  * @property {ChangeRequest[]} changes
+ * @property {import("./wire-environment.d.ts").Build | null} awaited the build for which the sandbox waits
  */
 
 /**
@@ -42,10 +45,13 @@ export const session = {
       getJsonOrNull(`${path}/sandbox`),
       getJson(`${project}/change-requests?limit=200`),
     ]);
+    const buildId = sandbox?.boot_started_at === null ? sandbox.environment?.build_id : undefined;
+    const build = buildId !== undefined && (await getJsonOrNull(`${project}/environment/builds/${buildId}`));
     return {
       project: owner,
       session: found,
       sandbox,
+      awaited: found.status === "provisioning" && build && !isOver(build) ? build : null,
       changes: changes.change_requests.filter(
         (/** @type {ChangeRequest} */ change) => change.session_id === id,
       ),
@@ -84,14 +90,14 @@ export const session = {
     `${isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
 
   /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
-  view: ({ project, session: found, sandbox, changes }, _me, live) => [
+  view: ({ project, session: found, sandbox, changes, awaited }, _me, live) => [
     h(
       "div",
       { class: "workspace", "data-key": "workspace" },
       h(
         "div",
         { class: "screen", "data-key": "screen" },
-        ...screenView({ project, session: found, changes }, live),
+        ...screenView({ project, session: found, changes, awaited }, live),
       ),
       workView(live?.work ?? null),
     ),
@@ -105,7 +111,7 @@ export const session = {
         timeline(found, sandbox),
         bootView(found, sandbox, live?.log ?? null),
       ),
-      h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox), detailActions(found)),
+      h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox, awaited), detailActions(found)),
     ),
     changes.length > 0 &&
       h(
@@ -134,7 +140,7 @@ export const session = {
  * @param {Following | null} live
  * @returns {import("./dom.js").Child[]}
  */
-const screenView = ({ project, session: found, changes }, live) => [
+const screenView = ({ project, session: found, changes, awaited }, live) => [
   trail([
     ["Projects", "#/"],
     [project.name, projectLink(project.id)],
@@ -164,7 +170,10 @@ const screenView = ({ project, session: found, changes }, live) => [
       "bad",
       h("strong", {}, found.failure.code),
       h("p", { class: "text" }, prose(found.failure.message)),
+      found.failure.code === "environment_failed" &&
+        h("p", {}, h("a", { href: projectLink(project.id, "/environment") }, "Show the environment")),
     ),
+  awaitedView(awaited),
   found.last_turn?.error &&
     callout(
       found.last_turn.state === "failed" ? "bad" : "warn",
@@ -287,8 +296,8 @@ const timeline = (found, sandbox) => {
 /** Time since the previous step. @param {{at: string}[]} steps @param {number} index */
 const sinceOf = (steps, index) => Date.parse(steps[index]?.at ?? "") - Date.parse(steps[index - 1]?.at ?? "");
 
-/** @param {Session} found @param {Sandbox | null} sandbox */
-const sessionFacts = (found, sandbox) =>
+/** @param {Session} found @param {Sandbox | null} sandbox @param {SessionPage["awaited"]} awaited */
+const sessionFacts = (found, sandbox, awaited) =>
   facts([
     ["Branch", code(found.branch_name)],
     [
@@ -321,14 +330,7 @@ const sessionFacts = (found, sandbox) =>
       "Last turn",
       found.last_turn && h("span", {}, badge(found.last_turn.state), " ", time(found.last_turn.at)),
     ],
-    [
-      "Environment",
-      sandbox &&
-        sandbox.boot_started_at !== null &&
-        (sandbox.image === null
-          ? "The machine's own programs"
-          : h("span", {}, "Image ", code(sandbox.image))),
-    ],
+    ["Environment", sandbox && sandboxEnvironment(found.project_id, sandbox, awaited)],
     ["Saved work", found.saved && savedWork(found, found.saved)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);

@@ -1,4 +1,4 @@
-/** The answer of a check of a repository (api.md 2). */
+/** What a project is set up with: the check of its repository, and what it still needs (api.md 2). */
 
 /** Whether the service could work with a repository. A step that failed is the last one that was tried. */
 export interface RepositoryCheck {
@@ -10,4 +10,11 @@ export interface RepositoryCheck {
     message: string;
     advice: string | null;
   }[];
+}
+
+/** What a project still needs before its first session. */
+export interface ProjectSetup {
+  repository: { url: string; branch: string; commit: string | null; empty: boolean };
+  model: { required: boolean; model: string | null; source: "gateway" | "secret" | "repository" | null };
+  providers: { id: string; secrets: string[]; model: string; configured: boolean }[];
 }

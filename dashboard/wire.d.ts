@@ -70,6 +70,8 @@ export interface Sandbox {
   id: string;
   provider: string;
   image: string | null;
+  /** The build on whose image it runs, or for which it waits. Stale: of an earlier Dockerfile. */
+  environment?: { build_id: string; stale: boolean } | null;
   status: string;
   failure: Failure | null;
   created_at: string;
@@ -327,13 +329,6 @@ export interface ModelListing {
   models: { id: string; name: string }[];
   agents: { name: string; description: string }[];
   default_model: string | null;
-}
-
-/** What a project still needs before its first session. */
-export interface ProjectSetup {
-  repository: { url: string; branch: string; commit: string | null; empty: boolean };
-  model: { required: boolean; model: string | null; source: "gateway" | "secret" | "repository" | null };
-  providers: { id: string; secrets: string[]; model: string; configured: boolean }[];
 }
 
 export interface SecretListing {

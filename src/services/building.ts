@@ -10,12 +10,13 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
+import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
 import { Actors } from "../actors/actors.ts";
 import { waitOutOutage } from "../actors/supervisor.ts";
 import { BuildSite, type SiteEvent, type SiteRequest } from "../builder/site/port.ts";
 import { BuildError } from "../builder/port.ts";
-import { storableText } from "../domain/text.ts";
+import { cutText, storableText } from "../domain/text.ts";
 import { GitBackend } from "../git/port.ts";
 import type { EnvironmentBuildEvent } from "../machines/environment-build.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../store/ports/environment-builds.ts";
@@ -55,6 +56,9 @@ const PAGE_BYTES = 16 * 1024 * 1024;
 const PIECE_LENGTH = 64 * 1024;
 const PIECE_PAUSE = "300 millis";
 
+/** How often the rest of a log is written again if the database is away. */
+const LAST_TRIES = { times: 10, schedule: Schedule.spaced("1 second") };
+
 const failed = (failure: BuildError["failure"]): BuildOutcome => ({ type: "build.failed", failure });
 
 /** Writes a build's output to the ledger in the background. The rest is written before the scope closes. */
@@ -63,7 +67,7 @@ const logWriter = Effect.fnUntraced(function* (id: string) {
   let waiting = "";
   /** If the database is away, the text waits for the next time. */
   const flush = Effect.suspend(() => {
-    const piece = waiting.slice(0, PIECE_LENGTH);
+    const piece = cutText(waiting, PIECE_LENGTH);
     if (piece === "") return Effect.succeed(false);
     return Effect.as(
       Effect.tap(builds.appendLog(id, storableText(piece)), () =>
@@ -78,7 +82,13 @@ const logWriter = Effect.fnUntraced(function* (id: string) {
     Effect.uninterruptible,
   );
   const flushAll = Effect.repeat(flush, { while: (isMore) => isMore });
-  yield* Effect.addFinalizer(() => flushAll);
+  // The database may be away at the end. The outcome of the build is worth more than the end of its log.
+  const flushRest = Effect.suspend(() => (waiting === "" ? Effect.void : Effect.fail("more" as const))).pipe(
+    (rest) => Effect.andThen(flushAll, rest),
+    Effect.retry(LAST_TRIES),
+    Effect.ignore,
+  );
+  yield* Effect.addFinalizer(() => flushRest);
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(PIECE_PAUSE), flushAll)));
   return (text: string) =>
     Effect.sync(() => {
@@ -195,7 +205,6 @@ export const buildingLayer = ({ nodeId: self, atOnce }: BuildingOptions) =>
       const running = yield* RcMap.make({
         lookup: Effect.fnUntraced(function* (id: string) {
           const row = rows.get(id);
-          rows.delete(id);
           if (row === undefined) return yield* Effect.die(new Error(`build ${id} was not asked for`));
           const fiber = yield* Effect.forkScoped(inTurn(row));
           fibers.set(id, fiber);
@@ -207,7 +216,8 @@ export const buildingLayer = ({ nodeId: self, atOnce }: BuildingOptions) =>
       const here = (one: EnvironmentBuild) =>
         Effect.suspend(() => {
           rows.set(one.id, one);
-          return Effect.scoped(Effect.flatMap(RcMap.get(running, one.id), Fiber.join));
+          const joined = Effect.tap(RcMap.get(running, one.id), () => Effect.sync(() => rows.delete(one.id)));
+          return Effect.scoped(Effect.flatMap(joined, Fiber.join));
         });
       const endHere = Effect.fnUntraced(function* ({ id }: EnvironmentBuild) {
         const fiber = fibers.get(id);

@@ -191,8 +191,11 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
         if (current === undefined) yield* needed(wanted);
         else if (yield* isOld(wanted)) yield* begin(wanted, { cause: "refresh", requestedBy: null });
         yield* note(image.id, current === undefined);
-        if (nodeId === self) yield* site.noteUse(image.id, yield* Clock.currentTimeMillis);
-        return site.imageName(image.id);
+        if (nodeId !== self) return site.imageName(image.id);
+        yield* site.noteUse(image.id, yield* Clock.currentTimeMillis);
+        // Before the note, the image could still be removed to make room.
+        if ((yield* site.find(image.id)) !== null) return site.imageName(image.id);
+        continue;
       }
       const build = yield* needed(wanted);
       if (build === null) return yield* failedBy(null);

@@ -230,7 +230,7 @@ const checkReads = (check: Check): void => {
       expect(yield* newestOf({ projectId, ...K1 })).toBe(null);
       // Of equal instants, the greater id is the newer one.
       const pair = [randomUUID(), randomUUID()].toSorted();
-      for (const id of pair.toReversed()) yield* endedBuild(projectId, BUILT, { id });
+      for (const id of pair) yield* endedBuild(projectId, BUILT, { id });
       expect(yield* newest).toBe(pair[1]);
       for (const [index, event] of [NOT_BUILT, CANCELLED, BUILT].entries()) {
         const id = yield* endedBuild(projectId, event, { now: NOON + 1 + index });

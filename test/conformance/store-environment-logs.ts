@@ -66,7 +66,7 @@ export const checkBuildLogs = (check: Check): void => {
       Effect.gen(function* () {
         const { appendLog, clearLog, log } = yield* EnvironmentBuilds;
         const id = randomUUID();
-        yield* appendLog(id, "nobody's\n");
+        yield* appendLog(id, "no build's\n");
         yield* clearLog(id);
         expect(yield* log(id, { after: 0, limit: 10 })).toEqual([]);
       }),

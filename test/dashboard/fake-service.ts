@@ -11,6 +11,7 @@ import {
   makeConversations,
   servesFile,
 } from "./fake-conversation.ts";
+import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
 import { MACHINES } from "./sample-machines.ts";
 
@@ -42,7 +43,7 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings {
+export interface World extends FakeSettings, FakeEnvironment {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -157,7 +158,7 @@ export const startFakeService = async (
       const user = person === PEOPLE[CODE] ? world.me["user"] : { id: person, name: person };
       return void response.end(JSON.stringify({ ...world.me, user }));
     }
-    const settled = settingsAnswer(world, route, body);
+    const settled = settingsAnswer(world, route, body) ?? environmentAnswer(world, route, searchParams);
     const answer = settled === undefined ? answerOf(world, route, searchParams) : settled;
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
     if (answer === null) response.writeHead(204).end();

@@ -2,6 +2,7 @@
 import { makeMachines } from "./sample-machines.ts";
 import { sampleConversation } from "./sample-conversation.ts";
 import { sampleDoctor, sampleService } from "./sample-service.ts";
+import { sampleEnvironment } from "./sample-environment.ts";
 import { sampleSettings } from "./sample-settings.ts";
 import type { World } from "./fake-service.ts";
 
@@ -154,6 +155,7 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
 
 export const makeWorld = (now: number): World => ({
   ...sampleSettings(now, PROJECT_ID),
+  ...sampleEnvironment(now, PROJECT_ID),
   me: {
     user: { id: "u", name: "Mona" },
     account: {

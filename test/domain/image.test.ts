@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { buildImageName, buildOfImageName, IMAGE_REFERENCE_MAX, isImageReference } from "../../src/domain/image.ts";
+import {
+  buildImageName,
+  buildOfImageName,
+  IMAGE_REFERENCE_MAX,
+  isImageReference,
+} from "../../src/domain/image.ts";
 
 test.each([
   "node-tools",

@@ -58,10 +58,10 @@ describe("a sandbox of a project without a Dockerfile", () => {
 describe("a sandbox of a project with a Dockerfile", () => {
   it.effect("boots on the node's own files if nothing is built there, and only then", () =>
     Effect.gen(function* () {
-      const { begin, commit, count } = yield* openEnvironments({ builds: false });
+      const { begin, commit, count, world } = yield* openEnvironments({ builds: false });
       const { boot, environments } = yield* begin;
       const source = yield* commit("one");
-      yield* environments.prepare(source.commit, manifestOf(source));
+      yield* environments.prepare(world.projectId, manifestOf(source));
       expect(environments.builder).toBe(null);
       expect(yield* boot(source)).toEqual({ image: null, message: null, environment: null });
       expect(yield* count).toBe(0);

@@ -1,0 +1,206 @@
+/** What a project's sandboxes run on, and the builds of its Dockerfile. */
+import { getJson, getList } from "./api.js";
+import { h } from "./dom.js";
+import {
+  buildActions,
+  buildLink,
+  CAUSES,
+  failureView,
+  linkToBuild,
+  newest,
+  problemView,
+  sourceFacts,
+  stateView,
+  tookOf,
+} from "./environment-build.js";
+import { followBuild, isOver } from "./environment-log.js";
+import { elapsed, moment, shortId, size } from "./format.js";
+import { badge, button, callout, code, commandBlock, facts, idTail, prose, time } from "./parts.js";
+import { projectHead, projectPath } from "./project.js";
+
+/** @typedef {import("./wire.d.ts").Project} Project */
+/** @typedef {import("./wire-environment.d.ts").Build} Build */
+/** @typedef {import("./wire-environment.d.ts").Environment} Environment */
+/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {{project: Project, environment: Environment, builds: Build[], more: boolean}} EnvironmentPage */
+/** @typedef {ReturnType<typeof followBuild>} Following */
+
+const DOCKERFILE = `FROM docker.io/library/debian:13-slim
+RUN apt-get update && apt-get install --yes --no-install-recommends python3`;
+
+export const environment = {
+  /** @param {string[]} params @param {import("./app.js").Extent} extent @returns {Promise<EnvironmentPage>} */
+  load: async ([id = ""], { pages }) => {
+    const path = projectPath(id);
+    const [project, found, { items, more }] = await Promise.all([
+      getJson(path),
+      getJson(`${path}/environment`),
+      getList(`${path}/environment/builds`, "builds", pages),
+    ]);
+    return { project, environment: found, builds: items, more };
+  },
+
+  /** @param {string[]} _params @param {() => void} changed */
+  follow: (_params, changed) => {
+    const following = followBuild(changed, null);
+    return {
+      ...following,
+      /** @param {HTMLElement} _main @param {EnvironmentPage} data */
+      drawn: (_main, { environment: { current } }) => {
+        if (current !== null && !isOver(current)) following.see(current);
+      },
+    };
+  },
+
+  /** @param {EnvironmentPage} data */
+  title: ({ project }) => `Environment of ${project.name}`,
+
+  /** @param {EnvironmentPage} data @param {unknown} _me @param {Following | null} live */
+  view: ({ project, environment: found, builds, more }, _me, live) => [
+    ...projectHead(project, "/environment"),
+    found.builder === null && nothingBuilds(found),
+    h(
+      "section",
+      { "data-key": "environment" },
+      h("h2", {}, "Sandboxes run on"),
+      ...SOURCES[found.kind](project, found),
+    ),
+    found.dockerfile !== null &&
+      (found.builder !== null || found.current !== null) &&
+      h(
+        "section",
+        { "data-key": "current" },
+        h("h2", {}, "Build of this Dockerfile"),
+        ...currentView(project.id, found, live),
+      ),
+    (builds.length > 0 || found.dockerfile !== null) &&
+      h(
+        "section",
+        { "data-key": "builds" },
+        h("h2", {}, "Builds"),
+        builds.length === 0
+          ? h("p", { class: "quiet" }, "No builds yet.")
+          : h(
+              "ul",
+              { class: "rows" },
+              builds.map((build) => row(newest(build, live))),
+            ),
+        more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older builds")),
+      ),
+  ],
+};
+
+/** @param {Environment} found */
+const nothingBuilds = ({ kind }) =>
+  callout(
+    kind === "dockerfile" ? "warn" : "",
+    prose("Nothing is built on this node (`PLATFORM_BUILDER=none`). "),
+    kind === "dockerfile"
+      ? "The Dockerfile has no effect: sandboxes see the machine's own files."
+      : kind === "machine" && "A Dockerfile would have no effect.",
+  );
+
+/** @type {Record<Environment["kind"], (project: Project, found: Environment) => Child[]>} */
+const SOURCES = {
+  machine: ({ default_branch: branch }) => [
+    h("p", {}, "The machine's own files. Agents find the programs that are installed on the machine."),
+    h("h3", {}, "Add a Dockerfile"),
+    h(
+      "p",
+      {},
+      "To choose the programs yourself, commit these two lines as ",
+      code(".platform/Dockerfile"),
+      " to the branch ",
+      code(branch),
+      ":",
+    ),
+    commandBlock(DOCKERFILE, "the Dockerfile"),
+  ],
+  image: (_project, { image }) => [
+    h("p", {}, "The image ", code(image ?? ""), ", which ", code("platform.toml"), " names."),
+    h("p", { class: "quiet" }, "An operator makes it on the machine. The service does not build it."),
+  ],
+  dockerfile: (project, { dockerfile, builder, image_of: image }) => [
+    facts([
+      ...(dockerfile === null ? [] : sourceFacts(dockerfile.path, dockerfile)),
+      ["Builder", builder],
+      ["Image", builder !== null && imageText(project.id, image, dockerfile?.key ?? "")],
+    ]),
+  ],
+};
+
+/** What a new sandbox would boot on. @param {string} projectId @param {Build | null} image @param {string} key */
+const imageText = (projectId, image, key) => {
+  if (image === null) return "none yet: sessions wait for the first build";
+  return h(
+    "span",
+    {},
+    linkToBuild(projectId, image.id),
+    image.image && `, ${size(image.image.bytes)}`,
+    image.key !== key && ", the last image. It is of an earlier Dockerfile.",
+  );
+};
+
+/** The newest build. @param {string} projectId @param {Environment} found @param {Following | null} live @returns {Child[]} */
+const currentView = (projectId, { builder, current, image_of: image }, live) => {
+  const input = { "data-project": projectId };
+  if (current === null)
+    return [
+      h("p", {}, "This Dockerfile was not built yet. A session that needs it starts the build."),
+      h("p", { class: "actions" }, button("build-environment", "Build now", input)),
+    ];
+  const build = newest(current, live);
+  return [
+    stateView(build),
+    problemView(live),
+    build.failure && failureView(build, build.failure),
+    build.status !== "ready" &&
+      h("p", { class: "quiet", "data-key": "meanwhile" }, meanwhile(build, image !== null)),
+    buildActions(build, builder !== null, true),
+  ];
+};
+
+/** What sessions do without the image. @param {Build} build @param {boolean} hasImage */
+const meanwhile = (build, hasImage) => {
+  if (isOver(build))
+    return hasImage ? "Sessions start on the last image." : "Sessions fail without an image.";
+  return hasImage
+    ? "Until it is ready, sessions start on the last image."
+    : "Sessions wait until it is ready.";
+};
+
+/** @param {Build} build */
+const row = (build) =>
+  h(
+    "li",
+    { class: "row", "data-key": build.id },
+    h(
+      "span",
+      { class: "row-main" },
+      h(
+        "a",
+        {
+          class: "cover",
+          href: buildLink(build.project_id, build.id),
+          "aria-label": `Build ${shortId(build.id)}, ${build.status}, ${moment(build.created_at)}`,
+        },
+        `Build ${shortId(build.id)}`,
+      ),
+      build.failure &&
+        h("span", { class: build.status === "failed" ? "reason" : "quiet" }, prose(build.failure.message)),
+      h(
+        "span",
+        { class: "quiet parts" },
+        h("span", {}, CAUSES[build.cause] ?? build.cause),
+        h("span", {}, "commit ", code(build.commit.slice(0, 10))),
+        h("span", {}, "node ", idTail(build.node_id)),
+      ),
+    ),
+    badge(build.status),
+    h(
+      "span",
+      { class: "row-side" },
+      time(build.created_at),
+      build.begun_at !== null && h("span", { class: "quiet" }, elapsed(tookOf(build))),
+    ),
+  );

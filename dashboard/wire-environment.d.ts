@@ -1,0 +1,56 @@
+/** What a project's sandboxes run on, and the builds of its Dockerfile (api.md 11). Instants are ISO 8601 strings. */
+
+/** Paths are those of the repository. An empty context is the whole repository. */
+interface BuildSource {
+  context: string;
+  target: string | null;
+  args: Record<string, string>;
+  commit: string;
+  /** Equal keys build equal images. */
+  key: string;
+}
+
+export interface BuildFailure {
+  code: string;
+  message: string;
+  /** Of the Dockerfile. */
+  line?: number;
+  /** The end of the failed step's output. */
+  tail?: string;
+}
+
+export interface Build extends BuildSource {
+  id: string;
+  project_id: string;
+  node_id: string;
+  status: "queued" | "resolving" | "building" | "exporting" | "ready" | "failed" | "cancelled";
+  cause: "manifest" | "session" | "asked" | "refresh";
+  requested_by: string | null;
+  dockerfile: string;
+  tries: number;
+  step: { step: number; line: number; instruction: string } | null;
+  image: { digest: string; bytes: number; files: number } | null;
+  failure: BuildFailure | null;
+  created_at: string;
+  begun_at: string | null;
+  ended_at: string | null;
+}
+
+export interface Environment {
+  kind: "machine" | "image" | "dockerfile";
+  image: string | null;
+  dockerfile: (BuildSource & { path: string }) | null;
+  /** Null: nothing is built on this node. */
+  builder: string | null;
+  /** The newest build of this Dockerfile on the node that answers. */
+  current: Build | null;
+  /** The build on whose image a new sandbox would boot now. */
+  image_of: Build | null;
+}
+
+export interface BuildLog {
+  /** In their order. A piece may end in the middle of a line. */
+  pieces: { number: number; text: string }[];
+  /** Whether the build is over, and nothing follows these pieces. */
+  complete: boolean;
+}

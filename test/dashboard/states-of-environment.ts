@@ -1,0 +1,175 @@
+/** States of a project's environment, of its builds, and of sessions that wait for one. */
+import { changeBuild } from "./fake-environment.ts";
+import type { World } from "./fake-service.ts";
+import { BUILD_ID, FAILED_BUILD_ID, READY_BUILD_ID, STEP_FAILED } from "./sample-environment.ts";
+import { FAILED_ID, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { pressed, refusing, type State } from "./state-of-a-page.ts";
+
+const PROJECT = `#/projects/${PROJECT_ID}`;
+const ENVIRONMENT = `${PROJECT}/environment`;
+const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The project's environment is this, without builds. */
+export const withEnvironment =
+  (rest: Json) =>
+  (world: World): void => {
+    world.environment = { ...world.environment, dockerfile: null, current: null, image_of: null, ...rest };
+    world.builds = [];
+  };
+
+/** The newest build is like this. */
+export const withBuild =
+  (rest: Json) =>
+  (world: World): void => {
+    changeBuild(world, BUILD_ID, {
+      ended_at: new Date(Date.parse(String(world.builds[0]?.["begun_at"])) + 31_000).toISOString(),
+      ...rest,
+    });
+  };
+
+/** The build is over, and sandboxes run on its image. */
+export const isReady = (world: World): void => {
+  changeBuild(world, BUILD_ID, {
+    ...world.builds[1],
+    ...idOf(world.builds[0]),
+    image: world.builds[1]?.["image"],
+  });
+  world.environment = { ...world.environment, image_of: BUILD_ID };
+};
+
+const idOf = (build: Json | undefined): Json => ({
+  id: build?.["id"],
+  key: build?.["key"],
+  commit: build?.["commit"],
+});
+
+/** The sandbox of the session has this environment, and boots or has booted. */
+export const withSandbox =
+  (environment: Json | null, isBooted: boolean) =>
+  (world: World): void => {
+    world.sandbox = {
+      ...world.sandbox,
+      image: null,
+      environment,
+      status: isBooted ? "active" : "provisioning",
+      boot_started_at: isBooted ? world.sandbox?.["created_at"] : null,
+      ...(!isBooted && { active_at: null }),
+    };
+    if (isBooted) return;
+    world.sessions = world.sessions.map((one, index) =>
+      index === 0 ? { ...one, status: "provisioning", running_at: null } : one,
+    );
+  };
+
+/** A session could not be started without an environment. */
+export const failedForIt = (world: World): void => {
+  const failure = {
+    code: "environment_failed",
+    message: `The project's environment could not be built: step 2 on line 3 failed with exit code 100. The end of its output:\n${STEP_FAILED.tail}`,
+    at: world.sessions[0]?.["created_at"],
+  };
+  world.sessions = world.sessions.map((one) => (one["id"] === FAILED_ID ? { ...one, failure } : one));
+};
+
+export const STATES_OF_ENVIRONMENT: readonly State[] = [
+  { name: "environment", hash: ENVIRONMENT, shows: ".row" },
+  { name: "environment-ready", hash: ENVIRONMENT, shows: ".row", change: isReady },
+  {
+    name: "environment-failed",
+    hash: ENVIRONMENT,
+    shows: ".callout pre",
+    change: withBuild({ status: "failed", failure: STEP_FAILED }),
+  },
+  {
+    name: "environment-first",
+    hash: ENVIRONMENT,
+    shows: ".actions",
+    change: (world) => {
+      world.builds = [];
+    },
+  },
+  {
+    name: "environment-machine",
+    hash: ENVIRONMENT,
+    shows: ".block",
+    change: withEnvironment({ kind: "machine" }),
+  },
+  {
+    name: "environment-image",
+    hash: ENVIRONMENT,
+    shows: "section",
+    change: withEnvironment({
+      kind: "image",
+      image: "registry.example.org/team/with/a/long/path/greeter-tools:13",
+    }),
+  },
+  {
+    name: "environment-not-built-here",
+    hash: ENVIRONMENT,
+    shows: ".callout",
+    change: (world) => {
+      world.environment = { ...world.environment, builder: null, current: null, image_of: null };
+      world.builds = [];
+    },
+  },
+  {
+    name: "environment-cancel",
+    hash: ENVIRONMENT,
+    shows: ".row",
+    act: pressed("Cancel"),
+  },
+  {
+    name: "environment-refused",
+    hash: ENVIRONMENT,
+    shows: ".row",
+    change: (world) => {
+      isReady(world);
+      refusing("The project is archived.")(world);
+    },
+    act: async (page) => {
+      await pressed("Build anew")(page);
+      await page.locator(".notices p").waitFor();
+    },
+  },
+  { name: "build", hash: `${ENVIRONMENT}/builds/${BUILD_ID}`, shows: ".pieces > span" },
+  { name: "build-ready", hash: `${ENVIRONMENT}/builds/${READY_BUILD_ID}`, shows: ".pieces > span" },
+  { name: "build-failed", hash: `${ENVIRONMENT}/builds/${FAILED_BUILD_ID}`, shows: ".pieces > span" },
+  {
+    name: "build-long-lines",
+    hash: `${ENVIRONMENT}/builds/${BUILD_ID}`,
+    shows: ".pieces > span",
+    change: (world) => {
+      const lines = Array.from({ length: 400 }, (_, at) => `${String(at)} ${"word ".repeat(at % 60)}\n`);
+      world.buildLogs[BUILD_ID] = [...lines, "x".repeat(3000)];
+    },
+  },
+  {
+    name: "build-queued",
+    hash: `${ENVIRONMENT}/builds/${BUILD_ID}`,
+    shows: "h1",
+    change: (world) => {
+      changeBuild(world, BUILD_ID, { status: "queued", step: null, begun_at: null, tries: 0 });
+      world.buildLogs = {};
+    },
+  },
+  {
+    name: "session-awaits-build",
+    hash: SESSION,
+    shows: ".screen > .callout",
+    change: withSandbox({ build_id: BUILD_ID, stale: false }, false),
+  },
+  {
+    name: "session-stale",
+    hash: SESSION,
+    shows: ".items > .item",
+    change: withSandbox({ build_id: READY_BUILD_ID, stale: true }, true),
+  },
+  {
+    name: "session-environment-failed",
+    hash: `${PROJECT}/sessions/${FAILED_ID}`,
+    shows: ".callout",
+    change: failedForIt,
+  },
+];
