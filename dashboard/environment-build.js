@@ -28,7 +28,7 @@ export const CAUSES = {
 const CHANGE = "Change the Dockerfile, or `[environment]` in `platform.toml`, on the default branch.";
 const SMALLER = "Make the build smaller, or ask your operator for a higher limit.";
 const AGAIN = "This may pass. Build anew.";
-/** What a person can do about a failure, by its code. @type {Record<string, string>} */
+/** Advice about a failure, by its code. @type {Record<string, string>} */
 const ADVICE = {
   syntax: CHANGE,
   step_failed: CHANGE,
@@ -69,7 +69,7 @@ export const sourceFacts = (path, { context, target, args, commit }) => {
   ];
 };
 
-/** What a build does, without the time. @param {Build} build @returns {Child[]} */
+/** The state of a build as text, without the time. @param {Build} build @returns {Child[]} */
 const doing = ({ status, step }) => {
   if (status === "queued") return ["waits for its place on the node"];
   if (status === "resolving") return ["reads the files of the commit"];

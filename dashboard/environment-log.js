@@ -24,7 +24,7 @@ const AT_END = 32;
 export const isOver = ({ status }) => ["ready", "failed", "cancelled"].includes(status);
 
 /** @param {Build} build its path in the API */
-export const buildPath = ({ project_id: project, id }) =>
+const buildPath = ({ project_id: project, id }) =>
   `/v1/projects/${encodeURIComponent(project)}/environment/builds/${encodeURIComponent(id)}`;
 
 /** How much of the text makes the next piece. @param {string} text longer than a piece */

@@ -160,7 +160,7 @@ const currentView = (projectId, { builder, current, image_of: image }, live) => 
   ];
 };
 
-/** What sessions do without the image. @param {Build} build @param {boolean} hasImage */
+/** The consequence for sessions if the image is missing. @param {Build} build @param {boolean} hasImage */
 const meanwhile = (build, hasImage) => {
   if (isOver(build))
     return hasImage ? "Sessions start on the last image." : "Sessions fail without an image.";

@@ -1,4 +1,4 @@
-/** What a project is set up with: the check of its repository, and what it still needs (api.md 2). */
+/** The setup of a project: the check of its repository, and its missing parts (api.md 2). */
 
 /** Whether the service could work with a repository. A step that failed is the last one that was tried. */
 export interface RepositoryCheck {

@@ -11,6 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
 import { closeInherited } from "../src/inherited.ts";
 import { Client } from "./client.ts";
+import { addEnvironment } from "./environment.ts";
 import { newDeliveryId, type Outcome, type Session, travel } from "./journey.ts";
 import { makeNarrator, type Narrator, wantsColours } from "./narrator.ts";
 import { makeRepository, pushDelivery } from "./sample.ts";
@@ -70,8 +71,11 @@ const run = async (demo: Demo): Promise<Running> => {
     return value === undefined || value === "" ? [] : [{ name, value }];
   });
   const repository = path.join(directory, "greeter");
+  let lacks: string | null = null;
   await namedStep("creating the sample repository", async () => {
-    makeRepository(repository);
+    makeRepository(repository, () => {
+      lacks = addEnvironment(repository);
+    });
   });
   narrator.say("repository", "demo/repository, committed in a temporary directory");
   const gateway =
@@ -108,6 +112,9 @@ const run = async (demo: Demo): Promise<Running> => {
     });
 
   const projectId = await makeProject({ client, narrator, step, repository });
+  if (lacks === null)
+    await step("building the environment", () => awaitEnvironment(client, narrator, projectId));
+  else narrator.say("environment", `this machine's files; to build a Dockerfile: ${lacks}`);
   demo.undo.push(() =>
     stopSessions(
       new Client({ baseUrl: service.baseUrl, token, signal: AbortSignal.timeout(TEARDOWN_MS) }),
@@ -156,6 +163,31 @@ const makeProject = async (parts: {
   if (fault !== undefined) throw new StepFailed("reading the triggers", fault);
   narrator.say("project", `greeter, with triggers ${listing.triggers.map(({ slug }) => slug).join(", ")}`);
   return id;
+};
+
+interface Environment {
+  readonly current: {
+    readonly status: string;
+    readonly image: { readonly bytes: number } | null;
+    readonly failure: { readonly message: string } | null;
+  } | null;
+}
+
+/** The service has begun the build when it read the manifest. Sessions would wait for it, too. */
+const awaitEnvironment = async (client: Client, narrator: Narrator, projectId: string): Promise<void> => {
+  for (;;) {
+    // eslint-disable-next-line no-await-in-loop -- it looks again until the build is over
+    const { current } = await client.get<Environment>(`/v1/projects/${projectId}/environment`);
+    const { status = "", image = null, failure = null } = current ?? {};
+    if (failure !== null) throw new Error(failure.message);
+    if (status === "ready") {
+      const size = ((image?.bytes ?? 0) / 1024 ** 2).toFixed(1);
+      narrator.say("environment", `an image of ${size} MiB, built from .platform/Dockerfile`);
+      return;
+    }
+    // eslint-disable-next-line no-await-in-loop
+    await delay(LOOK_MS);
+  }
 };
 
 const putSecrets = async (

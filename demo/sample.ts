@@ -7,9 +7,14 @@ import { sign } from "@octokit/webhooks-methods";
 
 const FILES = path.join(import.meta.dirname, "repository");
 
-/** Copies the sample into `directory` and commits it there. @throws if git is missing or refuses. */
-export const makeRepository = (directory: string): void => {
+/**
+ * Copies the sample into `directory` and commits it there.
+ * @param add adds files to the commit
+ * @throws if git is missing or refuses
+ */
+export const makeRepository = (directory: string, add: () => void = () => undefined): void => {
   cpSync(FILES, directory, { recursive: true });
+  add();
   const git = (...args: readonly string[]) => {
     execFileSync("git", ["-C", directory, ...args], {
       stdio: ["ignore", "ignore", "pipe"],

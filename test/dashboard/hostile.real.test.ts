@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import type { World } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
+import { BUILD_ID, FAILED_BUILD_ID } from "./sample-environment.ts";
 import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;
@@ -14,6 +15,9 @@ const KEPT = new Set([
   "fire_id",
   "replay_of",
   "sandbox_id",
+  // The fake finds builds by these.
+  "current",
+  "image_of",
   "status",
   "type",
   "kind",
@@ -55,6 +59,9 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
   ["#/account", ".rows"],
   [`#/projects/${PROJECT_ID}/secrets`, "form"],
+  [`#/projects/${PROJECT_ID}/environment`, ".rows"],
+  [`#/projects/${PROJECT_ID}/environment/builds/${BUILD_ID}`, ".pieces > span"],
+  [`#/projects/${PROJECT_ID}/environment/builds/${FAILED_BUILD_ID}`, ".pieces > span"],
   [`#/projects/${PROJECT_ID}/settings`, "form"],
   [`#/projects/${PROJECT_ID}/setup`, ".steps"],
   [`#/projects/${PROJECT_ID}/new`, "form"],

@@ -24,6 +24,11 @@ describe.skipIf(!hasChromium)(title, () => {
     directory = fs.mkdtempSync("/tmp/page-");
     fs.chmodSync(directory, 0o711);
     makeRepository(path.join(directory, "greeter"));
+    // The sample has no Dockerfile.
+    const tools = path.join(directory, "tools");
+    fs.mkdirSync(path.join(tools, ".platform"), { recursive: true });
+    fs.writeFileSync(path.join(tools, ".platform/Dockerfile"), "FROM scratch\nRUN make\n");
+    makeRepository(tools);
     const token = makeToken("pat", randomBytes(TOKEN_BYTES));
     const { signal } = new AbortController();
     service = await startService(
@@ -38,10 +43,13 @@ describe.skipIf(!hasChromium)(title, () => {
       signal,
     );
     client = new Client({ baseUrl: service.baseUrl, token, signal });
-    await client.send("POST", "/v1/projects", {
-      name: "greeter",
-      repository: { kind: "hosted", import_from: path.join(directory, "greeter") },
-    });
+    const make = (name: string) =>
+      client.send("POST", "/v1/projects", {
+        name,
+        repository: { kind: "hosted", import_from: path.join(directory, name) },
+      });
+    await make("greeter");
+    await make("tools");
     browser = await launch();
   });
 
@@ -87,6 +95,36 @@ describe.skipIf(!hasChromium)(title, () => {
     // A link opens once.
     await page.goto(url);
     await page.getByLabel("Access token").waitFor();
+    await context.close();
+  });
+
+  it("shows a project's environment, builds its Dockerfile anew, and shows the log", async () => {
+    const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
+    const { context, page, complaints } = await newPage(browser);
+    await page.goto(url);
+    await page.getByRole("link", { name: "greeter" }).click();
+    await page.getByRole("link", { name: "Environment", exact: true }).click();
+    await page.getByText("The machine's own files.").waitFor();
+    await page.getByRole("link", { name: "Projects" }).click();
+    await page.getByRole("link", { name: "tools" }).click();
+    await page.getByRole("link", { name: "Environment", exact: true }).click();
+    await page.getByText(".platform/Dockerfile").waitFor();
+    // The first build begins with the first reading of the manifest.
+    await page
+      .locator("main")
+      .getByRole("link", { name: /^Build \w+, ready/ })
+      .waitFor();
+    await page.getByRole("button", { name: "Build anew" }).click();
+    await page.locator("h1", { hasText: "Build" }).waitFor();
+    await page.locator(".build-state .badge", { hasText: "ready" }).waitFor();
+    await page.getByRole("region", { name: "Log of the build" }).getByText("[step 1, line 1]").waitFor();
+    await page.getByText("a person asked for it").waitFor();
+    await page
+      .getByRole("navigation", { name: "Breadcrumb" })
+      .getByRole("link", { name: "Environment" })
+      .click();
+    await expect.poll(() => page.locator(".row").count()).toBe(2);
+    expect(complaints).toEqual([]);
     await context.close();
   });
 });

@@ -102,7 +102,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
     shows: "section",
     change: withEnvironment({
       kind: "image",
-      image: "registry.example.org/team/with/a/long/path/greeter-tools:13",
+      image: "images.example.org/team/with/a/long/path/greeter-tools:13",
     }),
   },
   {

@@ -141,4 +141,6 @@ const FIBERS: Readonly<Record<string, string>> = {
   "http/live/tail.ts": "looks for the readers of one project or conversation; it ends with the last of them",
   "git/server/smart-http.ts": "one request; it ends",
   "services/merging.ts": "one call; it ends",
+  "services/building.ts": "one build and the writer of its log; they end",
+  "services/environments.ts": "one look for all who wait for a build; it ends",
 };

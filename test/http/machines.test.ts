@@ -182,6 +182,7 @@ describe("the definitions of the machines", () => {
       "trigger",
       "account",
       "change-request",
+      "environment-build",
     ]);
     expect(machines.flatMap(({ states }) => states).every(({ text }) => text.endsWith("."))).toBe(true);
   });
