@@ -3,18 +3,11 @@ import type { Plant } from "./plants.ts";
 
 export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
   {
-    name: "items-left-open-by-recovery",
-    file: "src/duties/recovery.ts",
-    find: '  yield* close(sessionId, { sandboxId, as: "lost", now: yield* Clock.currentTimeMillis });\n',
-    put: "",
-    seed: 212_038,
-  },
-  {
     name: "ended-sandboxes-write",
     file: "src/store/memory/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 859,
+    seed: 232,
   },
   {
     name: "items-left-open",
@@ -35,6 +28,6 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/store/conversation-notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 8,
+    seed: 19,
   },
 ];

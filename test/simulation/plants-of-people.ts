@@ -3,13 +3,6 @@ import type { Plant } from "./plants.ts";
 
 export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
-    name: "turn-after-its-last-version-dropped",
-    file: "src/store/conversation-notes.ts",
-    find: " || isLateTurn(before, report);",
-    put: ";",
-    seed: 5_001_040,
-  },
-  {
     name: "newest-message-first",
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",

@@ -78,7 +78,7 @@ const actors = (config: Config): Child => ({
       leaf(
         kind,
         `mailbox ${limits.mailbox}`,
-        `each command survives ${budget(limits)}`,
+        `a command survives ${budget(limits)}`,
         `idle ${readableMs(config.actorIdleMs)}, then out of memory`,
       ),
     ),
@@ -170,7 +170,7 @@ const sandboxes = (config: Config): Child => ({
         leaf(
           "agent runtime",
           `mailbox ${AGENT_RUNTIME_LIMITS.mailbox}`,
-          `each command survives ${budget(AGENT_RUNTIME_LIMITS)}`,
+          `a command survives ${budget(AGENT_RUNTIME_LIMITS)}`,
         ),
         leaf(
           "its process",
