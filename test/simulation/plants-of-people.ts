@@ -21,7 +21,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  held: context.queue.length > 0,\n",
     put: "",
-    seed: 1_000_000,
+    seed: 1_000_008,
   },
   {
     name: "message-does-not-resume-the-queue",
@@ -35,7 +35,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_014,
+    seed: 1_000_001,
   },
   {
     name: "interrupt-noted-only",
@@ -49,14 +49,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_475,
+    seed: 1_000_008,
   },
   {
     name: "second-answer-told-that-it-counts",
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return request.answer !== null ?",
-    seed: 1_001_008,
+    seed: 1_000_008,
   },
   {
     name: "trigger-waits-for-a-person",
@@ -84,7 +84,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_400,
+    seed: 1_000_001,
   },
   {
     name: "closed-requests-kept-open",
@@ -112,14 +112,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/store/memory/conversations.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
-    seed: 1_000_017,
+    seed: 1_000_022,
   },
   {
     name: "closed-request-answered",
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_015,
+    seed: 1_000_390,
   },
   {
     name: "requests-of-a-repeated-report-missed",

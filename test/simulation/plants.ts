@@ -97,7 +97,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 1048,
+    seed: 68,
   },
   {
     name: "deleted-restarts",
@@ -139,14 +139,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 1011,
+    seed: 5,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 1936,
+    seed: 44,
   },
   {
     name: "drain-does-not-wake",
