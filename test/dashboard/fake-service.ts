@@ -158,8 +158,10 @@ export const startFakeService = async (
       const user = person === PEOPLE[CODE] ? world.me["user"] : { id: person, name: person };
       return void response.end(JSON.stringify({ ...world.me, user }));
     }
-    const settled = settingsAnswer(world, route, body) ?? environmentAnswer(world, route, searchParams);
-    const answer = settled === undefined ? answerOf(world, route, searchParams) : settled;
+    // Null is an answer without a body.
+    const settled = settingsAnswer(world, route, body);
+    const built = settled === undefined ? environmentAnswer(world, route, searchParams) : settled;
+    const answer = built === undefined ? answerOf(world, route, searchParams) : built;
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
     if (answer === null) response.writeHead(204).end();
     else if (typeof answer === "string")

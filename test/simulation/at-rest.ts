@@ -42,7 +42,7 @@ const QUIET_LOOKS = 6;
 /** Every so-many-th seed's rest is looked at, and disturbed by one more start: it takes as long as all the rest. */
 const REST_LOOKED_AT = 3;
 /** Statements a second and node at rest: of all duties together. A sandbox that is watched asks for nothing. */
-const QUIET_RATE = 4;
+const QUIET_RATE = 4.5;
 
 /** I7, I13, I19: work that is still in progress and should have ended. */
 export const unrest = (tables: TableSet): readonly string[] => [
