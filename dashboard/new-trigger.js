@@ -25,6 +25,9 @@ const KINDS = [
   ],
 ];
 
+/** @param {string | null | undefined} said @returns {Kind} */
+const kindOf = (said) => (said === "webhook" ? "webhook" : "cron");
+
 /** @type {FieldView} */
 const SLUG = {
   name: "slug",
@@ -138,8 +141,8 @@ const wishOf = (kind, { events = "", branches = "", ...typed }) => ({
 
 /** Reads the form at each key, and asks the service what it means. @param {string} path @param {() => void} changed @returns {Drafting} */
 const followForm = (path, changed) => {
-  /** @type {WeakSet<HTMLFormElement>} */
-  const heard = new WeakSet();
+  /** The kind that each form was last drawn with. @type {WeakMap<HTMLFormElement, string | undefined>} */
+  const heard = new WeakMap();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let settling;
   let turn = 0;
@@ -149,10 +152,17 @@ const followForm = (path, changed) => {
     typed: {},
     drawn: (main) => {
       const form = main.querySelector("form[data-kind]");
-      if (!(form instanceof HTMLFormElement) || heard.has(form)) return;
-      heard.add(form);
-      drafting.draft = null;
-      drafting.typed = {};
+      if (!(form instanceof HTMLFormElement)) return;
+      const isKnown = heard.has(form);
+      if (isKnown && heard.get(form) === form.dataset["kind"]) return;
+      heard.set(form, form.dataset["kind"]);
+      if (isKnown) {
+        // Another kind of the same trigger: what both have stays in the form, and is read as the new kind.
+        drafting.draft = null;
+        changed();
+        void read(form);
+        return;
+      }
       form.addEventListener("input", () => {
         clearTimeout(settling);
         // eslint-disable-next-line no-restricted-globals -- the browser's timer
@@ -174,7 +184,7 @@ const followForm = (path, changed) => {
         name === "prompt" ? String(value) : String(value).trim(),
       ]),
     );
-    const kind = form.dataset["kind"] === "webhook" ? "webhook" : "cron";
+    const kind = kindOf(form.dataset["kind"]);
     // While the service does not answer, the form still works: sending it says what is wrong.
     const draft = await post(`${path}/drafts`, wishOf(kind, typed)).catch(() => null);
     if (asked !== turn) return;
@@ -202,7 +212,7 @@ export const newTrigger = {
     ]);
     return {
       project,
-      kind: query.get("kind") === "webhook" ? "webhook" : "cron",
+      kind: kindOf(query.get("kind")),
       secrets: (listing?.secrets ?? []).map((/** @type {{name: string}} */ { name }) => name),
     };
   },
@@ -234,9 +244,9 @@ export const newTrigger = {
     h("p", { class: "quiet", "data-key": "about" }, KINDS.find(([value]) => value === kind)?.[2] ?? ""),
     h(
       "div",
-      { class: "beside", "data-key": kind },
+      { class: "beside", "data-key": "form" },
       formView({
-        action: `propose-${kind}-trigger`,
+        action: "propose-trigger",
         submit: "Open a change request",
         sending: "Writing the commit…",
         input: { project: project.id, kind },
@@ -269,16 +279,11 @@ const linesView = (project, draft) =>
     ),
   );
 
-/** @param {Kind} kind @returns {import("./forms.js").Submit} */
-const propose =
-  (kind) =>
-  async (typed, { project = "" }, page) => {
-    const { number } = await post(`${projectPath(project)}/triggers/proposals`, wishOf(kind, typed));
-    page.go(projectLink(project, `/change-requests/${number}`));
-  };
+/** @type {import("./forms.js").Submit} */
+const propose = async (typed, { project = "", kind }, page) => {
+  const { number } = await post(`${projectPath(project)}/triggers/proposals`, wishOf(kindOf(kind), typed));
+  page.go(projectLink(project, `/change-requests/${number}`));
+};
 
 /** @type {Record<string, import("./forms.js").Submit>} */
-export const newTriggerForms = {
-  "propose-cron-trigger": propose("cron"),
-  "propose-webhook-trigger": propose("webhook"),
-};
+export const newTriggerForms = { "propose-trigger": propose };

@@ -5,6 +5,8 @@
  *  O2 A message leaves when the conversation has its id, when the service takes it, or when its text goes back to the
  *     composer. Until then the tab's storage has it, too.
  *  O3 The service's refusal is final. Only an answer that is missing, or a failure of the service, is tried again.
+ *  O4 Messages that queue are sent one after the other, so that none overtakes an earlier one. A message that interrupts
+ *     does not wait for them.
  */
 import { ApiError, post } from "./api.js";
 import { now } from "./format.js";
@@ -40,6 +42,7 @@ const PASSING = new Set([401, 408]);
  * @typedef {object} Box
  * @property {string} path of the session in the API
  * @property {Sent[]} sent oldest first
+ * @property {Sent | null} current the one that queues and is being sent
  * @property {Set<ReturnType<typeof setTimeout>>} timers of further attempts
  * @property {Listener} listener
  */
@@ -47,7 +50,7 @@ const PASSING = new Set([401, 408]);
 /** @param {string} path of the session in the API @param {Listener} listener */
 export const makeOutbox = (path, listener) => {
   /** @type {Box} */
-  const box = { path, sent: readKept(storedAs(path)) ?? [], timers: new Set(), listener };
+  const box = { path, sent: readKept(storedAs(path)) ?? [], current: null, timers: new Set(), listener };
   for (const one of box.sent) one.problem = "The page was left before the service answered.";
   /** @param {string} id */
   const unsent = (id) => box.sent.find((one) => one.id === id && one.problem !== null);
@@ -60,7 +63,7 @@ export const makeOutbox = (path, listener) => {
       const one = { id: makeId(), message, at: new Date(now()).toISOString(), problem: null };
       box.sent.push(one);
       store(path, (all) => [...all, one]);
-      void attempt(box, one, 0);
+      begin(box, one);
       listener.changed();
     },
 
@@ -69,7 +72,7 @@ export const makeOutbox = (path, listener) => {
       const one = unsent(id);
       if (one === undefined) return;
       one.problem = null;
-      void attempt(box, one, 0);
+      begin(box, one);
       listener.changed();
     },
 
@@ -108,10 +111,11 @@ const store = (path, change) => {
 };
 
 /** @param {Box} box @param {Sent} one */
-const drop = ({ path, sent }, one) => {
-  const index = sent.indexOf(one);
-  if (index >= 0) sent.splice(index, 1);
-  store(path, (all) => all.filter(({ id }) => id !== one.id));
+const drop = (box, one) => {
+  const index = box.sent.indexOf(one);
+  if (index >= 0) box.sent.splice(index, 1);
+  store(box.path, (all) => all.filter(({ id }) => id !== one.id));
+  pass(box, one);
 };
 
 /** @param {Message} message as the service takes it */
@@ -121,37 +125,77 @@ const payloadOf = ({ text, attachments = [], ...others }) => ({
   ...(attachments.length > 0 && { attachments: attachments.map(({ id }) => id) }),
 });
 
-/** @param {Box} box @param {Sent} one @param {number} attempts made before */
-const attempt = async (box, one, attempts) => {
+/** @param {Box} box @param {Sent} one */
+const begin = (box, one) => {
+  if (one.message.delivery === "interrupt") void deliver(box, one);
+  else void sendNext(box);
+};
+
+/** @param {Box} box */
+const sendNext = async (box) => {
+  const one = box.sent.find(({ message, problem }) => message.delivery === "queue" && problem === null);
+  if (box.current !== null || one === undefined) return;
+  box.current = one;
+  await deliver(box, one);
+  pass(box, one);
+};
+
+/** Its turn is over. @param {Box} box @param {Sent} one */
+const pass = (box, one) => {
+  if (box.current !== one) return;
+  box.current = null;
+  void sendNext(box);
+};
+
+/** Tries until the message has left or its problem is known. @param {Box} box @param {Sent} one */
+const deliver = async (box, one) => {
+  for (const pause of [...RETRY_MS, null]) {
+    // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+    if ((await attempt(box, one, pause === null)) !== "again" || pause === null) return;
+    // oxlint-disable-next-line no-await-in-loop -- the same
+    await rest(box, pause);
+    if (!box.sent.includes(one)) return;
+  }
+};
+
+/** @param {Box} box @param {Sent} one @param {boolean} isLast @returns {Promise<"again" | "ended">} */
+const attempt = async (box, one, isLast) => {
   const { path, listener } = box;
   try {
     const { message } = await post(`${path}/messages`, { id: one.id, ...payloadOf(one.message) });
     drop(box, one);
     listener.taken(message);
+    return "ended";
   } catch (error) {
-    if (box.sent.includes(one)) failed(box, one, { attempts, error });
+    return box.sent.includes(one) ? failed(box, one, { isLast, error }) : "ended";
+  } finally {
+    listener.changed();
   }
-  listener.changed();
 };
 
-/** @param {Box} box @param {Sent} one @param {{attempts: number, error: unknown}} failure */
-const failed = (box, one, { attempts, error }) => {
+/** @param {Box} box @param {Sent} one @param {{isLast: boolean, error: unknown}} failure @returns {"again" | "ended"} */
+const failed = (box, one, { isLast, error }) => {
   const status = error instanceof ApiError ? error.status : 0;
-  const pause = RETRY_MS[attempts];
   if (error instanceof ApiError && status >= 400 && status < 500 && !PASSING.has(status)) {
     drop(box, one);
     box.listener.refused(one.message, error);
-  } else if (pause === undefined || status === 401) {
-    one.problem = error instanceof Error ? error.message : String(error);
-  } else {
+    return "ended";
+  }
+  if (!isLast && status !== 401) return "again";
+  one.problem = error instanceof Error ? error.message : String(error);
+  return "ended";
+};
+
+/** @param {Box} box @param {number} ms @returns {Promise<void>} never resolves when the page is left meanwhile */
+const rest = ({ timers }, ms) =>
+  new Promise((resolve) => {
     // eslint-disable-next-line no-restricted-globals -- the browser's timer
     const timer = setTimeout(() => {
-      box.timers.delete(timer);
-      if (box.sent.includes(one)) void attempt(box, one, attempts + 1);
-    }, pause);
-    box.timers.add(timer);
-  }
-};
+      timers.delete(timer);
+      resolve();
+    }, ms);
+    timers.add(timer);
+  });
 
 /** A random UUID. The browser's own function is missing where the page does not come over TLS. @returns {string} */
 const makeId = () => {

@@ -56,11 +56,18 @@ const fits = ({ label, detail, kind }, typed) => {
     .every((word) => text.includes(word));
 };
 
-/** @returns {Promise<{entries: Entry[], names: Map<string, string>}>} names: of projects, by id */
-const readPlaces = async () => {
+/** The project of the address. @returns {string | undefined} */
+const shownProject = () => /^#\/projects\/([0-9a-f-]{36})/.exec(location.hash)?.[1];
+
+/** Names of projects, by id, newest project first. @returns {Promise<Map<string, string>>} */
+const readNames = async () => {
   const { projects } = await getJson("/v1/projects?limit=200");
-  const names = new Map(projects.map((/** @type {{id: string, name: string}} */ { id, name }) => [id, name]));
-  const shown = /^#\/projects\/([0-9a-f-]{36})/.exec(location.hash)?.[1];
+  return new Map(projects.map((/** @type {{id: string, name: string}} */ { id, name }) => [id, name]));
+};
+
+/** @param {Map<string, string>} names @returns {Promise<Entry[]>} triggers of the shown and of the newest projects */
+const readTriggers = async (names) => {
+  const shown = shownProject();
   const searched = [...new Set([...(shown === undefined ? [] : [shown]), ...names.keys()])];
   const listings = await Promise.all(
     searched.slice(0, TRIGGER_PROJECTS).map(async (id) => ({
@@ -68,22 +75,25 @@ const readPlaces = async () => {
       listing: await getJsonOrNull(`${projectPath(id)}/triggers`).catch(() => null),
     })),
   );
-  return {
-    names,
-    entries: [
-      ...(shown === undefined ? [] : projectActions(shown, names.get(shown) ?? "")),
-      ...[...names].map(([id, name]) => ({ label: name, kind: "Project", detail: "", go: projectLink(id) })),
-      ...listings.flatMap(({ id, listing }) =>
-        (listing?.triggers ?? []).map((/** @type {{slug: string, name: string}} */ { slug, name }) => ({
-          label: name,
-          kind: "Trigger",
-          detail: `${slug} · ${names.get(id) ?? ""}`,
-          go: projectLink(id, "/triggers"),
-        })),
-      ),
-      ...ACTIONS,
-    ],
-  };
+  return listings.flatMap(({ id, listing }) =>
+    (listing?.triggers ?? []).map((/** @type {{slug: string, name: string}} */ { slug, name }) => ({
+      label: name,
+      kind: "Trigger",
+      detail: `${slug} · ${names.get(id) ?? ""}`,
+      go: projectLink(id, "/triggers"),
+    })),
+  );
+};
+
+/** @param {Map<string, string>} names @param {Entry[]} triggers @returns {Entry[]} */
+const placesOf = (names, triggers) => {
+  const shown = shownProject();
+  return [
+    ...(shown === undefined ? [] : projectActions(shown, names.get(shown) ?? "")),
+    ...[...names].map(([id, name]) => ({ label: name, kind: "Project", detail: "", go: projectLink(id) })),
+    ...triggers,
+    ...ACTIONS,
+  ];
 };
 
 /** @param {string} typed @param {Map<string, string>} names @returns {Promise<Entry[]>} */
@@ -180,10 +190,13 @@ class Palette {
   async begin() {
     this.#show();
     try {
-      const { entries, names } = await readPlaces();
-      this.#places = entries;
-      this.#names = names;
-      await this.#search();
+      this.#names = await readNames();
+      this.#places = placesOf(this.#names, []);
+      void this.#search();
+      // Triggers take a request for each project. The rest does not wait for them.
+      const triggers = await readTriggers(this.#names);
+      this.#places = placesOf(this.#names, triggers);
+      this.#show();
     } catch (error) {
       this.note.textContent = error instanceof Error ? error.message : String(error);
     }
@@ -222,12 +235,15 @@ class Palette {
   #show() {
     const typed = this.input.value.trim();
     const places = this.#places.filter((entry) => typed === "" || fits(entry, typed));
+    const chosen = this.#found[this.#chosen];
     this.#found = bounded(
       [...places.filter(({ kind }) => kind !== "Action"), ...this.#sessions].concat(
         places.filter(({ kind }) => kind === "Action"),
       ),
     );
-    this.#chosen = Math.min(this.#chosen, Math.max(0, this.#found.length - 1));
+    // An entry that the reader went to stays chosen, when others arrive before it.
+    const kept = this.#found.findIndex(({ go, label }) => go === chosen?.go && label === chosen.label);
+    this.#chosen = this.#chosen === 0 ? 0 : Math.max(0, kept);
     this.list.replaceChildren(
       ...this.#found.map((entry, index) => option(entry, index, index === this.#chosen)),
     );

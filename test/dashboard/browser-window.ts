@@ -1,10 +1,17 @@
 /** A real Chromium and the page in it, signed in by the one-time link. It needs no test runner. */
+import { randomInt } from "node:crypto";
 import * as fs from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { CODE, type FakeService, startFakeService, type World } from "./fake-service.ts";
 import { WAIT_MS } from "../support/patience.ts";
 
 const EXECUTABLE = "/usr/bin/chromium";
+/**
+ * Delays each request of the page to the API by a random time up to this, in ms. Tests of the page must pass with it: a
+ * busy machine does the same.
+ */
+const LATENCY_MS = Number(process.env["PLATFORM_TEST_PAGE_LATENCY_MS"] ?? "0");
 export const hasChromium = fs.existsSync(EXECUTABLE);
 
 /** Quiet, offline, and able to run as root; with further switches. */
@@ -62,6 +69,13 @@ export const newPage = async (browser: Browser, options: Window = {}): Promise<O
   });
   // Ends a hung test on a busy machine; it asserts nothing about speed.
   context.setDefaultTimeout(WAIT_MS);
+  if (LATENCY_MS > 0) {
+    await context.route("**/v1/**", async (route) => {
+      await setTimeout(randomInt(LATENCY_MS));
+      // The page may be gone by then.
+      await route.continue().catch(() => {});
+    });
+  }
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));

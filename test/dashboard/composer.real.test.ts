@@ -123,6 +123,23 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Not sent.").waitFor({ state: "detached" });
   });
 
+  it("sends messages in their order, even if an earlier one must be tried again", async () => {
+    const { area, asked } = await openWith(messages(3, { turn: WORKING, faults: ["unavailable"] }));
+    for (const said of ["First.", "Second.", "Third."]) {
+      // oxlint-disable-next-line no-await-in-loop -- a person types one after the other
+      await area.fill(said);
+      // oxlint-disable-next-line no-await-in-loop -- the same
+      await area.press("Enter");
+    }
+    await expect
+      .poll(asked)
+      .toEqual(
+        ["First.", "First.", "Second.", "Third."].map(
+          (said) => `POST messages {"text":"${said}","delivery":"queue"}`,
+        ),
+      );
+  });
+
   it("queues during a turn, interrupts with Send now, and cancels what waits", async () => {
     const { page, fake, area, queue, press, asked, alert } = await openWith(messages(3, { turn: WORKING }));
     await area.fill("First.");
@@ -132,6 +149,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Queue");
     await queue.getByText("2 messages waiting for the agent").waitFor();
     expect(await page.locator(":focus").getAttribute("id")).toBe("message");
+    // An interrupting message does not wait for those before it.
+    await expect.poll(() => asked().length).toBe(2);
     await area.fill("At once.");
     await press("Send now");
     await queue.getByText("3 messages waiting for the agent").waitFor();

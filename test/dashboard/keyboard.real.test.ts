@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect
       .poll(() => options.allInnerTexts().then((all) => all.map((one) => one.split("\n")[0])))
       .toContain("Session");
-    expect(await options.first().innerText()).toContain("greeter");
+    await expect.poll(() => options.first().innerText()).toContain("greeter");
     await page.getByRole("option", { name: /Rename the greeting/ }).click();
     // The address changes before the page does, which closes an open dialog.
     await expect.poll(() => page.title()).toContain("Rename the greeting");

@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByRole("button", { name: "Done" }).click();
     await page.getByLabel("Name", { exact: true }).focus();
     await page.keyboard.press("Control+v");
-    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(NEW_TOKEN);
+    await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe(NEW_TOKEN);
   });
 
   it("says what to do about a turn that failed", async () => {

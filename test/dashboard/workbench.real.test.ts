@@ -148,6 +148,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Replace NPM_TOKEN");
     await page.getByRole("dialog").getByLabel("New value").fill("another value");
     await agree("Rotate");
+    await page.getByText("NPM_TOKEN is set.").waitFor();
     await press("Delete NPM_TOKEN");
     await agree("Delete");
     await page.locator(".row", { hasText: "NPM_TOKEN" }).waitFor({ state: "detached" });
@@ -241,13 +242,15 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "Add a trigger" }).click();
     await page.getByLabel("Schedule").fill("0 30 2 * * *");
     await page.locator(".instants tbody tr").nth(4).waitFor();
+    await page.getByLabel("Prompt").fill("Review {{ body.ref }}.");
     await page.getByRole("link", { name: "On a webhook" }).click();
+    await page.getByLabel("Events").waitFor();
+    expect(await page.getByLabel("Prompt").inputValue()).toBe("Review {{ body.ref }}.");
     await page.getByLabel("Slug").fill("On Push");
     await page.getByText('slug "On Push" must have').waitFor();
     await page.getByLabel("Slug").fill("on-push");
     await page.getByLabel("Events").fill("push");
     await page.getByLabel("Branches").fill("main, release/*");
-    await page.getByLabel("Prompt").fill("Review {{ body.ref }}.");
     await page.getByText("[webhooks.on-push]").waitFor();
     await press("Open a change request");
     await page.getByRole("heading", { name: "Add the trigger on-push" }).waitFor();
