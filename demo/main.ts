@@ -257,6 +257,12 @@ const main = async (once: boolean): Promise<number> => {
       leaving.abort();
     });
   }
+  // The reader may close its end (`| head`). Then it has left, too, and the demo removes what it made.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", () => {
+      leaving.abort();
+    });
+  }
   const narrator = makeNarrator((text) => process.stdout.write(text), wantsColours(process.stdout));
   const directory = mkdtempSync(DIRECTORY);
   // Sandboxes run as other users and must traverse it, but those users cannot list it.

@@ -81,14 +81,18 @@ const piece = (text: string) => [{ number: 1, text }];
 
 it("prints the new log of a build that is begun again", async () => {
   const build = { id: pid, status: "building", step: null, image: null, failure: null };
-  // The answers in order: a look at the log, then one at the build.
+  // The answers in order: looks at the build, and reads of its log between them.
   const answers: unknown[] = [
-    { pieces: piece("first"), complete: false },
     { ...build, tries: 1 },
-    { pieces: [], complete: false },
+    { pieces: piece("first"), complete: false },
+    // The next try has begun, and its log is not cleared yet. Then it is.
+    { ...build, tries: 2, status: "resolving" },
     { ...build, tries: 2 },
-    { pieces: piece("second"), complete: true },
-    { ...build, status: "ready", tries: 2 },
+    { pieces: piece("second"), complete: false },
+    // Another try began and wrote its first pieces between two looks.
+    { ...build, tries: 3 },
+    { pieces: piece("third"), complete: true },
+    { ...build, status: "ready", tries: 3 },
   ];
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -101,11 +105,11 @@ it("prints the new log of a build that is begun again", async () => {
     const ended = await run(["logs", pid, pid], `http://127.0.0.1:${port}`);
     expect(ended).toEqual({
       code: 0,
-      stdout: "first\nsecond\n",
-      stderr: `The build begins again.\nbuild ${pid}: ready\n`,
+      stdout: "first\nsecond\nthird\n",
+      stderr: `${"The build begins again.\n".repeat(2)}build ${pid}: ready\n`,
     });
     const starts = asked.filter((url) => url.includes("/log?")).map((url) => /after=(\d+)/.exec(url)?.[1]);
-    expect(starts).toEqual(["0", "1", "0"]);
+    expect(starts).toEqual(["0", "0", "0"]);
   } finally {
     server.closeAllConnections();
     server.close();

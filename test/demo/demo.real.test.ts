@@ -131,6 +131,23 @@ describe("the demo", () => {
     expect(demoDirectories()).toEqual(before);
   });
 
+  it("ends and leaves nothing behind when its reader has gone", async () => {
+    const before = demoDirectories();
+    const child = spawn(process.execPath, ["demo/main.ts"], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
+    });
+    child.stdout.on("data", (chunk: Buffer) => {
+      if (chunk.includes("ready at")) child.stdout.destroy();
+    });
+    const code = await new Promise<number | null>((resolve) => {
+      child.on("close", resolve);
+    });
+    expect(code).toBe(1);
+    expect(demoDirectories()).toEqual(before);
+  });
+
   it("does the main job with the real parts and ends with one line of JSON", async () => {
     const before = demoDirectories();
     const { code, stdout, stderr } = await runDemo({});

@@ -121,34 +121,56 @@ interface Followed {
   readonly note: (line: string) => void;
 }
 
-/** Prints a build's log until the build is over. @returns the build, and the API's own document of it */
-const follow = async ({ client, params, log, note }: Followed) => {
-  const look = () => client.call("GET /v1/projects/:pid/environment/builds/:bid", { params });
-  let after = 0;
-  /** The try whose log is printed. A build that is begun again begins a new log. */
-  let tries: number | null = null;
-  for (;;) {
+interface Life {
+  readonly tries: number;
+  readonly status: string;
+}
+
+/** Whether the log may still be the one of an earlier try. It is cleared before the build leaves this state. */
+const isOldLog = ({ tries, status }: Life): boolean => tries > 1 && status === "resolving";
+
+/** A build that is begun again begins a new log, from its first piece. */
+const hasNewLog = (before: Life, now: Life): boolean =>
+  before.tries !== now.tries || isOldLog(before) !== isOldLog(now);
+
+/** Prints what follows the piece `after`. @returns the last piece's number, and whether nothing will follow */
+const printLog = async ({ client, params, log }: Followed, after: number) => {
+  for (let from = after; ;) {
     // oxlint-disable-next-line no-await-in-loop -- each page continues after the one before
     const { value } = await client.call("GET /v1/projects/:pid/environment/builds/:bid/log", {
       params,
-      query: { after, limit: PIECES },
+      query: { after: from, limit: PIECES },
     });
     for (const { number, text } of value.pieces) {
       log.print(text);
-      after = number;
+      from = number;
     }
-    if (value.pieces.length === PIECES && !value.complete) continue;
-    // oxlint-disable-next-line no-await-in-loop -- the newest state, as above
-    const build = await look();
-    if (value.complete) return build;
-    if (after > 0) tries ??= build.value.tries;
-    if (tries !== null && build.value.tries > tries) {
-      log.end();
-      note("The build begins again.");
-      [after, tries] = [0, build.value.tries];
-    }
+    if (value.complete || value.pieces.length < PIECES) return { after: from, complete: value.complete };
+  }
+};
+
+/** Prints a build's log until the build is over. @returns the build, and the API's own document of it */
+const follow = async (followed: Followed) => {
+  const { client, params, log, note } = followed;
+  const look = () => client.call("GET /v1/projects/:pid/environment/builds/:bid", { params });
+  let build = await look();
+  let printed = { after: 0, complete: false };
+  for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- the log grows meanwhile
-    await pause(LOOK_MS);
+    if (!isOldLog(build.value)) printed = await printLog(followed, printed.after);
+    const before = build.value;
+    // oxlint-disable-next-line no-await-in-loop -- the newest state, as above
+    build = await look();
+    if (!hasNewLog(before, build.value)) {
+      if (printed.complete) return build;
+      // oxlint-disable-next-line no-await-in-loop -- the same
+      await pause(LOOK_MS);
+      continue;
+    }
+    printed = { after: 0, complete: false };
+    if (before.tries === build.value.tries) continue;
+    log.end();
+    note("The build begins again.");
   }
 };
 
