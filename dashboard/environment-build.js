@@ -25,21 +25,23 @@ export const CAUSES = {
   refresh: "the base image may be old",
 };
 
-const CHANGE = "Change the Dockerfile, or `[environment]` in `platform.toml`, on the default branch.";
-const SMALLER = "Make the build smaller, or ask your operator for a higher limit.";
-const AGAIN = "This may pass. Build anew.";
+const CHANGE =
+  "Change the Dockerfile, or `[environment]` in `platform.toml`, and merge the change into the default branch.";
+const SMALLER =
+  "Make the build smaller, or ask your operator for a higher limit on time, memory or disk and then build again.";
+const AGAIN = "This may be temporary. Build again.";
 /** Advice about a failure, by its code. @type {Record<string, string>} */
 const ADVICE = {
   syntax: CHANGE,
   step_failed: CHANGE,
   context_missing: CHANGE,
   image_unusable: CHANGE,
-  egress_denied: "Correct the host's name, or ask your operator to allow the host.",
+  egress_denied: "Correct the host's name, or ask your operator to allow the host and then build again.",
   base_unavailable: "Correct the image's name, or ask your operator to allow the host of its registry.",
   too_large: SMALLER,
   out_of_memory: SMALLER,
   timeout: SMALLER,
-  builder_unavailable: "Ask your operator to repair it, then build anew.",
+  builder_unavailable: "Ask your operator to fix the builder, then build again.",
   repository_unavailable: AGAIN,
   interrupted: AGAIN,
 };
@@ -138,7 +140,7 @@ export const buildActions = (build, canBuild, leads) => {
     "p",
     { class: "actions", "data-key": "actions" },
     isOver(build)
-      ? canBuild && button("build-environment", "Build anew", input)
+      ? canBuild && button("build-environment", "Build again", input)
       : button("cancel-build", "Cancel", input),
     leads && h("a", { class: "button", href: buildLink(build.project_id, build.id) }, "Show the log"),
   );
@@ -230,7 +232,12 @@ export const sandboxEnvironment = (projectId, { environment, image, boot_started
   if (environment) {
     const link = linkToBuild(projectId, environment.build_id);
     if (awaited !== null) return h("span", {}, "waits for ", link);
-    return h("span", {}, link, environment.stale && ", the last image. A newer one was not ready.");
+    return h(
+      "span",
+      {},
+      link,
+      environment.stale && ", stale: the newer image was not ready when the sandbox started",
+    );
   }
   if (begun === null) return null;
   return image === null ? "The machine's own programs" : h("span", {}, "Image ", code(image));

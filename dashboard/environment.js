@@ -94,7 +94,7 @@ export const environment = {
 const nothingBuilds = ({ kind }) =>
   callout(
     kind === "dockerfile" ? "warn" : "",
-    prose("Nothing is built on this node (`PLATFORM_BUILDER=none`). "),
+    prose("This node does not build Dockerfiles (`PLATFORM_BUILDER=none`). "),
     kind === "dockerfile"
       ? "The Dockerfile has no effect: sandboxes see the machine's own files."
       : kind === "machine" && "A Dockerfile would have no effect.",
@@ -108,9 +108,9 @@ const SOURCES = {
     h(
       "p",
       {},
-      "To choose the programs yourself, commit these two lines as ",
+      "To choose the programs yourself, add these two lines as ",
       code(".platform/Dockerfile"),
-      " to the branch ",
+      ", and merge them into ",
       code(branch),
       ":",
     ),
@@ -131,13 +131,13 @@ const SOURCES = {
 
 /** What a new sandbox would boot on. @param {string} projectId @param {Build | null} image @param {string} key */
 const imageText = (projectId, image, key) => {
-  if (image === null) return "none yet: sessions wait for the first build";
+  if (image === null) return "none yet";
   return h(
     "span",
     {},
     linkToBuild(projectId, image.id),
     image.image && `, ${size(image.image.bytes)}`,
-    image.key !== key && ", the last image. It is of an earlier Dockerfile.",
+    image.key !== key && ", stale: built from an earlier Dockerfile",
   );
 };
 
@@ -146,7 +146,11 @@ const currentView = (projectId, { builder, current, image_of: image }, live) => 
   const input = { "data-project": projectId };
   if (current === null)
     return [
-      h("p", {}, "This Dockerfile was not built yet. A session that needs it starts the build."),
+      h(
+        "p",
+        {},
+        "This Dockerfile has not been built on this node yet. The first session that needs it starts the build.",
+      ),
       h("p", { class: "actions" }, button("build-environment", "Build now", input)),
     ];
   const build = newest(current, live);
@@ -163,7 +167,9 @@ const currentView = (projectId, { builder, current, image_of: image }, live) => 
 /** The consequence for sessions if the image is missing. @param {Build} build @param {boolean} hasImage */
 const meanwhile = (build, hasImage) => {
   if (isOver(build))
-    return hasImage ? "Sessions start on the last image." : "Sessions fail without an image.";
+    return hasImage
+      ? "Sessions start on the last image."
+      : "Sessions cannot start, because there is no earlier image.";
   return hasImage
     ? "Until it is ready, sessions start on the last image."
     : "Sessions wait until it is ready.";

@@ -92,7 +92,7 @@ const webhookFields = (secrets) => [
   {
     name: "secret_env",
     label: "Secret",
-    hint: "The name of the project's secret with which the sender signs. Its value is set later, and it is not in the file.",
+    hint: "The name of the project's secret with which the sender signs. You set its value later; the file never contains it.",
     value: "WEBHOOK_SECRET",
     suggestions: secrets,
     required: true,
@@ -101,7 +101,7 @@ const webhookFields = (secrets) => [
   {
     name: "events",
     label: "Events",
-    hint: "Optional. Only these start a session, for example `push, pull_request.opened`. Without them, each delivery does.",
+    hint: "Optional. Only these start a session, for example `push, pull_request.opened`. If this is empty, every delivery does.",
     mono: true,
   },
   {
@@ -268,7 +268,7 @@ const linesView = (project, draft) =>
     { class: "lines", "data-key": "lines" },
     h("h3", {}, "Lines of ", code("platform.toml")),
     draft === null || draft.lines === null
-      ? h("p", { class: "quiet" }, "The lines appear here when all fields are right.")
+      ? h("p", { class: "quiet" }, "The lines appear here when all fields are valid.")
       : commandBlock(draft.lines, "the lines"),
     h(
       "p",

@@ -111,8 +111,8 @@ const spread = (times) =>
 const bootFacts = ({ boots }) =>
   facts([
     ["Started", String(boots.started)],
-    ["Wait for a place", spread(boots.waited)],
-    ["Place to ready", spread(boots.booted)],
+    ["Waiting time", spread(boots.waited)],
+    ["Boot time", spread(boots.booted)],
     [
       "Failed",
       boots.failures.length === 0

@@ -67,7 +67,9 @@ export const PROJECT_ACTIONS = {
     });
     if (sure === null) return;
     const { status } = await post(`${projectPath(project)}/environment/builds/${build}/cancel`);
-    page.notice(status === "cancelled" ? "The build was cancelled." : `The build is over: ${status}.`);
+    page.notice(
+      status === "cancelled" ? "The build was cancelled." : `The build had already ended: ${status}.`,
+    );
   },
 
   "delete-secret": async ({ project = "", secret = "" }, page) => {

@@ -16,8 +16,8 @@ export const ENVIRONMENT_SETTINGS = define({
     kind: "choice",
     values: ["buildah", "none"],
     about:
-      "What builds a project's Dockerfile. `buildah` needs root, buildah and bubblewrap. With `none`, Dockerfiles have no effect, and sandboxes " +
-      "see this machine's files.",
+      "What builds a project's Dockerfile. `buildah` needs root, buildah and bubblewrap. With `none`, Dockerfiles have no effect: sandboxes " +
+      "of projects without an `image` see this machine's files.",
   },
   PLATFORM_BUILDS_AT_ONCE: {
     group: "Environments",
@@ -30,7 +30,7 @@ export const ENVIRONMENT_SETTINGS = define({
   PLATFORM_BUILD_TIMEOUT_MS: duration(
     "Environments",
     30 * MINUTE,
-    "How long one build may take. After that it has failed with `timeout`.",
+    "How long one build may take. After that, the build fails with `timeout`.",
   ),
   PLATFORM_BUILD_MEMORY_MB: {
     group: "Environments",
@@ -61,7 +61,7 @@ export const ENVIRONMENT_SETTINGS = define({
   PLATFORM_ENVIRONMENT_REFRESH_MS: duration(
     "Environments",
     7 * DAY,
-    "How old the last build of an environment may be. The next session begins another build, which asks the registries again for its base " +
-      "images, and does not wait for it.",
+    "How old the last build of an environment may be. If it is older, the next session starts a new build, which checks the registries for " +
+      "newer base images. The session does not wait for this build.",
   ),
 });

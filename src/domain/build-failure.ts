@@ -33,7 +33,7 @@ export const BuildFailure = Schema.Union([
   failed("image_unusable", { problem: Schema.String }),
   failed("out_of_memory", { limit: Schema.Int }),
   failed("timeout", { seconds: Schema.Int }),
-  /** Nothing can be built on this machine. `remedy` says what to install or to change. */
+  /** This node cannot build images. `remedy` says what is missing. */
   failed("builder_unavailable", { remedy: Schema.String }),
   /** The project's files could not be read. */
   failed("repository_unavailable", { message: Schema.String }),
@@ -60,6 +60,19 @@ const PASSING: ReadonlySet<BuildFailureCode> = new Set([
 
 export const mayPass = ({ code }: BuildFailure): boolean => PASSING.has(code);
 
+const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
+
+const TOO_LARGE: Readonly<
+  Record<Extract<BuildFailure, { readonly code: "too_large" }>["what"], (limit: number) => string>
+> = {
+  disk: (limit) => `the build wrote more than ${mebibytes(limit)} to the disk`,
+  image: (limit) => `the image is larger than ${mebibytes(limit)}`,
+  log: (limit) => `the build printed more than ${mebibytes(limit)}`,
+  files: (limit) => `the build has more than ${limit} files`,
+  processes: (limit) => `the build started more than ${limit} processes`,
+  path: (limit) => `a path is longer than ${limit} bytes`,
+};
+
 /** A failure as a part of a sentence, without a full stop. */
 export const describeBuildFailure = (failure: BuildFailure): string => {
   switch (failure.code) {
@@ -70,19 +83,19 @@ export const describeBuildFailure = (failure: BuildFailure): string => {
     case "base_unavailable":
       return `the base image ${failure.reference} is not available`;
     case "context_missing":
-      return `${failure.path} is not in the context`;
+      return `the build needs ${failure.path}, which is not in the repository or not in the context`;
     case "egress_denied":
-      return `step ${failure.step} on line ${failure.line} failed after ${failure.host} was refused`;
+      return `step ${failure.step} on line ${failure.line} failed after the egress proxy refused access to ${failure.host}`;
     case "too_large":
-      return `the build exceeded its limit on ${failure.what} (${failure.limit})`;
+      return TOO_LARGE[failure.what](failure.limit);
     case "image_unusable":
       return failure.problem;
     case "out_of_memory":
-      return `the build used more than its ${failure.limit} bytes of memory`;
+      return `the build used more than ${mebibytes(failure.limit)} of memory`;
     case "timeout":
       return `the build took longer than ${failure.seconds} seconds`;
     case "builder_unavailable":
-      return failure.remedy;
+      return `this node cannot build images: ${failure.remedy}`;
     case "repository_unavailable":
       return `the project's files could not be read: ${failure.message}`;
     case "interrupted":

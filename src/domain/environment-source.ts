@@ -81,9 +81,13 @@ const readArgs = (given: unknown): Result.Result<Record<string, string>, Environ
   let length = 0;
   for (const [name, value] of entries) {
     const path = `environment.args.${name}`;
-    if (!ARG_NAME.test(name)) return fault(path, "The name of an argument has letters, digits and _.");
+    if (!ARG_NAME.test(name))
+      return fault(
+        path,
+        "The name of an argument has only letters, digits and _, and does not begin with a digit.",
+      );
     if (typeof value !== "string" || value.includes("\0"))
-      return fault(path, "The value of an argument is a text.");
+      return fault(path, "The value of an argument must be a string, in quotes.");
     length += name.length + value.length;
   }
   if (length > ARGS_TEXT_MAX)
@@ -143,7 +147,7 @@ export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironme
   if (other !== undefined)
     return fault(
       `environment.${other}`,
-      `Name an image or a Dockerfile. With \`image\`, \`${other}\` has no meaning.`,
+      `\`image\` must be the only field of [environment]. Remove \`${other}\` or \`image\`.`,
     );
   return typeof image === "string" && isImageReference(image)
     ? Result.succeed({ kind: "image", image })

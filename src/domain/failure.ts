@@ -36,7 +36,7 @@ export const failure = (code: FailureCode, message: string): Failure => ({
 export const ADVICE: Readonly<Record<FailureCode, string>> = {
   branch_failed: "Check the repository and its credential, then restart the session.",
   environment_failed:
-    "Read the build's log in the project's environment, mend the Dockerfile or what it needs, then restart the session.",
+    "Read the build's log on the project's Environment page and fix the cause. If the fix is not a commit, build again. Then restart the session.",
   sandbox_create_failed: "Run `platform doctor` on the node. It lists what is missing to run sandboxes.",
   boot_timeout:
     "Read the session's log. On a slow machine, raise PLATFORM_BOOT_TIMEOUT_MS. Then restart the session.",

@@ -72,7 +72,7 @@ const session: Words<SessionSnapshot["state"], SessionEvent, SessionCommand> = {
 
 const sandbox: Words<SandboxSnapshot["state"], SandboxEvent, SandboxCommand> = {
   states: {
-    provisioning: "The sandbox boots, or waits for a place to boot.",
+    provisioning: "The sandbox boots, or waits for the build of its environment or for a place to boot.",
     active: "The sandbox runs.",
     stopped: "The sandbox was stopped and removed.",
     error: "The sandbox failed and was removed.",

@@ -107,7 +107,8 @@ const failedBy = (failure: BuildFailure | null) =>
     message: failure === null ? "The project's environment could not be built." : reasonOf(failure),
   });
 
-const NOT_BUILT = "The project has a Dockerfile, but nothing is built on this node (PLATFORM_BUILDER=none).";
+const NOT_BUILT =
+  "The project has a Dockerfile, but this node does not build Dockerfiles (PLATFORM_BUILDER=none).";
 
 type Wanted = Pick<EnvironmentBuild, "projectId" | "nodeId" | "source">;
 

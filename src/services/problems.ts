@@ -61,7 +61,7 @@ const ofSandboxes = ({ doctor, boots }: Seen): readonly (Problem | false)[] => {
     doctor?.usable === false && {
       code: "sandboxes_unusable",
       message: `No sandbox starts on this node. ${doctor.problem ?? ""}`.trim(),
-      remedy: "Mend what the message names, then examine the sandboxes again.",
+      remedy: "Fix the problem that the message names, then examine the sandboxes again.",
     },
     boots.started >= BOOTS_MIN &&
       failed / boots.started >= FAILED_SHARE && {

@@ -274,7 +274,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [(await world.builtProject())[0], "--wait"],
     human: new RegExp(`^\\[step 1, line 1\\] FROM scratch\n${ID} ready \\(0 MiB, 1 files\\)\n$`),
     json: { status: "ready", cause: "asked" },
-    refused: [[], 5, /^The project has no Dockerfile on its default branch\. /],
+    refused: [[], 5, /^The default branch has no Dockerfile\. /],
   },
   "environment logs": {
     args: () => world.builtProject(),

@@ -14,7 +14,7 @@ export const ENVIRONMENT_ACTIONS: readonly Action[] = [
     hash: ENVIRONMENT,
     shows: ".row",
     change: isReady,
-    does: ({ press }) => press("Build anew"),
+    does: ({ press }) => press("Build again"),
     writes: `POST ${API}/builds {}`,
     leads: `${ENVIRONMENT}/builds/${NEW_BUILD_ID}`,
     tells: "waits for its place on the node",

@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)(title, () => {
     changeBuild(fake.world, BUILD_ID, { step: { step: 3, line: 5, instruction: "RUN make" } });
     await state.getByText("step 3, line 5: RUN make").waitFor();
     isReady(fake.world);
-    await page.getByRole("button", { name: "Build anew" }).waitFor();
+    await page.getByRole("button", { name: "Build again" }).waitFor();
     fake.emit("environment.build");
     await page.locator("dd", { hasText: "build 5c2a0b01" }).waitFor();
     expect((await state.innerText()).trim()).toBe("ready");
@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it.each([
     ["base_unavailable", "ask your operator to allow the host of its registry"],
     ["timeout", "Make the build smaller"],
-    ["interrupted", "This may pass. Build anew."],
+    ["interrupted", "This may be temporary. Build again."],
   ])("advises after %s", async (code, advice) => {
     const failure = { code, message: "The build failed." };
     const { page, visit } = await start(worldWith(withBuild({ status: "failed", failure })));
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, fake } = await start(worldWith(isReady));
     await visit(ENVIRONMENT);
     fake.world.refused = { status: 409, code: "no_dockerfile", error: "The project has no Dockerfile." };
-    await page.getByRole("button", { name: "Build anew" }).click();
+    await page.getByRole("button", { name: "Build again" }).click();
     await page.locator(".notices").getByRole("alert").getByText("The project has no Dockerfile.").waitFor();
     expect(new URL(page.url()).hash).toBe(ENVIRONMENT);
   });
@@ -136,7 +136,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await row.locator("dd").innerText()).toBe("build 5c2a0b02");
     withSandbox({ build_id: READY_BUILD_ID, stale: true }, true)(fake.world);
     fake.emit("sandbox.environment");
-    await row.getByText("the last image. A newer one was not ready.").waitFor();
+    await row.getByText("stale: the newer image was not ready when the sandbox started").waitFor();
   });
 
   it("leads from a session that waits for the first build to the log", async () => {
@@ -225,7 +225,7 @@ describe.skipIf(!hasChromium)("the log of a build", () => {
     isReady(fake.world);
     await page.clock.runFor(1100);
     await logOf(page).getByText("the end").waitFor();
-    await page.getByRole("button", { name: "Build anew" }).waitFor();
+    await page.getByRole("button", { name: "Build again" }).waitFor();
     const all = reads;
     await page.clock.runFor(60_000);
     expect(reads).toBe(all);

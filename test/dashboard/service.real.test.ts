@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .locator("main")
       .getByRole("link", { name: /^Build \w+, ready/ })
       .waitFor();
-    await page.getByRole("button", { name: "Build anew" }).click();
+    await page.getByRole("button", { name: "Build again" }).click();
     await page.locator("h1", { hasText: "Build" }).waitFor();
     await page.locator(".build-state .badge", { hasText: "ready" }).waitFor();
     await page.getByRole("region", { name: "Log of the build" }).getByText("[step 1, line 1]").waitFor();

@@ -129,7 +129,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
       refusing("The project is archived.")(world);
     },
     act: async (page) => {
-      await pressed("Build anew")(page);
+      await pressed("Build again")(page);
       await page.locator(".notices p").waitFor();
     },
   },

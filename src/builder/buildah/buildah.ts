@@ -14,7 +14,7 @@ import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { removeGroupNow } from "../../sandbox/local/cgroup.ts";
 import { removeTree } from "../../sandbox/local/run-directory.ts";
-import type { BuildFailure } from "../../domain/build-failure.ts";
+import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
 import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
 import { buildError } from "./failure.ts";
 import { type BuildahOptions, type Installation, openInstallation } from "./installation.ts";
@@ -157,7 +157,7 @@ const examine = Effect.fnUntraced(function* (builds: Builds) {
   const problem = yield* Stream.runDrain(streamOf(builds, request)).pipe(
     Effect.as(null),
     Effect.catch(({ failure }) =>
-      Effect.succeed(failure.code === "builder_unavailable" ? failure.remedy : JSON.stringify(failure)),
+      Effect.succeed(failure.code === "builder_unavailable" ? failure.remedy : describeBuildFailure(failure)),
     ),
     Effect.ensuring(Effect.promise(() => removeTree(place))),
   );

@@ -41,9 +41,10 @@ export const findBuildTools = (
   path: string,
   firstUid: number,
 ): { readonly tools: BuildTools } | { readonly remedy: string } => {
-  if (process.geteuid?.() !== 0) return { remedy: "run the service as root: a build needs its own user ids" };
+  if (process.geteuid?.() !== 0)
+    return { remedy: "the service does not run as root, and builds need user ids of their own" };
   if (architectureOf(process.arch) === null)
-    return { remedy: `no seccomp filter exists for ${process.arch}` };
+    return { remedy: `builds do not work on ${process.arch}, because no seccomp filter exists for it` };
   const found: Partial<Record<keyof BuildTools, string>> = {};
   const missing = new Set<string>();
   for (const [name, source] of Object.entries(PROGRAMS)) {
@@ -53,11 +54,11 @@ export const findBuildTools = (
   }
   // buildah runs inside, where only /usr is.
   if (found.buildah !== undefined && !found.buildah.startsWith("/usr/")) missing.add(PROGRAMS.buildah);
-  if (missing.size > 0) return { remedy: `install ${[...missing].join(", ")}` };
+  if (missing.size > 0) return { remedy: `these packages are not installed: ${[...missing].join(", ")}` };
   const blocks = (["uid_map", "gid_map"] as const).every((file) =>
     mapHasBlock(readFileSync(`/proc/self/${file}`, "utf8"), firstUid),
   );
   if (!blocks)
-    return { remedy: `give the service's user namespace the ${BLOCK_UIDS} user ids from ${firstUid} on` };
+    return { remedy: `the service's user namespace lacks the ${BLOCK_UIDS} user ids from ${firstUid} on` };
   return { tools: found as BuildTools };
 };

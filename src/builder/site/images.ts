@@ -169,7 +169,7 @@ export const noSite: Layer.Layer<BuildSite> = Layer.succeed(
         new BuildError({
           failure: {
             code: "builder_unavailable",
-            remedy: "nothing is built on this node (PLATFORM_BUILDER=none)",
+            remedy: "PLATFORM_BUILDER is none",
           },
         }),
       ),

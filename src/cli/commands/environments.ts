@@ -35,7 +35,7 @@ const sizeOf = ({ image }: Build): string =>
 
 const bootsOn = ({ image_of: image, dockerfile }: Environment): string | null => {
   if (dockerfile === null) return null;
-  if (image === null) return "nothing yet: a session waits for the build";
+  if (image === null) return "no image yet";
   const isStale = image.key !== dockerfile.key;
   return `${image.id}${sizeOf(image)}${isStale ? ", stale: built from an earlier Dockerfile" : ""}`;
 };
@@ -129,9 +129,12 @@ interface Life {
 /** Whether the log may still be the one of an earlier try. It is cleared before the build leaves this state. */
 const isOldLog = ({ tries, status }: Life): boolean => tries > 1 && status === "resolving";
 
+/** A build that waits has no try yet. Its first one begins nothing again. */
+const hasNewTry = (before: Life, now: Life): boolean => now.tries > Math.max(1, before.tries);
+
 /** A build that is begun again begins a new log, from its first piece. */
 const hasNewLog = (before: Life, now: Life): boolean =>
-  before.tries !== now.tries || isOldLog(before) !== isOldLog(now);
+  hasNewTry(before, now) || isOldLog(before) !== isOldLog(now);
 
 /** Prints what follows the piece `after`. @returns the last piece's number, and whether nothing will follow */
 const printLog = async ({ client, params, log }: Followed, after: number) => {
@@ -168,7 +171,7 @@ const follow = async (followed: Followed) => {
       continue;
     }
     printed = { after: 0, complete: false };
-    if (before.tries === build.value.tries) continue;
+    if (!hasNewTry(before, build.value)) continue;
     log.end();
     note("The build begins again.");
   }
@@ -190,7 +193,7 @@ const printer = (write: (text: string) => void): Printer => {
 
 const build = command({
   name: "environment build",
-  about: "Build the Dockerfile of the default branch anew",
+  about: "Build the Dockerfile of the default branch again",
   takes: [OPTIONAL_PROJECT],
   inProject: true,
   options: { wait: { about: "Print the log until the build is over" } },

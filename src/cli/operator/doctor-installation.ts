@@ -36,7 +36,7 @@ export const builderFinding = (report: BuilderReport | null): Finding => {
   return warn(
     name,
     `${builder} cannot build images, so sessions of projects with a Dockerfile fail`,
-    `What it needs: ${problem}. Without Dockerfiles, set PLATFORM_BUILDER=none.`,
+    `Cause: ${problem}. If no project needs a Dockerfile, set PLATFORM_BUILDER=none.`,
   );
 };
 

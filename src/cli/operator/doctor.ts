@@ -29,7 +29,10 @@ export const readable = ({ provider, usable, problem, findings, installation }: 
   return [
     `${provider}: ${usable ? "a real sandbox started" : "no sandbox can be started on this machine"}`,
     ...(problem === null ? [] : [problem]),
-    ...findings.map(({ subject, how, detail }) => `  ${subject.padEnd(width)}  by ${how}: ${detail}`),
+    ...findings.map(
+      ({ subject, how, detail }) =>
+        `  ${subject.padEnd(width)}  ${how === "not at all" ? "not enforced" : `by ${how}`}: ${detail}`,
+    ),
     "installation:",
     ...findingLines(installation),
   ].join("\n");

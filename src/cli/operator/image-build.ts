@@ -51,14 +51,12 @@ const refused = (message: string): Failure => new Failure(EXIT.refused, "build_f
 /** The failed step's output was shown when it came. */
 const failureOf = (error: unknown): Failure => {
   if (error instanceof BuildError) {
-    return refused(
-      error.code === "builder_unavailable"
-        ? `Nothing can be built here: ${error.message}.`
-        : `${error.message}.`,
-    );
+    return refused(`The build failed: ${error.message}.`);
   }
   if (error instanceof DataDirectoryOwned)
-    return refused(`Another build is running, with process id ${error.pid}. Wait until it has ended.`);
+    return refused(
+      `Another \`platform images build\` is running (process id ${error.pid}). Wait until it ends.`,
+    );
   return refused(error instanceof Error ? error.message : String(error));
 };
 

@@ -9,14 +9,14 @@ const NOTES = `A project chooses an image in its platform.toml:
   image = "NAME"
 
 Its sandboxes then see the image's files instead of this machine's. Run the command on the service's machine, as its user and with
-its settings. With several nodes, import the image on each node. The service can keep running.`;
+its settings. With several nodes, build or import the image on each node. The service can keep running.`;
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** @throws Failure */
 const checked = async (name: string): Promise<string> => {
   const { IMAGE_REFERENCE_RULE, isImageReference } = await import("../../domain/image.ts");
-  if (!isImageReference(name)) throw usage(`${name} is not a name. ${IMAGE_REFERENCE_RULE}`);
+  if (!isImageReference(name)) throw usage(`${name} is not a valid image name. ${IMAGE_REFERENCE_RULE}`);
   return name;
 };
 
@@ -35,7 +35,7 @@ ${NOTES}`,
     const { digest, bytes, files } = await perform(importArchive(environment, { name, file: given.FILE }));
     return {
       json: JSON.stringify({ name, digest, bytes, files }),
-      text: visible(`${name} is ${digest}: ${files} files, ${megabytes(bytes)}.`),
+      text: visible(`${name} is ready: ${digest}, ${files} files, ${megabytes(bytes)}.`),
     };
   },
 });
@@ -79,7 +79,7 @@ ${NOTES}`,
     const { digest, bytes, files } = await perform(buildImage(environment, wish, note));
     return {
       json: JSON.stringify({ name, digest, bytes, files }),
-      text: visible(`${name} is ${digest}: ${files} files, ${megabytes(bytes)}.`),
+      text: visible(`${name} is ready: ${digest}, ${files} files, ${megabytes(bytes)}.`),
     };
   },
 });

@@ -73,7 +73,8 @@ const EnvironmentWire = Schema.Struct({
     description: "The newest build of this Dockerfile on the node that answers.",
   }),
   image_of: nullable(BuildWire).annotate({
-    description: "The build on whose image a new sandbox on this node would boot now. Null: it would wait.",
+    description:
+      "The build on whose image a new sandbox on this node would boot now. Null: no image exists. The sandbox would wait for a build, or fail if the build has failed.",
   }),
 }).annotate({ identifier: "Environment" });
 

@@ -74,7 +74,7 @@ export const SandboxWire = Schema.Struct({
   created_at: Instant,
   boot_started_at: nullable(Instant).annotate({
     description:
-      "When the boot started. Null while the sandbox waits, because a node boots a limited number of sandboxes at once.",
+      "When the boot started. Null while the sandbox waits for the build of its environment, or for a place: a node boots a limited number at once.",
   }),
   active_at: nullable(Instant),
   ended_at: nullable(Instant),

@@ -99,14 +99,17 @@ const begin = Effect.fnUntraced(function* (pid: string) {
   const plan = yield* planFor(project);
   if (plan.kind !== "dockerfile") {
     return yield* new Conflict({
-      error: "The project has no Dockerfile on its default branch. Add .platform/Dockerfile, and merge it.",
+      error:
+        plan.kind === "image"
+          ? "The file platform.toml names an image, so no Dockerfile is built. Remove `image` from [environment], and merge the change."
+          : "The default branch has no Dockerfile. Add .platform/Dockerfile, and merge it.",
       code: "no_dockerfile",
     });
   }
   const environments = yield* Environments;
   if (environments.builder === null) {
     return yield* new Conflict({
-      error: "Nothing is built on this node (PLATFORM_BUILDER=none).",
+      error: "This node does not build Dockerfiles (PLATFORM_BUILDER=none).",
       code: "not_built_here",
     });
   }

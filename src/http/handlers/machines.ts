@@ -40,7 +40,8 @@ const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
   idle: "It is about to hibernate, and saves its work first.",
   deleted: "It was deleted, and saves its work before it ends.",
 };
-const IN_LINE = "The sandbox waits for a place: a node boots a limited number of sandboxes at once.";
+const IN_LINE =
+  "The sandbox waits for the build of its environment, or for a place to boot: a node boots a limited number of sandboxes at once.";
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 

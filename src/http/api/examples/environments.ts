@@ -80,7 +80,7 @@ export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = 
     response: { builds: [build], next_cursor: null },
   },
   "environments.build": {
-    summary: "Build the Dockerfile of the default branch anew, or show the build of it that is under way.",
+    summary: "Build the Dockerfile of the default branch again, or show the build of it that is under way.",
     response: begun,
   },
   "environments.getBuild": { summary: "Show a build of a project's environment.", response: failed },
