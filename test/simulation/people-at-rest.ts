@@ -143,14 +143,18 @@ const turnFaults = (world: World): readonly string[] =>
     return rests && state !== "idle" ? [`L4 the agent of ${session.id} rests, and its turn is ${state}`] : [];
   });
 
-/** I19, and that what an ended sandbox left is closed. */
-const leftovers = ({ tables }: World): readonly string[] => [
-  ...[...tables.conversationOutbox.actors()].flatMap((id) =>
+/** I19: commands that are under way. */
+const leftToDo = ({ tables }: World): readonly string[] =>
+  [...tables.conversationOutbox.actors()].flatMap((id) =>
     tables.conversationOutbox
       .of(id)
       .map(({ command }) => `I19 conversation ${id} has ${command.type} left to do`),
-  ),
-  ...[...tables.conversations].flatMap(([id, { items }]) => {
+  );
+
+/** I19, and that what an ended sandbox left is closed. */
+const leftovers = (world: World): readonly string[] => {
+  const { tables } = world;
+  const open = [...tables.conversations].flatMap(([id, { items }]) => {
     const status = tables.sessions.get(id)?.record.status;
     const isOver = status === "stopped" || status === "failed";
     return [...items.values()].flatMap((item) =>
@@ -158,8 +162,9 @@ const leftovers = ({ tables }: World): readonly string[] => [
         ? [`N3 request ${item.id} is open, and its session is ${status}`]
         : [],
     );
-  }),
-];
+  });
+  return [...leftToDo(world), ...open];
+};
 
 /** Waits until all messages have arrived. @returns the faults that remain. */
 export const peopleFaults = (
@@ -179,6 +184,8 @@ export const peopleFaults = (
   const unsettled = talking(world).filter((one) => !isSettled(one));
   // The last turn's end is on its way to the service.
   pass(SENT_WITHIN_MS);
+  // A session that took a free slot meanwhile has just begun to talk.
+  for (; rested < REST_MS && leftToDo(world).length > 0; rested += LOOK_MS) pass(LOOK_MS);
   const { tables } = world;
   return [
     ...unsettled.map(({ session }) => `M3 the conversation of ${session.id} does not come to rest`),
