@@ -8,7 +8,7 @@ export const ENVIRONMENT_SETTINGS = define({
     fallback: null,
     shown: "`/var/lib/platform/…/images` for root, `images` in the data directory for other users",
     about:
-      "The directory of imported images (`platform images import`). If the service runs as root, every user must be able to enter " +
+      "The directory of all images, built and imported. If the service runs as root, every user must be able to enter " +
       "it, because each sandbox has users of its own. Each installation needs a directory of its own.",
   },
   PLATFORM_BUILDER: {

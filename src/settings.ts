@@ -94,8 +94,8 @@ export const SETTINGS = define({
     kind: "choice",
     values: ["auto", "local", "simulated"],
     about:
-      "`auto` takes the strongest provider that works on this machine. `local` uses Linux namespaces. `simulated` starts no " +
-      "processes; it is for load tests and for trying the API.",
+      "`local` uses Linux namespaces. `auto` is `local`; it will take the strongest provider that works here, once there are several. " +
+      "`simulated` starts no processes; it is for load tests and for trying the API.",
   },
   PLATFORM_LOCAL_FORM: {
     group: "Sandboxes",
