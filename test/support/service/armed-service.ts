@@ -3,8 +3,12 @@
  * sandboxes end with the process, so each life finds its sessions lost and starts waiting fires in their place.
  * Recovery runs only at the start: leftovers of a kill are found then, or never.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import type { FaultPoint } from "../../../src/store/ports/faults.ts";
 import { Installation, type Life } from "./process-service.ts";
+
+const LOOK_MS = 100;
+const LOOKS_MAX = 100;
 
 /** The account's cap. It is small, so that few sessions fill it. */
 export const CAP = 3;
@@ -74,6 +78,10 @@ export class ArmedService {
   async end(): Promise<{ readonly code: number | null; readonly left: readonly number[] }> {
     this.#isUp = false;
     const code = await this.#life.end("SIGTERM");
+    // A process that was killed with it may need a moment on a busy machine.
+    for (let look = 0; look < LOOKS_MAX && this.installation.processes().length > 0; look += 1)
+      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      await delay(LOOK_MS);
     return { code, left: this.installation.processes() };
   }
 
