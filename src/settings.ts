@@ -94,8 +94,8 @@ export const SETTINGS = define({
     kind: "choice",
     values: ["auto", "local", "simulated"],
     about:
-      "`local` uses Linux namespaces. `auto` is `local`; it will take the strongest provider that works here, once there are several. " +
-      "`simulated` starts no processes; it is for load tests and for trying the API.",
+      "`auto` and `local` use Linux namespaces, in the form of PLATFORM_LOCAL_FORM. `simulated` starts no processes; it is for load " +
+      "tests and for trying the API.",
   },
   PLATFORM_LOCAL_FORM: {
     group: "Sandboxes",

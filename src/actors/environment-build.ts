@@ -51,7 +51,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
           return yield* building.run(build);
         }),
       gaveUp: (_, reason) =>
-        failed({ code: "builder_unavailable", remedy: `the service failed during the build: ${reason}` }),
+        failed({ code: "builder_unavailable", problem: `the service failed during the build: ${reason}` }),
     },
     endBuild: {
       supersedes: ["buildImage"],

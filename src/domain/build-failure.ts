@@ -33,8 +33,8 @@ export const BuildFailure = Schema.Union([
   failed("image_unusable", { problem: Schema.String }),
   failed("out_of_memory", { limit: Schema.Int }),
   failed("timeout", { seconds: Schema.Int }),
-  /** This node cannot build images. `remedy` says what is missing. */
-  failed("builder_unavailable", { remedy: Schema.String }),
+  /** This node cannot build images. `problem` says why, for example what is missing. */
+  failed("builder_unavailable", { problem: Schema.String }),
   /** The project's files could not be read. */
   failed("repository_unavailable", { message: Schema.String }),
   /** The service ended during each try. */
@@ -95,7 +95,7 @@ export const describeBuildFailure = (failure: BuildFailure): string => {
     case "timeout":
       return `the build took longer than ${failure.seconds} seconds`;
     case "builder_unavailable":
-      return `this node cannot build images: ${failure.remedy}`;
+      return `this node cannot build images: ${failure.problem}`;
     case "repository_unavailable":
       return `the project's files could not be read: ${failure.message}`;
     case "interrupted":

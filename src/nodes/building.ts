@@ -34,7 +34,7 @@ const decodeOutcome = Schema.decodeUnknownEffect(Schema.NullOr(Outcome));
 /** The node does not exist any more, or does not know the build. */
 export const LOST: BuildOutcome = {
   type: "build.failed",
-  failure: { code: "builder_unavailable", remedy: "the node of the build no longer exists" },
+  failure: { code: "builder_unavailable", problem: "the node of the build no longer exists" },
 };
 
 const make = Effect.gen(function* () {

@@ -30,7 +30,7 @@ const path = process.env["PATH"] ?? "";
 
 const lacks = (): string => {
   const found = findBuildTools(path, firstBlockUid(INSTALLATION));
-  if ("remedy" in found) return found.remedy;
+  if ("problem" in found) return found.problem;
   return existsSync("/bin/busybox") ? "" : "install busybox-static";
 };
 /** What this machine lacks to build images. Empty if it lacks nothing. */

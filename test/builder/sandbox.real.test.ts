@@ -69,7 +69,7 @@ describe.skipIf(missing !== "" || !perl)(
       });
       const uid = firstBlockUid(options.installationId);
       const found = findBuildTools(options.path, uid);
-      if ("remedy" in found) throw new Error(found.remedy);
+      if ("problem" in found) throw new Error(found.problem);
       const places = placesOf(installation.directory, installation.runDir, randomUUID());
       await makePlaces(places, uid, {});
       const layers = join(real.home, "layers");
@@ -87,7 +87,7 @@ ls /proc | grep -c '^[0-9]'; cat /proc/net/dev; ls -l /proc/self/fd; unshare --u
         places,
         mounts: [
           { name: "layers", source: layers },
-          { name: "work", source: places.work },
+          { name: "scratch", source: places.scratch },
           { name: "node", source: options.nodePath },
           { name: "forwarder.cjs", source: join(import.meta.dirname, "../../daemon/forwarder.cjs") },
           { name: "programs", source: programs },

@@ -38,7 +38,7 @@ export const ENVIRONMENT_ACTIONS: readonly Action[] = [
       await press("Cancel");
       await press("Keep building");
     },
-    tells: "Get:1 http://deb.debian.org/debian",
+    tells: "Get:1 http://packages.example/debian",
   },
   {
     name: "goes from the environment to the log of its build",

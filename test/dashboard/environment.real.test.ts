@@ -153,7 +153,7 @@ describe.skipIf(!hasChromium)(title, () => {
     changeBuild(fake.world, BUILD_ID, { status: "building" });
     fake.emit("environment.build");
     await page.getByRole("link", { name: "Show its log" }).click();
-    await logOf(page).getByText("Get:1 http://deb.debian.org").waitFor();
+    await logOf(page).getByText("Get:1 http://packages.example").waitFor();
   });
 
   it("leads from a session that it failed to its page", async () => {

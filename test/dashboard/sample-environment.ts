@@ -94,7 +94,7 @@ export const sampleEnvironment = (now: number, projectId: string): FakeEnvironme
       [BUILD_ID]: [
         "[step 1, line 1] FROM docker.io/library/debian:13-slim\n",
         `[step 2, line 3] ${INSTRUCTION}\n`,
-        "Get:1 http://deb.debian.org/debian trixie InRelease [140 kB]\n",
+        "Get:1 http://packages.example/debian trixie InRelease [140 kB]\n",
       ],
       [READY_BUILD_ID]: ["[step 1, line 1] FROM docker.io/library/debian:13-slim\n", "Copied 23456 files.\n"],
       [FAILED_BUILD_ID]: [`[step 2, line 3] ${INSTRUCTION}\n`, TAIL],

@@ -19,7 +19,7 @@ const FAILURES: readonly (readonly [BuildFailure, string, boolean])[] = [
   [{ code: "too_large", what: "files", limit: 9 }, "more than 9 files", false],
   [{ code: "out_of_memory", limit: 9 * 1024 ** 2 }, "9 MiB of memory", false],
   [{ code: "timeout", seconds: 60 }, "60 seconds", true],
-  [{ code: "builder_unavailable", remedy: "install buildah" }, "install buildah", true],
+  [{ code: "builder_unavailable", problem: "install buildah" }, "install buildah", true],
   [{ code: "repository_unavailable", message: "no answer" }, "no answer", true],
   [{ code: "interrupted", times: 3 }, "3 times", true],
   [{ code: "cancelled" }, "cancelled", true],

@@ -25,7 +25,7 @@ const runs = sandboxesStartHere && busybox !== undefined;
 /** What this machine lacks to build images. Empty if it lacks nothing. */
 const cannotBuild = (() => {
   const found = findBuildTools(process.env["PATH"] ?? "", firstBlockUid(""));
-  return "remedy" in found ? `(${found.remedy})` : "";
+  return "problem" in found ? `(${found.problem})` : "";
 })();
 
 const DOCKERFILE = `FROM scratch

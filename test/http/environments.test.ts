@@ -195,6 +195,21 @@ describe("a build that is asked for", () => {
     expect([shown["current"], shown["image_of"]]).toMatchObject([{ id: first["id"] }, current]);
   });
 
+  it("is what a session without an image waits for, and its state says so", async () => {
+    site.plan = () => ENDLESS;
+    const pid = await makeProject(service, { files: DOCKERFILE });
+    const created = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
+    const path = `/v1/projects/${pid}/sessions/${String(fields(expectStatus(created, 201))["id"])}`;
+    const why = async (part: string) =>
+      fields(expectStatus(await service.request("GET", `${path}${part}/machine`), 200))["why"];
+    const sentence = "The sandbox waits for the build of its environment. Read the build's log.";
+    await eventually(async () => expect(await why("")).toContain(sentence));
+    expect(await why("/sandbox")).toContain(sentence);
+    const { current } = await environment(pid);
+    expectStatus(await post(pid, `/builds/${String(buildOf(current)["id"])}/cancel`), 202);
+    await eventually(async () => expect(await why("")).not.toContain(sentence));
+  });
+
   it("is refused in an archived project, and on a node that builds nothing", async () => {
     const pid = await makeProject(service, { files: DOCKERFILE });
     expectStatus(

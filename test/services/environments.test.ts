@@ -198,7 +198,7 @@ describe("a build that failed", () => {
       for (const failure of [
         timeout,
         { code: "base_unavailable", reference: "debian:13", line: 1, tail: "no route to host\n" },
-        { code: "builder_unavailable", remedy: "install buildah" },
+        { code: "builder_unavailable", problem: "install buildah" },
       ] as const) {
         const { boot, commit, count, newest, plan } = yield* living;
         plan({ failure });

@@ -61,7 +61,7 @@ class Builds {
       const stages = await readDockerfile(request);
       const { path, installationId } = this.#options;
       const found = findBuildTools(path, firstBlockUid(installationId));
-      if ("remedy" in found) throw buildError({ code: "builder_unavailable", remedy: found.remedy });
+      if ("problem" in found) throw buildError({ code: "builder_unavailable", problem: found.problem });
       const store = await this.#take(request.layerStore, stopped.promise);
       const installation = this.#installation;
       run = new BuildRun({ installation, tools: found.tools, request, stages, store, emit });
@@ -104,7 +104,7 @@ const asBuildError = (error: unknown): BuildError =>
     ? error
     : buildError({
         code: "builder_unavailable",
-        remedy: error instanceof Error ? error.message : String(error),
+        problem: error instanceof Error ? error.message : String(error),
       });
 
 /** The stream of one build. Its scope ends when the build has left no trace (port.ts B2). */
@@ -157,7 +157,9 @@ const examine = Effect.fnUntraced(function* (builds: Builds) {
   const problem = yield* Stream.runDrain(streamOf(builds, request)).pipe(
     Effect.as(null),
     Effect.catch(({ failure }) =>
-      Effect.succeed(failure.code === "builder_unavailable" ? failure.remedy : describeBuildFailure(failure)),
+      Effect.succeed(
+        failure.code === "builder_unavailable" ? failure.problem : describeBuildFailure(failure),
+      ),
     ),
     Effect.ensuring(Effect.promise(() => removeTree(place))),
   );

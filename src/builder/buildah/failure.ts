@@ -63,7 +63,7 @@ export const failureOf = ({ code, output, refused, diskBytes, stages }: EndedBui
   if (current === null) {
     return SYNTAX.test(error)
       ? { code: "syntax", line: lineOf(error, stages) ?? 1, problem: error.slice(0, PROBLEM_MAX) }
-      : { code: "builder_unavailable", remedy: `buildah failed: ${tail.slice(-1000)}` };
+      : { code: "builder_unavailable", problem: `buildah failed: ${tail.slice(-1000)}` };
   }
   const { step, instruction } = current;
   const { line } = instruction;

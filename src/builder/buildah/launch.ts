@@ -102,7 +102,7 @@ const layout = ({ places, phase }: LaunchRequest): MountStep[] => [
   ...["/run", "/tmp", "/var"].map(memory),
   { kind: "symlink", source: "/build/scratch/tmp", target: "/var/tmp" },
   { kind: "bind", source: places.mountPoint("layers"), target: "/build/layers" },
-  { kind: "bind", source: places.mountPoint("work"), target: "/build/scratch" },
+  { kind: "bind", source: places.mountPoint("scratch"), target: "/build/scratch" },
   ...(phase === "export"
     ? [{ kind: "bind", source: places.mountPoint("output"), target: "/output" } as const]
     : [

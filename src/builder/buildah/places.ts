@@ -1,7 +1,7 @@
 /**
  * The files of one build.
  *
- *     <directory>/builds/<id>/work/     temporary files of the first phase, on disk (belongs to the build's block)
+ *     <directory>/builds/<id>/scratch/  temporary files of the first phase, on disk (belongs to the build's block)
  *     <directory>/builds/<id>/export/   the same of the second phase
  *     <run directory>/<id>/             mount points, and what needs a short path
  *         proxy/        the egress proxy's socket
@@ -16,8 +16,8 @@ import { join } from "node:path";
 import { removeTree } from "../../sandbox/local/run-directory.ts";
 
 export interface BuildPlaces {
-  readonly work: string;
-  readonly exportWork: string;
+  readonly scratch: string;
+  readonly exportScratch: string;
   readonly disk: string;
   readonly run: string;
   readonly proxy: string;
@@ -28,7 +28,7 @@ export interface BuildPlaces {
   readonly mountPoint: (name: MountName) => string;
 }
 
-const MOUNTED_DIRECTORIES = ["layers", "work", "output", "programs"] as const;
+const MOUNTED_DIRECTORIES = ["layers", "scratch", "output", "programs"] as const;
 const MOUNTED_FILES = ["node", "forwarder.cjs"] as const;
 export type MountName = (typeof MOUNTED_DIRECTORIES)[number] | (typeof MOUNTED_FILES)[number];
 
@@ -36,8 +36,8 @@ export const placesOf = (directory: string, runDir: string, id: string): BuildPl
   const disk = join(directory, "builds", id);
   const run = join(runDir, id);
   return {
-    work: join(disk, "work"),
-    exportWork: join(disk, "export"),
+    scratch: join(disk, "scratch"),
+    exportScratch: join(disk, "export"),
     disk,
     run,
     proxy: join(run, "proxy"),
@@ -72,7 +72,7 @@ export const ETC: Readonly<Record<string, string>> = {
 /** Creates a build's directories. @param uid the first of its block */
 export const makePlaces = async (places: BuildPlaces, uid: number, request: unknown): Promise<void> => {
   await mkdir(places.disk, { recursive: true, mode: 0o700 });
-  for (const place of [places.work, places.exportWork]) {
+  for (const place of [places.scratch, places.exportScratch]) {
     for (const path of [place, ...["context", "home", "run", "tmp"].map((name) => join(place, name))]) {
       // eslint-disable-next-line no-await-in-loop -- one after its parent
       await mkdir(path, { mode: 0o700 });

@@ -33,18 +33,18 @@ export const mapHasBlock = (map: string, firstUid: number): boolean =>
   });
 
 /**
- * The programs for a build, or what an operator has to do first.
+ * The programs for a build, or why this machine cannot build.
  * @param path the service's own PATH
  * @param firstUid of the block of user ids
  */
 export const findBuildTools = (
   path: string,
   firstUid: number,
-): { readonly tools: BuildTools } | { readonly remedy: string } => {
+): { readonly tools: BuildTools } | { readonly problem: string } => {
   if (process.geteuid?.() !== 0)
-    return { remedy: "the service does not run as root, and builds need user ids of their own" };
+    return { problem: "the service does not run as root, and builds need user ids of their own" };
   if (architectureOf(process.arch) === null)
-    return { remedy: `builds do not work on ${process.arch}, because no seccomp filter exists for it` };
+    return { problem: `builds do not work on ${process.arch}, because no seccomp filter exists for it` };
   const found: Partial<Record<keyof BuildTools, string>> = {};
   const missing = new Set<string>();
   for (const [name, source] of Object.entries(PROGRAMS)) {
@@ -54,11 +54,11 @@ export const findBuildTools = (
   }
   // buildah runs inside, where only /usr is.
   if (found.buildah !== undefined && !found.buildah.startsWith("/usr/")) missing.add(PROGRAMS.buildah);
-  if (missing.size > 0) return { remedy: `these packages are not installed: ${[...missing].join(", ")}` };
+  if (missing.size > 0) return { problem: `these packages are not installed: ${[...missing].join(", ")}` };
   const blocks = (["uid_map", "gid_map"] as const).every((file) =>
     mapHasBlock(readFileSync(`/proc/self/${file}`, "utf8"), firstUid),
   );
   if (!blocks)
-    return { remedy: `the service's user namespace lacks the ${BLOCK_UIDS} user ids from ${firstUid} on` };
+    return { problem: `the service's user namespace lacks the ${BLOCK_UIDS} user ids from ${firstUid} on` };
   return { tools: found as BuildTools };
 };

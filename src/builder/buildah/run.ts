@@ -220,7 +220,7 @@ export class BuildRun {
       places: this.#places,
       mounts: [
         { name: "layers", source: store.layers },
-        { name: "work", source: phase === "build" ? this.#places.work : this.#places.exportWork },
+        { name: "scratch", source: phase === "build" ? this.#places.scratch : this.#places.exportScratch },
         { name: "node", source: installation.nodePath },
         { name: "forwarder.cjs", source: here("../../../daemon/forwarder.cjs") },
         { name: "programs", source: here("inside") },
@@ -311,7 +311,7 @@ const removeGroups = async (groups: readonly string[]): Promise<void> => {
 const currentMs = (): number => Date.now();
 
 const unavailable = (reason: string): Error =>
-  buildError({ code: "builder_unavailable", remedy: `no build can be started: ${reason.slice(-1000)}` });
+  buildError({ code: "builder_unavailable", problem: `no build can be started: ${reason.slice(-1000)}` });
 
 /** The output belongs to the service again: the result, or nothing. */
 const takeBackOutput = async (output: string, keep: boolean): Promise<void> => {

@@ -108,7 +108,7 @@ const attempt = (work: () => Promise<void>): Effect.Effect<void, BuildError> =>
         : new BuildError({
             failure: {
               code: "builder_unavailable",
-              remedy: `the files cannot be written: ${error instanceof Error ? error.message : String(error)}`,
+              problem: `the files cannot be written: ${error instanceof Error ? error.message : String(error)}`,
             },
           }),
   });

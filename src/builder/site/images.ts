@@ -40,7 +40,7 @@ const failed = (error: unknown): BuildError => {
     failure:
       error instanceof UnpackFailure
         ? { code: "image_unusable", problem: message }
-        : { code: "builder_unavailable", remedy: message },
+        : { code: "builder_unavailable", problem: message },
   });
 };
 
@@ -169,7 +169,7 @@ export const noSite: Layer.Layer<BuildSite> = Layer.succeed(
         new BuildError({
           failure: {
             code: "builder_unavailable",
-            remedy: "PLATFORM_BUILDER is none",
+            problem: "PLATFORM_BUILDER is none",
           },
         }),
       ),

@@ -5,6 +5,7 @@ import { triggerActorId } from "../../actors/schedules.ts";
 import { ADVICE } from "../../domain/failure.ts";
 import { isLive, type StopReason } from "../../domain/session.ts";
 import { account as accountMachine } from "../../machines/account.ts";
+import { isLiveBuildState } from "../../machines/environment-build.ts";
 import { DEFINITIONS, MACHINE_NAMES } from "../../machines/definition.ts";
 import type { SessionSnapshot } from "../../machines/session.ts";
 import { trigger as triggerMachine } from "../../machines/trigger.ts";
@@ -12,6 +13,7 @@ import { stateWords } from "../../machines/words.ts";
 import { Activity } from "../../services/activity.ts";
 import { ChangeRequests } from "../../store/ports/change-requests.ts";
 import { Conversations } from "../../store/ports/conversations.ts";
+import { EnvironmentBuilds } from "../../store/ports/environment-builds.ts";
 import { Fires } from "../../store/ports/fires.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { Sandboxes, type Sandbox } from "../../store/ports/sandboxes.ts";
@@ -40,8 +42,8 @@ const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
   idle: "It is about to hibernate, and saves its work first.",
   deleted: "It was deleted, and saves its work before it ends.",
 };
-const IN_LINE =
-  "The sandbox waits for the build of its environment, or for a place to boot: a node boots a limited number of sandboxes at once.";
+const WAITS_FOR_BUILD = "The sandbox waits for the build of its environment. Read the build's log.";
+const WAITS_FOR_PLACE = "The sandbox waits for a place: a node boots a limited number of sandboxes at once.";
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 
@@ -54,19 +56,25 @@ const slotFacts = Effect.fnUntraced(function* ({ accountId, status }: Session) {
   ];
 });
 
-const sessionFacts = (
+/** Why the boot of a sandbox has not begun. Empty if it has. */
+const waitFacts = Effect.fnUntraced(function* (sandbox: Sandbox | null) {
+  if (sandbox?.status !== "provisioning" || sandbox.bootStartedAt !== null) return [];
+  const buildId = sandbox.environment?.buildId ?? null;
+  const build = buildId === null ? null : yield* (yield* EnvironmentBuilds).get(buildId);
+  return [build !== null && isLiveBuildState(build.status) ? WAITS_FOR_BUILD : WAITS_FOR_PLACE];
+});
+
+const sessionFacts = Effect.fnUntraced(function* (
   { context }: SessionSnapshot,
   session: Session,
   sandbox: Sandbox | null,
-): readonly string[] => {
+) {
   const { status, failure, stopReason } = session;
   if (status === "failed" && failure !== null) return [failure.message, ADVICE[failure.code]];
   if (status === "stopped" && stopReason !== null) return [STOPPED_BECAUSE[stopReason]];
   if (context.ending !== null) return [ENDING_BECAUSE[context.ending]];
-  const isInLine =
-    status === "provisioning" && sandbox?.status === "provisioning" && sandbox.bootStartedAt === null;
-  return isInLine ? [IN_LINE] : [];
-};
+  return status === "provisioning" ? yield* waitFacts(sandbox) : [];
+});
 
 /** A boot has its deadline from the start of the boot on. */
 const bootDeadline = (sandbox: Sandbox | null): number | null =>
@@ -93,7 +101,7 @@ const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
       machine: "session",
       actor: { kind: "session", id: found.id },
       snapshot: loaded.snapshot,
-      facts: [...sessionFacts(loaded.snapshot, now, sandbox), ...(yield* slotFacts(now))],
+      facts: [...(yield* sessionFacts(loaded.snapshot, now, sandbox)), ...(yield* slotFacts(now))],
       due: { "sandbox.failed": bootDeadline(sandbox), "idle.elapsed": yield* idleAt(now) },
     },
     pageOf(query),
@@ -106,14 +114,13 @@ const sandbox = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
   const found = yield* newestOf(sessionId);
   const loaded = found === null ? null : yield* memory.load(found.id);
   if (found === null || loaded === null) return yield* notFound("sandbox of this session");
-  const isInLine = found.status === "provisioning" && found.bootStartedAt === null;
   const failed = found.failure === null ? [] : [found.failure.message, ADVICE[found.failure.code]];
   return yield* machineView(
     {
       machine: "sandbox",
       actor: { kind: "sandbox", id: found.id },
       snapshot: loaded.snapshot,
-      facts: [...(isInLine ? [IN_LINE] : []), ...failed],
+      facts: [...(yield* waitFacts(found)), ...failed],
       due: { "boot.failed": bootDeadline(found) },
     },
     pageOf(query),

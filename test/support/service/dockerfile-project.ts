@@ -15,7 +15,7 @@ import { type Installation, type Json, type Life, TOKEN } from "./process-servic
 /** What this machine lacks to build a project's environment and to boot on it. Empty if it lacks nothing. */
 export const buildLacks = ((): string => {
   const found = findBuildTools(process.env["PATH"] ?? "", firstBlockUid(""));
-  if ("remedy" in found) return `(${found.remedy})`;
+  if ("problem" in found) return `(${found.problem})`;
   return sandboxesStartHere && busybox !== undefined ? "" : "(needs bubblewrap and busybox-static)";
 })();
 
