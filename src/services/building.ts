@@ -47,8 +47,11 @@ export const BuildingElsewhere = Context.Reference<{
   defaultValue: () => ({ run: noNode, end: noNode }),
 });
 
-/** A node that waits for a build of another one asks again and again. Between two questions it does not wait. */
-export const UNWATCHED_MS = 5_000;
+/**
+ * A build must outlive the move of its actor to another node, or it is begun again and counts as interrupted. A move takes
+ * up to 9 s (docs/operate/nodes.md), and the recovery that then finds the build up to 5 s more. The double of that.
+ */
+export const UNWATCHED_MS = 30_000;
 
 /** How many bytes of a commit's files one page has at most. */
 const PAGE_BYTES = 16 * 1024 * 1024;

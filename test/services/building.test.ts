@@ -29,6 +29,8 @@ import { commitDockerfile } from "../support/world/environments.ts";
 import { makeWorldWithRepository, NOON, type World } from "../support/world/world.ts";
 
 const LONG_MS = 60_000;
+/** The locks of a frozen node go after 9 s, and recovery finds its actors after 5 s more. */
+const MOVE_MS = 14_000;
 const syntax: BuildFailure = { code: "syntax", line: 2, problem: "unknown instruction RUM" };
 
 interface Wish {
@@ -190,10 +192,24 @@ describe("builds on a node", () => {
     }),
   );
 
+  it.effect("go on while their actor moves to another node", () =>
+    Effect.gen(function* () {
+      const { began, open, run, site } = yield* openSite();
+      site.plan = slow;
+      const row = yield* open("a");
+      yield* Fiber.interrupt(yield* run(row));
+      yield* TestClock.adjust(MOVE_MS);
+      const again = yield* run(row);
+      yield* TestClock.adjust(LONG_MS * 2);
+      expect(yield* answered(Fiber.join(again))).toMatchObject({ type: "image.ready" });
+      expect(began).toEqual([row.id]);
+    }),
+  );
+
   it.effect("end without a caller that waits, and go on if one asks again in time", () =>
     Effect.gen(function* () {
       const { began, building, open, run, site } = yield* openSite();
-      site.plan = slow;
+      site.plan = () => ({ ...slow(), stepsMs: UNWATCHED_MS * 20 });
       const row = yield* open("a");
       yield* Fiber.interrupt(yield* run(row));
       yield* TestClock.adjust(UNWATCHED_MS - 1000);
