@@ -363,7 +363,10 @@ const start = async () => {
 
 followFilters();
 followKeys();
-addEventListener("hashchange", navigate);
+addEventListener("hashchange", () => {
+  // A change during the sign-in is reported after the page has begun to show the new address.
+  if (location.hash !== visit.hash) navigate();
+});
 /* eslint-disable no-restricted-globals -- the browser's timers */
 setInterval(() => {
   const isPolled = following === null || visit.page.isPolled === true || visit.error !== null;

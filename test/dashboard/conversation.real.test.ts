@@ -261,6 +261,26 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Newest (60 more)" }).waitFor();
   });
 
+  it("is read once, also if the browser reports the address a second time while the page loads", async () => {
+    const { page, fake, visit } = await start(world(messages(3)));
+    const { reads, readers } = fake.conversations;
+    await page.getByRole("heading", { name: "Projects" }).waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route("**/v1/me", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await visit(SESSION);
+    await expect.poll(readers).toBe(1);
+    // So it does if the address changes during the sign-in.
+    await page.evaluate(`dispatchEvent(new HashChangeEvent("hashchange"))`);
+    held.resolve();
+    await page.locator(".items > .item").last().waitFor();
+    fake.say("item", sampleItem("next", text("after the event.")));
+    await page.getByText("after the event.").waitFor();
+    expect(reads()).toBe(1);
+  });
+
   it("keeps a bounded number of items for a reader at the end, and reads older ones again", async () => {
     const { page, fake } = await openWith(messages(50));
     const { reads } = fake.conversations;
