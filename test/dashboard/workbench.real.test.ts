@@ -197,7 +197,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect((await whoami()).status).toBe(200);
     await agree("Done");
     await page.locator(".row", { hasText: "laptop" }).getByText("expires in").waitFor();
-    expect(await page.content()).not.toContain(token);
+    await expect.poll(() => page.content()).not.toContain(token);
     await press("Revoke laptop");
     await agree("Revoke");
     await page.locator(".row", { hasText: "laptop" }).waitFor({ state: "detached" });
