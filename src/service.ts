@@ -18,6 +18,7 @@ import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
 import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
 import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
+import type { Lease } from "./actors/lease.ts";
 import type { Actors, Placement } from "./actors/actors.ts";
 import { conversationActors } from "./actors/conversation.ts";
 import { changeRequestActors } from "./actors/change-request.ts";
@@ -138,7 +139,8 @@ export type Ports =
   | SandboxProvider
   | DaemonClient
   | Keyring
-  | Sharding.Sharding;
+  | Sharding.Sharding
+  | Lease;
 
 export interface ServiceOptions<E> {
   readonly config: Config;

@@ -9,6 +9,7 @@
  *  K2 Messages are volatile: the service writes nothing to the cluster's own storage.
  *  K3 Every message is answered. If a step crashes, its caller gets the error. The cluster would otherwise replay the
  *     same message to a rebuilt entity for ever.
+ *  K4 A message is carried out only while this node certainly owns its actor (lease.ts).
  */
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
@@ -20,6 +21,7 @@ import * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import {
   Entity,
+  type EntityAddress,
   EntityId,
   MessageStorage,
   RunnerAddress,
@@ -46,6 +48,7 @@ import {
 } from "./actors.ts";
 import { Doubt } from "../duties/recovery.ts";
 import { ActorNotFound, MailboxFull, type Actor, type Told } from "./host.ts";
+import { Lease, leaseLayer, soleLease } from "./lease.ts";
 
 const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);
 
@@ -102,11 +105,13 @@ export const actorLayer = <Kind extends ActorKind, R>(
   kind: Kind,
   start: StartActor<Kind, R>,
   options: EntityOptions & { readonly again: Again<Kind> },
-): Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding> => {
+): Layer.Layer<never, never, Exclude<R, Scope.Scope> | Sharding.Sharding | Lease> => {
   const entity = entities[kind];
   const build = Effect.fnUntraced(function* (outliving: Scope.Scope) {
-    const { entityId, shardId } = yield* Entity.CurrentAddress;
+    const address = yield* Entity.CurrentAddress;
+    const { entityId, shardId } = address;
     const scope = yield* Effect.scope;
+    const lease = yield* Lease;
     const sharding = yield* Sharding.Sharding;
     const clientOf = yield* entity.client;
     /** Starts the actor's next life, unless the actor lives on another node by now. */
@@ -131,18 +136,12 @@ export const actorLayer = <Kind extends ActorKind, R>(
       const settling = Effect.ensuring(clientOf(entityId).Settle(), release);
       return Effect.asVoid(Effect.forkIn(Effect.ignore(Effect.andThen(settling, again)), scope));
     });
-    /** The cluster would replay a message that crashes its actor again and again (K3). */
-    const crashed = Effect.catchDefect((defect: unknown) =>
-      Effect.andThen(
-        Effect.logError("an actor crashed", defect),
-        Effect.fail(new ActorUnavailable({ actorId: entityId, reason: "it crashed" })),
-      ),
-    );
+    const [owned, crashed] = [whileOwned(lease, address), answeringCrash(entityId)];
     return entity.of({
       Tell: ({ payload }) =>
         Effect.gen(function* () {
           const { tell, busy } = yield* actor;
-          const told = yield* tell(payload.event as ActorKinds[Kind]["event"]);
+          const told = yield* tell(payload.event as ActorKinds[Kind]["event"], owned);
           if (yield* busy) yield* hold;
           return told;
         }).pipe(crashed),
@@ -168,9 +167,28 @@ export const actorLayer = <Kind extends ActorKind, R>(
   return Layer.unwrap(Effect.map(Effect.scope, registered)) as Layer.Layer<
     never,
     never,
-    Exclude<R, Scope.Scope> | Sharding.Sharding
+    Exclude<R, Scope.Scope> | Sharding.Sharding | Lease
   >;
 };
+
+/** Refuses a message while another node may own the actor (K4). */
+const whileOwned = (lease: Lease["Service"], address: EntityAddress.EntityAddress) =>
+  Effect.suspend(() =>
+    lease.covers(address)
+      ? Effect.void
+      : Effect.fail(
+          new ActorUnavailable({ actorId: address.entityId, reason: "another node may own it by now" }),
+        ),
+  );
+
+/** The cluster would replay a message that crashes its actor again and again (K3). */
+const answeringCrash = (actorId: string) =>
+  Effect.catchDefect((defect: unknown) =>
+    Effect.andThen(
+      Effect.logError("an actor crashed", defect),
+      Effect.fail(new ActorUnavailable({ actorId, reason: "it crashed" })),
+    ),
+  );
 
 /** Starts an actor. If its life ends during a command, `beginAgain` runs after the end. */
 const finishingWork = Effect.fnUntraced(function* <A extends Pick<Actor<never, never>, "busy">, E, R>(
@@ -324,10 +342,11 @@ const SHARED = {
 } as const;
 
 /** One node: every actor lives in this process. */
-export const singleRunner: Layer.Layer<Sharding.Sharding> = Sharding.layer.pipe(
+export const singleRunner: Layer.Layer<Sharding.Sharding | Lease> = Sharding.layer.pipe(
   Layer.provide(Runners.layerNoop),
   Layer.provide([MessageStorage.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
   Layer.provide(ShardingConfig.layer(SHARED)),
+  Layer.merge(soleLease),
 );
 
 /**
@@ -358,7 +377,9 @@ const addressOf = (host: string) =>
 export const clusterRunner = (host: string) =>
   SocketRunner.layer.pipe(
     Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
-    Layer.provide([MessageStorage.layerNoop, SqlRunnerStorage.layerStorage({})]),
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provideMerge(leaseLayer(TAKEOVER.shardLockExpiration)),
+    Layer.provide(SqlRunnerStorage.layerStorage({})),
     Layer.provide(
       Layer.unwrap(
         Effect.map(addressOf(host), (address) =>

@@ -83,10 +83,15 @@ export interface HostOptions<S, Event, Command extends Named> extends ActorLimit
   readonly slotRefused?: Event;
 }
 
+/** Why an event was not taken. After a `StoreError` it may have been. */
+type NotTold = StoreError | CapReached | MailboxFull | ActorNotFound;
+
 export interface Actor<S, Event> {
-  readonly tell: (
+  /** @param guard runs after the state was read that the step begins with. If it fails, the event changes nothing. */
+  readonly tell: <E = never>(
     event: Event,
-  ) => Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull | ActorNotFound>;
+    guard?: Effect.Effect<void, E>,
+  ) => Effect.Effect<Told<S>, E | NotTold>;
   readonly snapshot: Effect.Effect<S>;
   /** Whether a command is under way. */
   readonly busy: Effect.Effect<boolean>;
@@ -126,7 +131,7 @@ export const startActor = Effect.fnUntraced(function* <
   yield* Effect.addFinalizer(() => host.inspectLeft);
   yield* host.launch(loaded.pending);
   return {
-    tell: (event) => host.tell(event),
+    tell: (event, guard = Effect.void as Effect.Effect<void, never>) => host.tell(event, guard),
     snapshot: Effect.sync(() => host.snapshot),
     refresh: (newest) => host.refresh(newest),
     busy: Effect.map(FiberMap.size(fibers), (count) => count > 0),
@@ -176,18 +181,17 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
 
   get inspectLeft(): Effect.Effect<void> {
     const { id, machine } = this.#options;
-    const snapshot = this.#snapshot;
-    const nothing = { event: null, accepted: true, commands: [] };
-    return this.#inspect({ machine: machine.name, actorId: id, ...nothing, snapshot, left: true });
+    const nothing = { event: null, accepted: true, commands: [], snapshot: this.#snapshot };
+    return this.#inspect({ machine: machine.name, actorId: id, ...nothing, left: true });
   }
 
-  tell(event: Event): Effect.Effect<Told<S>, StoreError | CapReached | MailboxFull | ActorNotFound> {
-    return Effect.suspend((): ReturnType<typeof this.tell> => {
+  tell<E>(event: Event, guard: Effect.Effect<void, E>): Effect.Effect<Told<S>, E | NotTold> {
+    return Effect.suspend((): Effect.Effect<Told<S>, E | NotTold> => {
       const { id, mailbox } = this.#options;
       if (this.#waiting >= mailbox) return Effect.fail(new MailboxFull({ actorId: id, capacity: mailbox }));
       this.#waiting += 1;
       return Effect.ensuring(
-        this.#turn.withPermit(Effect.uninterruptible(this.#step(event, null))),
+        this.#step(event, null, guard),
         Effect.sync(() => (this.#waiting -= 1)),
       );
     });
@@ -254,15 +258,17 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     this.#ended?.add(commandId);
   }
 
-  /** H1 and H2. The caller holds the turn. `completes` is the id of the command whose outcome the event is. */
-  #step(
+  /** H1 and H2. `completes` is the id of the command whose outcome the event is. */
+  #step<E>(
     event: Event,
     completes: string | null,
-  ): Effect.Effect<Told<S>, StoreError | CapReached | ActorNotFound> {
+    guard: Effect.Effect<void, E>,
+  ): Effect.Effect<Told<S>, E | StoreError | CapReached | ActorNotFound> {
     const { id, machine, memory } = this.#options;
     const once = Effect.gen({ self: this }, function* () {
       // A refusal is final for its caller, so it is decided on the stored state and not on the cached one.
       if (this.#stale || !machine.step(this.#snapshot, event).accepted) yield* this.#reload;
+      yield* guard;
       // A save whose answer was lost, or another writer, has settled this command. Its outcome counts once.
       if (completes !== null && !this.#underWay.has(completes))
         return { accepted: false, snapshot: this.#snapshot };
@@ -288,6 +294,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     return Effect.retry(once, { while: isFenced, times: FENCE_RETRIES }).pipe(
       // Other writers change this row faster than this actor can read it. For the caller the store is unavailable now.
       Effect.catchIf(isFenced, (cause) => Effect.fail(new StoreError({ operation: "save", cause }))),
+      Effect.uninterruptible,
+      (step) => this.#turn.withPermit(step),
     );
   }
 
@@ -358,7 +366,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   /** Takes a command's outcome as an event. Outcomes bypass the mailbox limit: the outbox bounds their number. */
   #settle(outcome: Event, commandId: string): Effect.Effect<void, StoreError> {
     return Effect.asVoid(
-      Effect.catchTags(this.#turn.withPermit(Effect.uninterruptible(this.#step(outcome, commandId))), {
+      Effect.catchTags(this.#step(outcome, commandId, Effect.void), {
         CapReached: (error) => Effect.die(error),
         // The command's row was removed with the memory.
         ActorNotFound: () => Effect.void,

@@ -3,6 +3,7 @@ import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
@@ -10,6 +11,7 @@ import { describe, expect } from "vitest";
 import { Actors, ActorUnavailable } from "../../src/actors/actors.ts";
 import { actorLayer, actorsLayer, singleRunner } from "../../src/actors/cluster.ts";
 import { ActorNotFound, MailboxFull, startActor } from "../../src/actors/host.ts";
+import { Lease } from "../../src/actors/lease.ts";
 import { volatileMemory } from "../../src/actors/volatile.ts";
 import {
   account,
@@ -27,11 +29,17 @@ const IDLE_MS = 10_000;
 const SIGNAL = { type: "slot.freed" } as const;
 const QUIET = { type: "drain.finished", more: false } as const;
 
+interface ClusterOptions {
+  readonly mailbox?: number;
+  /** Whether the node certainly owns the actor. */
+  readonly covers?: () => boolean;
+}
+
 /** Account actors over one memory that outlives them. `drain` is what their command does. */
 const cluster = (
   drain: Effect.Effect<AccountEvent, StoreError>,
   memory: Memory<AccountSnapshot, AccountEvent, AccountCommand>,
-  mailbox = 64,
+  { mailbox = 64, covers = () => true }: ClusterOptions = {},
 ) =>
   actorLayer(
     "account",
@@ -45,7 +53,11 @@ const cluster = (
         restarts: { restarts: 0, withinMs: 1000 },
       }),
     { maxIdleMs: IDLE_MS, again: SIGNAL },
-  ).pipe(Layer.provideMerge(actorsLayer), Layer.provideMerge(singleRunner));
+  ).pipe(
+    Layer.provide(Layer.succeed(Lease, { covers })),
+    Layer.provideMerge(actorsLayer),
+    Layer.provideMerge(singleRunner),
+  );
 
 const freshMemory = (between: AccountBetween = {}) => {
   let loads = 0;
@@ -213,11 +225,36 @@ describe("actors as cluster entities", () => {
     }),
   );
 
+  it.effect("refuse a message while another node may own them, also one that waited for a save", () =>
+    Effect.gen(function* () {
+      let isOurs = true;
+      const [saving, release] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()];
+      const { memory } = freshMemory({
+        save: (save) =>
+          Effect.andThen(Deferred.succeed(saving, undefined), Effect.andThen(Deferred.await(release), save)),
+      });
+      const actors = yield* actorsOf(cluster(Effect.never, memory, { covers: () => isOurs }));
+      const first = yield* Effect.forkChild(actors.account("a", SIGNAL));
+      yield* Deferred.await(saving);
+      const second = yield* Effect.forkChild(Effect.flip(actors.account("a", SIGNAL)), {
+        startImmediately: true,
+      });
+      isOurs = false;
+      yield* Deferred.succeed(release, undefined);
+      expect(yield* answered(Fiber.join(second))).toBeInstanceOf(ActorUnavailable);
+      expect((yield* answered(Fiber.join(first))).accepted).toBe(true);
+      const stored = yield* memory.load("a");
+      expect(stored?.snapshot).toEqual({ state: "draining", context: { again: false } });
+      isOurs = true;
+      expect((yield* answered(actors.account("a", SIGNAL))).accepted).toBe(true);
+    }),
+  );
+
   it.effect("report a full mailbox", () =>
     Effect.gen(function* () {
       const release = yield* Deferred.make<void>();
       const { memory } = freshMemory({ save: (save) => Effect.andThen(Deferred.await(release), save) });
-      const actors = yield* actorsOf(cluster(Effect.never, memory, 1));
+      const actors = yield* actorsOf(cluster(Effect.never, memory, { mailbox: 1 }));
       const waiting = yield* Effect.forkChild(actors.account("a", SIGNAL));
       const full = yield* answered(Effect.flip(Effect.retry(actors.account("a", SIGNAL), { times: 0 })));
       expect(full).toEqual(new MailboxFull({ actorId: "a", capacity: 1 }));

@@ -71,6 +71,23 @@ const pendingTypes = (id: string) =>
 
 describe("the actor host beside another writer of its row", () => {
   check(
+    "asks again whether it may take an event after another writer was first",
+    Effect.gen(function* () {
+      const { id, memory } = yield* booting;
+      const sessions = yield* Effect.context<Sessions>();
+      const stopped = Effect.orDie(Effect.provideContext(tellSession(id, STOP), sessions));
+      const between = recordingMemory(memory, { save: (save) => Effect.andThen(stopped, save) });
+      const actor = yield* startSession(id, between.memory);
+      let asked = 0;
+      const guard = Effect.suspend(() => ((asked += 1) === 1 ? Effect.void : Effect.fail("moved" as const)));
+      expect(yield* Effect.flip(actor.tell({ type: "sandbox.live", sandboxId: "first" }, guard))).toBe(
+        "moved",
+      );
+      expect((yield* memory.load(id))?.snapshot.state).toBe("stopped");
+    }).pipe(Effect.scoped),
+  );
+
+  check(
     "never runs a session that another writer stopped, even if its sandbox is live",
     Effect.gen(function* () {
       const { id, memory } = yield* booting;

@@ -58,6 +58,8 @@ let hooks = "";
 let secret = "first secret";
 /** A repository with a webhook trigger, for more projects. */
 let fresh = "";
+/** Its sessions start by hand only. */
+let quiet = "";
 
 const setSecret = async (value: string) => {
   await here.call("PUT", `/v1/projects/${hooks}/secrets/HOOK_SECRET`, { value });
@@ -87,6 +89,7 @@ beforeAll(async () => {
   await gitOk(repository, "checkout", "--quiet", "main");
   hooks = await here.project(repository);
   fresh = await first.installation.repository(HOOK);
+  quiet = await here.project(await first.installation.repository(HOOK));
   await setSecret(secret);
   ticks = await here.project(await first.installation.repository(TICK));
 }, TEST_MS);
@@ -284,6 +287,34 @@ describe("a service that stands still and continues", () => {
         status: 202,
         body: { ...taken.body, duplicate: true },
       });
+    },
+    TEST_MS,
+  );
+
+  it(
+    "does not carry out what waited in it after the other one was asked for the opposite [R02, R11]",
+    async () => {
+      await there.call("PATCH", `/v1/projects/${ticks}`, { triggers_paused: true });
+      await emptied(there, [hooks, ticks]);
+      const made = await eventually(() => filled(there, quiet, 6));
+      for (const id of made) await stopSession(there, quiet, id);
+      const restart = (id: string) => there.call("POST", `/v1/projects/${quiet}/sessions/${id}/restart`);
+      here.signal("SIGSTOP");
+      try {
+        // Some wait in the one that stands still. They may be answered with 503, or reach the other one once more.
+        await Promise.allSettled(made.map(restart));
+        for (const id of made) await eventually(() => stopSession(there, quiet, id));
+      } finally {
+        here.signal("SIGCONT");
+      }
+      await isTaken(here);
+      // Its actors work again. What waited in it is older than this.
+      const [last = ""] = await filled(here, quiet, 1);
+      await here.session(quiet, last, ["running"]);
+      const sessions = await sessionsOf(there, quiet);
+      const statuses = made.map((id) => sessions.find((session) => session.id === id)?.status);
+      expect(statuses).toEqual(made.map(() => "stopped"));
+      await emptied(there, [quiet, hooks]);
     },
     TEST_MS,
   );

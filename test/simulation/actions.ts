@@ -24,13 +24,14 @@ import { accountOf, callerOf, refusal, type Ask, type Endpoint, type Subject } f
 import { hasPeople } from "./config.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
-import type { Order } from "./postgres/orders.ts";
+import { databaseFault } from "./postgres/orders.ts";
 import { Requests } from "./requests.ts";
 import { distort, forget, plantOrphan } from "./restoring.ts";
 import { ACCOUNTS, PROJECTS } from "./settled.ts";
 import { clockStepOf, downtimeOf, frozenFor, type Step, type StepKind } from "./steps.ts";
 import type { Node } from "./nodes.ts";
 import { People } from "./people.ts";
+import { freezeAfterStop } from "./second-thoughts.ts";
 import type { World } from "./world.ts";
 
 const CAPS = [0, 1, 2, 3, 5] as const;
@@ -74,14 +75,14 @@ export class Actions {
   readonly #ledger: Ledger;
   readonly #requests: Requests;
   readonly #people: People;
+  readonly #asking: Ask = (kind, about, effect) => this.#ask(kind, about, effect);
   #turn = 0;
 
   constructor(world: World, ledger: Ledger) {
     this.#world = world;
     this.#ledger = ledger;
-    const ask: Ask = (kind, about, effect) => this.#ask(kind, about, effect);
-    this.#requests = new Requests(world, ledger, ask);
-    this.#people = new People(world, ledger, ask);
+    this.#requests = new Requests(world, ledger, this.#asking);
+    this.#people = new People(world, ledger, this.#asking);
   }
 
   perform(step: Step): void {
@@ -133,7 +134,11 @@ export class Actions {
     },
     manifest: ({ which, how }) => this.#push(which, how),
     crash: ({ which, how }) => this.#crash(this.#node(which), downtimeOf(how)),
-    freeze: ({ which, how }) => this.#world.freeze(this.#node(which), frozenFor(how)),
+    freeze: ({ which, how }) => {
+      if (this.#world.places.isPlaced && this.#world.nodes.length > 1)
+        freezeAfterStop(this.#world, this.#asking, this.#node(which), frozenFor(how));
+      else this.#world.freeze(this.#node(which), frozenFor(how));
+    },
     restore: ({ which, how }) => this.#restore(which, how),
     crash_soon: ({ which, how }) =>
       which % 4 === 0
@@ -207,9 +212,10 @@ export class Actions {
   }
 
   /** Who takes the next request: they take turns, as behind a balancer that does not look. */
-  #next(): Node {
+  #next(except?: Node): Node {
     this.#turn += 1;
-    return this.#node(this.#turn << 2);
+    const node = this.#node(this.#turn << 2);
+    return node === except ? this.#next() : node;
   }
 
   #project(which: number): (typeof PROJECTS)[number] {
@@ -220,13 +226,14 @@ export class Actions {
     const asked: Asked = { kind, about: about.id, at: this.#ledger.tick(), answer: null };
     this.#ledger.asked.push(asked);
     const called = Effect.provideService(answering(effect), Caller, callerOf(about.account));
-    const isUp = this.#world.request(this.#next(), called, (exit) => {
+    const isUp = this.#world.request(this.#next(about.elsewhere), called, (exit) => {
       const is = Exit.isSuccess(exit) ? "done" : refusal(exit.cause);
       const sessionId = Exit.isSuccess(exit) ? sessionIdOf(exit.value) : null;
       asked.answer = { at: this.#ledger.tick(), is, sessionId };
       const why = Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "";
       this.#world.boundary.note(`answer ${kind} ${about.id ?? ""} ${is} ${sessionId ?? ""}${why}`);
       if (Exit.isSuccess(exit)) about.done?.(exit.value);
+      if (is === "unknown") about.unanswered?.();
     });
     if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null };
     return asked;
@@ -389,9 +396,3 @@ export class Actions {
     });
   }
 }
-
-/** The database's own: all connections end, now or with one of the next calls, or the server is killed. */
-const databaseFault = (which: number, how: number): Order => {
-  if (which % 4 === 1) return { do: "restart" };
-  return { do: "disconnect", after: which % 4 === 2 ? 0 : 1 + (how % 40) };
-};

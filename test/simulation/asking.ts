@@ -5,6 +5,7 @@ import type { Caller } from "../../src/http/api/access.ts";
 import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import type { Principal } from "../../src/store/ports/identity.ts";
 import type { Asked } from "./ledger.ts";
+import type { Node } from "./nodes.ts";
 import { ACCOUNTS, USERS } from "./settled.ts";
 import type { Services } from "./world.ts";
 
@@ -36,6 +37,10 @@ export interface Subject {
   readonly id: string | null;
   /** Hears the answer, if it is done. */
   readonly done?: (value: unknown) => void;
+  /** The request goes to another node than this one. */
+  readonly elsewhere?: Node;
+  /** Hears that the service could not say. */
+  readonly unanswered?: () => void;
 }
 
 /** Asks the next node. @returns the request, whose answer comes later. */

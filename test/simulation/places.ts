@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Actors, ActorUnavailable, Placement, type ActorKind } from "../../src/actors/actors.ts";
-import { actorsLayer } from "../../src/actors/cluster.ts";
+import { actorsLayer, TAKEOVER } from "../../src/actors/cluster.ts";
 import type { AddressBook } from "../../src/service.ts";
 import type { Unsettled } from "../../src/store/ports/journal.ts";
 import type { Random } from "./random.ts";
@@ -90,6 +90,15 @@ export class Places {
   /** Whether the actor lives on the node; of a shard that moves, on none. */
   isOn(node: Node, id: string): boolean {
     return !this.isPlaced || this.#shards[shardOf(id)]?.owner === node;
+  }
+
+  /** Whether the node certainly owns the actor: it does, and the cluster has heard of it lately (src/actors/lease.ts). */
+  covers(node: Node, id: string): boolean {
+    const heardAt = this.#seen.get(node)?.at ?? -Infinity;
+    return (
+      !this.isPlaced ||
+      (this.isOn(node, id) && this.#parts.time.elapsed - heardAt < TAKEOVER.shardLockExpiration)
+    );
   }
 
   /** What never dies: it takes shards away and gives them. */
@@ -240,7 +249,8 @@ export class Places {
           return Effect.never;
         if (!this.#believes(owner, id)) return unavailable(id);
         return Effect.callback<A, E>((resume) => {
-          const fiber = there.run(call(there.local));
+          // Not at once: a frozen process does nothing.
+          const fiber = there.run(Effect.andThen(Effect.yieldNow, call(there.local)));
           fiber.addObserver((exit) => {
             if (!isLostOnTheWayBack)
               resume(Exit.isSuccess(exit) ? Effect.succeed(exit.value) : Effect.failCause(exit.cause));

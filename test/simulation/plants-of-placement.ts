@@ -60,4 +60,11 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     put: "",
     seed: 88,
   },
+  {
+    name: "thawed-node-carries-out-what-waited",
+    file: "src/actors/cluster.ts",
+    find: 'payload.event as ActorKinds[Kind]["event"], owned)',
+    put: 'payload.event as ActorKinds[Kind]["event"])',
+    seed: 148,
+  },
 ];

@@ -16,6 +16,7 @@ import * as EffectRandom from "effect/Random";
 import { Scheduler } from "effect/Scheduler";
 import * as Scope from "effect/Scope";
 import { singleRunner } from "../../src/actors/cluster.ts";
+import { Lease } from "../../src/actors/lease.ts";
 import { requestBranchesLayer } from "../../src/duties/change-requests.ts";
 import { Entropy } from "../../src/services/entropy.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
@@ -262,6 +263,7 @@ export class World {
     const ports = Layer.mergeAll(
       Layer.succeedContext(this.#ports(process) as unknown as Context.Context<Exclude<Ports, never>>),
       singleRunner,
+      Layer.succeed(Lease, { covers: ({ entityId }) => this.places.covers(node, entityId) }),
     );
     const config = configOf(this.seed);
     const addressBook = this.places.addressBook(node, process, Effect.runForkWith(surroundings));

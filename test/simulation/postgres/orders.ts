@@ -22,6 +22,12 @@ export type Order =
   | { readonly do: "snapshot"; readonly texts: readonly string[] }
   | { readonly do: "close" };
 
+/** The database's own fault: all connections end, now or with one of the next calls, or the server is killed. */
+export const databaseFault = (which: number, how: number): Order => {
+  if (which % 4 === 1) return { do: "restart" };
+  return { do: "disconnect", after: which % 4 === 2 ? 0 : 1 + (how % 40) };
+};
+
 export interface Asked {
   readonly id: number;
   readonly order: Order;
