@@ -308,7 +308,7 @@ describe("a service that stands still and continues", () => {
         here.signal("SIGCONT");
       }
       await isTaken(here);
-      // Its actors work again. What waited in it is older than this.
+      // Its actors work again, so by now the requests that waited in it were read.
       const [last = ""] = await filled(here, quiet, 1);
       await here.session(quiet, last, ["running"]);
       const sessions = await sessionsOf(there, quiet);

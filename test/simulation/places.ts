@@ -92,7 +92,7 @@ export class Places {
     return !this.isPlaced || this.#shards[shardOf(id)]?.owner === node;
   }
 
-  /** Whether the node certainly owns the actor: it does, and the cluster has heard of it lately (src/actors/lease.ts). */
+  /** Whether the node certainly owns the actor: the cluster knows it as the owner, and saw it alive lately (src/actors/lease.ts). */
   covers(node: Node, id: string): boolean {
     const heardAt = this.#seen.get(node)?.at ?? -Infinity;
     return (
