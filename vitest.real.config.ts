@@ -5,6 +5,9 @@ import { GLOBAL_SETUP, LIMITS, PAGE_LIBRARY, REAL, WORKERS } from "./vitest.conf
 /**
  * `npm run test:real`: whole services with real sandboxes, the real agent runtime, and a browser. A start of the agent runtime
  * alone costs several seconds of CPU time, so these files are apart from `npm test`. `.ci/run` runs both.
+ *
+ * In CI a test that fails runs once more, because 1,000 tests with browsers and processes share two cores there. The closing
+ * lines name it (test/support/vitest/reporter.ts).
  */
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
@@ -14,6 +17,7 @@ export default defineConfig({
     globalSetup: GLOBAL_SETUP,
     include: [REAL],
     maxWorkers: WORKERS,
+    retry: process.env["CI"] === "true" ? 1 : 0,
     reporters: ["default", new ClosingLine()],
   },
 });

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { TestModule } from "vitest/node";
 import { closing } from "./reporter.ts";
 
-type State = "passed" | "failed" | "skipped";
+/** "again" failed first and then passed. */
+type State = "passed" | "failed" | "skipped" | "again";
 
 interface Suite {
   readonly type: "suite";
@@ -23,7 +24,8 @@ const ran = (relativeModuleId: string, states: readonly State[], ok = !states.in
     type: "test",
     fullName: `suite > case ${index}`,
     parent: suite,
-    result: () => ({ state }),
+    result: () => ({ state: state === "again" ? "passed" : state }),
+    diagnostic: () => ({ flaky: state === "again" }),
   }));
   return {
     relativeModuleId,
@@ -60,4 +62,14 @@ test("names a suite whose tests did not run", () => {
     "skipped: a > suite (2 tests)",
     "0 passed, 0 failed, 2 skipped",
   ]);
+});
+
+test("names tests that passed only when they were run again, and refuses more than three", () => {
+  expect(closing([ran("a", ["passed", "again"])], 0, "true")).toEqual({
+    lines: ["passed only when it was run again: a > suite > case 1", "2 passed, 0 failed"],
+    isRefused: false,
+  });
+  const { lines, isRefused } = closing([ran("a", ["again", "again", "again", "again"])], 0, undefined);
+  expect(lines).toContain("At most 3 tests may need a second try.");
+  expect(isRefused).toBe(true);
 });

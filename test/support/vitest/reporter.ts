@@ -3,11 +3,16 @@
  * readers need not know vitest's colours and columns. The lines above it name every skipped test or suite.
  *
  * If CI is set, a skipped test fails the run, because CI has everything installed that a test may lack elsewhere.
+ *
+ * A test that failed and passed when it was run again (vitest.real.config.ts) is named too. Each of them is a fault of the
+ * product or of the test, and more than `SECOND_TRIES` of them fail the run.
  */
 import { writeSync } from "node:fs";
 import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from "vitest/node";
 
 const STANDARD_OUTPUT = 1;
+/** How many tests of a run may pass only when they are run again. */
+const SECOND_TRIES = 3;
 
 interface Tally {
   readonly passed: number;
@@ -15,6 +20,8 @@ interface Tally {
   readonly failed: number;
   /** `file > describe > test` of each. A suite whose tests were all skipped represents them. */
   readonly skipped: ReadonlyMap<string, number>;
+  /** Tests that passed only when they were run again. */
+  readonly again: readonly string[];
 }
 
 const isSkipped = (test: TestCase): boolean => test.result().state === "skipped";
@@ -30,12 +37,14 @@ const skippedWhole = (test: TestCase): TestCase | TestSuite => {
 
 const tally = (modules: readonly TestModule[], uncaught: number): Tally => {
   const skipped = new Map<string, number>();
+  const again: string[] = [];
   let passed = 0;
   let failed = uncaught;
   for (const module of modules) {
     let failedHere = 0;
     for (const test of module.children.allTests()) {
       const { state } = test.result();
+      if (test.diagnostic()?.flaky === true) again.push(`${module.relativeModuleId} > ${test.fullName}`);
       if (state === "passed") passed += 1;
       else if (state === "failed") failedHere += 1;
       else {
@@ -46,13 +55,13 @@ const tally = (modules: readonly TestModule[], uncaught: number): Tally => {
     // A file that fails to load, or whose hooks fail, has no failed test to count.
     failed += failedHere === 0 && !module.ok() ? 1 : failedHere;
   }
-  return { passed, failed, skipped };
+  return { passed, failed, skipped, again };
 };
 
 export interface Closing {
-  /** The names of skipped tests, then the one line. */
+  /** The names of tests that were skipped or run again, then the one line. */
   readonly lines: readonly string[];
-  /** Tests were skipped although that is forbidden. */
+  /** Tests were skipped although that is forbidden, or too many passed only at their second try. */
   readonly isRefused: boolean;
 }
 
@@ -62,17 +71,19 @@ export const closing = (
   uncaught: number,
   ci: string | undefined,
 ): Closing => {
-  const { passed, failed, skipped } = tally(modules, uncaught);
+  const { passed, failed, skipped, again } = tally(modules, uncaught);
   const count = [...skipped.values()].reduce((sum, tests) => sum + tests, 0);
-  const isRefused = count > 0 && ci !== undefined && ci !== "" && ci !== "false";
+  const isSkipRefused = count > 0 && ci !== undefined && ci !== "" && ci !== "false";
   const tail = count > 0 ? `, ${count} skipped` : "";
   return {
     lines: [
       ...[...skipped].map(([name, tests]) => `skipped: ${name}${tests > 1 ? ` (${tests} tests)` : ""}`),
-      ...(isRefused ? ["CI is set: a skipped test is an error."] : []),
+      ...(isSkipRefused ? ["CI is set: a skipped test is an error."] : []),
+      ...again.map((name) => `passed only when it was run again: ${name}`),
+      ...(again.length > SECOND_TRIES ? [`At most ${SECOND_TRIES} tests may need a second try.`] : []),
       `${passed} passed, ${failed} failed${tail}`,
     ],
-    isRefused,
+    isRefused: isSkipRefused || again.length > SECOND_TRIES,
   };
 };
 
