@@ -231,6 +231,12 @@ const startedOnce = Effect.fnUntraced(function* <A, E, R>(start: Effect.Effect<A
   );
 });
 
+/**
+ * The pauses before a wake that the database refused is tried again: 8 s in all. Without them, the actor's commands would
+ * wait for recovery's next look.
+ */
+const WAKE_AGAIN = { schedule: Schedule.exponential("250 millis"), times: 5 };
+
 /** The address book over the cluster's clients. */
 export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.effect(
   Actors,
@@ -266,6 +272,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
         clients[kind](id)
           .Wake({ newest })
           .pipe(
+            Effect.retry({ ...WAKE_AGAIN, while: (error) => error._tag === "StoreError" }),
             Effect.tapError((error) => Effect.logWarning("an actor could not be woken", { kind, id, error })),
             Effect.orElseSucceed(() => false),
           ),

@@ -157,6 +157,38 @@ describe("actors as cluster entities", () => {
     }),
   );
 
+  it.effect("perform their outbox soon after a wake that the store refused", () =>
+    Effect.gen(function* () {
+      let refused = 0;
+      const { memory } = freshMemory({
+        load: (load) =>
+          Effect.suspend(() => {
+            if (refused === 3) return load;
+            refused += 1;
+            return Effect.fail(new StoreError({ operation: "load", cause: new Error("refused") }));
+          }),
+      });
+      const before = account.start({}).snapshot;
+      const { snapshot: after, commands } = account.step(before, SIGNAL);
+      yield* memory.save({
+        id: "a",
+        version: 0,
+        event: SIGNAL,
+        before,
+        after,
+        commands,
+        completes: null,
+        now: 0,
+      });
+      const drained = yield* Deferred.make<void>();
+      const actors = yield* actorsOf(cluster(Effect.as(Deferred.succeed(drained, undefined), QUIET), memory));
+      yield* actors.wake("account", "a");
+      yield* TestClock.adjust("2 seconds");
+      yield* Deferred.await(drained);
+      expect(refused).toBe(3);
+    }),
+  );
+
   it.effect("perform, when recovery loads them, the commands that another node saved in the meantime", () =>
     Effect.gen(function* () {
       const { memory } = freshMemory();

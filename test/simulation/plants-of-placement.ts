@@ -30,7 +30,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     find: "          schedules.drop(projectId, (id) => !placement.isHere(id));\n",
     put: "",
     more: [TELLS_FROM_ANYWHERE],
-    seed: 25,
+    seed: 5,
   },
   {
     name: "moved-triggers-are-not-armed",

@@ -314,7 +314,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/handlers/sessions.ts",
     find: '{ type: "stop.requested" }',
     put: '{ type: "idle.elapsed" }',
-    seed: 11,
+    seed: 4,
   },
   {
     name: "instants-taken-for-one",
