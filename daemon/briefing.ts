@@ -13,9 +13,11 @@ import type { History } from "../src/domain/history.ts";
 import type { Recap } from "../src/domain/launch.ts";
 import type { AgentSession, Briefing, Restoring, RuntimeAdapter } from "./adapters/adapter.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
+import { noteItem } from "./conversation/note.ts";
 import type { HttpFailure } from "./http-client.ts";
 import type { Log } from "./logs/log.ts";
 import type { Settings } from "./settings.ts";
+import type { SetupFailure } from "./setup.ts";
 
 export interface BriefingParts {
   readonly settings: Settings;
@@ -85,6 +87,23 @@ export const recallFormer = Effect.fnUntraced(function* (
   };
 });
 
+/** What the agent hears when its setup command failed, in addition to what it hears of former sandboxes. */
+export const withSetup = (
+  recalled: Recalled | null,
+  failed: SetupFailure | null,
+  session: AgentSession,
+): Recalled | null => {
+  if (failed === null) return recalled;
+  const unheard = "The agent does not know that the setup command failed.";
+  if (recalled === null) return { ...session, ...failed, unheard };
+  return {
+    ...recalled,
+    text: `${recalled.text}\n\n${failed.text}`,
+    note: `${recalled.note} ${failed.note}`,
+    unheard: `${recalled.unheard} ${unheard}`,
+  };
+};
+
 /** B1. */
 const recall = Effect.fnUntraced(function* (
   { adapter, log }: BriefingParts,
@@ -132,26 +151,5 @@ export const brief = Effect.fnUntraced(function* ({ adapter, feed, log }: Briefi
   );
   if (refused === null) return log("the agent got a briefing");
   log("the agent did not get a briefing", { message: refused });
-  feed.item(noteItem(briefing.unheard, yield* Clock.currentTimeMillis));
+  feed.item(noteItem("note_former", briefing.unheard, yield* Clock.currentTimeMillis));
 });
-
-/** A note that no record of the runtime stands for. */
-const noteItem = (text: string, nowMs: number) =>
-  ({
-    native_id: "note_former",
-    kind: "note",
-    role: null,
-    status: "completed",
-    message_id: null,
-    turn_id: null,
-    parent_id: null,
-    content: [{ type: "text", text }],
-    tool: null,
-    plan: [],
-    request: null,
-    model: null,
-    usage: null,
-    error: null,
-    created_at: nowMs,
-    completed_at: nowMs,
-  }) as const;

@@ -2,15 +2,16 @@
  * The daemon: the child of PID 1 in every sandbox. It supervises the agent runtime, and all requests to the runtime
  * pass through it (spec.md 4.3).
  *
- * Order of a boot: first listen (health answers). Then start the runtime, and in parallel fetch the credential and
- * clone. When both are done, deliver the initial prompt. The runtime reads its project at the first request, and no
- * request reaches it before the checkout is done.
+ * Order of a boot: first listen (health answers). Then start the runtime, and in parallel fetch the credential, clone, and
+ * run the project's setup command. When all are done, deliver the initial prompt. The runtime reads its project at the
+ * first request, and no request reaches it before the checkout is done.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Schedule from "effect/Schedule";
 import type * as Scope from "effect/Scope";
 import { FORWARDER_PORT } from "../src/domain/launch.ts";
@@ -24,7 +25,7 @@ import {
   type TurnLimits,
 } from "./adapters/adapter.ts";
 import { Attachments } from "./attachments.ts";
-import { brief, recallFormer } from "./briefing.ts";
+import { brief, recallFormer, withSetup } from "./briefing.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { acpAdapter } from "./adapters/acp.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
@@ -46,6 +47,7 @@ import { Report } from "./report.ts";
 import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
+import { runSetup, type SetupFailure } from "./setup.ts";
 import { makeSteering, Steering } from "./steering.ts";
 
 /** The longest text of git that is reported. */
@@ -204,10 +206,26 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   }
   // Before any message can come: the prompt is the first turn.
   if (promptFor(settings, checkout) !== null) parts.steering.promptPending();
+  const setup = yield* Effect.forkScoped(setUp(parts, checkout));
   report.setRepo({ ready: true, commit: checkout?.commit ?? null });
   yield* Deferred.succeed(checkedOut, undefined);
-  yield* bootstrap(parts, checkout);
+  yield* bootstrap(parts, checkout, Fiber.join(setup));
 });
+
+/** Runs the setup command of the checked-out commit. @returns null if it succeeded, or if there is none */
+const setUp = (parts: Parts, checkout: Checkout | null): Effect.Effect<SetupFailure | null> => {
+  const { settings, report } = parts;
+  const { setup = null, configDir } = checkout ?? {};
+  if (setup === null || configDir === undefined) return Effect.succeed(null);
+  return runSetup(
+    { ...parts, onEnd: () => report.reached("setup_ended") },
+    {
+      command: setup,
+      timeoutMs: settings.launch.setupTimeoutMs,
+      launch: (command) => agentLaunch(parts, configDir.path, command),
+    },
+  );
+};
 
 /** If the runtime was started with another config directory, it restarts before it gets any request. */
 const settleConfigDir = (
@@ -233,12 +251,16 @@ const languageOf = ({ LANG }: Readonly<Record<string, string>>): Record<string, 
   LANG === undefined ? {} : { LANG };
 
 /**
- * The whole environment of the agent's side. The platform's variables override secrets of the same name, except for
- * LANG.
+ * A program of the agent's side, with its whole environment. The platform's variables override secrets of the same name,
+ * except for LANG.
  */
-const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string): Launch => ({
+const agentLaunch = (
+  { settings, adapter, agentEnv }: Parts,
+  configDir: string,
+  command: readonly string[],
+): Launch => ({
   prefix: settings.launch.prefix,
-  command: withPath(settings.launch.agentPath, settings.launch.agentCommand),
+  command: withPath(settings.launch.agentPath, command),
   cwd: settings.layout.workspace,
   env: {
     ...settings.launch.imageEnv,
@@ -251,7 +273,11 @@ const runtimeLaunch = ({ settings, adapter, agentEnv }: Parts, configDir: string
     ...adapter.environment({ configDir, defaults: settings.layout.runtimeDefaultsFile }),
     AGENT_CONFIG_DIR: configDir,
   },
-  ...(adapter.talk !== null && { talk: adapter.talk }),
+});
+
+const runtimeLaunch = (parts: Parts, configDir: string): Launch => ({
+  ...agentLaunch(parts, configDir, parts.settings.launch.agentCommand),
+  ...(parts.adapter.talk !== null && { talk: parts.adapter.talk }),
 });
 
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */
@@ -297,15 +323,23 @@ const agentSession = ({ sessionId, agentName, agentModel: model }: Settings): Ag
   model,
 });
 
-/** Waits until the runtime serves, then ensures that it has the initial prompt (api.md 7: exactly once). */
-const bootstrap = Effect.fnUntraced(function* (parts: Parts, checkout: Checkout | null) {
+/**
+ * Waits until the runtime serves and the setup command has ended, then ensures that the runtime has the initial prompt
+ * (api.md 7: exactly once).
+ */
+const bootstrap = Effect.fnUntraced(function* (
+  parts: Parts,
+  checkout: Checkout | null,
+  setup: Effect.Effect<SetupFailure | null>,
+) {
   const { settings, report, steering, log } = parts;
   const prompt = promptFor(settings, checkout);
   if (prompt === null && settings.initialPrompt !== null) report.bootstrap = { state: "done", at: null };
   yield* report.whenServed;
   log("ready");
   const session = agentSession(settings);
-  const left = yield* recallFormer(parts, session);
+  const failed = yield* setup;
+  const left = withSetup(yield* recallFormer(parts, session), failed, session);
   if (prompt !== null) {
     const text = left === null ? prompt : `${prompt}\n\n${left.text}`;
     yield* handOver(parts, { ...session, text });

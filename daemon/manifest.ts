@@ -1,9 +1,17 @@
-/** The secrets that the manifest of the checked-out commit requires (`[env] required`). */
+/** The parts of the checked-out commit's manifest that the daemon acts on. */
 
-/** @param manifest text of platform.toml; empty if the file is missing. */
-export const requiredSecretsOf = async (manifest: string): Promise<readonly string[]> => {
-  if (manifest === "") return [];
+export interface ManifestParts {
+  /** The secrets that the project needs (`[env] required`). */
+  readonly requiredSecrets: readonly string[];
+  /** The command that prepares the checkout (`[environment] setup`). Null: none. */
+  readonly setup: string | null;
+}
+
+/** @param manifest text of platform.toml; empty if the file is missing. An invalid manifest asks for nothing. */
+export const manifestParts = async (manifest: string): Promise<ManifestParts> => {
+  if (manifest === "") return { requiredSecrets: [], setup: null };
   // Loaded late for the same reason as in config-dir.ts.
   const { parseManifest } = await import("../src/domain/manifest.ts");
-  return parseManifest(Buffer.from(manifest)).env.required;
+  const { env, setup } = parseManifest(Buffer.from(manifest));
+  return { requiredSecrets: env.required, setup };
 };

@@ -10,7 +10,15 @@ import type { TurnEnd } from "./adapters/adapter.ts";
 import type { Redactor } from "./logs/redact.ts";
 
 export type BootStep =
-  "listening" | "runtime_started" | "credential" | "cloned" | "runtime_ready" | "ready" | "prompt_accepted";
+  | "listening"
+  | "runtime_started"
+  | "credential"
+  | "cloned"
+  | "runtime_ready"
+  | "ready"
+  /** The project's setup command has ended. */
+  | "setup_ended"
+  | "prompt_accepted";
 
 /** How the agent runtime's last process ended. `output` is its last lines. */
 export interface RuntimeExit {

@@ -219,7 +219,7 @@ class Interpreter {
         tail.push(cutText(line, MAX_LINE_LENGTH));
         if (tail.length > KEPT_LINES) tail.shift();
       };
-      const output = new RuntimeOutput({ redactor, log, allowance, onLine: keep });
+      const output = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: keep });
       const exit = yield* Effect.acquireUseRelease(
         ProcessGroup.start(launch(), (stream, chunk) => output.add(stream, chunk)),
         (group) => {

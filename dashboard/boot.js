@@ -51,7 +51,8 @@ export const bootSpans = (session, sandbox, log) => {
     ["Repository cloned", at("credential"), at("cloned")],
     ["Agent runtime started", at("runtime_started"), at("runtime_ready")],
     ["Ready noticed", at("ready"), active],
-    ["Prompt accepted", at("ready"), at("prompt_accepted")],
+    ["Setup command", at("cloned"), at("setup_ended")],
+    ["Prompt accepted", at("setup_ended") ?? at("ready"), at("prompt_accepted")],
   ];
   // Without the daemon's lines, the sandbox's record has the sum.
   if (at("listening") === null) all.push(["Sandbox booted", started ?? asked, active]);

@@ -28,6 +28,9 @@ import { projectHead, projectPath } from "./project.js";
 const DOCKERFILE = `FROM docker.io/library/debian:13-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends python3`;
 
+const SETUP = `[environment]
+setup = "npm ci"`;
+
 export const environment = {
   /** @param {string[]} params @param {import("./app.js").Extent} extent @returns {Promise<EnvironmentPage>} */
   load: async ([id = ""], { pages }) => {
@@ -65,6 +68,7 @@ export const environment = {
       h("h2", {}, "Sandboxes run on"),
       ...SOURCES[found.kind](project, found),
     ),
+    h("section", { "data-key": "setup" }, h("h2", {}, "Setup command"), ...setupView(project, found)),
     found.dockerfile !== null &&
       (found.builder !== null || found.current !== null) &&
       h(
@@ -89,6 +93,31 @@ export const environment = {
       ),
   ],
 };
+
+/** @param {Project} project @param {Environment} found @returns {Child[]} */
+const setupView = ({ default_branch: branch }, { setup }) =>
+  setup === null
+    ? [
+        h("p", {}, "None. A command can install the project's packages before the agent begins."),
+        h(
+          "p",
+          {},
+          "To add one, write it into ",
+          code("platform.toml"),
+          ", and merge it into ",
+          code(branch),
+          ":",
+        ),
+        commandBlock(SETUP, "the setup command"),
+      ]
+    : [
+        h("pre", { class: "text", tabindex: 0, "aria-label": "Setup command" }, setup.trim()),
+        h(
+          "p",
+          { class: "quiet" },
+          "It runs in each new sandbox when the repository is cloned. A session uses the command of its own commit.",
+        ),
+      ];
 
 /** @param {Environment} found */
 const nothingBuilds = ({ kind }) =>

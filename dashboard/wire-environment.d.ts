@@ -39,6 +39,8 @@ export interface Build extends BuildSource {
 export interface Environment {
   kind: "machine" | "image" | "dockerfile";
   image: string | null;
+  /** The command that prepares each new sandbox's checkout. */
+  setup: string | null;
   dockerfile: (BuildSource & { path: string }) | null;
   /** Null: nothing is built on this node. */
   builder: string | null;

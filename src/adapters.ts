@@ -231,6 +231,7 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     agentBinaries: agentBinaries(config.agentCommand, config.path),
     limits: DEFAULT_LIMITS,
     orphanMs: config.sandboxOrphanMs,
+    setupTimeoutMs: config.setupTimeoutMs,
     serviceUrl: `http://${dialAddress(config.host)}:${port}`,
     form: config.localForm,
     path: config.path,

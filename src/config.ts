@@ -82,6 +82,7 @@ export interface Config {
   readonly saveTimeoutMs: number;
   readonly nodeGraceMs: number;
   readonly sandboxOrphanMs: number;
+  readonly setupTimeoutMs: number;
 }
 
 /** The service does not start: one line for each wrong setting. */
@@ -155,6 +156,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS"),
     nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS"),
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),
+    setupTimeoutMs: read.duration("PLATFORM_SETUP_TIMEOUT_MS"),
   };
   read.refuseProblems();
   return config;

@@ -144,6 +144,11 @@ export const SETTINGS = define({
     2 * MINUTE,
     "How long a boot may take. After that the session is `failed` with `boot_timeout`.",
   ),
+  PLATFORM_SETUP_TIMEOUT_MS: duration(
+    "Sandboxes",
+    10 * MINUTE,
+    "How long a project's setup command may run. After that it is ended, and the agent begins without it.",
+  ),
   PLATFORM_SANDBOX_ORPHAN_MS: duration(
     "Sandboxes",
     DAY,

@@ -35,6 +35,7 @@ const DURATIONS = [
   ["PLATFORM_MAX_TURN_MS", "maxTurnMs", 14_400_000],
   ["PLATFORM_SAVE_TIMEOUT_MS", "saveTimeoutMs", 20_000],
   ["PLATFORM_NODE_GRACE_MS", "nodeGraceMs", 60_000],
+  ["PLATFORM_SETUP_TIMEOUT_MS", "setupTimeoutMs", 600_000],
   ["PLATFORM_SANDBOX_ORPHAN_MS", "sandboxOrphanMs", 86_400_000],
   ["PLATFORM_BUILD_TIMEOUT_MS", "buildTimeoutMs", 1_800_000],
   ["PLATFORM_ENVIRONMENT_REFRESH_MS", "environmentRefreshMs", 604_800_000],

@@ -15,7 +15,7 @@ import { configDirOf, type ConfigDir } from "../config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
 import type { HttpFailure } from "../http-client.ts";
 import { runToEnd, type Launch, type Finished, type LaunchFailure } from "../process.ts";
-import { requiredSecretsOf } from "../required-secrets.ts";
+import { manifestParts, type ManifestParts } from "../manifest.ts";
 import type { Settings } from "../settings.ts";
 
 /** One attempt failed. `message` is git's own, complete and not yet redacted. */
@@ -23,12 +23,10 @@ export class CheckoutFailure extends Schema.TaggedError<CheckoutFailure>()("Chec
   message: Schema.String,
 }) {}
 
-export interface Checkout {
+export interface Checkout extends ManifestParts {
   readonly credential: CloneCredential;
   readonly commit: string;
   readonly configDir: ConfigDir;
-  /** From the manifest at the commit. */
-  readonly requiredSecrets: readonly string[];
 }
 
 export interface CheckoutOptions {
@@ -98,7 +96,7 @@ const readClone = (
     credential,
     commit,
     configDir: await configDirOf(manifest, workspace),
-    requiredSecrets: await requiredSecretsOf(manifest),
+    ...(await manifestParts(manifest)),
   }));
 };
 

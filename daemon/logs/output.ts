@@ -1,5 +1,5 @@
 /**
- * The agent runtime's output on its way into the log: split into lines, cleaned, redacted, and limited to the log's
+ * The output of the agent runtime, or of the setup command, on its way into the log: split into lines, cleaned, redacted, and limited to the log's
  * allowance. It comes from an untrusted program, at any speed.
  *
  *  U1 The program is never blocked: excess output is discarded unparsed, at almost no cost.
@@ -29,6 +29,7 @@ const ESCAPES =
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)|[ -/]*[0-~])|\u009b[0-?]*[ -/]*[@-~]/gu;
 
 export interface OutputOptions {
+  readonly source: "runtime" | "setup";
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
@@ -36,7 +37,7 @@ export interface OutputOptions {
   readonly onLine: (line: string) => void;
 }
 
-/** Both streams of one run of the runtime. */
+/** Both streams of one run of a program. */
 export class RuntimeOutput {
   readonly #options: OutputOptions;
   readonly #streams = { stdout: new Lines(), stderr: new Lines() };
@@ -75,7 +76,7 @@ export class RuntimeOutput {
   }
 
   #keep({ text, broken }: Line): void {
-    const { log, onLine, redactor } = this.#options;
+    const { source, log, onLine, redactor } = this.#options;
     // Before the redaction: removing a NUL or an escape after it could join two parts into a secret that was not
     // recognised.
     const clean = storableText(text.replace(/\r$/, "")).replaceAll(ESCAPES, "");
@@ -83,7 +84,7 @@ export class RuntimeOutput {
     const beginning = redactor.redactBeginning(known, LINE_LENGTH);
     const line =
       known.length > LINE_LENGTH ? `${beginning.toWellFormed()} [the rest of the line is cut]` : beginning;
-    log("output", { source: "runtime", line });
+    log("output", { source, line });
     onLine(line);
   }
 

@@ -50,7 +50,7 @@ export interface EnvironmentFault {
   readonly message: string;
 }
 
-const FIELDS = ["image", "dockerfile", "context", "target", "args"] as const;
+const FIELDS = ["image", "dockerfile", "context", "target", "args", "setup"] as const;
 
 const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
 
@@ -141,17 +141,37 @@ export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironme
     const known = FIELDS.map((name) => `\`${name}\``).join(", ");
     return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${known}.`);
   }
-  const { image } = fields;
-  if (image === undefined) return readDockerfile(fields);
-  const other = FIELDS.find((name) => name !== "image" && fields[name] !== undefined);
+  const { image, setup: _, ...built } = fields;
+  if (image === undefined) return readDockerfile(built);
+  const [other] = Object.keys(built);
   if (other !== undefined)
     return fault(
       `environment.${other}`,
-      `\`image\` must be the only field of [environment]. Remove \`${other}\` or \`image\`.`,
+      `\`image\` cannot be combined with the fields of a Dockerfile. Remove \`${other}\` or \`image\`.`,
     );
   return typeof image === "string" && isImageReference(image)
     ? Result.succeed({ kind: "image", image })
     : fault("environment.image", IMAGE_REFERENCE_RULE);
+};
+
+/** The longest setup command, in characters. */
+const SETUP_MAX = 8192;
+
+/**
+ * Reads `setup` of an `[environment]` that `readEnvironment` has accepted: the command that prepares each new sandbox's
+ * checkout. It is not part of the image.
+ *
+ * @returns null if there is none
+ */
+export const readSetup = (table: unknown): Result.Result<string | null, EnvironmentFault> => {
+  const { setup = null } = (table ?? {}) as Fields;
+  if (setup === null) return Result.succeed(null);
+  return typeof setup === "string" &&
+    setup.trim() !== "" &&
+    setup.length <= SETUP_MAX &&
+    !setup.includes("\0")
+    ? Result.succeed(setup)
+    : fault("environment.setup", `Write the command as a string of at most ${SETUP_MAX} characters.`);
 };
 
 /** Raise it if the same source must be built anew, because the builder makes something else of it. */

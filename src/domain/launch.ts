@@ -81,6 +81,8 @@ export const LaunchSettings = Schema.Struct({
    * does.
    */
   orphanMs: Schema.optionalKey(Schema.Finite),
+  /** How long the project's setup command may run, ms. Absent: the daemon's default. */
+  setupTimeoutMs: Schema.optionalKey(Schema.Finite),
   /** Milliseconds from the daemon's start after which a clone is no longer retried. */
   bootDeadlineMs: Schema.Finite,
 });

@@ -17,8 +17,8 @@ export interface LinePlace {
   readonly sub: number;
 }
 
-/** The line's author: the daemon, the agent runtime, or something else in the sandbox. */
-export type LogSource = "daemon" | "runtime" | "sandbox";
+/** The line's author: the daemon, the agent runtime, the project's setup command, or something else in the sandbox. */
+export type LogSource = "daemon" | "runtime" | "setup" | "sandbox";
 
 export interface LogLine extends LinePlace {
   /** ISO 8601. A line without a time has that of the line before it; null before the first. */
@@ -93,7 +93,7 @@ const entryOf = (written: string): Entry | null => {
   const { seq, at, event, source, line, ...fields } = entry;
   if (typeof at !== "string" || !INSTANT.test(at) || typeof event !== "string") return null;
   const number = typeof seq === "number" && Number.isSafeInteger(seq) && seq > 0 ? seq : null;
-  if (event === "output" && source === "runtime" && typeof line === "string") {
+  if (event === "output" && (source === "runtime" || source === "setup") && typeof line === "string") {
     return { seq: number, at, source, line: harmless(line) };
   }
   const particulars = Object.entries(fields).map(([name, value]) => ` ${name}=${particular(value)}`);

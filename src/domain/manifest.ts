@@ -10,7 +10,13 @@
 import * as Result from "effect/Result";
 import { DEFAULT_AGENT, agentFile } from "./agent.ts";
 import { DEFAULT_CONFIG_DIR, parseConfigDir } from "./config-dir.ts";
-import { DEFAULT_ENVIRONMENT, readEnvironment, type ManifestEnvironment } from "./environment-source.ts";
+import {
+  DEFAULT_ENVIRONMENT,
+  readEnvironment,
+  readSetup,
+  type EnvironmentFault,
+  type ManifestEnvironment,
+} from "./environment-source.ts";
 import { lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import { withFilters } from "./manifest-filters.ts";
 import { checkSecretName } from "./secret.ts";
@@ -36,6 +42,8 @@ export interface Manifest {
   readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /** The root file system of the project's sandboxes. A wrong `[environment]` is fatal. */
   readonly environment: ManifestEnvironment;
+  /** The shell command that prepares the checkout in each new sandbox. Null: none. */
+  readonly setup: string | null;
   /** Relative to the checkout, normalised. The default if the setting is missing or invalid. */
   readonly configDir: string;
   /** The whole file was refused: the triggers of the last good manifest stay in force (api.md 4). */
@@ -64,11 +72,13 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
       line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
     });
   }
-  const environment = readEnvironment(fieldOf(document.success, "environment"));
-  if (Result.isFailure(environment)) {
-    const { path, message } = environment.failure;
-    return unreadable(message, { path, line: lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
-  }
+  const table = fieldOf(document.success, "environment");
+  const environment = readEnvironment(table);
+  const wrong = ({ path, message }: EnvironmentFault) =>
+    unreadable(message, { path, line: lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
+  if (Result.isFailure(environment)) return wrong(environment.failure);
+  const setup = readSetup(table);
+  if (Result.isFailure(setup)) return wrong(setup.failure);
   const read = readTriggers(entries, headerLines(text, entries.length));
   const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
   const configDir = readConfigDir(document.success, text);
@@ -79,6 +89,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
     errors: [...configDir.errors, ...env.errors, ...read.errors, ...filtered.errors],
     env: { required: env.required, optional: env.optional },
     environment: environment.success,
+    setup: setup.success,
     configDir: configDir.path,
     fatal: false,
   };
@@ -111,6 +122,7 @@ const unreadable = (
   errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
   env: { required: [], optional: [] },
   environment: DEFAULT_ENVIRONMENT,
+  setup: null,
   configDir: DEFAULT_CONFIG_DIR,
   fatal: true,
 });

@@ -55,6 +55,18 @@ describe.skipIf(!hasChromium)(title, () => {
     expect((await state.innerText()).trim()).toBe("ready");
   });
 
+  it("shows the setup command, or how to add one", async () => {
+    const { page, visit, fake } = await start(worldWith());
+    await visit(ENVIRONMENT);
+    await page.getByLabel("Setup command").getByText("npm ci").waitFor();
+    fake.world.environment = { ...fake.world.environment, setup: null };
+    await page.reload();
+    await page.getByLabel("Copy the setup command").waitFor();
+    expect(await page.getByLabel("the setup command", { exact: true }).innerText()).toBe(
+      '[environment]\nsetup = "npm ci"',
+    );
+  });
+
   it("says of a failed build what failed, on which line, and what to do", async () => {
     const failed = withBuild({ status: "failed", failure: STEP_FAILED });
     const { page, visit } = await start(worldWith(failed));

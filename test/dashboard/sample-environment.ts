@@ -84,6 +84,7 @@ export const sampleEnvironment = (now: number, projectId: string): FakeEnvironme
     environment: {
       kind: "dockerfile",
       image: null,
+      setup: "cp .env.example .env\nnpm ci\n",
       dockerfile: { path: ".platform/Dockerfile", ...source },
       builder: "buildah",
       current: BUILD_ID,

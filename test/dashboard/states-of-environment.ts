@@ -94,7 +94,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
     name: "environment-machine",
     hash: ENVIRONMENT,
     shows: ".block",
-    change: withEnvironment({ kind: "machine" }),
+    change: withEnvironment({ kind: "machine", setup: null }),
   },
   {
     name: "environment-image",

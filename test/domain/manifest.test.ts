@@ -72,6 +72,7 @@ prompt = "Look at {{ body.after }}"
     errors: [],
     env: { required: ["ANTHROPIC_API_KEY"], optional: ["HOOK_SECRET"] },
     environment: DEFAULT_ENVIRONMENT,
+    setup: null,
     configDir: ".platform/agents",
     fatal: false,
   });
@@ -81,6 +82,7 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
   const nothing: Manifest = {
     triggers: [],
     environment: DEFAULT_ENVIRONMENT,
+    setup: null,
     places: new Map(),
     errors: [],
     env: { required: [], optional: [] },
@@ -89,6 +91,19 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
   };
   expect(parse("")).toEqual(nothing);
   expect(parse("[project]\nname = 1\n[other]\nx = [1, 'a']\n")).toEqual(nothing);
+});
+
+test("[environment] may have a setup command, and a wrong one is an error with its line", () => {
+  expect(parse('[environment]\nsetup = "npm ci"\n')).toMatchObject({
+    environment: DEFAULT_ENVIRONMENT,
+    setup: "npm ci",
+    errors: [],
+  });
+  expect(parse('\n[environment]\nsetup = ["npm", "ci"]\n')).toMatchObject({
+    setup: null,
+    fatal: true,
+    errors: [{ path: "environment.setup", line: 2 }],
+  });
 });
 
 test("[triggers] with single brackets is one error with its line [M01]", () => {

@@ -85,7 +85,14 @@ const mergeFiles = async (pid: string, files: Files): Promise<void> => {
   expectStatus(await service.request("POST", `${target}/${Number(number)}/merge`, { body: {} }), 200);
 };
 
-const nothing = { image: null, dockerfile: null, builder: "simulated", current: null, image_of: null };
+const nothing = {
+  image: null,
+  setup: null,
+  dockerfile: null,
+  builder: "simulated",
+  current: null,
+  image_of: null,
+};
 
 describe("the environment of a project", () => {
   it("is the machine's own files without a Dockerfile, and without a manifest that can be read", async () => {
@@ -98,9 +105,14 @@ describe("the environment of a project", () => {
 
   it("is the image that the manifest names", async () => {
     const pid = await makeProject(service, {
-      files: { ...DOCKERFILE, "platform.toml": '[environment]\nimage = "node-tools"\n' },
+      files: { ...DOCKERFILE, "platform.toml": '[environment]\nimage = "node-tools"\nsetup = "npm ci"\n' },
     });
-    expect(await environment(pid)).toEqual({ kind: "image", ...nothing, image: "node-tools" });
+    expect(await environment(pid)).toEqual({
+      kind: "image",
+      ...nothing,
+      image: "node-tools",
+      setup: "npm ci",
+    });
     expect(refusal(await post(pid))).toEqual([409, "no_dockerfile"]);
   });
 
@@ -142,6 +154,7 @@ describe("the environment of a project", () => {
     expect(shown).toEqual({
       kind: "dockerfile",
       image: null,
+      setup: null,
       dockerfile: { path: "tools/Dockerfile", ...source },
       builder: "simulated",
       current: build,

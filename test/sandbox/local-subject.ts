@@ -44,6 +44,7 @@ export const localOptions = (
   agentAdapter: "plain",
   agentBinaries: [],
   orphanMs: 86_400_000,
+  setupTimeoutMs: 600_000,
   limits: { ...DEFAULT_LIMITS, ...limits },
   serviceUrl,
   form: setup.form,

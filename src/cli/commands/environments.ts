@@ -41,7 +41,7 @@ const bootsOn = ({ image_of: image, dockerfile }: Environment): string | null =>
 };
 
 const shown = (environment: Environment): string => {
-  const { kind, image, dockerfile, builder, current } = environment;
+  const { kind, image, setup, dockerfile, builder, current } = environment;
   const args = Object.entries(dockerfile?.args ?? {}).map(([name, value]) => `${name}=${value}`);
   return fields([
     ["environment", KINDS[kind]],
@@ -51,6 +51,7 @@ const shown = (environment: Environment): string => {
     ["target", dockerfile?.target ?? null],
     ["arguments", args.length === 0 ? null : args.join(" ")],
     ["commit", dockerfile?.commit ?? null],
+    ["setup", setup === null ? null : setup.trim().replaceAll(/\s*\n\s*/g, "; ")],
     ["builder", builder ?? "none: Dockerfiles have no effect"],
     ["newest build", current && `${current.id} ${resultOf(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],

@@ -65,6 +65,10 @@ const EnvironmentWire = Schema.Struct({
       "What the sandboxes of the project see: the node's own files, an operator's image, or the image of a build.",
   }),
   image: nullable(Schema.String),
+  setup: nullable(Schema.String).annotate({
+    description:
+      "The command that prepares each new sandbox's checkout. A session uses that of its own commit.",
+  }),
   dockerfile: nullable(Schema.Struct({ path: Schema.String, ...sourceFields })),
   builder: nullable(Schema.String).annotate({
     description: "What builds on this node. Null: nothing does, and Dockerfiles have no effect.",

@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../actors/actors.ts";
 import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
 import type { BuildSource } from "../../domain/environment-source.ts";
+import { parseManifest } from "../../domain/manifest.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
 import { Environments, planOf } from "../../services/environments.ts";
@@ -57,11 +58,11 @@ const buildWire = (build: EnvironmentBuild) => ({
   ended_at: instantOrNull(build.endedAt),
 });
 
-/** What the manifest in force names. A manifest that was never read is read now. */
-const planFor = Effect.fnUntraced(function* (project: Project) {
+/** The manifest in force. One that was never read is read now. */
+const manifestOf = Effect.fnUntraced(function* (project: Project) {
   yield* (yield* Manifests).current(project);
   const [state] = yield* (yield* Projects).states([project.id]);
-  return planOf(state?.manifest ?? null);
+  return state?.manifest ?? null;
 });
 
 /** The builds of a Dockerfile on this node: the newest, and the one on whose image a sandbox would boot now. */
@@ -75,10 +76,12 @@ const buildsOf = Effect.fnUntraced(function* (projectId: string, { key }: BuildS
 });
 
 const show = Effect.fnUntraced(function* (pid: string) {
-  const plan = yield* planFor(yield* projectFor(yield* Caller, pid));
+  const manifest = yield* manifestOf(yield* projectFor(yield* Caller, pid));
+  const plan = planOf(manifest);
   const { builder } = yield* Environments;
   const { kind } = plan;
-  const nothing = { kind, image: null, dockerfile: null, builder, current: null, image_of: null };
+  const setup = manifest === null ? null : parseManifest(Buffer.from(manifest.text)).setup;
+  const nothing = { kind, image: null, setup, dockerfile: null, builder, current: null, image_of: null };
   switch (plan.kind) {
     case "machine":
       return nothing;
@@ -96,7 +99,7 @@ const begin = Effect.fnUntraced(function* (pid: string) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   if (project.status !== "active") return yield* projectInactive();
-  const plan = yield* planFor(project);
+  const plan = planOf(yield* manifestOf(project));
   if (plan.kind !== "dockerfile") {
     return yield* new Conflict({
       error:

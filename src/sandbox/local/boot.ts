@@ -70,6 +70,7 @@ export const launchSettings = (
     ...(spec.wip !== null && { wip: spec.wip }),
     ...(spec.recap !== null && { recap: spec.recap }),
     orphanMs: installation.options.orphanMs,
+    setupTimeoutMs: installation.options.setupTimeoutMs,
     bootDeadlineMs: spec.bootDeadlineMs,
   };
 };

@@ -76,6 +76,8 @@ export interface LocalOptions {
   readonly limits: LocalLimits;
   /** Milliseconds without contact from the service after which a sandbox ends itself. */
   readonly orphanMs: number;
+  /** How long a project's setup command may run, ms. */
+  readonly setupTimeoutMs: number;
   /** The origin of this service's listener, which platform.internal leads to. */
   readonly serviceUrl: string;
   /** `auto`: the strongest form that works on this machine. */

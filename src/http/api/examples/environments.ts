@@ -69,6 +69,7 @@ export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = 
     response: {
       kind: "dockerfile",
       image: null,
+      setup: "npm ci",
       dockerfile: { path: ".platform/Dockerfile", ...source },
       builder: "buildah",
       current: build,
