@@ -212,7 +212,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   yield* bootstrap(parts, checkout, Fiber.join(setup));
 });
 
-/** Runs the setup command of the checked-out commit. @returns null if it succeeded, or if there is none */
+/** Runs the setup command of the checked-out commit. @returns null if it succeeded, or without a command */
 const setUp = (parts: Parts, checkout: Checkout | null): Effect.Effect<SetupFailure | null> => {
   const { settings, report } = parts;
   const { setup = null, configDir } = checkout ?? {};

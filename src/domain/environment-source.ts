@@ -161,7 +161,7 @@ const SETUP_MAX = 8192;
  * Reads `setup` of an `[environment]` that `readEnvironment` has accepted: the command that prepares each new sandbox's
  * checkout. It is not part of the image.
  *
- * @returns null if there is none
+ * @returns null without one
  */
 export const readSetup = (table: unknown): Result.Result<string | null, EnvironmentFault> => {
   const { setup = null } = (table ?? {}) as Fields;

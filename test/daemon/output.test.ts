@@ -20,7 +20,13 @@ const output = (...secrets: readonly string[]) => {
   });
   const log = makeLog({ redactor, ring, allowance });
   const kept: string[] = [];
-  const runtime = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: (line) => kept.push(line) });
+  const runtime = new RuntimeOutput({
+    source: "runtime",
+    redactor,
+    log,
+    allowance,
+    onLine: (line) => kept.push(line),
+  });
   const add = (text: string | Buffer, stream: "stdout" | "stderr" = "stdout") =>
     runtime.add(stream, Buffer.from(text));
   return { clock, entries, written, kept, add, flush: () => runtime.flush() };

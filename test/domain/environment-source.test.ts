@@ -1,6 +1,11 @@
 import * as Result from "effect/Result";
 import { describe, expect, test } from "vitest";
-import { buildKey, DEFAULT_ENVIRONMENT, readEnvironment, readSetup } from "../../src/domain/environment-source.ts";
+import {
+  buildKey,
+  DEFAULT_ENVIRONMENT,
+  readEnvironment,
+  readSetup,
+} from "../../src/domain/environment-source.ts";
 
 const read = (table: unknown) => Result.getOrThrow(readEnvironment(table));
 const faultOf = (table: unknown) => Result.getFailure(readEnvironment(table)).valueOrUndefined;
@@ -26,7 +31,9 @@ describe("[environment]", () => {
   test("may have a setup command, which is not part of the image", () => {
     expect(read({ setup: "npm ci" })).toEqual(DEFAULT_ENVIRONMENT);
     expect(read({ image: "tools", setup: "npm ci" })).toEqual({ kind: "image", image: "tools" });
-    expect(readSetup({ setup: "npm ci\nnpm run build\n" })).toEqual(Result.succeed("npm ci\nnpm run build\n"));
+    expect(readSetup({ setup: "npm ci\nnpm run build\n" })).toEqual(
+      Result.succeed("npm ci\nnpm run build\n"),
+    );
     expect(readSetup({ image: "tools" })).toEqual(Result.succeed(null));
     expect(readSetup(undefined)).toEqual(Result.succeed(null));
     for (const setup of ["", " \n", 1, ["npm", "ci"], "a\0b", "x".repeat(8193)])
