@@ -9,7 +9,7 @@
 import { checkSecretName, checkSecretSet, checkSecretValue, type SecretIssue } from "../src/domain/secret.ts";
 import { cutText } from "../src/domain/text.ts";
 import { invalid, type Refused } from "./answer.ts";
-import type { Redactor } from "./logs/redact.ts";
+import type { Redactor } from "../src/domain/redactor.ts";
 import type { Settings } from "./settings.ts";
 
 /**

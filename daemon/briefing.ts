@@ -151,5 +151,5 @@ export const brief = Effect.fnUntraced(function* ({ adapter, feed, log }: Briefi
   );
   if (refused === null) return log("the agent got a briefing");
   log("the agent did not get a briefing", { message: refused });
-  feed.item(noteItem("note_former", briefing.unheard, yield* Clock.currentTimeMillis));
+  feed.item(noteItem("former", briefing.unheard, yield* Clock.currentTimeMillis));
 });

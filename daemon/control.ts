@@ -18,7 +18,7 @@ import { ENDING, invalid, refusal, type Refused } from "./answer.ts";
 import type { ConfigDir } from "./config-dir.ts";
 import type { HttpFailure } from "./http-client.ts";
 import type { Log } from "./logs/log.ts";
-import type { Redactor } from "./logs/redact.ts";
+import type { Redactor } from "../src/domain/redactor.ts";
 import { pull, type Pulled } from "./git/refresh.ts";
 import type { Report } from "./report.ts";
 import type { ControlName } from "./route.ts";

@@ -34,13 +34,14 @@ import { Allowance } from "./allowance.ts";
 import { checkOut, gitEnvironment, type Checkout } from "./git/checkout.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { ConversationFeed, type After } from "./conversation/feed.ts";
+import { noteItem } from "./conversation/note.ts";
 import { makeControl, type Controlled } from "./control.ts";
 import { fetchCredential, renewCredential } from "./git/credential.ts";
 import { effectLogger, makeLog, type Log } from "./logs/log.ts";
 import type { LogRing } from "./logs/log-ring.ts";
 import { writeRuntimeDefaults } from "./models.ts";
 import type { Launch } from "./process.ts";
-import type { Redactor } from "./logs/redact.ts";
+import type { Redactor } from "../src/domain/redactor.ts";
 import { listenForRejections } from "./git/rejections.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
 import { Report } from "./report.ts";
@@ -202,6 +203,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     // The runtime has started. It reads its settings with the first request, which comes after this.
     writeRuntimeDefaults(parts, configDir);
     logMissingSecrets(parts, checkout);
+    yield* noteFault(parts, checkout);
     yield* settleConfigDir(checkout, { runtime, moved: configDir !== startDir, report });
   }
   // Before any message can come: the prompt is the first turn.
@@ -241,6 +243,14 @@ const logMissingSecrets = ({ agentEnv, log }: Parts, { requiredSecrets }: Checko
   const missing = missingSecrets(requiredSecrets, Object.keys(agentEnv.secrets));
   if (missing.length > 0) log("secrets missing", { message: missingSecretsMessage(missing) });
 };
+
+/** People would wonder why no setup command runs. */
+const noteFault = Effect.fnUntraced(function* ({ feed, log }: Parts, { fault }: Checkout) {
+  if (fault === null) return;
+  log("manifest invalid", { message: fault });
+  const text = `The file platform.toml of this session's commit has a mistake and has no effect here: ${fault}`;
+  feed.item(noteItem("manifest", text, yield* Clock.currentTimeMillis));
+});
 
 /** The agent's own PATH applies only after the launch prefix, whose programs are the platform's. */
 const withPath = (path: string | undefined, command: readonly string[]): readonly string[] =>

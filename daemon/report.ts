@@ -7,7 +7,7 @@ import { cutText, storableText } from "../src/domain/text.ts";
 import { TURN_MESSAGE_MAX, type NumberedTurn } from "../src/domain/last-turn.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
 import type { TurnEnd } from "./adapters/adapter.ts";
-import type { Redactor } from "./logs/redact.ts";
+import type { Redactor } from "../src/domain/redactor.ts";
 
 export type BootStep =
   | "listening"

@@ -25,7 +25,7 @@ import type { Allowance } from "./allowance.ts";
 import type { Log } from "./logs/log.ts";
 import { RuntimeOutput } from "./logs/output.ts";
 import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./process.ts";
-import type { Redactor } from "./logs/redact.ts";
+import type { Redactor } from "../src/domain/redactor.ts";
 import type { Report } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import type { Steering } from "./steering.ts";

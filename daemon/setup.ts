@@ -14,7 +14,7 @@ import type { ConversationFeed } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
 import type { Log } from "./logs/log.ts";
 import { RuntimeOutput } from "./logs/output.ts";
-import type { Redactor } from "./logs/redact.ts";
+import type { Redactor } from "../src/domain/redactor.ts";
 import { ProcessGroup, type Exit, type Launch } from "./process.ts";
 
 /** How long a command may run if the service does not say (PLATFORM_SETUP_TIMEOUT_MS). */
@@ -51,10 +51,11 @@ type Ended = Exit | "late" | { readonly problem: string };
 const seconds = (ms: number): string =>
   ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`;
 
-/** In one line, for a note. */
+/** In one line, for a note. Several lines joined into one would be another script. */
 const shown = (command: string): string => {
-  const line = command.trim().replaceAll(/\s*\n\s*/g, "; ");
-  return line.length > SHOWN_COMMAND ? `${line.slice(0, SHOWN_COMMAND).toWellFormed()} …` : line;
+  const [first = "", ...more] = command.trim().split(/\s*\n\s*/);
+  const line = first.length > SHOWN_COMMAND ? `${first.slice(0, SHOWN_COMMAND).toWellFormed()} …` : first;
+  return more.length === 0 ? line : `${line} … (${more.length + 1} lines)`;
 };
 
 /** Runs it to its end. @returns null if it succeeded. */
@@ -64,7 +65,7 @@ export const runSetup = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SetupFailure | null> {
   const beganMs = yield* Clock.currentTimeMillis;
   log("setup", { state: "running" });
-  feed.item(noteItem("note_setup_begins", `The setup command runs: ${shown(command)}`, beganMs));
+  feed.item(noteItem("setup_begins", `The setup command runs: ${shown(command)}`, beganMs));
   const last: string[] = [];
   const output = new RuntimeOutput({
     source: "setup",
@@ -94,9 +95,9 @@ export const runSetup = Effect.fnUntraced(function* (
   onEnd();
   const note =
     why === null
-      ? `The setup command is done. It took ${seconds(took)}.`
-      : `The setup command failed: ${why}. The session's log has its output. The agent knows.`;
-  feed.item(noteItem("note_setup_ends", note, nowMs));
+      ? `The setup command is done. It took ${seconds(Math.max(took, 100))}.`
+      : `The setup command failed: ${why}. The session's log has its output, and the agent gets its end.`;
+  feed.item(noteItem("setup_ends", note, nowMs));
   return why === null
     ? null
     : { note: "The agent knows that the setup command failed.", text: told(command, why, last) };
@@ -114,7 +115,7 @@ const failureOf = (ended: Ended, timeoutMs: number): string | null => {
 
 const told = (command: string, why: string, last: readonly string[]): string =>
   [
-    "Before your first message, the platform ran the project's setup command in the workspace (`setup` in `[environment]` of platform.toml):",
+    "Before this message, the platform ran the project's setup command in the workspace (`setup` in `[environment]` of platform.toml):",
     command.trim(),
     `It failed: ${why}. So packages or files that the project needs may be missing.`,
     ...(last.length > 0 ? ["The end of its output:", ...last] : []),

@@ -8,7 +8,7 @@ import { Allowance } from "./allowance.ts";
 import { runDaemon } from "./daemon.ts";
 import { LogRing, RING_BYTES } from "./logs/log-ring.ts";
 import { makeLog } from "./logs/log.ts";
-import { Redactor } from "./logs/redact.ts";
+import { Redactor } from "../src/domain/redactor.ts";
 import { readSettings, secretsOf, type Layout, type Settings } from "./settings.ts";
 
 const STDOUT = 1;

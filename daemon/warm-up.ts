@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber";
 import type { LaunchSettings } from "../src/domain/launch.ts";
 import { runDaemon } from "./daemon.ts";
 import { LogRing } from "./logs/log-ring.ts";
-import { Redactor } from "./logs/redact.ts";
+import { Redactor } from "../src/domain/redactor.ts";
 import { readSettings, secretsOf, type Layout } from "./settings.ts";
 
 /** Only the daemon runs: no clone, and a runtime that ends at once. */

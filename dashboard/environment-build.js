@@ -44,6 +44,7 @@ const ADVICE = {
   builder_unavailable: "Ask your operator to fix the builder, then build again.",
   repository_unavailable: AGAIN,
   interrupted: AGAIN,
+  secret_missing: "Set the secret's value, then build again.",
 };
 
 /** @param {string} projectId @param {string} id of a build */
@@ -59,14 +60,15 @@ export const newest = (loaded, live) => {
   return !isOver(loaded) && seen?.id === loaded.id ? seen : loaded;
 };
 
-/** @param {string} path @param {Pick<Build, "context" | "target" | "args" | "commit">} source @returns {[string, Child][]} */
-export const sourceFacts = (path, { context, target, args, commit }) => {
+/** @param {string} path @param {Pick<Build, "context" | "target" | "args" | "secrets" | "commit">} source @returns {[string, Child][]} */
+export const sourceFacts = (path, { context, target, args, secrets, commit }) => {
   const given = Object.entries(args).map(([name, value]) => `${name}=${value}`);
   return [
     ["Dockerfile", code(path)],
     ["Context", context === "" ? "the whole repository" : code(context)],
     ["Stage", target === null ? "the last one" : code(target)],
     ["Arguments", given.length > 0 && code(given.join(" "))],
+    ["Secrets", secrets.length > 0 && code(secrets.join(" "))],
     ["Commit", h("code", { title: commit }, commit.slice(0, 10))],
   ];
 };

@@ -5,6 +5,8 @@ interface BuildSource {
   context: string;
   target: string | null;
   args: Record<string, string>;
+  /** Names of the project's secrets that steps can mount. */
+  secrets: string[];
   commit: string;
   /** Equal keys build equal images. */
   key: string;

@@ -147,7 +147,7 @@ export const SETTINGS = define({
   PLATFORM_SETUP_TIMEOUT_MS: duration(
     "Sandboxes",
     10 * MINUTE,
-    "How long a project's setup command may run. After that it is ended, and the agent begins without it.",
+    "How long a project's setup command may run. After that it is ended, and the agent begins and is told so.",
   ),
   PLATFORM_SANDBOX_ORPHAN_MS: duration(
     "Sandboxes",

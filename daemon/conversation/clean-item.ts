@@ -8,7 +8,7 @@ import {
 } from "../../src/domain/conversation.ts";
 import { cutText, storableText } from "../../src/domain/text.ts";
 import type { ItemDraft } from "../adapters/adapter.ts";
-import type { Redactor } from "../logs/redact.ts";
+import type { Redactor } from "../../src/domain/redactor.ts";
 
 /** The longest title, name, path or label, in UTF-16 code units. */
 const LABEL_MAX = 1000;

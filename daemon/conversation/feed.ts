@@ -15,7 +15,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isClosed, type NativeItem, type TextDelta, type TurnNow } from "../../src/domain/conversation.ts";
 import type { ConversationObserver, ItemDraft } from "../adapters/adapter.ts";
-import type { Redactor } from "../logs/redact.ts";
+import type { Redactor } from "../../src/domain/redactor.ts";
 import { cleanItem } from "./clean-item.ts";
 import { FeedReader } from "./feed-reader.ts";
 import { GrowingText } from "./growing-text.ts";

@@ -1,9 +1,9 @@
 /** A note in the conversation that no record of the runtime stands for. */
 import type { ItemDraft } from "../adapters/adapter.ts";
 
-/** @param nativeId is different for each note of a sandbox. */
-export const noteItem = (nativeId: string, text: string, nowMs: number): ItemDraft => ({
-  native_id: nativeId,
+/** @param about differs between the notes of a sandbox. The instant makes them differ between the sandboxes of a session. */
+export const noteItem = (about: string, text: string, nowMs: number): ItemDraft => ({
+  native_id: `note_${about}_${nowMs}`,
   kind: "note",
   role: null,
   status: "completed",

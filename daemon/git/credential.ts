@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import { writeForAgent } from "../files.ts";
 import { callJson, type HttpFailure } from "../http-client.ts";
-import type { Redactor } from "../logs/redact.ts";
+import type { Redactor } from "../../src/domain/redactor.ts";
 import type { Settings } from "../settings.ts";
 
 const Answer = Schema.Struct({

@@ -44,6 +44,8 @@ export interface BuildRequest {
   /** The stage to build. Null: the last one. */
   readonly target: string | null;
   readonly args: Readonly<Record<string, string>>;
+  /** Values that a step can mount as files (`RUN --mount=type=secret,id=NAME`), by name. They are in no layer and no image. */
+  readonly secrets: Readonly<Record<string, string>>;
   /** Builds with the same key share layers, and trust each other: use one key for each project. */
   readonly layerStore: string;
   /** Hosts that the build may reach (sandbox/egress-policy.ts): names, `*.example.org`, or `*`. */

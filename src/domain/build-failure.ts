@@ -29,6 +29,8 @@ export const BuildFailure = Schema.Union([
     what: Schema.Literals(["disk", "files", "image", "log", "path", "processes"]),
     limit: Schema.Int,
   }),
+  /** The manifest gives the build a secret that has no value. */
+  failed("secret_missing", { name: Schema.String }),
   /** The image was built, but no sandbox can use it. */
   failed("image_unusable", { problem: Schema.String }),
   failed("out_of_memory", { limit: Schema.Int }),
@@ -51,6 +53,7 @@ export type BuildFailureCode = BuildFailure["code"];
  */
 const PASSING: ReadonlySet<BuildFailureCode> = new Set([
   "base_unavailable",
+  "secret_missing",
   "timeout",
   "builder_unavailable",
   "repository_unavailable",
@@ -88,6 +91,8 @@ export const describeBuildFailure = (failure: BuildFailure): string => {
       return `step ${failure.step} on line ${failure.line} failed after the egress proxy refused access to ${failure.host}`;
     case "too_large":
       return TOO_LARGE[failure.what](failure.limit);
+    case "secret_missing":
+      return `the secret ${failure.name} has no value`;
     case "image_unusable":
       return failure.problem;
     case "out_of_memory":

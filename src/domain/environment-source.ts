@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import * as Result from "effect/Result";
 import { IMAGE_REFERENCE_RULE, isImageReference } from "./image.ts";
+import { checkSecretName } from "./secret.ts";
 
 /** The Dockerfile that a project has without naming one. */
 export const DEFAULT_DOCKERFILE = ".platform/Dockerfile";
@@ -10,6 +11,8 @@ const PATH_MAX = 1024;
 /** Build arguments: how many, and all names and values together, in characters. */
 const ARGS_MAX = 100;
 const ARGS_TEXT_MAX = 32 * 1024;
+/** How many secrets a build can have. */
+const SECRETS_MAX = 20;
 
 /** A Dockerfile of the project's repository, and how it is built. */
 export interface DockerfileSource {
@@ -20,6 +23,8 @@ export interface DockerfileSource {
   /** The stage. Null: the last one. */
   readonly target: string | null;
   readonly args: Readonly<Record<string, string>>;
+  /** Names of the project's secrets that the build can mount. Absent: none. */
+  readonly secrets?: readonly string[];
 }
 
 /** What a manifest says. */
@@ -50,7 +55,7 @@ export interface EnvironmentFault {
   readonly message: string;
 }
 
-const FIELDS = ["image", "dockerfile", "context", "target", "args", "setup"] as const;
+const FIELDS = ["image", "dockerfile", "context", "target", "args", "secrets", "setup"] as const;
 
 const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
 
@@ -95,6 +100,18 @@ const readArgs = (given: unknown): Result.Result<Record<string, string>, Environ
   return Result.succeed(Object.fromEntries(entries) as Record<string, string>);
 };
 
+const readSecrets = (given: unknown): Result.Result<readonly string[], EnvironmentFault> => {
+  const path = "environment.secrets";
+  if (!Array.isArray(given) || given.length > SECRETS_MAX)
+    return fault(path, `Give a list of at most ${SECRETS_MAX} names of secrets.`);
+  for (const [index, name] of given.entries()) {
+    const issue = typeof name === "string" ? checkSecretName(name) : null;
+    if (typeof name !== "string") return fault(`${path}[${index}]`, "Give the name of a secret, in quotes.");
+    if (issue !== null) return fault(`${path}[${index}]`, issue.message);
+  }
+  return Result.succeed([...new Set(given as readonly string[])].toSorted());
+};
+
 const directoryOf = (path: string): string => path.split("/").slice(0, -1).join("/");
 
 const isWithin = (path: string, directory: string): boolean =>
@@ -117,6 +134,8 @@ const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, Envi
     return fault("environment.target", "Give the name of a stage of the Dockerfile.");
   const args = readArgs(fields["args"] ?? {});
   if (Result.isFailure(args)) return Result.fail(args.failure);
+  const secrets = readSecrets(fields["secrets"] ?? []);
+  if (Result.isFailure(secrets)) return Result.fail(secrets.failure);
   return Result.succeed({
     kind: "dockerfile",
     isNamed: Object.keys(fields).length > 0,
@@ -124,6 +143,7 @@ const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, Envi
     context,
     target,
     args: args.success,
+    ...(secrets.success.length > 0 && { secrets: secrets.success }),
   });
 };
 
@@ -171,7 +191,10 @@ export const readSetup = (table: unknown): Result.Result<string | null, Environm
     setup.length <= SETUP_MAX &&
     !setup.includes("\0")
     ? Result.succeed(setup)
-    : fault("environment.setup", `Write the command as a string of at most ${SETUP_MAX} characters.`);
+    : fault(
+        "environment.setup",
+        `\`setup\` in [environment] must be a string of at most ${SETUP_MAX} characters.`,
+      );
 };
 
 /** Raise it if the same source must be built anew, because the builder makes something else of it. */
@@ -185,10 +208,20 @@ export interface SourceObjects {
 
 /** The key of a build: whatever the build reads is part of it, and nothing else. */
 export const buildKey = (
-  { dockerfile, context, target, args }: DockerfileSource,
+  { dockerfile, context, target, args, secrets }: DockerfileSource,
   objects: SourceObjects,
 ): string => {
   const sorted = Object.entries(args).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  const parts = [BUILD_FORMAT, dockerfile, objects.dockerfile, context, objects.context, target, sorted];
+  const parts = [
+    BUILD_FORMAT,
+    dockerfile,
+    objects.dockerfile,
+    context,
+    objects.context,
+    target,
+    sorted,
+    // Names, not values: a new value builds nothing.
+    ...(secrets === undefined ? [] : [secrets]),
+  ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };

@@ -190,14 +190,14 @@ const sourceAt = Effect.fnUntraced(function* (
   environment: ManifestEnvironment,
 ): Effect.fn.Return<BuildSource | null, GitError, GitBackend> {
   if (environment.kind === "image") return null;
-  const { isNamed, dockerfile, context, target, args } = environment;
+  const { isNamed, dockerfile, context, target, args, secrets } = environment;
   const git = yield* GitBackend;
   const [file = null, tree = null] = yield* git.objectIds(repository, {
     commit,
     paths: [dockerfile, context],
   });
   if (file === null && !isNamed) return null;
-  const source = { dockerfile, context, target, args };
+  const source = { dockerfile, context, target, args, ...(secrets !== undefined && { secrets }) };
   return { ...source, commit, key: buildKey(source, { dockerfile: file, context: tree }) };
 });
 

@@ -16,10 +16,15 @@ import { Actors } from "../actors/actors.ts";
 import { waitOutOutage } from "../actors/supervisor.ts";
 import { BuildSite, type SiteEvent, type SiteRequest } from "../builder/site/port.ts";
 import { BuildError } from "../builder/port.ts";
+import type { BuildFailure } from "../domain/build-failure.ts";
+import { Redactor } from "../domain/redactor.ts";
 import { cutText, storableText } from "../domain/text.ts";
 import { GitBackend } from "../git/port.ts";
 import type { EnvironmentBuildEvent } from "../machines/environment-build.ts";
+import { openSecrets } from "../duties/secrets.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../store/ports/environment-builds.ts";
+import type { Secrets } from "../store/ports/secrets.ts";
+import type { Keyring } from "./keyring.ts";
 
 /** The outcome of a build, as its actor takes it. */
 export type BuildOutcome = Extract<EnvironmentBuildEvent, { readonly type: "image.ready" | "build.failed" }>;
@@ -62,7 +67,11 @@ const PIECE_PAUSE = "300 millis";
 /** How often the rest of a log is written again if the database is away. */
 const LAST_TRIES = { times: 10, schedule: Schedule.spaced("1 second") };
 
-const failed = (failure: BuildError["failure"]): BuildOutcome => ({ type: "build.failed", failure });
+const failed = (failure: BuildFailure): BuildOutcome => ({ type: "build.failed", failure });
+
+/** A step may have printed a secret. */
+const redactedFailure = (failure: BuildFailure, redactor: Redactor): BuildFailure =>
+  "tail" in failure ? { ...failure, tail: redactor.redact(failure.tail) } : failure;
 
 /** Writes a build's output to the ledger in the background. The rest is written before the scope closes. */
 const logWriter = Effect.fnUntraced(function* (id: string) {
@@ -109,6 +118,19 @@ const makeBuild = Effect.gen(function* () {
   const actors = yield* Actors;
   const site = yield* BuildSite;
   const git = yield* GitBackend;
+  const services = yield* Effect.context<Secrets | Keyring>();
+
+  /** The values of the secrets that a build names, and no others. */
+  const secretsOf = Effect.fnUntraced(function* ({ projectId, source }: EnvironmentBuild) {
+    const { secrets: names = [] } = source;
+    if (names.length === 0) return {};
+    const opened = Effect.provideContext(openSecrets(projectId), services);
+    const { values } = yield* waitOutOutage("a build's secrets", opened);
+    const missing = names.find((name) => values[name] === undefined);
+    if (missing !== undefined)
+      return yield* new BuildError({ failure: { code: "secret_missing", name: missing } });
+    return Object.fromEntries(names.map((name) => [name, values[name] ?? ""]));
+  });
 
   /** A lost report costs the people who watch a state. The outcome comes all the same. */
   const tell = (id: string, event: EnvironmentBuildEvent) =>
@@ -137,6 +159,7 @@ const makeBuild = Effect.gen(function* () {
     yield* tell(id, { type: "build.begun" });
     yield* waitOutOutage("a build's log", builds.clearLog(id));
     const log = yield* logWriter(id);
+    const redactor = new Redactor([]);
     const report = (event: SiteEvent): Effect.Effect<void> => {
       switch (event.kind) {
         case "context":
@@ -149,17 +172,21 @@ const makeBuild = Effect.gen(function* () {
           );
         }
         case "log":
-          return log(event.text);
+          return log(redactor.redact(event.text));
         case "exporting":
           return tell(id, { type: "steps.done" });
       }
     };
     // Who asks for a build expects the newest base images.
     const pull = cause === "refresh" || cause === "asked" ? "newer" : "missing";
-    const building = site.build({ id, projectId, source, pull, files: filesOf(build) }, report);
+    const building = Effect.gen(function* () {
+      const secrets = yield* secretsOf(build);
+      for (const value of Object.values(secrets)) redactor.add(value);
+      return yield* site.build({ id, projectId, source, secrets, pull, files: filesOf(build) }, report);
+    });
     return yield* Effect.match(building, {
       onSuccess: (image): BuildOutcome => ({ type: "image.ready", image }),
-      onFailure: ({ failure }) => failed(failure),
+      onFailure: ({ failure }) => failed(redactedFailure(failure, redactor)),
     });
   }, Effect.scoped);
 });

@@ -1,5 +1,6 @@
 /** The conformance suite over buildah, and what only real images show. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { lstat, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -92,6 +93,28 @@ RUN cat /version && exit 7
     expect(await readFile(join(tools.root, "version"), "utf8")).toBe("version a b;c\n");
     const last = await real.build({ Dockerfile: Dockerfile.replace("COPY nothing /", "COPY base.tar /") });
     expect(last.failure).toMatchObject({ code: "step_failed", line: 14, exit: 7 });
+  });
+
+  it("gives a step the secrets that it mounts, and keeps no copy of them [E14]", async () => {
+    const canary = `canary-${randomUUID()}`;
+    const layerStore = "with secrets";
+    const { request, log, root, image, failure } = await real.build(
+      {
+        Dockerfile: `${BASE}RUN --mount=type=secret,id=NPM_TOKEN cat /run/secrets/NPM_TOKEN | wc -c > /length
+RUN --mount=type=secret,id=NPM_TOKEN,target=/root/.npmrc grep -c canary /root/.npmrc > /found
+RUN test ! -e /run/secrets/NPM_TOKEN && test ! -e /root/.npmrc/x
+`,
+      },
+      { layerStore, secrets: { NPM_TOKEN: canary, UNUSED: `${canary}-2` } },
+    );
+    expect(failure).toBeNull();
+    expect((await readFile(join(root, "length"), "utf8")).trim()).toBe(String(canary.length));
+    expect((await readFile(join(root, "found"), "utf8")).trim()).toBe("1");
+    expect(log + JSON.stringify(image)).not.toContain(canary);
+    // The image, the layers, and whatever the builder keeps.
+    const found = spawnSync("grep", ["-rlaF", canary, real.home], { encoding: "utf8" });
+    expect([found.stdout, found.status]).toEqual(["", 1]);
+    expect(await real.leftovers(request)).toEqual([]);
   });
 
   it("cancels a build that waits for its project's layers, and not the one that has them", () =>

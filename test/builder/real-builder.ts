@@ -116,6 +116,7 @@ export const openRealBuilder = async (changes: Partial<BuildahOptions> = {}) => 
       dockerfile: "Dockerfile",
       target: null,
       args: {},
+      secrets: {},
       layerStore: "project",
       egressAllow: [],
       pull: "missing",

@@ -71,7 +71,7 @@ describe.skipIf(missing !== "" || !perl)(
       const found = findBuildTools(options.path, uid);
       if ("problem" in found) throw new Error(found.problem);
       const places = placesOf(installation.directory, installation.runDir, randomUUID());
-      await makePlaces(places, uid, {});
+      await makePlaces(places, { uid, request: {}, secrets: {} });
       const layers = join(real.home, "layers");
       const programs = join(real.home, "programs");
       await Promise.all([layers, programs].map((path) => mkdir(path)));

@@ -14,6 +14,7 @@ const requestOf = (changes: Partial<BuildRequest> = {}): BuildRequest => ({
   dockerfile: "Dockerfile",
   target: null,
   args: {},
+  secrets: {},
   layerStore: "project",
   egressAllow: [],
   pull: "missing",

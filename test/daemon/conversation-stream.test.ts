@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ConversationFeed } from "../../daemon/conversation/feed.ts";
-import { Redactor } from "../../daemon/logs/redact.ts";
+import { Redactor } from "../../src/domain/redactor.ts";
 import { WAIT_MS } from "../support/patience.ts";
 import { item } from "./support/feed.ts";
 import { Follower } from "./support/follower.ts";

@@ -7,7 +7,7 @@ import { itemsOf, TOP, type Place } from "../../daemon/adapters/opencode-items.t
 import { readMessage, type Recorded } from "../../daemon/adapters/opencode-records.ts";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import { cleanItem } from "../../daemon/conversation/clean-item.ts";
-import { Redactor } from "../../daemon/logs/redact.ts";
+import { Redactor } from "../../src/domain/redactor.ts";
 import type { HealthReport } from "../../daemon/report.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { WAIT_MS } from "../support/patience.ts";

@@ -6,7 +6,7 @@ import {
   REPORT_EVERY_LENGTH,
   REPORT_EVERY_MS,
 } from "../../daemon/conversation/feed.ts";
-import { Redactor } from "../../daemon/logs/redact.ts";
+import { Redactor } from "../../src/domain/redactor.ts";
 import { OUTPUT_INLINE_MAX } from "../../src/domain/conversation.ts";
 import { growing, item, startFeed, tool } from "./support/feed.ts";
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { Allowance } from "../../daemon/allowance.ts";
 import type { ItemDraft } from "../../daemon/adapters/adapter.ts";
 import type { LogFields } from "../../daemon/logs/log.ts";
-import { Redactor } from "../../daemon/logs/redact.ts";
+import { Redactor } from "../../src/domain/redactor.ts";
 import { runSetup } from "../../daemon/setup.ts";
 import { isThere } from "./support/running.ts";
 import { daemonPerTest } from "./support/per-test.ts";
@@ -55,7 +55,7 @@ describe("a setup command", () => {
     const { failure, notes, lines, states } = await ran("\necho one\necho two >&2\n");
     expect(failure).toBeNull();
     expect(notes).toEqual([
-      "The setup command runs: echo one; echo two >&2",
+      "The setup command runs: echo one … (2 lines)",
       expect.stringMatching(/^The setup command is done\. It took \d+\.\d s\.$/),
     ]);
     expect(lines.toSorted()).toEqual(["setup: one", "setup: two"]);
@@ -65,7 +65,7 @@ describe("a setup command", () => {
   test("ends with its first line that fails, and the agent gets the reason and the end of the output", async () => {
     const { failure, notes } = await ran("seq 1 30\necho $SECRET\nexit 7\necho never");
     expect(notes.at(-1)).toBe(
-      "The setup command failed: it ended with exit code 7. The session's log has its output. The agent knows.",
+      "The setup command failed: it ended with exit code 7. The session's log has its output, and the agent gets its end.",
     );
     expect(failure?.text).toContain("It failed: it ended with exit code 7.");
     expect(failure?.text.split("\n").slice(-3)).toEqual([
@@ -110,10 +110,12 @@ test("the command of the session's commit runs in the workspace, with the projec
   expect((await daemon.health()).boot.map(({ step }) => step)).toContain("setup_ended");
 });
 
-test("an invalid manifest runs nothing", async () => {
+test("an invalid manifest runs nothing, and the log says why", async () => {
   const daemon = await start({
     files: { "platform.toml": '[environment]\nsetup = "touch ../setup-saw"\nunknown = 1\n' },
   });
+  const { message } = await daemon.logged("manifest invalid");
+  expect(message).toContain("Unknown field `unknown`.");
   await daemon.logged("ready");
   expect(existsSync(join(daemon.directory, "setup-saw"))).toBe(false);
 });

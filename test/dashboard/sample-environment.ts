@@ -20,6 +20,7 @@ E: Unable to locate package pyhton3
 const source = {
   context: ".platform",
   target: "dev",
+  secrets: ["NPM_TOKEN"],
   args: { NODE_VERSION: "24", MIRROR: "https://packages.example.org/a/long/path/to/the/mirror/of/debian" },
   commit: "6113728f27ae82c7b1a177c8d03f9e96e0adf246",
   key: KEY,

@@ -28,6 +28,21 @@ describe("[environment]", () => {
     expect(read({ dockerfile: "Dockerfile" })).toMatchObject({ context: "" });
   });
 
+  test("names secrets for the build, each once, and their names are part of the key", () => {
+    expect(read({ secrets: ["NPM_TOKEN", "A_KEY", "NPM_TOKEN"] })).toMatchObject({
+      kind: "dockerfile",
+      isNamed: true,
+      secrets: ["A_KEY", "NPM_TOKEN"],
+    });
+    expect(read({ secrets: [] })).not.toHaveProperty("secrets");
+    const source = { dockerfile: "a", context: "", target: null, args: {} };
+    const objects = { dockerfile: "1", context: "2" };
+    const keys = [undefined, ["A_KEY"], ["NPM_TOKEN"]].map((secrets) =>
+      buildKey({ ...source, ...(secrets && { secrets }) }, objects),
+    );
+    expect(new Set(keys).size).toBe(3);
+  });
+
   test("may have a setup command, which is not part of the image", () => {
     expect(read({ setup: "npm ci" })).toEqual(DEFAULT_ENVIRONMENT);
     expect(read({ image: "tools", setup: "npm ci" })).toEqual({ kind: "image", image: "tools" });
@@ -75,6 +90,12 @@ describe("[environment]", () => {
     [{ target: "a b" }, "environment.target"],
     [{ target: 3 }, "environment.target"],
     [{ args: [] }, "environment.args"],
+    [{ secrets: "NPM_TOKEN" }, "environment.secrets"],
+    [{ secrets: Array.from({ length: 21 }, (_, index) => `S${index}`) }, "environment.secrets"],
+    [{ secrets: ["A", 1] }, "environment.secrets[1]"],
+    [{ secrets: ["a b"] }, "environment.secrets[0]"],
+    [{ secrets: ["PLATFORM_TOKEN"] }, "environment.secrets[0]"],
+    [{ image: "x", secrets: ["A"] }, "environment.secrets"],
     [{ args: { "a b": "" } }, "environment.args.a b"],
     [{ args: { A: 1 } }, "environment.args.A"],
     [{ args: { A: "x".repeat(40_000) } }, "environment.args"],

@@ -144,6 +144,30 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     },
   );
 
+  it("gives a build the secrets that the manifest names", { timeout: TEST_MS }, async () => {
+    const [before] = await project.builds();
+    const mounts = "RUN --mount=type=secret,id=BUILD_KEY wc -c < /run/secrets/BUILD_KEY > /key-length\n";
+    await project.merge({
+      ".platform/Dockerfile": `${DOCKERFILE}${mounts}`,
+      "platform.toml": '[environment]\nsecrets = ["BUILD_KEY"]\n[environment.args]\nGREETING = "good day"\n',
+    });
+    const failed = await project.overAfter(before?.["key"]);
+    expect(failed).toMatchObject({
+      status: "failed",
+      secrets: ["BUILD_KEY"],
+      failure: { code: "secret_missing", message: "The build failed: the secret BUILD_KEY has no value." },
+    });
+    await project.call("PUT", "secrets/BUILD_KEY", { value: "the value of the key" });
+    await project.call("POST", "environment/builds", {});
+    await vi.waitFor(
+      async () => expect(await environment()).toMatchObject({ current: { status: "ready" } }),
+      POLL,
+    );
+    const built = await session();
+    await built.run('[ "$(cat /key-length)" = 20 ]');
+    await built.stop();
+  });
+
   it("keeps its images over a restart, and builds again what was removed", { timeout: TEST_MS }, async () => {
     const count = (await project.builds()).length;
     await life.end("SIGTERM");

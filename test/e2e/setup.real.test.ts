@@ -54,12 +54,19 @@ describe.runIf(sandboxesStartHere)("a project with a setup command", () => {
       const tool = items.find(({ kind }) => kind === "tool");
       expect(tool?.tool?.output).toContain("prepared by the command");
       expect(textsOf(items, "note")).toEqual([
-        "The setup command runs: sleep 2; echo the output of the command; echo prepared by the command > prepared.txt",
+        "The setup command runs: sleep 2 … (3 lines)",
         expect.stringMatching(/^The setup command is done\. It took /),
       ]);
       expect(await life.text(`${session.path}/logs?follow=0`)).toContain(
         " setup the output of the command\n",
       );
+      await session.stop();
+      // A new sandbox runs it anew, and says so.
+      await session.call("POST", "restart");
+      const notes = async () => textsOf(await itemsOf(session), "note");
+      const ends = async () =>
+        (await notes()).filter((text) => text.startsWith("The setup command is done."));
+      await expect.poll(ends, POLL).toHaveLength(2);
       await session.stop();
     },
     TEST_MS,

@@ -131,6 +131,7 @@ describe("the environment of a project", () => {
       context: "tools",
       target: "dev",
       args: { NODE: "24" },
+      secrets: [],
       commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
       key: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     };

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
-import { Redactor } from "../../daemon/logs/redact.ts";
+import { Redactor } from "../../src/domain/redactor.ts";
 import { Report } from "../../daemon/report.ts";
 import { DaemonServer } from "../../daemon/server.ts";
 import { Activity } from "../../src/services/activity.ts";

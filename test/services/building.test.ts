@@ -1,119 +1,22 @@
 /** Builds in their turn, with their progress and log in the ledger (services/building.ts U1 to U3). */
 import { randomUUID } from "node:crypto";
 import { describe, it } from "@effect/vitest";
-import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
-import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
-import { Actors } from "../../src/actors/actors.ts";
-import { SimulatedSite } from "../../src/builder/site/simulated.ts";
-import { BuildSite } from "../../src/builder/site/port.ts";
-import type { BuildFailure } from "../../src/domain/build-failure.ts";
+import { type BuildFailure } from "../../src/domain/build-failure.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import { simulatedBackend, SimulatedRepositories } from "../../src/git/simulated.ts";
-import type { EnvironmentBuildEvent } from "../../src/machines/environment-build.ts";
-import { environmentBuild } from "../../src/machines/environment-build.ts";
-import { Building, buildingLayer, BuildingElsewhere, UNWATCHED_MS } from "../../src/services/building.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
-import {
-  EnvironmentBuilds,
-  type EnvironmentBuild,
-  type NewBuild,
-} from "../../src/store/ports/environment-builds.ts";
+import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { UNWATCHED_MS } from "../../src/services/building.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { answered, until } from "../support/world/actors.ts";
-import { openBuild, stepBuild } from "../support/world/environment-builds.ts";
-import { commitDockerfile } from "../support/world/environments.ts";
-import { makeWorldWithRepository, NOON, type World } from "../support/world/world.ts";
+import { openBuildingNode } from "../support/world/building-node.ts";
 
 const LONG_MS = 60_000;
 /** The locks of a frozen node go after 9 s, and recovery finds its actors after 5 s more. */
 const MOVE_MS = 14_000;
 const syntax: BuildFailure = { code: "syntax", line: 2, problem: "unknown instruction RUM" };
-
-interface Wish {
-  readonly atOnce?: number;
-  /** Wraps the ledger that the builds write to. */
-  readonly ledger?: (builds: EnvironmentBuilds["Service"]) => EnvironmentBuilds["Service"];
-  readonly elsewhere?: Context.Service.Shape<typeof BuildingElsewhere>;
-}
-
-/** The builds' actors live on another node: here, an event is a step in the ledger. */
-const actorsElsewhere = (told: [string, EnvironmentBuildEvent["type"]][]) =>
-  Layer.effect(
-    Actors,
-    Effect.gen(function* () {
-      const builds = yield* EnvironmentBuilds;
-      return yield* Effect.map(
-        Layer.build(
-          Layer.mock(Actors, {
-            environmentBuild: (id, event) =>
-              Effect.gen(function* () {
-                told.push([id, event.type]);
-                yield* Effect.orDie(stepBuild(id, [event]));
-                const loaded = yield* builds.memory.load(id);
-                return { accepted: true, snapshot: loaded?.snapshot ?? environmentBuild.start({}).snapshot };
-              }).pipe(Effect.provideService(EnvironmentBuilds, builds)),
-          }),
-        ),
-        (context) => Context.get(context, Actors),
-      );
-    }),
-  );
-
-/** One node that builds for one project. `began` has the builds in the order in which the site began them. */
-const openSite = Effect.fnUntraced(function* ({
-  atOnce = 1,
-  ledger = (builds) => builds,
-  elsewhere,
-}: Wish = {}) {
-  yield* TestClock.setTime(NOON);
-  const site = new SimulatedSite();
-  const began: string[] = [];
-  const told: [string, EnvironmentBuildEvent["type"]][] = [];
-  const output = { text: "" };
-  const twins = yield* Layer.build(
-    Layer.mergeAll(
-      memoryStore,
-      simulatedBackend,
-      Layer.succeed(BuildSite, {
-        ...site.service,
-        build: (request, report) =>
-          Effect.suspend(() => {
-            began.push(request.id);
-            return Effect.andThen(
-              report({ kind: "log", text: output.text }),
-              site.service.build(request, report),
-            );
-          }),
-      }),
-    ),
-  );
-  const ports = Context.add(twins, EnvironmentBuilds, ledger(Context.get(twins, EnvironmentBuilds)));
-  const inPorts = Effect.provideContext(ports);
-  const world: World = yield* inPorts(makeWorldWithRepository(20));
-  const layer = buildingLayer({ nodeId: "node-1", atOnce }).pipe(
-    Layer.provide(actorsElsewhere(told)),
-    Layer.provide(elsewhere === undefined ? Layer.empty : Layer.succeed(BuildingElsewhere, elsewhere)),
-    Layer.provide(Layer.succeedContext(ports)),
-  );
-  const building = Context.get(yield* Layer.build(layer), Building);
-  const builds = Context.get(ports, EnvironmentBuilds);
-  const commit = (text: string) => inPorts(commitDockerfile(world.projectId, text));
-  /** A build of a Dockerfile with this text. */
-  const open = Effect.fnUntraced(function* (text: string, fields: Partial<NewBuild> = {}) {
-    const source = yield* commit(text);
-    const opened = yield* inPorts(openBuild(world.projectId, { source, ...fields }));
-    return opened?.build ?? (yield* Effect.die("the build was not opened"));
-  });
-  const run = (build: EnvironmentBuild) => Effect.forkChild(building.run(build), { startImmediately: true });
-  const log = Effect.fnUntraced(function* ({ id }: EnvironmentBuild) {
-    return yield* builds.log(id, { after: 0, limit: 1000 });
-  });
-  return { site, began, told, output, world, building, builds, inPorts, open, run, log };
-});
 
 const textOf = (pieces: readonly { readonly text: string }[]) => pieces.map(({ text }) => text).join("");
 /** Lets the work that is ready go on, without time passing. */
@@ -124,7 +27,7 @@ const slow = () => ({ stepsMs: LONG_MS, exportMs: LONG_MS, failure: null });
 describe("builds on a node", () => {
   it.effect("run as many at once as there are places, in the order in which they came", () =>
     Effect.gen(function* () {
-      const { began, building, open, run, site } = yield* openSite({ atOnce: 2 });
+      const { began, building, open, run, site } = yield* openBuildingNode({ atOnce: 2 });
       site.plan = () => ({ ...slow(), exportMs: 0 });
       const rows = yield* Effect.forEach(["a", "b", "c", "d", "e"], (text) => open(text));
       const ids = rows.map(({ id }) => id);
@@ -144,7 +47,7 @@ describe("builds on a node", () => {
 
   it.effect("leave their place to the next one when they fail or are ended, also while they wait", () =>
     Effect.gen(function* () {
-      const { began, building, open, run, site } = yield* openSite();
+      const { began, building, open, run, site } = yield* openBuildingNode();
       site.plan = ({ id }) => ({ ...slow(), failure: id === failing.id ? syntax : null });
       const [failing, waiting, second, third] = [
         yield* open("a"),
@@ -174,7 +77,7 @@ describe("builds on a node", () => {
 
   it.effect("run once, and have one outcome for all who ask, also a little later", () =>
     Effect.gen(function* () {
-      const { began, open, run, site, told } = yield* openSite();
+      const { began, open, run, site, told } = yield* openBuildingNode();
       site.plan = slow;
       const row = yield* open("a");
       const runs = [yield* run(row), yield* run(row)];
@@ -194,7 +97,7 @@ describe("builds on a node", () => {
 
   it.effect("go on while their actor moves to another node", () =>
     Effect.gen(function* () {
-      const { began, open, run, site } = yield* openSite();
+      const { began, open, run, site } = yield* openBuildingNode();
       site.plan = slow;
       const row = yield* open("a");
       yield* Fiber.interrupt(yield* run(row));
@@ -208,7 +111,7 @@ describe("builds on a node", () => {
 
   it.effect("end without a caller that waits, and go on if one asks again in time", () =>
     Effect.gen(function* () {
-      const { began, building, open, run, site } = yield* openSite();
+      const { began, building, open, run, site } = yield* openBuildingNode();
       site.plan = () => ({ ...slow(), stepsMs: UNWATCHED_MS * 20 });
       const row = yield* open("a");
       yield* Fiber.interrupt(yield* run(row));
@@ -232,7 +135,7 @@ describe("builds on a node", () => {
 
   it.effect("are ended at once for all who wait, and can be begun again", () =>
     Effect.gen(function* () {
-      const { began, building, open, run, site } = yield* openSite();
+      const { began, building, open, run, site } = yield* openBuildingNode();
       site.plan = slow;
       const row = yield* open("a");
       const runs = [yield* run(row), yield* run(row)];
@@ -252,7 +155,7 @@ describe("builds on a node", () => {
     Effect.gen(function* () {
       const asked: string[] = [];
       const outcome = { type: "build.failed", failure: syntax } as const;
-      const { began, building, open } = yield* openSite({
+      const { began, building, open } = yield* openBuildingNode({
         elsewhere: {
           run: ({ id }) => Effect.sync(() => (asked.push(`run ${id}`), outcome)),
           end: ({ id }) => Effect.sync(() => void asked.push(`end ${id}`)),
@@ -269,7 +172,7 @@ describe("builds on a node", () => {
 describe("a build under way", () => {
   it.effect("shows its status, its step and its log while it runs", () =>
     Effect.gen(function* () {
-      const { builds, log, open, output, run, site } = yield* openSite();
+      const { builds, log, open, output, run, site } = yield* openBuildingNode();
       site.plan = slow;
       output.text = "Pulling\0 debian \u{1f600}\n";
       const row = yield* open("a");
@@ -292,7 +195,7 @@ describe("a build under way", () => {
 
   it.effect("has its whole log when its outcome comes, in bounded pieces", () =>
     Effect.gen(function* () {
-      const { building, log, open, output, site } = yield* openSite();
+      const { building, log, open, output, site } = yield* openBuildingNode();
       site.plan = () => ({ stepsMs: 0, exportMs: 0, failure: syntax });
       // An emoji has two code units: at an odd place, a piece could end between them.
       output.text = `x${"\u{1f600}".repeat(100_000)}\n`;
@@ -307,7 +210,7 @@ describe("a build under way", () => {
   it.effect("writes its log again after an outage of the database, without a loss", () =>
     Effect.gen(function* () {
       const away = { isAway: false };
-      const { building, log, open, output, run, site } = yield* openSite({
+      const { building, log, open, output, run, site } = yield* openBuildingNode({
         ledger: (builds) => ({
           ...builds,
           appendLog: (id, text) =>
@@ -335,7 +238,7 @@ describe("a build under way", () => {
 
   it.effect("begins with an empty log, whatever a former try wrote", () =>
     Effect.gen(function* () {
-      const { building, builds, log, open, output } = yield* openSite();
+      const { building, builds, log, open, output } = yield* openBuildingNode();
       const row = yield* open("a");
       yield* builds.appendLog(row.id, "a former try\n");
       output.text = "this try\n";
@@ -346,7 +249,7 @@ describe("a build under way", () => {
 
   it.effect("asks registries for newer base images to refresh them, and if somebody asks for the build", () =>
     Effect.gen(function* () {
-      const { building, open, site } = yield* openSite();
+      const { building, open, site } = yield* openBuildingNode();
       const pulls: string[] = [];
       site.plan = ({ pull }) => (pulls.push(pull), { stepsMs: 0, exportMs: 0, failure: null });
       for (const cause of ["manifest", "session", "asked", "refresh"] as const)
@@ -357,7 +260,7 @@ describe("a build under way", () => {
 
   it.effect("fails with the reason if its files are missing or cannot be read", () =>
     Effect.gen(function* () {
-      const { building, inPorts, open, world } = yield* openSite();
+      const { building, inPorts, open, world } = yield* openBuildingNode();
       const { projectId } = world;
       const source = (yield* open("a")).source;
       const elsewhere = { source: { ...source, context: "no/such", key: "k" } };
@@ -382,7 +285,7 @@ describe("a build under way", () => {
 
   it.effect("reads the files of its context alone, page by page", () =>
     Effect.gen(function* () {
-      const { building, inPorts, open } = yield* openSite();
+      const { building, inPorts, open } = yield* openBuildingNode();
       const { commit } = yield* inPorts(SimulatedRepositories);
       const { projectId, source } = yield* open("a");
       const files = { ".platform/Dockerfile": "a", "README.md": "changed" };

@@ -148,6 +148,7 @@ const examine = Effect.fnUntraced(function* (builds: Builds) {
     dockerfile: "Dockerfile",
     target: null,
     args: {},
+    secrets: {},
     layerStore: "doctor",
     egressAllow: [],
     pull: "missing",

@@ -12,6 +12,7 @@
 import { type MountStep, bubblewrapArguments, topLevel } from "../../sandbox/local/layout.ts";
 import type { BuildLimits } from "../port.ts";
 import { ETC, type BuildPlaces, type MountName } from "./places.ts";
+import { SECRETS } from "./inside/reports.ts";
 import { BLOCK_UIDS } from "./layer-stores.ts";
 import type { BuildTools } from "./requirements.ts";
 
@@ -108,6 +109,7 @@ const layout = ({ places, phase }: LaunchRequest): MountStep[] => [
     : [
         directory("/run/platform"),
         { kind: "bind", source: places.proxy, target: "/run/platform/proxy" } as const,
+        readOnly(places.secrets, SECRETS),
       ]),
   { kind: "seal", target: "/" },
 ];

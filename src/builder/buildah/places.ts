@@ -6,6 +6,7 @@
  *     <run directory>/<id>/             mount points, and what needs a short path
  *         proxy/        the egress proxy's socket
  *         etc/          files of /etc inside
+ *         secrets/      the build's secrets, a file for each: only the build's block can read them
  *         request.json  what the programs inside are to do
  *
  * The launcher mounts what lies elsewhere over the mount points, in a mount namespace of its own. So the build's uids need
@@ -23,6 +24,7 @@ export interface BuildPlaces {
   readonly proxy: string;
   readonly proxySocket: string;
   readonly etc: string;
+  readonly secrets: string;
   readonly request: string;
   /** Where the launcher mounts something, by name. */
   readonly mountPoint: (name: MountName) => string;
@@ -43,6 +45,7 @@ export const placesOf = (directory: string, runDir: string, id: string): BuildPl
     proxy: join(run, "proxy"),
     proxySocket: join(run, "proxy", "egress.sock"),
     etc: join(run, "etc"),
+    secrets: join(run, "secrets"),
     request: join(run, "request.json"),
     mountPoint: (name) => join(run, name),
   };
@@ -69,8 +72,16 @@ export const ETC: Readonly<Record<string, string>> = {
     '[storage]\ndriver = "overlay"\ngraphroot = "/build/layers"\nrunroot = "/build/scratch/run"\n',
 };
 
-/** Creates a build's directories. @param uid the first of its block */
-export const makePlaces = async (places: BuildPlaces, uid: number, request: unknown): Promise<void> => {
+/** The build that has these directories. */
+interface Occupant {
+  /** The first of its block. */
+  readonly uid: number;
+  readonly request: unknown;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** Creates a build's directories. */
+export const makePlaces = async (places: BuildPlaces, { uid, request, secrets }: Occupant): Promise<void> => {
   await mkdir(places.disk, { recursive: true, mode: 0o700 });
   for (const place of [places.scratch, places.exportScratch]) {
     for (const path of [place, ...["context", "home", "run", "tmp"].map((name) => join(place, name))]) {
@@ -98,6 +109,15 @@ export const makePlaces = async (places: BuildPlaces, uid: number, request: unkn
       await chmod(path, 0o644);
     }),
   );
+  await mkdir(places.secrets, { mode: 0o700 });
+  for (const [name, value] of Object.entries(secrets)) {
+    const path = join(places.secrets, name);
+    // eslint-disable-next-line no-await-in-loop -- one after its file
+    await writeFile(path, value, { mode: 0o400, flag: "wx" });
+    // eslint-disable-next-line no-await-in-loop
+    await chown(path, uid, uid);
+  }
+  await chown(places.secrets, uid, uid);
   // Build arguments are the project's own business.
   await chmod(places.request, 0o600);
   await chown(places.request, uid, uid);

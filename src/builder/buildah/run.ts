@@ -134,11 +134,12 @@ export class BuildRun {
       dockerfile: request.dockerfile,
       target: request.target,
       args: request.args,
+      secrets: Object.keys(request.secrets),
       pull: request.pull,
       imageBytes: request.limits.imageBytes,
       imageFiles: request.limits.imageFiles,
     };
-    await makePlaces(this.#places, store.uid, inside);
+    await makePlaces(this.#places, { uid: store.uid, request: inside, secrets: request.secrets });
     await makeGroups(installation.groupParents, request.id, request.limits);
   }
 

@@ -105,7 +105,7 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
     );
 
   const build = Effect.fnUntraced(function* (
-    { id, projectId, source, pull, files }: SiteRequest,
+    { id, projectId, source, secrets, pull, files }: SiteRequest,
     report: (event: SiteEvent) => Effect.Effect<void>,
   ) {
     const known = yield* find(id);
@@ -121,6 +121,7 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
         source.context === "" ? source.dockerfile : source.dockerfile.slice(source.context.length + 1),
       target: source.target,
       args: source.args,
+      secrets,
       layerStore: projectId,
       egressAllow: options.egressAllow,
       pull,

@@ -18,6 +18,8 @@ export interface SiteRequest {
   /** Builds of one project share layers. */
   readonly projectId: string;
   readonly source: BuildSource;
+  /** The values of the secrets that the source names. */
+  readonly secrets: Readonly<Record<string, string>>;
   /** Whether the registries are asked again for base images that are here. */
   readonly pull: "missing" | "newer";
   /** The files of the context, behind a path. */

@@ -40,6 +40,12 @@ const bootsOn = ({ image_of: image, dockerfile }: Environment): string | null =>
   return `${image.id}${sizeOf(image)}${isStale ? ", stale: built from an earlier Dockerfile" : ""}`;
 };
 
+/** The whole command is in the JSON form and on the page. */
+const setupLine = (setup: string): string => {
+  const [first = "", ...more] = setup.trim().split("\n");
+  return more.length === 0 ? first : `${first} … (${more.length + 1} lines)`;
+};
+
 const shown = (environment: Environment): string => {
   const { kind, image, setup, dockerfile, builder, current } = environment;
   const args = Object.entries(dockerfile?.args ?? {}).map(([name, value]) => `${name}=${value}`);
@@ -50,8 +56,9 @@ const shown = (environment: Environment): string => {
     ["context", dockerfile && (dockerfile.context === "" ? "the whole repository" : dockerfile.context)],
     ["target", dockerfile?.target ?? null],
     ["arguments", args.length === 0 ? null : args.join(" ")],
+    ["secrets", dockerfile === null || dockerfile.secrets.length === 0 ? null : dockerfile.secrets.join(" ")],
     ["commit", dockerfile?.commit ?? null],
-    ["setup", setup === null ? null : setup.trim().replaceAll(/\s*\n\s*/g, "; ")],
+    ["setup", setup === null ? null : setupLine(setup)],
     ["builder", builder ?? "none: Dockerfiles have no effect"],
     ["newest build", current && `${current.id} ${resultOf(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],

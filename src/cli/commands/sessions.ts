@@ -189,7 +189,7 @@ interface LogLine {
 
 const logs = command({
   name: "sessions logs",
-  about: "Print the log of a session's sandboxes: boot, daemon, agent",
+  about: "Print the log of a session's sandboxes: boot, daemon, setup command, agent",
   takes: ["[SESSION]"],
   inProject: true,
   options: { follow: { about: "Print new lines until interrupted" } },

@@ -120,6 +120,7 @@ export const buildImage = (
             dockerfile: file,
             target,
             args,
+            secrets: {},
             layerStore: LAYERS,
             pull: "newer",
             egressAllow: opened(environment).config.egressAllow,

@@ -13,6 +13,9 @@ const sourceFields = {
   context: Schema.String,
   target: nullable(Schema.String),
   args: Schema.Record(Schema.String, Schema.String),
+  secrets: Schema.Array(Schema.String).annotate({
+    description: "Names of the project's secrets that steps can mount.",
+  }),
   commit: Schema.String,
   key: Schema.String.annotate({
     description: "Equal keys build equal images. A commit that changes nothing in the context keeps the key.",

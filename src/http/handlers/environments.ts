@@ -32,10 +32,11 @@ const failureWire = (failure: BuildFailure) => ({
       : `The build failed: ${describeBuildFailure(failure).replace(/\.$/, "")}.`,
 });
 
-const sourceWire = ({ context, target, args, commit, key }: BuildSource) => ({
+const sourceWire = ({ context, target, args, secrets = [], commit, key }: BuildSource) => ({
   context,
   target,
   args,
+  secrets,
   commit,
   key,
 });

@@ -1,7 +1,7 @@
 /** A feed of the conversation in the test's own process, and items for it. */
 import type { ItemDraft } from "../../../daemon/adapters/adapter.ts";
 import { ConversationFeed } from "../../../daemon/conversation/feed.ts";
-import { Redactor } from "../../../daemon/logs/redact.ts";
+import { Redactor } from "../../../src/domain/redactor.ts";
 import type { NativeItem } from "../../../src/domain/conversation.ts";
 import { Follower } from "./follower.ts";
 

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConversationFeed } from "../../../daemon/conversation/feed.ts";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
-import { Redactor } from "../../../daemon/logs/redact.ts";
+import { Redactor } from "../../../src/domain/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
 import { signUserContext } from "../../../src/domain/user-context.ts";

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "vitest";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
-import { Redactor } from "../../../daemon/logs/redact.ts";
+import { Redactor } from "../../../src/domain/redactor.ts";
 import { Report } from "../../../daemon/report.ts";
 import { DaemonServer } from "../../../daemon/server.ts";
 import type { Environment } from "../../../src/config.ts";

@@ -13,6 +13,7 @@ import type { BuildFailure } from "../../../src/domain/build-failure.ts";
 import type { BuildSource } from "../../../src/domain/environment-source.ts";
 import { simulatedBackend, SimulatedRepositories } from "../../../src/git/simulated.ts";
 import { buildingLayer } from "../../../src/services/building.ts";
+import { keyringLayer } from "../../../src/services/keyring.ts";
 import { Environments, environmentsLayer } from "../../../src/services/environments.ts";
 import { memoryStore } from "../../../src/store/memory/layer.ts";
 import { EnvironmentBuilds } from "../../../src/store/ports/environment-builds.ts";
@@ -34,6 +35,7 @@ const entities = environmentBuildActors({ maxIdleMs: 60_000 }).pipe(
       buildingLayer({ nodeId: NODE, atOnce: 1 }),
     ),
   ),
+  Layer.provide(keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] })),
   Layer.provideMerge(actorsLayer),
   Layer.provideMerge(singleRunner),
 );

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createWriteStream, readFileSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readRequest, report } from "./reports.ts";
+import { readRequest, report, SECRETS } from "./reports.ts";
 
 const CONTEXT = "/build/scratch/context";
 const IMAGE_ID = "/build/scratch/image-id";
@@ -16,7 +16,7 @@ const AHEAD_BYTES_MAX = 4 * 1024 * 1024;
 /** Milliseconds for the last output after buildah's end. */
 const LAST_OUTPUT_MS = 2000;
 
-const { dockerfile, target, args, pull } = readRequest();
+const { dockerfile, target, args, secrets, pull } = readRequest();
 report("up");
 
 const unpacked = spawnSync("tar", ["--extract", "--file=-", `--directory=${CONTEXT}`], {
@@ -44,6 +44,7 @@ if (unpacked.status === 0) {
     `${CONTEXT}/${dockerfile}`,
     ...(target === null ? [] : ["--target", target]),
     ...Object.entries(args).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]),
+    ...secrets.flatMap((name) => ["--secret", `id=${name},src=${SECRETS}/${name}`]),
     CONTEXT,
   ];
   // One descriptor for output and errors, so that their order is kept.

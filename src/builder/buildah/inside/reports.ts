@@ -9,6 +9,8 @@ export interface InsideRequest {
   readonly dockerfile: string;
   readonly target: string | null;
   readonly args: Readonly<Record<string, string>>;
+  /** Names of the files in SECRETS. */
+  readonly secrets: readonly string[];
   readonly pull: "missing" | "newer";
   readonly imageBytes: number;
   readonly imageFiles: number;
@@ -29,6 +31,9 @@ export type Exported =
   | { readonly kind: "failed"; readonly problem: string };
 
 const SIGNAL_FD = 3;
+
+/** The directory of the build's secrets, a file for each. The first phase has it. */
+export const SECRETS = "/run/platform/secrets";
 
 /** The second phase gets the image of the first from its input. */
 export const readRequest = (): InsideRequest =>

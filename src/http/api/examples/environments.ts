@@ -6,6 +6,7 @@ const source = {
   context: ".platform",
   target: null,
   args: { NODE_VERSION: "24" },
+  secrets: ["NPM_TOKEN"],
   commit: COMMIT,
   key: "5d1f7c0a9e3b64827f60c8d1b2a39e4f5c6d7081a2b3c4d5e6f708192a3b4c5d",
 };

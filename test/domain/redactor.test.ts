@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Allowance } from "../../daemon/allowance.ts";
 import { LogRing } from "../../daemon/logs/log-ring.ts";
 import { makeLog } from "../../daemon/logs/log.ts";
-import { Redactor } from "../../daemon/logs/redact.ts";
+import { Redactor } from "../../src/domain/redactor.ts";
 
 test("masks every secret, also in URL encoding, and ones added later", () => {
   const redactor = new Redactor(["s3cret/value"]);

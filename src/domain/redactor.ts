@@ -1,8 +1,9 @@
 /**
- * Removes secrets from text that people read: every log line and error text of the daemon passes here (threats.md G05).
+ * Removes secrets from text that people read: every log line and error text of a daemon, and of a build that has secrets, passes here
+ * (threats.md G05).
  */
 
-import { isMasked } from "../../src/domain/secret.ts";
+import { isMasked } from "./secret.ts";
 
 /** A shorter beginning of a secret counts as ordinary text. */
 const MIN_BEGINNING_LENGTH = 6;
