@@ -1,6 +1,6 @@
 /**
- * The output of the agent runtime, or of the setup command, on its way into the log: split into lines, cleaned, redacted, and limited to the log's
- * allowance. It comes from an untrusted program, at any speed.
+ * The output of the agent runtime, or of the setup command, on its way into the log: split into lines, cleaned,
+ * redacted, and limited to the log's allowance. It comes from an untrusted program, at any speed.
  *
  *  U1 The program is never blocked: excess output is discarded unparsed, at almost no cost.
  *  U2 At each gap, a note says how much is missing.

@@ -37,7 +37,8 @@ export const conversationActors = (options: EntityOptions) =>
   );
 
 const LIVE: ReadonlySet<SandboxStatus> = new Set(["provisioning", "active"]);
-const AGAIN = backoff("250 millis", "10 seconds");
+/** A message that waits for a setup command (docs/use/setup.md) must not wait much longer. */
+const AGAIN = backoff("250 millis", "2 seconds");
 
 const NOT_SUPPORTED = {
   code: "not_supported",

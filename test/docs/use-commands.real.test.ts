@@ -20,6 +20,7 @@ const DOCUMENTS = [
   "first-project.md",
   "repositories.md",
   "sessions.md",
+  "setup.md",
   "state.md",
   "saved-work.md",
   "conversation.md",

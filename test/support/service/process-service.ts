@@ -13,6 +13,7 @@ import { gitOk } from "../../git/git-client.ts";
 import type { Arming } from "../programs/armed-main.ts";
 import { guardedDirectory } from "../machine/guard.ts";
 import { processesIn } from "../machine/processes-in.ts";
+import { WAIT_MS } from "../patience.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../../src/main.ts");
@@ -82,9 +83,16 @@ export class Installation {
       if (code !== null && code !== 0)
         process.stderr.write(`a service ended with ${code}:\n${log.slice(-20).join("\n")}\n`);
     });
+    // A service that hangs is ended, so that the failed test's report has its last output.
+    let isReady = false;
+    AbortSignal.timeout(WAIT_MS).addEventListener("abort", () => {
+      if (!isReady) child.kill("SIGKILL");
+    });
     for await (const line of createInterface({ input: stdout })) {
       const url = /^ready (?<url>http:\S+)$/.exec(line)?.groups?.["url"];
-      if (url !== undefined) return new Life({ child, errors }, url);
+      if (url === undefined) continue;
+      isReady = true;
+      return new Life({ child, errors }, url);
     }
     throw new Error(`the service did not become ready:\n${log.slice(-20).join("\n")}`);
   }
