@@ -1,16 +1,19 @@
 import * as Effect from "effect/Effect";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 import { afterEach, expect, it, vi } from "vitest";
 import { runGit } from "../../src/git/run.ts";
 import { endStarter, type Program, type Start, startProgram } from "../../src/git/starter/starter.ts";
 import { WAIT_MS } from "../support/patience.ts";
 
 const HOLDER = join(import.meta.dirname, "../support/programs/starter-holder.ts");
+
+const BLOCKED = join(import.meta.dirname, "../support/programs/starter-blocked.ts");
 
 const started: Program[] = [];
 afterEach(() => {
@@ -59,6 +62,11 @@ it("connects each descriptor with the caller", async () => {
   expect([await out, await err]).toEqual(["out-in\n", "err\n"]);
   expect(await program.ended).toEqual({ code: 7 });
   expect(program.isRunning()).toBe(false);
+});
+
+it("does not keep a process from ending whose program's end was reported before its connections", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [BLOCKED], { timeout: WAIT_MS });
+  expect(stdout).toBe("done\n");
 });
 
 it("is gone when its end was waited for, and the next start starts another one", async () => {

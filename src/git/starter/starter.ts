@@ -92,8 +92,8 @@ const proceed = (tasks: Map<number, Task>, id: number, task: Task): void => {
   if (task.isOver) tasks.delete(id);
 };
 
-/** Gives a new connection to its task. */
-const receive = (tasks: Map<number, Task>, socket: Socket): void => {
+/** Gives a new connection to its task. @param received called after that */
+const receive = (tasks: Map<number, Task>, socket: Socket, received: () => void): void => {
   // A pipe breaks when the program ends. Its exit code explains why.
   socket.on("error", () => undefined);
   const read = (): void => {
@@ -105,6 +105,7 @@ const receive = (tasks: Map<number, Task>, socket: Socket): void => {
     if (task === undefined) return void socket.destroy();
     task.sockets.set(descriptor, socket);
     proceed(tasks, id, task);
+    received();
   };
   socket.on("readable", read);
 };
@@ -158,7 +159,9 @@ let current: Promise<Starter> | null = null;
 const startStarter = async (): Promise<Starter> => {
   const directory = mkdtempSync(join(tmpdir(), "platform-starter-"));
   const tasks = new Map<number, Task>();
-  const server = createServer((socket) => receive(tasks, socket)).unref();
+  let held: (() => void) | null = null;
+  // The last connection may end a task: the program's end was reported before.
+  const server = createServer((socket) => receive(tasks, socket, () => held?.())).unref();
   const address = join(directory, "socket");
   server.listen({ path: address, backlog: BACKLOG });
   await once(server, "listening");
@@ -169,9 +172,10 @@ const startStarter = async (): Promise<Starter> => {
     execArgv: ["--v8-pool-size=1", "--max-old-space-size=64"],
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
+  held = () => hold(starter, tasks);
   starter.on("message", (report: Report) => {
     hear({ process: starter, tasks }, report);
-    hold(starter, tasks);
+    held?.();
   });
   let hasEnded = false;
   const end = (): void => {
