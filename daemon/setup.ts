@@ -96,7 +96,7 @@ export const runSetup = Effect.fnUntraced(function* (
   const note =
     why === null
       ? `The setup command is done. It took ${seconds(Math.max(took, 100))}.`
-      : `The setup command failed: ${why}. The session's log has its output, and the agent gets its end.`;
+      : `The setup command failed: ${why}. The session's log has its output. The agent gets the last lines.`;
   feed.item(noteItem("setup_ends", note, nowMs));
   return why === null
     ? null

@@ -12,7 +12,7 @@ import { randomBytes } from "node:crypto";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
 import { isClosed, type ContentPart, type ItemError, type Usage } from "../../src/domain/conversation.ts";
 import { cutText } from "../../src/domain/text.ts";
-import type { ConversationObserver, ItemDraft } from "./adapter.ts";
+import { EMPTY_ITEM, type ConversationObserver, type ItemDraft } from "./adapter.ts";
 import { mergeCall, planOf, requestOf, toolOf, type HeldCall } from "./acp-items.ts";
 
 /** The longest text of an item. The rest is cut. */
@@ -62,18 +62,6 @@ export interface ItemEnd {
 }
 
 const COMPLETED: ItemEnd = { status: "completed", error: null };
-
-const EMPTY = {
-  message_id: null,
-  parent_id: null,
-  content: [],
-  tool: null,
-  plan: [],
-  request: null,
-  model: null,
-  usage: null,
-  error: null,
-} as const;
 
 const newTurn = (id: string | null, model: string | null): Turn => ({
   id,
@@ -214,7 +202,7 @@ export class AcpConversation {
 
   #frame(kind: ItemDraft["kind"], id: string) {
     return {
-      ...EMPTY,
+      ...EMPTY_ITEM,
       native_id: id,
       kind,
       role: "agent" as const,

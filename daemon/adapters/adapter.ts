@@ -108,6 +108,19 @@ export type TurnEnd = Pick<LastTurn, "state" | "error">;
 /** An item of the conversation before the daemon numbers its version. */
 export type ItemDraft = Omit<NativeItem, "rev">;
 
+/** The fields that most items leave empty. */
+export const EMPTY_ITEM = {
+  message_id: null,
+  parent_id: null,
+  content: [],
+  tool: null,
+  plan: [],
+  request: null,
+  model: null,
+  usage: null,
+  error: null,
+} as const satisfies Partial<ItemDraft>;
+
 /** Receives the conversation, as the runtime records it. Nothing is redacted yet. */
 export interface ConversationObserver {
   /** The present version of an item. May be reported repeatedly. */

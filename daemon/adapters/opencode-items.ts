@@ -19,7 +19,7 @@ import {
   type ToolKind,
   type Usage,
 } from "../../src/domain/conversation.ts";
-import type { ItemDraft } from "./adapter.ts";
+import { EMPTY_ITEM, type ItemDraft } from "./adapter.ts";
 import { isAbort, turnError } from "./opencode-errors.ts";
 import type { Asked, MessageInfo, Part, Recorded, ToolState } from "./opencode-records.ts";
 
@@ -62,17 +62,6 @@ const DROPPED = "...\n\n";
 export const itemsOf = ({ info, parts }: Recorded, place: Place): readonly ItemDraft[] =>
   info.role === "user" ? sentItem(info, parts, place) : modelItems(info, parts, place);
 
-const EMPTY = {
-  message_id: null,
-  content: [],
-  tool: null,
-  plan: [],
-  request: null,
-  model: null,
-  usage: null,
-  error: null,
-} as const;
-
 /** A subagent's instructions are in the input of its tool call, so they are no item of their own. */
 const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): readonly ItemDraft[] => {
   if (place.parentId !== null) return [];
@@ -83,7 +72,7 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
   if (content.length === 0 && note === null) return [];
   return [
     {
-      ...EMPTY,
+      ...EMPTY_ITEM,
       native_id: info.id,
       kind: note === null ? "message" : "note",
       role: note === null ? "user" : null,
@@ -171,7 +160,7 @@ const usageOf = ({ tokens, cost = 0 }: MessageInfo): Usage | null => {
 };
 
 const frameOf = (info: MessageInfo, place: Place) => ({
-  ...EMPTY,
+  ...EMPTY_ITEM,
   role: "agent" as const,
   turn_id: place.turnId ?? info.parentID ?? null,
   parent_id: place.parentId,
@@ -352,7 +341,7 @@ export const requestItem = (
   place: Place,
   { askedMs, settled }: { readonly askedMs: number; readonly settled: Settled | null },
 ): ItemDraft => ({
-  ...EMPTY,
+  ...EMPTY_ITEM,
   native_id: asked.id,
   kind: "request",
   role: "agent",

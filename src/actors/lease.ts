@@ -31,6 +31,10 @@ interface Reading {
   readonly monotonicNs: bigint;
 }
 
+/** Forgets before the release and after it: an earlier request may have been answered meanwhile. */
+const forgetting = <E>(forget: () => void, release: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+  Effect.andThen(Effect.sync(forget), Effect.ensuring(release, Effect.sync(forget)));
+
 /**
  * The cluster's storage as it is, and a lease that follows what the storage confirms.
  *
@@ -73,15 +77,8 @@ export const leaseLayer = (
           return asking(shards, storage.refresh(address, shards));
         },
         release: (address, shard) =>
-          Effect.suspend(() => {
-            confirmed.delete(shard.toString());
-            return storage.release(address, shard);
-          }),
-        releaseAll: (address) =>
-          Effect.suspend(() => {
-            confirmed.clear();
-            return storage.releaseAll(address);
-          }),
+          forgetting(() => confirmed.delete(shard.toString()), storage.release(address, shard)),
+        releaseAll: (address) => forgetting(() => confirmed.clear(), storage.releaseAll(address)),
       });
       const covers = ({ shardId }: EntityAddress.EntityAddress) => {
         const then = confirmed.get(shardId.toString());

@@ -29,7 +29,7 @@ const addressOn = (shardId: ShardId.ShardId) =>
 const node = Effect.gen(function* () {
   const held = new Set([one, other]);
   const clocks = { wallMs: 1_000_000, monotonicMs: 50 };
-  const asked = { failure: null as ClusterError.PersistenceError | null, takesMs: 0 };
+  const asked = { failure: null as ClusterError.PersistenceError | null, takesMs: 0, releasing: Effect.void };
   const answer = (_: RunnerAddress.RunnerAddress, shards: Iterable<ShardId.ShardId>) =>
     Effect.suspend(() => {
       clocks.wallMs += asked.takesMs;
@@ -44,7 +44,7 @@ const node = Effect.gen(function* () {
     setRunnerHealth: () => Effect.void,
     acquire: answer,
     refresh: answer,
-    release: () => Effect.void,
+    release: () => asked.releasing,
     releaseAll: () => Effect.void,
   });
   const real = yield* Clock.Clock;
@@ -118,6 +118,16 @@ describe("a node's lease of its actors", () => {
       yield* storage.release(NODE, one);
       expect(covered()).toEqual([false, true]);
       yield* storage.releaseAll(NODE);
+      expect(covered()).toEqual([false, false]);
+    }),
+  );
+
+  it.effect("ends with the release, also if an earlier request is answered during it", () =>
+    Effect.gen(function* () {
+      const { storage, covered, asked } = yield* node;
+      asked.releasing = Effect.ignore(storage.refresh(NODE, [one]));
+      yield* storage.acquire(NODE, [one]);
+      yield* storage.release(NODE, one);
       expect(covered()).toEqual([false, false]);
     }),
   );

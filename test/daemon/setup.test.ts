@@ -65,7 +65,7 @@ describe("a setup command", () => {
   test("ends with its first line that fails, and the agent gets the reason and the end of the output", async () => {
     const { failure, notes } = await ran("seq 1 30\necho $SECRET\nexit 7\necho never");
     expect(notes.at(-1)).toBe(
-      "The setup command failed: it ended with exit code 7. The session's log has its output, and the agent gets its end.",
+      "The setup command failed: it ended with exit code 7. The session's log has its output. The agent gets the last lines.",
     );
     expect(failure?.text).toContain("It failed: it ended with exit code 7.");
     expect(failure?.text.split("\n").slice(-3)).toEqual([
