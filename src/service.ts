@@ -35,6 +35,7 @@ import { manifestsLayer, reconcileLayer } from "./duties/manifests.ts";
 import { pullRequestsLayer } from "./duties/pull-requests.ts";
 import { pullMirrorLayer } from "./services/pull-mirror.ts";
 import { orphansLayer } from "./duties/orphans.ts";
+import { peopleLayer } from "./duties/people.ts";
 import { Doubts, recoveryLayer } from "./duties/recovery.ts";
 import { retentionLayer } from "./duties/retention.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
@@ -75,6 +76,7 @@ import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
 import { operatorHandlers } from "./http/handlers/operator.ts";
+import { peopleHandlers } from "./http/handlers/people.ts";
 import { projectsHandlers } from "./http/handlers/projects.ts";
 import { makeRelay } from "./http/relay/relay.ts";
 import { sandboxHandlers } from "./http/handlers/sandbox.ts";
@@ -96,6 +98,7 @@ import type { Events } from "./store/ports/events.ts";
 import type { Fires } from "./store/ports/fires.ts";
 import type { StoreHealth } from "./store/ports/health.ts";
 import type { Identity } from "./store/ports/identity.ts";
+import type { People } from "./store/ports/people.ts";
 import type { Projects } from "./store/ports/projects.ts";
 import type { Sandboxes } from "./store/ports/sandboxes.ts";
 import type { Sessions } from "./store/ports/sessions.ts";
@@ -122,6 +125,7 @@ export type Ports =
   | Events
   | Fires
   | Identity
+  | People
   | Nodes
   | Operations
   | Previews
@@ -223,6 +227,7 @@ export const actorLayers = <E>({
     reconcileLayer({ intervalMs: DUTIES.manifests.periodMs(config) }),
     retentionLayer(config),
     orphansLayer,
+    peopleLayer,
     unclaimedLayer,
     environmentsDuty({ nodeId }),
     sweeperLayer({ nodeId, ...config }),
@@ -315,6 +320,7 @@ const handlers = Layer.mergeAll(
   machinesHandlers,
   messagesHandlers,
   operatorHandlers,
+  peopleHandlers,
 );
 
 const routes = Layer.mergeAll(

@@ -21,4 +21,4 @@ export const SANDBOX_STATUSES = ["provisioning", "active", "stopped", "error", "
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 
 /** Why a session was stopped (api.md 3, `stop_reason`). */
-export type StopReason = "requested" | "idle" | "deleted";
+export type StopReason = "requested" | "idle" | "deleted" | "user_deactivated";

@@ -53,6 +53,12 @@ export const DUTIES = {
     signal: null,
     owner: "sandbox's node",
   },
+  people: {
+    about: "stops sessions of deactivated people",
+    periodMs: 15 * SECOND,
+    signal: null,
+    owner: "each node",
+  },
   orphans: {
     about: "removes sandboxes without a record",
     // Half of the time within which the sandbox of an ended session is gone (I9).

@@ -1,8 +1,9 @@
 /**
- * The permission table (api.md 1 "Caller", "Origin"): from the power that an endpoint requires to the tokens that have
- * it. test/http/access.test.ts checks every cell.
+ * The permission table (api.md 1 "Caller", "Origin", "Roles"): from the power that an endpoint requires to the tokens
+ * and the roles that have it. test/http/access.test.ts and test/http/roles.test.ts check every cell.
  */
-import type { Principal } from "../store/ports/identity.ts";
+import { includesRole, type MergeRole, type ProjectRole } from "../domain/role.ts";
+import type { Principal, Reached } from "../store/ports/identity.ts";
 import type { Power } from "./api/access.ts";
 
 export type CallerKind = "user" | "session" | "trigger" | "sandbox";
@@ -14,24 +15,65 @@ export const callerKind = (caller: Principal): CallerKind =>
 const MAY: Readonly<Record<Power, readonly CallerKind[]>> = {
   self: ["user", "session"],
   account: ["user"],
+  administer: ["user"],
   read: ["user", "session", "trigger"],
   work: ["user", "session"],
   converse: ["user"],
   propose: ["user", "session", "trigger"],
+  contribute: ["user"],
+  merge: ["user"],
   govern: ["user"],
   operate: ["user"],
   clone: ["sandbox"],
 };
 
 /** Powers over the account. A token bound to one project lacks them. */
-const ACCOUNT_WIDE: ReadonlySet<Power> = new Set<Power>(["account", "operate"]);
+const ACCOUNT_WIDE: ReadonlySet<Power> = new Set<Power>(["account", "administer", "operate"]);
+/** Powers of the account's owners. */
+const OWNERS: ReadonlySet<Power> = new Set<Power>(["administer", "operate"]);
 
-/** Whether the caller's token has the power at all. `reaches` decides for which project. */
-export const hasPower = (caller: Principal, power: Power): boolean =>
-  MAY[power].includes(callerKind(caller)) && (caller.projectId === null || !ACCOUNT_WIDE.has(power));
+/** The lowest role in a project that has a power. A power that is missing here does not depend on a project. */
+const NEEDS: Partial<Readonly<Record<Power, ProjectRole>>> = {
+  read: "viewer",
+  work: "member",
+  converse: "member",
+  propose: "member",
+  contribute: "member",
+  govern: "owner",
+};
+
+/** The lowest role in a project that has the power there. Null: the power does not depend on a project. */
+export const neededRole = (power: Power, mergeRole: MergeRole): ProjectRole | null =>
+  power === "merge" ? mergeRole : (NEEDS[power] ?? null);
+
+/** Why a caller lacks a power. */
+export type Lack =
+  /** Tokens of this kind never have it. */
+  | { readonly by: "token" }
+  /** Only an owner of the account has it. */
+  | { readonly by: "account" }
+  | { readonly by: "role"; readonly needed: ProjectRole; readonly role: ProjectRole };
+
+/** Why the caller's token and role in the account lack the power. Null: they have it. `lackAt` asks for the project. */
+export const lackOf = (caller: Principal, power: Power): Lack | null => {
+  if (!MAY[power].includes(callerKind(caller))) return { by: "token" };
+  if (caller.projectId !== null && ACCOUNT_WIDE.has(power)) return { by: "token" };
+  return OWNERS.has(power) && caller.accountRole !== "owner" ? { by: "account" } : null;
+};
+
+/** Why the caller's role lacks the power in a project that exists for her. Null: it has it. */
+export const lackAt = (power: Power, { role, mergeRole }: Pick<Reached, "role" | "mergeRole">): Lack | null => {
+  const needed = neededRole(power, mergeRole);
+  if (needed === null || role === null || includesRole(role, needed)) return null;
+  return { by: "role", needed, role };
+};
 
 /**
  * Whether a project-bound token is in its own project. Any other project answers as not found (404, threats.md T02).
  */
 export const reaches = (caller: Principal, projectId: string): boolean =>
   caller.projectId === null || caller.projectId === projectId;
+
+/** Whose rows the caller sees in lists over all projects. Null: all rows of the account. */
+export const readerOf = (caller: Principal): string | null =>
+  caller.accountRole === "owner" ? null : caller.user.id;

@@ -13,7 +13,7 @@ import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
 import { Identity, type Path, type Principal } from "../store/ports/identity.ts";
 import type { StoreError } from "../store/ports/journal.ts";
-import { callerKind, hasPower, reaches } from "./access.ts";
+import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./access.ts";
 import { answering } from "./handlers/answers.ts";
 import { Access, Authorized, Caller, type Arrived, type Power } from "./api/access.ts";
 import { type BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
@@ -28,9 +28,18 @@ export const unauthorized = (): Unauthorized =>
     code: "unauthorized",
   });
 
-export const forbidden = (caller: Principal): Forbidden =>
+const WORDS_OF_LACK = {
+  token: (caller: Principal) => `A ${callerKind(caller)} token does not have permission to do this.`,
+  account: () => "Only an owner of the account can do this.",
+};
+
+/** 403, with what is missing. */
+export const forbidden = (caller: Principal, lack: Lack): Forbidden =>
   new Forbidden({
-    error: `A ${callerKind(caller)} token does not have permission to do this.`,
+    error:
+      lack.by === "role"
+        ? `Your role in this project is ${lack.role}. This needs the role ${lack.needed}. An owner of the project can change your role.`
+        : WORDS_OF_LACK[lack.by](caller),
     code: "forbidden",
   });
 
@@ -85,11 +94,14 @@ export const authorizedLayer = Layer.effect(
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
     const { ending } = yield* Openings;
-    /** If the token ends while the body still arrives, the request is refused. */
-    const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Principal) =>
+    /** If the token or its role ends while the body still arrives, the request is refused. */
+    const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Arrived, power: Power) =>
       Effect.scoped(
         Effect.gen(function* () {
-          const ended = yield* ending(heldBy(caller, { projectId: null, session: null }));
+          const { path, mergeRole = "owner" } = caller.reached ?? {};
+          const needs = neededRole(power, mergeRole);
+          const projectId = needs === null ? null : (path?.projectId ?? null);
+          const ended = yield* ending(heldBy(caller, { projectId, needs: needs ?? "viewer", session: null }));
           yield* Effect.raceFirst(
             awaitBody(request, JSON_LIMIT_BYTES),
             Effect.andThen(Deferred.await(ended), unauthorized()),
@@ -114,21 +126,29 @@ export const authorizedLayer = Layer.effect(
         const { params } = yield* HttpRouter.RouteContext;
         // The decoder refuses text that is not an id, for every token alike.
         const projectId = parseUuid(params["pid"] ?? "");
-        // A row that is read now would be old when a body has arrived.
-        const path = projectId === null || hasBody ? null : pathOf(projectId, params["sid"]);
+        // A session that is read now would be old when a body has arrived.
+        const path = projectId === null ? null : pathOf(projectId, hasBody ? undefined : params["sid"]);
         const caller = yield* callerOf(request, power, path);
         // An endpoint without a declared power is closed to all callers.
-        if (power === null || !hasPower(caller, power)) return yield* forbidden(caller);
-        if (projectId !== null && power !== "clone" && !reaches(caller, projectId)) {
-          return yield* notFound("project");
-        }
+        const lack = power === null ? { by: "token" as const } : lackOf(caller, power);
+        if (power === null || lack !== null) return yield* forbidden(caller, lack ?? { by: "token" });
+        if (projectId !== null && power !== "clone") yield* requireRole(caller, power);
         // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
-        if (hasBody) yield* bodyOf(request, caller);
+        if (hasBody) yield* bodyOf(request, caller, power);
         return yield* Effect.provideService(answered, Caller, caller);
       });
     });
   }),
 );
+
+/** Fails with 404 if the project of the path does not exist for the caller, and with 403 if her role lacks the power. */
+export const requireRole = Effect.fnUntraced(function* (caller: Arrived, power: Power) {
+  const { reached } = caller;
+  if (reached === undefined || reached.role === null || !reaches(caller, reached.path.projectId))
+    return yield* notFound("project");
+  const lack = lackAt(power, reached);
+  if (lack !== null) return yield* forbidden(caller, lack);
+});
 
 const pathOf = (projectId: string, sid: string | undefined): Path => ({
   projectId,

@@ -12,7 +12,7 @@ import { Scheduler } from "../duties/scheduler.ts";
 import { WebhookRecord } from "../services/webhook-record.ts";
 import { Identity } from "../store/ports/identity.ts";
 import { ProjectUsage } from "../store/ports/project-usage.ts";
-import { hasPower } from "./access.ts";
+import { lackOf } from "./access.ts";
 import { isApiError, notFound } from "./api/errors.ts";
 import { answering } from "./handlers/answers.ts";
 import { authenticator, forbidden } from "./authorize.ts";
@@ -122,7 +122,8 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
 const expose = Effect.gen(function* () {
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
-  if (!hasPower(caller, "account")) return yield* forbidden(caller);
+  const lack = lackOf(caller, "administer");
+  if (lack !== null) return yield* forbidden(caller, lack);
   // A registry for each request, so that two concurrent scrapes do not overwrite each other.
   const text = yield* Effect.provideService(gauges(caller.accountId), Metric.MetricRegistry, new Map());
   return HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" });

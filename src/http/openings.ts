@@ -22,17 +22,19 @@ import { runDuty } from "../duties/duty.ts";
 
 /** An open use, with the conditions that end it. */
 export interface Held extends Grant {
-  /** Ids of the tokens and sessions whose end may end it. The store's signals name them. */
+  /** Ids of tokens, sessions, people and projects whose end or change may end it. The store's signals name them. */
   readonly endsWith: readonly string[];
   /** Null: it does not expire. */
   readonly expiresAt: number | null;
 }
 
-/** A caller's use of a project, and of a session's sandbox if the connection leads there. */
-export const heldBy = (caller: Principal, reach: Pick<Grant, "projectId" | "session">): Held => ({
+/** A caller's use of a project by a role, and of a session's sandbox if the connection leads there. */
+export const heldBy = (caller: Principal, reach: Pick<Grant, "projectId" | "session" | "needs">): Held => ({
   ...reach,
   credential: { kind: "token", id: caller.tokenId },
-  endsWith: [caller.tokenId, caller.sessionId, reach.session?.id].filter((id) => typeof id === "string"),
+  endsWith: [caller.tokenId, caller.user.id, caller.sessionId, reach.projectId, reach.session?.id].filter(
+    (id) => typeof id === "string",
+  ),
   expiresAt: caller.expiresAt,
 });
 
@@ -87,10 +89,11 @@ class Group {
   }
 }
 
-const keyOf = ({ credential, projectId, session, expiresAt }: Held): string =>
+const keyOf = ({ credential, projectId, needs, session, expiresAt }: Held): string =>
   [
     credential.kind === "token" ? credential.id : credential.hash,
     projectId,
+    needs,
     session?.id,
     session?.sandboxId,
     expiresAt,

@@ -44,7 +44,7 @@ const apiRoutes = (): readonly Route[] => {
 const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/healthz", power: null },
   { method: "GET", pattern: "/readyz", power: null },
-  { method: "GET", pattern: "/metrics", power: "account" },
+  { method: "GET", pattern: "/metrics", power: "administer" },
   { method: "GET", pattern: "/openapi.json", power: null },
   { method: "GET", pattern: "/docs", power: null },
   { method: "GET", pattern: "/docs/guide", power: null },
@@ -74,6 +74,8 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/dashboard/session", power: null },
   { method: "DELETE", pattern: "/dashboard/session", power: null },
   { method: "POST", pattern: "/dashboard/links", power: "person" },
+  { method: "POST", pattern: "/dashboard/invitations/look", power: null },
+  { method: "POST", pattern: "/dashboard/invitations/accept", power: null },
 ];
 
 /** As long as the longest secret name, so that a route's handler itself refuses a segment that is too long. */

@@ -39,6 +39,7 @@ const ofSession = ({ context }: SessionSnapshot): Trials<SessionEvent> => {
     "stop.requested": NOTHING,
     "delete.requested": NOTHING,
     "idle.elapsed": NOTHING,
+    "user.deactivated": NOTHING,
     "restart.requested": [{ sandboxId: SOME_ID }],
     "slot.refused": NOTHING,
   };

@@ -39,6 +39,8 @@ export type SessionEvent =
   | { readonly type: "stop.requested" }
   | { readonly type: "delete.requested" }
   | { readonly type: "idle.elapsed" }
+  /** The person who started it was deactivated. */
+  | { readonly type: "user.deactivated" }
   | { readonly type: "restart.requested"; readonly sandboxId: string }
   /** The account had no slot for a restart, so the restart was not saved. */
   | { readonly type: "slot.refused" };
@@ -108,6 +110,7 @@ export const sessionMachine = setup({
     stopSoon: assign({ ending: "requested" }),
     deleteSoon: assign({ ending: "deleted" }),
     hibernateSoon: assign({ ending: "idle" }),
+    dismissSoon: assign({ ending: "user_deactivated" }),
     settle: assign({ ending: null }),
   },
 }).createMachine({
@@ -128,6 +131,10 @@ export const sessionMachine = setup({
           { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },
           { target: "stopped" },
         ],
+        "user.deactivated": [
+          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },
+          { target: "stopped" },
+        ],
         "delete.requested": [
           { guard: "hasSandbox", target: "stopped", actions: ["markDeleted", tearDown("archived")] },
           { target: "stopped", actions: "markDeleted" },
@@ -144,6 +151,7 @@ export const sessionMachine = setup({
           { actions: "markDeleted" },
         ],
         "idle.elapsed": { guard: "isWanted", actions: ["hibernateSoon", tearDown("archived")] },
+        "user.deactivated": { guard: "isWanted", actions: ["dismissSoon", tearDown("stopped")] },
       },
     },
     stopped: {

@@ -31,6 +31,7 @@ const session: Words<SessionSnapshot["state"], SessionEvent, SessionCommand> = {
     "stop.requested": "Somebody asked for a stop.",
     "delete.requested": "Somebody deleted the session.",
     "idle.elapsed": "The session was idle for too long.",
+    "user.deactivated": "The person who started the session was deactivated.",
     "restart.requested": "Somebody asked for a restart.",
     "slot.refused": "A restart found no free slot.",
   },
@@ -43,6 +44,7 @@ const session: Words<SessionSnapshot["state"], SessionEvent, SessionCommand> = {
       "sandbox.lost": "If the sandbox ends by itself, the session fails.",
       "stop.requested": "A stop ends the session at once.",
       "delete.requested": "A deletion ends the session at once and removes it from the list.",
+      "user.deactivated": "If the person who started it is deactivated, the session ends at once.",
     },
     running: {
       "sandbox.lost": "If the sandbox ends by itself, the session fails.",
@@ -52,6 +54,8 @@ const session: Words<SessionSnapshot["state"], SessionEvent, SessionCommand> = {
         "A deletion removes the session from the list. Its sandbox saves its work and ends.",
       "idle.elapsed":
         "If the session is unused and its agent does no work until then, the sandbox saves its work and ends.",
+      "user.deactivated":
+        "If the person who started it is deactivated, the sandbox saves its work and ends.",
     },
     stopped: {
       "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",

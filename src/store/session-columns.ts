@@ -30,6 +30,7 @@ export interface SessionColumns {
 const STOP_REASONS: Partial<Record<SessionEvent["type"], StopReason>> = {
   "stop.requested": "requested",
   "delete.requested": "deleted",
+  "user.deactivated": "user_deactivated",
 };
 
 /** The columns that a session's step sets (api.md 3). */

@@ -48,14 +48,14 @@ export const checkAccounts = (check: Check): void => {
         const accountId = randomUUID();
         yield* create({ id: accountId, name: "second", tier: "free", cap: 1, now: NOON });
         const [ada, ben] = [randomUUID(), randomUUID()];
-        const made = yield* createUser({ id: ada, accountId, name: "ada", now: NOON + 1 });
-        expect(made).toEqual({ id: ada, accountId, name: "ada" });
-        yield* createUser({ id: ben, accountId, name: "ben", now: NOON + 2 });
+        const made = yield* createUser({ id: ada, accountId, name: "ada", role: "owner", now: NOON + 1 });
+        expect(made).toEqual({ id: ada, accountId, name: "ada", role: "owner" });
+        yield* createUser({ id: ben, accountId, name: "ben", role: "member", now: NOON + 2 });
         const page = yield* users(accountId, { limit: 1, cursor: null });
         expect(page.items.map(({ name }) => name)).toEqual(["ben"]);
         const rest = yield* users(accountId, { limit: 1, cursor: page.nextCursor });
-        expect(rest).toEqual({ items: [{ id: ada, accountId, name: "ada" }], nextCursor: null });
-        expect(yield* user(ada)).toEqual({ id: ada, accountId, name: "ada" });
+        expect(rest).toEqual({ items: [{ id: ada, accountId, name: "ada", role: "owner" }], nextCursor: null });
+        expect(yield* user(ada)).toEqual({ id: ada, accountId, name: "ada", role: "owner" });
         expect((yield* user(world.userId))?.accountId).toBe(world.accountId);
 
         const token = {
@@ -78,7 +78,7 @@ export const checkAccounts = (check: Check): void => {
       "that do not exist have no users",
       Effect.gen(function* () {
         const { createUser, user, users } = yield* Accounts;
-        const nobody = { id: randomUUID(), accountId: randomUUID(), name: "unknown" };
+        const nobody = { id: randomUUID(), accountId: randomUUID(), name: "unknown", role: "member" } as const;
         expect(yield* createUser({ ...nobody, now: NOON })).toBeNull();
         expect(yield* user(nobody.id)).toBeNull();
         expect((yield* users(nobody.accountId, FIRST_PAGE)).items).toEqual([]);

@@ -293,7 +293,7 @@ export const checkAdmission = (check: Check): void => {
           yield* enqueue(world, { projectId: other }),
         ];
         yield* setTier(world.accountId, "free", 1);
-        const shown = yield* queue(world.accountId);
+        const shown = yield* queue({ accountId: world.accountId, userId: null });
         expect(shown.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5]);
         const started: string[] = [];
         for (const _ of shown) {
@@ -355,7 +355,7 @@ export const checkAdmission = (check: Check): void => {
         expect((yield* drain(world, 5, NOON + 10)).admitted).toEqual([]);
         expect((yield* get(old))?.status).toBe("expired");
         expect((yield* get(orphan))?.status).toBe("cancelled");
-        expect(yield* queue(world.accountId)).toEqual([]);
+        expect(yield* queue({ accountId: world.accountId, userId: null })).toEqual([]);
       }),
     );
   });

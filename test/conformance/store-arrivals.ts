@@ -15,7 +15,7 @@ const makeStranger = Effect.gen(function* () {
   const { create, createUser } = yield* Accounts;
   const [accountId, userId] = [randomUUID(), randomUUID()];
   yield* create({ id: accountId, name: "second", tier: "free", cap: 1, now: NOON });
-  yield* createUser({ id: userId, accountId, name: "mallory", now: NOON });
+  yield* createUser({ id: userId, accountId, name: "mallory", role: "owner", now: NOON });
   const token = { id: randomUUID(), accountId, userId, projectId: null, name: "first", hash: hash() };
   yield* (yield* Identity).createToken({ ...token, origin: "user", expiresAt: null, now: NOON });
   return token;
@@ -31,8 +31,8 @@ const scene = Effect.gen(function* () {
   return { world, sessionId, path, at };
 });
 
-const nothing = { hasProject: false, session: null };
-const projectOnly = { hasProject: true, session: null };
+const nothing = { role: null, mergeRole: "owner" as const, session: null };
+const projectOnly = { role: "owner" as const, mergeRole: "member" as const, session: null };
 
 export const checkArrivals = (check: Check): void => {
   describe("an arrival", () => {
@@ -45,7 +45,7 @@ export const checkArrivals = (check: Check): void => {
         expect(before?.caller).toEqual(yield* (yield* Identity).authenticate(world.tokenHash, NOON));
         expect(before?.reached).toEqual({
           path,
-          hasProject: true,
+          role: "owner" as const, mergeRole: "member" as const,
           session: { ...session, conversation: null },
         });
         const conversations = yield* Conversations;
@@ -75,7 +75,7 @@ export const checkArrivals = (check: Check): void => {
         const { at } = yield* scene;
         const stranger = yield* makeStranger;
         expect((yield* at({}, stranger.hash))?.reached).toMatchObject(nothing);
-        yield* (yield* Identity).deleteToken(stranger.accountId, stranger.id, NOON);
+        yield* (yield* Identity).deleteToken({ accountId: stranger.accountId, userId: null }, stranger.id, NOON);
         expect(yield* at({}, stranger.hash)).toBe(null);
         expect(yield* at({}, hash())).toBe(null);
       }),

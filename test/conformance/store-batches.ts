@@ -57,7 +57,7 @@ export const checkBatches = (check: Check): void => {
         const world = yield* makeWorld(0);
         const { queue } = yield* Fires;
         const { account } = yield* Identity;
-        const slugs = Effect.map(queue(world.accountId), (waiting) =>
+        const slugs = Effect.map(queue({ accountId: world.accountId, userId: null }), (waiting) =>
           waiting.map(({ triggerSlug }) => triggerSlug),
         );
         yield* admit(world, [nightly(NOON), { triggerSlug: "before" }]);

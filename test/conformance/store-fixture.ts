@@ -20,6 +20,7 @@ import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import type { Accounts } from "../../src/store/ports/accounts.ts";
 import type { Nodes } from "../../src/store/ports/nodes.ts";
 import type { Operations } from "../../src/store/ports/operations.ts";
+import type { People } from "../../src/store/ports/people.ts";
 import type { Previews } from "../../src/store/ports/previews.ts";
 import type { ProjectUsage } from "../../src/store/ports/project-usage.ts";
 import type { SessionLogs } from "../../src/store/ports/session-logs.ts";
@@ -39,6 +40,7 @@ export type Store =
   | Identity
   | Nodes
   | Operations
+  | People
   | Previews
   | ProjectUsage
   | Projects

@@ -47,6 +47,7 @@ const scene = Effect.gen(function* () {
   const grant = (tokenId: string, fields: Partial<Grant> = {}): Grant => ({
     credential: { kind: "token", id: tokenId },
     projectId,
+    needs: "viewer",
     session: null,
     ...fields,
   });
@@ -68,7 +69,7 @@ export const checkGrants = (check: Check): void => {
         const all = [kept, revoked, expiring].map((token) => grant(token.id));
         expect(yield* identity.ended(all, NOON)).toEqual([]);
         expect(yield* identity.ended([], NOON)).toEqual([]);
-        yield* identity.deleteToken(world.accountId, revoked.id, NOON);
+        yield* identity.deleteToken({ accountId: world.accountId, userId: null }, revoked.id, NOON);
         expect(yield* identity.ended(all, NOON + 9)).toEqual([all[1]]);
         expect(yield* identity.ended(all, NOON + 10)).toEqual([all[1], all[2]]);
         expect(yield* identity.ended([grant(randomUUID())], NOON)).toHaveLength(1);
@@ -125,12 +126,12 @@ export const checkGrants = (check: Check): void => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             yield* identity.endings((id) => void told.add(id));
-            yield* identity.deleteToken(world.accountId, heard.id, NOON);
+            yield* identity.deleteToken({ accountId: world.accountId, userId: null }, heard.id, NOON);
             const failure = { code: "sandbox_lost" as const, message: "It is gone." };
             yield* tellSession(session.id, { type: "sandbox.lost", sandboxId: sandbox.id, failure });
           }),
         );
-        yield* identity.deleteToken(world.accountId, later.id, NOON);
+        yield* identity.deleteToken({ accountId: world.accountId, userId: null }, later.id, NOON);
         told.delete(null);
         expect([...told]).toEqual([heard.id, session.id]);
       }),

@@ -41,7 +41,7 @@ export const checkQueue = (check: Check): void => {
         yield* admitOne(world, request);
         expect(yield* cancel(id, NOON)).toBe(true);
         expect(yield* get(id)).toMatchObject({ status: "cancelled", reason: "requested" });
-        expect(yield* queue(world.accountId)).toEqual([]);
+        expect(yield* queue({ accountId: world.accountId, userId: null })).toEqual([]);
         expect(yield* accountOf(world)).toMatchObject({ queuedFires: 0 });
         expect(yield* cancel(id, NOON)).toBe(false);
         expect(yield* cancel(randomUUID(), NOON)).toBe(false);

@@ -81,7 +81,7 @@ const checkIdentity = (check: Check): void => {
           lastUsedAt: null,
         });
         const used = Effect.map(
-          listTokens(world.accountId, newest),
+          listTokens({ accountId: world.accountId, userId: null }, newest),
           (page) => page.items.find(({ id }) => id === token.id)?.lastUsedAt,
         );
         expect(yield* authenticate(token.hash, NOON + 1)).toMatchObject({ projectId: world.projectId });
@@ -91,9 +91,9 @@ const checkIdentity = (check: Check): void => {
         yield* authenticate(token.hash, NOON + 60_002);
         expect(yield* used).toBe(NOON + 60_002);
         expect(yield* authenticate(token.hash, NOON + 1_000_000)).toBe(null);
-        expect(yield* deleteToken(randomUUID(), token.id, NOON)).toBe(false);
-        expect(yield* deleteToken(world.accountId, token.id, NOON)).toBe(true);
-        expect(yield* deleteToken(world.accountId, token.id, NOON)).toBe(false);
+        expect(yield* deleteToken({ accountId: randomUUID(), userId: null }, token.id, NOON)).toBe(false);
+        expect(yield* deleteToken({ accountId: world.accountId, userId: null }, token.id, NOON)).toBe(true);
+        expect(yield* deleteToken({ accountId: world.accountId, userId: null }, token.id, NOON)).toBe(false);
         expect(yield* authenticate(token.hash, NOON)).toBe(null);
       }),
     );
@@ -104,10 +104,10 @@ const checkIdentity = (check: Check): void => {
         const world = yield* makeWorld(3);
         const { listTokens, deleteToken, authenticate } = yield* Identity;
         const sandbox = yield* openSandbox(yield* admitSession(world));
-        const page = yield* listTokens(world.accountId, newest);
+        const page = yield* listTokens({ accountId: world.accountId, userId: null }, newest);
         expect(page.items.map(({ name }) => name)).toEqual(["first token"]);
         const principal = yield* authenticate(sandbox.cliHash, NOON);
-        expect(yield* deleteToken(world.accountId, principal?.tokenId ?? "", NOON)).toBe(false);
+        expect(yield* deleteToken({ accountId: world.accountId, userId: null }, principal?.tokenId ?? "", NOON)).toBe(false);
         expect(yield* authenticate(sandbox.cliHash, NOON)).not.toBe(null);
       }),
     );
@@ -145,9 +145,9 @@ const checkProjects = (check: Check): void => {
         expect(yield* update(randomUUID(), { name: "x" }, NOON)).toBe(null);
         const other = yield* addProject(world, NOON + 2);
         yield* update(world.projectId, { status: "archived", name: "old shop" }, NOON + 3);
-        const { items } = yield* list(world.accountId, { ...newest, onlyId: null });
+        const { items } = yield* list({ accountId: world.accountId, userId: null }, { ...newest, onlyId: null });
         expect(ids(items)).toEqual([other, world.projectId]);
-        const bound = yield* list(world.accountId, { ...newest, onlyId: world.projectId });
+        const bound = yield* list({ accountId: world.accountId, userId: null }, { ...newest, onlyId: world.projectId });
         expect(bound.items).toMatchObject([{ name: "old shop", status: "archived" }]);
       }),
     );

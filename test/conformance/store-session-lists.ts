@@ -49,7 +49,7 @@ const anotherWorld = Effect.gen(function* () {
   const [accountId, userId] = [randomUUID(), randomUUID()];
   const accounts = yield* Accounts;
   yield* accounts.create({ id: accountId, name: "other", tier: "free", cap: 5, now: NOON });
-  yield* accounts.createUser({ id: userId, accountId, name: "other", now: NOON });
+  yield* accounts.createUser({ id: userId, accountId, name: "other", role: "owner", now: NOON });
   return { accountId, userId, tokenHash: "", projectId: yield* addProject({ accountId, userId }) };
 });
 
@@ -122,11 +122,11 @@ export const checkSessionLists = (check: Check): void => {
         yield* made(second, 2, { name: "second" });
         yield* made(other, 3, { name: "another" });
         const { list, listOf } = yield* Sessions;
-        expect(labels(yield* listOf(world.accountId, whole))).toEqual(["second", "first"]);
-        expect(labels(yield* listOf(world.accountId, { ...whole, search: "sec" }))).toEqual(["second"]);
+        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, whole))).toEqual(["second", "first"]);
+        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, search: "sec" }))).toEqual(["second"]);
         expect(labels(yield* list(second.projectId, whole))).toEqual(["second"]);
-        const { nextCursor } = yield* listOf(world.accountId, { ...whole, limit: 1 });
-        expect(labels(yield* listOf(world.accountId, { ...whole, cursor: nextCursor }))).toEqual(["first"]);
+        const { nextCursor } = yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, limit: 1 });
+        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, cursor: nextCursor }))).toEqual(["first"]);
       }),
     );
 

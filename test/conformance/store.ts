@@ -16,6 +16,7 @@ import { checkConversations } from "./store-conversations.ts";
 import { checkEnvironmentBuilds } from "./store-environment-builds.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkGrants } from "./store-grants.ts";
+import { checkPeople } from "./store-people.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkLogs } from "./store-logs.ts";
@@ -48,6 +49,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkArrivals(check);
     checkRecords(check);
     checkGrants(check);
+    checkPeople(check);
     checkPreviews(check);
     checkLogs(check);
     checkNodes(check);

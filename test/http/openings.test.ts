@@ -22,6 +22,7 @@ const tokenId = (index: number): string => numbered(10 + index);
 const held = (index: number, expiresAt: number | null = null): Held => ({
   credential: { kind: "token", id: tokenId(index) },
   projectId: null,
+  needs: "viewer",
   session: null,
   endsWith: [tokenId(index)],
   expiresAt,
@@ -62,7 +63,7 @@ const world = Effect.gen(function* () {
   const cuts: string[] = [];
   const hold = (index: number, name: string, expiresAt: number | null = null) =>
     openings.hold(held(index, expiresAt), () => void cuts.push(name));
-  const revoke = (index: number) => identity.deleteToken(accountId, tokenId(index), 0);
+  const revoke = (index: number) => identity.deleteToken({ accountId: accountId, userId: null }, tokenId(index), 0);
   return { openings, asked, state, makeToken, hold, cuts, revoke };
 });
 

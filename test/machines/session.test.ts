@@ -35,6 +35,7 @@ const events: SessionEvent[] = [
   { type: "stop.requested" },
   { type: "delete.requested" },
   { type: "idle.elapsed" },
+  { type: "user.deactivated" },
   { type: "slot.refused" },
 ];
 

@@ -18,6 +18,7 @@ export const callerOf = (account: number): Principal => ({
   origin: "user",
   accountId: ACCOUNTS[account === 0 ? 0 : 1],
   user: { id: USERS[account === 0 ? 0 : 1], name: "user" },
+  accountRole: "owner",
   projectId: null,
   sessionId: null,
   sandboxId: null,

@@ -19,12 +19,18 @@ export const addAccount = (world: World): void => {
   const { accounts, users } = world.tables;
   const first = accounts.get(ACCOUNTS[0]);
   if (first !== undefined) accounts.set(ACCOUNTS[1], { ...first, name: "second" });
-  users.set(USERS[1], { accountId: ACCOUNTS[1], name: "second" });
+  users.set(USERS[1], {
+    accountId: ACCOUNTS[1],
+    name: "second",
+    role: "owner",
+    createdAt: users.get(USERS[0])?.createdAt ?? 0,
+    deactivatedAt: null,
+  });
   const account = `INSERT INTO accounts (id, name, tier, session_cap, created_at)
     SELECT $1, 'second', tier, session_cap, created_at FROM accounts`;
   query(world, account, [ACCOUNTS[1]]);
   const user =
-    "INSERT INTO users (id, account_id, name, created_at) SELECT $1, $2, 'second', created_at FROM users";
+    "INSERT INTO users (id, account_id, name, role, created_at) SELECT $1, $2, 'second', role, created_at FROM users";
   query(world, user, [USERS[1], ACCOUNTS[1]]);
 };
 

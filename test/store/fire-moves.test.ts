@@ -169,7 +169,7 @@ const checkMoves = <Side>(
         expect(Exit.isFailure(exit) && Cause.hasDies(exit.cause)).toBe(true);
         const { get, queue } = yield* Fires;
         expect(yield* get(id)).toMatchObject({ status: "skipped", sessionId: null });
-        expect(yield* queue(world.accountId)).toHaveLength(1);
+        expect(yield* queue({ accountId: world.accountId, userId: null })).toHaveLength(1);
       }),
     );
   }

@@ -286,7 +286,7 @@ const readAll = Effect.gen(function* () {
   return {
     details,
     account: yield* identity.account(ACCOUNT),
-    queue: yield* fires.queue(ACCOUNT),
+    queue: yield* fires.queue({ accountId: ACCOUNT, userId: null }),
     unsettled,
     ofProjects,
   };

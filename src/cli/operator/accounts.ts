@@ -6,6 +6,7 @@ import type { Environment } from "../configuration.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { readConfig } from "../../config.ts";
 import { tokenHash } from "../../domain/ids.ts";
+import type { AccountRole } from "../../domain/role.ts";
 import type { Tier } from "../../domain/tier.ts";
 import { Accounts, type User, type Account } from "../../store/ports/accounts.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
@@ -27,12 +28,13 @@ const accountWire = (account: Account) => ({
   active_sessions: account.activeSessions,
   queued_fires: account.queuedFires,
 });
-const userWire = ({ id, accountId, name }: User) => ({ id, account_id: accountId, name });
+const userWire = ({ id, accountId, name, role }: User) => ({ id, account_id: accountId, name, role });
 const instant = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 const tokenWire = (token: Token) => ({
   id: token.id,
   name: token.name,
   origin: token.origin,
+  user_id: token.userId,
   project_id: token.projectId,
   created_at: new Date(token.createdAt).toISOString(),
   expires_at: instant(token.expiresAt),
@@ -112,7 +114,7 @@ export const listUsers = (environment: Environment, accountId: string, request: 
 
 export const createUser = (
   environment: Environment,
-  wish: { readonly name: string; readonly accountId: string },
+  wish: { readonly name: string; readonly accountId: string; readonly role: AccountRole },
 ) =>
   onStore(
     environment,
@@ -128,7 +130,7 @@ export const listTokens = (environment: Environment, accountId: string, request:
     environment,
     Effect.gen(function* () {
       yield* accountOr404(accountId);
-      return paged(yield* (yield* Identity).listTokens(accountId, request), tokenWire);
+      return paged(yield* (yield* Identity).listTokens({ accountId, userId: null }, request), tokenWire);
     }),
   );
 
@@ -172,7 +174,7 @@ export const deleteToken = (environment: Environment, accountId: string, tokenId
     environment,
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
-      if (!(yield* (yield* Identity).deleteToken(accountId, tokenId, now)))
+      if (!(yield* (yield* Identity).deleteToken({ accountId, userId: null }, tokenId, now)))
         return yield* Effect.fail(absent("token"));
     }),
   );

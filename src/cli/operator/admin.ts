@@ -7,6 +7,7 @@ import { page, pageOptions } from "../commands/lists.ts";
 import { usage } from "../failure.ts";
 import { table, time, timeOrDash, visible } from "../terminal.ts";
 import { anyId, oneOf } from "../words.ts";
+import type { AccountRole } from "../../domain/role.ts";
 import type { Tier } from "../../domain/tier.ts";
 
 /** As in domain/tier.ts, which would load effect at the start of every call. */
@@ -88,6 +89,8 @@ const accountCreate = command({
   },
 });
 
+const ROLES = ["owner", "member"] as const satisfies readonly AccountRole[];
+
 const accountOption = { account: { value: "ID", about: "The account" } } as const;
 
 const userList = command({
@@ -100,7 +103,7 @@ const userList = command({
     const { perform } = await import("./perform.ts");
     const { listUsers } = await import("./accounts.ts");
     const found = await perform(listUsers(environment, accountId, request(options)));
-    const text = table(["USER", "NAME"], found.items.map(({ id, name }) => [id, name]), "No users."); // prettier-ignore
+    const text = table(["USER", "NAME", "ROLE"], found.items.map(({ id, name, role }) => [id, name, role]), "No users."); // prettier-ignore
     return listing("users", found, { text, note });
   },
 });
@@ -109,10 +112,14 @@ const userCreate = command({
   name: "admin user create",
   about: "Create a user in an account",
   takes: ["NAME"],
-  options: accountOption,
+  options: {
+    ...accountOption,
+    role: { value: "ROLE", about: "owner (default) or member" },
+  },
   notes: NOTES,
   run: async ({ given, options, environment }) => {
-    const wish = { name: named(given.NAME), accountId: required(options.account, "account") };
+    const role = oneOf(options.role, ROLES, "--role") ?? ROLES[0];
+    const wish = { name: named(given.NAME), accountId: required(options.account, "account"), role };
     const { perform } = await import("./perform.ts");
     const { createUser } = await import("./accounts.ts");
     const made = await perform(createUser(environment, wish));

@@ -56,7 +56,7 @@ const projectsToLook = Effect.fnUntraced(function* (projectId: string | null) {
   }
   const accounts = yield* every((yield* Accounts).list);
   const lists = yield* Effect.forEach(accounts, ({ id }) =>
-    every((request) => projects.list(id, { ...request, onlyId: null })),
+    every((request) => projects.list({ accountId: id, userId: null }, { ...request, onlyId: null })),
   );
   return lists.flat();
 });

@@ -20,8 +20,10 @@ import {
 export type Power =
   /** Read the caller's own identity. */
   | "self"
-  /** The account's own matters: tokens, new projects, the queue. For user tokens that are not bound to a project. */
+  /** A person's own matters: her tokens, new projects, the queue. For user tokens that are not bound to a project. */
   | "account"
+  /** Govern the account: its people, invitations, metrics. For the same tokens, of the account's owners. */
+  | "administer"
   /** Read a project and everything in it. */
   | "read"
   /** Work in a project: sessions, fires. */
@@ -30,9 +32,16 @@ export type Power =
   | "converse"
   /** Open and update change requests. */
   | "propose"
-  /** Govern a project: secrets, settings, merges. For user tokens only, including one bound to that project. */
+  /** What a member may do and her agents may not: names of secrets, proposals of triggers. For user tokens only. */
+  | "contribute"
+  /** Merge a change request. For user tokens only, of the role that the project names. */
+  | "merge"
+  /** Govern a project: secrets, settings, members. For user tokens only, including one bound to that project. */
   | "govern"
-  /** See the service itself. For account-wide user tokens of the first account; its handlers check which account. */
+  /**
+   * See the service itself. For account-wide user tokens of the first account's owners; its handlers check which
+   * account.
+   */
   | "operate"
   /** The only use of a PLATFORM_TOKEN. */
   | "clone";

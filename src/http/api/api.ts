@@ -9,6 +9,7 @@ import { completeDocument } from "./openapi.ts";
 import { MachinesGroup } from "./machines.ts";
 import { MessagesGroup } from "./messages.ts";
 import { OperatorGroup } from "./operator.ts";
+import { PeopleGroup } from "./people.ts";
 import { ProjectsGroup } from "./projects.ts";
 import { SandboxGroup } from "./sandbox.ts";
 import { SecretsGroup } from "./secrets.ts";
@@ -19,6 +20,7 @@ import { WebhookRefusalsGroup } from "./webhook-refusals.ts";
 
 export class Api extends HttpApi.make("platform")
   .add(IdentityGroup)
+  .add(PeopleGroup)
   .add(ProjectsGroup)
   .add(SessionsGroup)
   .add(ConversationGroup)

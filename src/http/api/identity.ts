@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { ACCOUNT_ROLES } from "../../domain/role.ts";
 import { Access, Authorized } from "./access.ts";
 import { NotFound } from "./errors.ts";
 import { Instant, pageQuery, text, Uuid } from "./schemas.ts";
@@ -7,7 +8,7 @@ import { Instant, pageQuery, text, Uuid } from "./schemas.ts";
 const Origin = Schema.Literals(["user", "session", "trigger"]);
 
 export const Me = Schema.Struct({
-  user: Schema.Struct({ id: Uuid, name: Schema.String }),
+  user: Schema.Struct({ id: Uuid, name: Schema.String, role: Schema.Literals(ACCOUNT_ROLES) }),
   account: Schema.Struct({
     id: Uuid,
     name: Schema.String,
@@ -24,6 +25,7 @@ export const TokenWire = Schema.Struct({
   id: Uuid,
   name: Schema.String,
   origin: Origin,
+  user_id: Uuid,
   project_id: Schema.NullOr(Uuid),
   created_at: Instant,
   expires_at: Schema.NullOr(Instant),

@@ -2,6 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { CredentialRequest, RepositoryRequest, RepositorySource } from "../../domain/repository.ts";
 import { Usage } from "../../domain/conversation.ts";
+import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/role.ts";
 import { CONNECTION_STEPS } from "../../domain/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
@@ -16,6 +17,12 @@ export const ProjectWire = Schema.Struct({
   repository: RepositorySource,
   default_branch: Schema.String,
   triggers_paused: Schema.Boolean,
+  default_role: Schema.NullOr(Schema.Literals(DEFAULT_ROLES)).annotate({
+    description: "The role of the account's other people in the project. Null: none.",
+  }),
+  merge_role: Schema.Literals(MERGE_ROLES).annotate({
+    description: "The lowest role that may merge a change request.",
+  }),
   manifest: Schema.Struct({
     commit: Schema.NullOr(Schema.String),
     synced_at: Schema.NullOr(Instant),
@@ -35,6 +42,8 @@ const PatchProject = Schema.Struct({
   name: Schema.optionalKey(text(200)),
   status: Schema.optionalKey(Schema.Literals(["active", "archived"])),
   triggers_paused: Schema.optionalKey(Schema.Boolean),
+  default_role: Schema.optionalKey(Schema.NullOr(Schema.Literals(DEFAULT_ROLES))),
+  merge_role: Schema.optionalKey(Schema.Literals(MERGE_ROLES)),
   default_branch: Schema.optionalKey(text(244)),
 });
 

@@ -53,7 +53,7 @@ export class SecretsGroup extends HttpApiGroup.make("secrets")
   .add(
     HttpApiEndpoint.get("list", "/", { params: projectParams, success: Listing, error: NotFound }).annotate(
       Access,
-      "govern",
+      "contribute",
     ),
     HttpApiEndpoint.put("put", "/:name", {
       params: secretParams,

@@ -38,7 +38,7 @@ export const SessionWire = Schema.Struct({
   fire_id: nullable(Uuid),
   created_by: Uuid,
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String, at: Instant })),
-  stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted"])),
+  stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted", "user_deactivated"])),
   saved: Schema.NullOr(Saved),
   last_turn: nullable(LastTurn),
   turn: TurnWire.annotate({ description: "The state of the agent's turn." }),

@@ -51,7 +51,7 @@ export class TriggerWishesGroup extends HttpApiGroup.make("triggerWishes")
       payload: TriggerWish,
       success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "govern"),
+    }).annotate(Access, "contribute"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/triggers") {}

@@ -20,12 +20,15 @@ import {
   type SmartHttp,
 } from "../../git/server/smart-http.ts";
 import type { Standing } from "../../git/server/standing.ts";
+import { includesRole } from "../../domain/role.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { CloneCredentials } from "../../store/ports/clone-credentials.ts";
-import { Identity, type Principal } from "../../store/ports/identity.ts";
+import { Identity } from "../../store/ports/identity.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
 import { reaches } from "../access.ts";
+import type { Arrived } from "../api/access.ts";
+import { forbidden } from "../authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
 import { answering } from "../handlers/answers.ts";
 import { pushHeard } from "./git-pushed.ts";
@@ -117,9 +120,12 @@ const accessFor = Effect.fnUntraced(function* (
   const hash = tokenHash(password);
   // A minted password never has the form of a token.
   if (tokenKind(password) !== null) {
-    const caller = yield* (yield* Identity).authenticate(hash, now);
-    if (caller === null) return yield* credentialsNeeded();
-    const held = heldBy(caller, { projectId: route.projectId, session: null });
+    const path = { projectId: route.projectId, sessionId: null };
+    const arrival = yield* (yield* Identity).arrive(hash, now, path);
+    if (arrival === null) return yield* credentialsNeeded();
+    const caller = { ...arrival.caller, reached: arrival.reached };
+    const needs = route.service === "git-receive-pack" ? "member" : "viewer";
+    const held = heldBy(caller, { projectId: route.projectId, needs, session: null });
     return { policy: yield* userPolicy(caller, route), held };
   }
   const minted = yield* (yield* CloneCredentials).find(hash, now);
@@ -129,6 +135,7 @@ const accessFor = Effect.fnUntraced(function* (
   const held: Held = {
     credential: { kind: "password", hash },
     projectId: minted.projectId,
+    needs: "member",
     session: null,
     endsWith: [minted.sessionId],
     expiresAt: minted.expiresAt,
@@ -168,18 +175,19 @@ export const writePolicy = Effect.fnUntraced(function* (
 /**
  * Tokens in sandboxes do not use git. Sandboxes use the minted credential, which has its own write policy (api.md 1).
  */
-const userPolicy = Effect.fnUntraced(function* (caller: Principal, { projectId, service }: GitRoute) {
+const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, service }: GitRoute) {
   if (caller.kind !== "access" || caller.origin !== "user") {
     return yield* new Forbidden({
       error: "This token cannot be used for git. In a sandbox, use the clone credential.",
       code: "forbidden",
     });
   }
-  const project = yield* (yield* Projects).get(projectId);
-  if (project === null || project.accountId !== caller.accountId || !reaches(caller, projectId)) {
-    return yield* notFound("repository");
-  }
-  const isOwner = service === "git-receive-pack" && caller.projectId === null;
+  const { role = null } = caller.reached ?? {};
+  if (role === null || !reaches(caller, projectId)) return yield* notFound("repository");
+  const isPush = service === "git-receive-pack";
+  if (isPush && !includesRole(role, "member"))
+    return yield* forbidden(caller, { by: "role", needed: "member", role });
+  const isOwner = isPush && caller.projectId === null && role === "owner";
   return yield* writePolicy(projectId, { kind: "user" }, isOwner);
 });
 

@@ -87,12 +87,15 @@ export const answeredBy = <E, R>(
 export const checkedByType = <A>(body: A): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json" });
 
-/** The project of the path, if the caller's account and token reach it. */
+/**
+ * The project of the path, if the caller's account and token reach it. Her role there was checked with the path
+ * (authorize.ts).
+ */
 export const projectFor = Effect.fnUntraced(function* (
   caller: Arrived,
   id: string,
 ): Effect.fn.Return<Project, StoreError | NotFound, Projects> {
-  if (knownAt(caller, id)?.hasProject === false) return yield* notFound("project");
+  if (knownAt(caller, id)?.role === null) return yield* notFound("project");
   const project = yield* (yield* Projects).get(id);
   if (project === null || project.accountId !== caller.accountId || !reaches(caller, id)) {
     return yield* notFound("project");
@@ -111,7 +114,7 @@ export const requireProject = (
 ): Effect.Effect<void, StoreError | NotFound, Projects> => {
   const known = knownAt(caller, id);
   if (known === undefined) return Effect.asVoid(projectFor(caller, id));
-  return known.hasProject && reaches(caller, id) ? Effect.void : Effect.fail(notFound("project"));
+  return known.role !== null && reaches(caller, id) ? Effect.void : Effect.fail(notFound("project"));
 };
 
 /** The session of the path. A deleted session is not found. */

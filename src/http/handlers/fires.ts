@@ -13,6 +13,7 @@ import { parseUuid } from "../../domain/ids.ts";
 import { Admissions } from "../../store/ports/admissions.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
 import { Fires, type Fire, type FirePrompt, type StoredRequest } from "../../store/ports/fires.ts";
+import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import type { FirePage } from "../api/fires.ts";
@@ -168,7 +169,8 @@ export const cancel = Effect.fnUntraced(function* (path: FirePath) {
 const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
   const { limit, cursor } = pageOf(query);
   if (cursor !== null && parseUuid(cursor) === null) return yield* new BadCursor({ cursor });
-  const queue = yield* (yield* Fires).queue((yield* Caller).accountId);
+  const caller = yield* Caller;
+  const queue = yield* (yield* Fires).queue({ accountId: caller.accountId, userId: readerOf(caller) });
   const from = queue.findIndex(({ fireId }) => fireId === cursor) + 1;
   const page = queue.slice(from, from + limit);
   return {

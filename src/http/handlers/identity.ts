@@ -5,12 +5,13 @@ import { HttpApiBuilder } from "effect/http-api";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { Identity } from "../../store/ports/identity.ts";
+import { Projects } from "../../store/ports/projects.ts";
 import { Operations } from "../../store/ports/operations.ts";
-import { hasPower } from "../access.ts";
+import { lackOf, readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, notFound } from "../api/errors.ts";
-import { answering, projectFor } from "./answers.ts";
+import { answering } from "./answers.ts";
 import { pageOf, tokenWire } from "./wire.ts";
 
 const me = Effect.gen(function* () {
@@ -18,7 +19,7 @@ const me = Effect.gen(function* () {
   const account = yield* (yield* Identity).account(caller.accountId);
   if (account === null) return yield* notFound("account");
   return {
-    user: caller.user,
+    user: { ...caller.user, role: caller.accountRole },
     account: {
       id: account.id,
       name: account.name,
@@ -27,7 +28,7 @@ const me = Effect.gen(function* () {
       active_sessions: account.activeSessions,
       queued_fires: account.queuedFires,
       operator:
-        hasPower(caller, "operate") && (yield* (yield* Operations).operatorAccount) === caller.accountId,
+        lackOf(caller, "operate") === null && (yield* (yield* Operations).operatorAccount) === caller.accountId,
     },
     token: { id: caller.tokenId, origin: caller.origin, project_id: caller.projectId },
   };
@@ -46,7 +47,12 @@ const createToken = Effect.fnUntraced(function* (payload: CreateToken) {
   const expiresAt = payload.expires_at === undefined ? null : Date.parse(payload.expires_at);
   if (expiresAt !== null && !(expiresAt > now))
     return yield* badRequest("expires_at", "must be an instant in the future");
-  if (payload.project_id !== undefined) yield* projectFor(caller, payload.project_id);
+  if (payload.project_id !== undefined) {
+    const projects = yield* Projects;
+    const reader = { accountId: caller.accountId, userId: readerOf(caller) };
+    const found = yield* projects.list(reader, { cursor: null, limit: 1, onlyId: payload.project_id });
+    if (found.items.length === 0) return yield* notFound("project");
+  }
   const token = yield* newAccessToken;
   const row = yield* (yield* Identity).createToken({
     id: yield* newUuid,
@@ -68,8 +74,9 @@ export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers)
     .handle("listTokens", ({ query }) =>
       answering(
         Effect.gen(function* () {
-          const { accountId } = yield* Caller;
-          const page = yield* (yield* Identity).listTokens(accountId, pageOf(query));
+          const caller = yield* Caller;
+          const owner = { accountId: caller.accountId, userId: readerOf(caller) };
+          const page = yield* (yield* Identity).listTokens(owner, pageOf(query));
           return { tokens: page.items.map(tokenWire), next_cursor: page.nextCursor };
         }),
       ),
@@ -78,9 +85,10 @@ export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers)
     .handle("deleteToken", ({ params }) =>
       answering(
         Effect.gen(function* () {
-          const { accountId } = yield* Caller;
+          const caller = yield* Caller;
+          const owner = { accountId: caller.accountId, userId: readerOf(caller) };
           const now = yield* Clock.currentTimeMillis;
-          if (!(yield* (yield* Identity).deleteToken(accountId, params.id, now)))
+          if (!(yield* (yield* Identity).deleteToken(owner, params.id, now)))
             return yield* notFound("token");
         }),
       ),

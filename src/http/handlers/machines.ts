@@ -36,11 +36,13 @@ const STOPPED_BECAUSE: Readonly<Record<StopReason, string>> = {
   requested: "It was stopped on request.",
   idle: "It was hibernated, because it was idle.",
   deleted: "It was deleted.",
+  user_deactivated: "It was stopped, because the person who started it was deactivated.",
 };
 const ENDING_BECAUSE: Readonly<Record<StopReason, string>> = {
   requested: "It is about to stop on request, and saves its work first.",
   idle: "It is about to hibernate, and saves its work first.",
   deleted: "It was deleted, and saves its work before it ends.",
+  user_deactivated: "The person who started it was deactivated. It saves its work before it ends.",
 };
 const WAITS_FOR_BUILD = "The sandbox waits for the build of its environment. Read the build's log.";
 const WAITS_FOR_PLACE = "The sandbox waits for a place: a node boots a limited number of sandboxes at once.";
@@ -202,7 +204,7 @@ const account = Effect.fnUntraced(function* (query: Query) {
 /** What keeps a trigger from firing, and its fires that wait. */
 const triggerFacts = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
   const { project, trigger } = yield* triggerFor({ pid, slug });
-  const queue = yield* (yield* Fires).queue(project.accountId);
+  const queue = yield* (yield* Fires).queue({ accountId: project.accountId, userId: null });
   const own = queue.filter((fire) => fire.projectId === pid && fire.triggerSlug === slug);
   const skips = trigger.type === "cron" ? "each due instant is skipped" : "each delivery is refused";
   return [

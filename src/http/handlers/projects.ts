@@ -10,9 +10,11 @@ import { Manifests } from "../../duties/manifests.ts";
 import { Creations } from "../../duties/unclaimed.ts";
 import { parseDefaultBranch } from "../../domain/git-ref.ts";
 import { parseImportSource, repositorySource, type RepositoryRequest } from "../../domain/repository.ts";
+import type { DefaultRole, MergeRole } from "../../domain/role.ts";
 import { requestedCredential } from "../../domain/repository-credential.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { Projects } from "../../store/ports/projects.ts";
+import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
@@ -56,6 +58,7 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
       defaultBranch: made.defaultBranch,
       ...(made.nodeId === undefined ? {} : { nodeId: made.nodeId }),
       createdBy: caller.user.id,
+      isGranted: caller.accountRole !== "owner",
       now: yield* Clock.currentTimeMillis,
       ...sealed,
     });
@@ -138,6 +141,8 @@ interface PatchProject {
   readonly status?: "active" | "archived";
   readonly triggers_paused?: boolean;
   readonly default_branch?: string;
+  readonly default_role?: DefaultRole | null;
+  readonly merge_role?: MergeRole;
 }
 
 export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
@@ -150,6 +155,8 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
     ...(patch.status === undefined ? {} : { status: patch.status }),
     ...(patch.triggers_paused === undefined ? {} : { triggersPaused: patch.triggers_paused }),
     ...(patch.default_branch === undefined ? {} : { defaultBranch: patch.default_branch }),
+    ...(patch.default_role === undefined ? {} : { defaultRole: patch.default_role }),
+    ...(patch.merge_role === undefined ? {} : { mergeRole: patch.merge_role }),
   };
   const updated = yield* (yield* Projects).update(project.id, change, yield* Clock.currentTimeMillis);
   if (updated === null) return yield* notFound("project");
@@ -190,7 +197,8 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
       answering(
         Effect.gen(function* () {
           const caller = yield* Caller;
-          const page = yield* (yield* Projects).list(caller.accountId, {
+          const reader = { accountId: caller.accountId, userId: readerOf(caller) };
+          const page = yield* (yield* Projects).list(reader, {
             ...pageOf(query),
             onlyId: caller.projectId,
           });

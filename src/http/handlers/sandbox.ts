@@ -25,7 +25,7 @@ const cloneCredential = Effect.fnUntraced(function* (projectId: string) {
   const caller = yield* Caller;
   const session = caller.sessionId === null ? null : yield* (yield* Sessions).get(caller.sessionId);
   if (session === null || caller.sandboxId === null || session.projectId !== projectId)
-    return yield* forbidden(caller);
+    return yield* forbidden(caller, { by: "token" });
   const { cloneCredentialTtlMs } = yield* Limits;
   const { internalUrl } = yield* Addresses;
   const now = yield* Clock.currentTimeMillis;

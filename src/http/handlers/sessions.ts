@@ -26,6 +26,7 @@ import {
   type ShownSession,
 } from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
+import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
@@ -244,11 +245,14 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("listAll", ({ query }) =>
       answering(
         Effect.gen(function* () {
-          const { accountId, projectId } = yield* Caller;
+          const caller = yield* Caller;
+          const { accountId, projectId } = caller;
           const sessions = yield* Sessions;
           const request = listRequest(query);
           const page =
-            projectId === null ? sessions.listOf(accountId, request) : sessions.list(projectId, request);
+            projectId === null
+              ? sessions.listOf({ accountId, userId: readerOf(caller) }, request)
+              : sessions.list(projectId, request);
           return pageAnswer(yield* page);
         }),
       ),

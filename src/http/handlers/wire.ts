@@ -37,6 +37,7 @@ export const tokenWire = (token: Token) => ({
   id: token.id,
   name: token.name,
   origin: token.origin,
+  user_id: token.userId,
   project_id: token.projectId,
   created_at: instant(token.createdAt),
   expires_at: instantOrNull(token.expiresAt),
@@ -51,6 +52,8 @@ export const projectWire = (project: Project) => ({
   repository: project.repository,
   default_branch: project.defaultBranch,
   triggers_paused: project.triggersPaused,
+  default_role: project.defaultRole,
+  merge_role: project.mergeRole,
   manifest: {
     commit: project.manifest.commit,
     synced_at: instantOrNull(project.manifest.syncedAt),

@@ -6,18 +6,13 @@ import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
 import { Identity } from "../../store/ports/identity.ts";
-import { badRequest, isApiError, Forbidden } from "../api/errors.ts";
-import { answering } from "../handlers/answers.ts";
+import { badRequest, Forbidden } from "../api/errors.ts";
 import { authenticator, unauthorized } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
-import {
-  DASHBOARD_COOKIE,
-  DashboardSessions,
-  openingLink,
-  type DashboardSession,
-} from "./dashboard-sessions.ts";
+import { answered, withCookie } from "./answer.ts";
+import { DASHBOARD_COOKIE, DashboardSessions, openingLink } from "./dashboard-sessions.ts";
+import { invitationRoutes } from "./invitations.ts";
 import { Addresses } from "../limits.ts";
-import { apiErrorResponse } from "../respond.ts";
 import { readPage, type PageFile } from "./page-files.ts";
 
 /** The page runs only its own scripts, no other page may frame it, and it sends nothing elsewhere (threats.md T08). */
@@ -45,23 +40,6 @@ const pageRoutes = (files: readonly PageFile[]) =>
   files.map((file) =>
     HttpRouter.route("GET", file.name === "index.html" ? "/" : `/${file.name}`, answerFile(file)),
   );
-
-const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
-
-/** The cookie holds the session. The CSRF token goes to the page, which returns it with every change. */
-const withCookie = Effect.fnUntraced(function* (
-  response: HttpServerResponse.HttpServerResponse,
-  session: Pick<DashboardSession, "cookie" | "maxAgeSeconds">,
-) {
-  const { publicUrl } = yield* Addresses;
-  return HttpServerResponse.setCookieUnsafe(response, DASHBOARD_COOKIE, session.cookie, {
-    httpOnly: true,
-    sameSite: "strict",
-    secure: isSecure(publicUrl),
-    path: "/",
-    maxAge: `${session.maxAgeSeconds} seconds`,
-  });
-});
 
 const SignIn = Schema.Struct({ token: Schema.String });
 
@@ -125,11 +103,6 @@ const makeLink = Effect.gen(function* () {
   return HttpServerResponse.jsonUnsafe({ url: openingLink(publicUrl, code) }, { status: 201 });
 });
 
-const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.catch(answering(handler), (error: unknown) =>
-    isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
-  );
-
 /** @param directory contains the page's files. */
 export const dashboardRoutes = (directory: string) =>
   Layer.unwrap(
@@ -143,6 +116,7 @@ export const dashboardRoutes = (directory: string) =>
           HttpRouter.route("DELETE", "/dashboard/session", answered(signOut)),
           HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
           HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
+          ...invitationRoutes,
         ]),
     ),
   );

@@ -54,7 +54,7 @@ const attach = calledWith("converse", (caller, { pid, sid }) =>
     const request = yield* HttpServerRequest.HttpServerRequest;
     const name = new URL(request.url, "http://service").searchParams.get("name");
     if (name === null || name === "") return yield* badRequest("name", "must be the file's name");
-    const end = yield* endOf(caller, pid);
+    const end = yield* endOf(caller, pid, "member");
     yield* Effect.raceFirst(
       Effect.provideService(awaitBody(request, ATTACHMENT_MAX), BodyTime, ARRIVES_WITHIN),
       Effect.andThen(end, tokenEnded()),

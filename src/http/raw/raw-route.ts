@@ -3,11 +3,12 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { parseUuid } from "../../domain/ids.ts";
+import type { ProjectRole } from "../../domain/role.ts";
 import type { Principal } from "../../store/ports/identity.ts";
-import { hasPower } from "../access.ts";
-import type { Power } from "../api/access.ts";
+import { lackOf } from "../access.ts";
+import type { Arrived, Power } from "../api/access.ts";
 import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
-import { authenticator, forbidden } from "../authorize.ts";
+import { authenticator, forbidden, requireRole } from "../authorize.ts";
 import { answering } from "../handlers/answers.ts";
 import { heldBy, Openings } from "../openings.ts";
 import { apiErrorResponse } from "../respond.ts";
@@ -21,25 +22,32 @@ export interface RawParams {
 /** Authenticates, checks the caller's power, and passes on the ids of the path. */
 export const calledWith = <A, E, R>(
   power: Power,
-  handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>,
+  handler: (caller: Arrived, params: RawParams) => Effect.Effect<A, E, R>,
 ) =>
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
-    const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
-    if (!hasPower(caller, power)) return yield* forbidden(caller);
     const { params } = yield* HttpRouter.RouteContext;
     const pid = parseUuid(params["pid"] ?? "");
     const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
+    const path = pid === null ? null : { projectId: pid, sessionId: null };
+    const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest, path);
+    const lack = lackOf(caller, power);
+    if (lack !== null) return yield* forbidden(caller, lack);
     if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
     if (params["sid"] !== undefined && sid === null)
       return yield* badRequest("sid", "must be a lower-case UUID");
+    yield* requireRole(caller, power);
     return yield* handler(caller, { pid, sid });
   });
 
-/** Completes when the caller's token ends: nothing that lasts may outlive its token (threats.md T03). */
-export const endOf = (caller: Principal, projectId: string) =>
+/**
+ * Completes when the caller's token or role ends: nothing that lasts may outlive them (threats.md T03).
+ *
+ * @param needs the lowest role that may go on
+ */
+export const endOf = (caller: Principal, projectId: string, needs: ProjectRole = "viewer") =>
   Effect.flatMap(Openings, ({ ending }) =>
-    Effect.map(ending(heldBy(caller, { projectId, session: null })), Deferred.await),
+    Effect.map(ending(heldBy(caller, { projectId, needs, session: null })), Deferred.await),
   );
 
 /** The handler's answer, or its error in the common shape. */

@@ -192,8 +192,11 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   if (secret !== null) return yield* openLink(request, place, secret);
   const preview = yield* previewOf(request, address, place);
   if (preview === null) return yield* noAccess();
-  const caller = yield* (yield* Identity).authenticate(preview.tokenHash, yield* Clock.currentTimeMillis);
-  if (caller === null) return yield* noAccess();
+  const path = { projectId: preview.projectId, sessionId: null };
+  const now = yield* Clock.currentTimeMillis;
+  const arrival = yield* (yield* Identity).arrive(preview.tokenHash, now, path);
+  if (arrival === null) return yield* noAccess();
+  const caller = { ...arrival.caller, reached: arrival.reached };
   const session = yield* runningSession(caller, { pid: preview.projectId, sid: place.sessionId });
   if (session.sandboxId !== preview.sandboxId) return yield* noAccess();
   const upstream = yield* upstreamOf(caller, session, {
@@ -206,7 +209,11 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
     proto: address.scheme,
   };
   const { projectId, sandboxId } = preview;
-  const held = heldBy(caller, { projectId, session: { id: place.sessionId, sandboxId } });
+  const held = heldBy(caller, {
+    projectId,
+    needs: "member",
+    session: { id: place.sessionId, sandboxId },
+  });
   const expiresAt = Math.min(preview.expiresAt, held.expiresAt ?? Infinity);
   return {
     kind: "pass",

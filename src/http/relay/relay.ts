@@ -21,7 +21,8 @@ import { responseOn } from "../../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
 import { Identity, type Principal } from "../../store/ports/identity.ts";
 import type { Session } from "../../store/ports/sessions.ts";
-import { hasPower } from "../access.ts";
+import { lackOf } from "../access.ts";
+import type { Arrived } from "../api/access.ts";
 import {
   BadGateway,
   Conflict,
@@ -31,7 +32,7 @@ import {
   type ApiError,
 } from "../api/errors.ts";
 import { answeredBy, sessionFor } from "../handlers/answers.ts";
-import { forbidden, unauthorized } from "../authorize.ts";
+import { forbidden, requireRole, unauthorized } from "../authorize.ts";
 import { heldBy, Openings, type Held } from "../openings.ts";
 import { answerRaw, requestId } from "../respond.ts";
 import type { RawRoutes } from "../server.ts";
@@ -110,10 +111,12 @@ export const nodeAway = (): Unavailable =>
 
 /** The session, if the caller may use it and it is running. */
 export const runningSession = Effect.fnUntraced(function* (
-  caller: Principal,
+  caller: Arrived,
   params: { readonly pid: string; readonly sid: string },
 ) {
-  if (!hasPower(caller, "work")) return yield* forbidden(caller);
+  const lack = lackOf(caller, "work");
+  if (lack !== null) return yield* forbidden(caller, lack);
+  yield* requireRole(caller, "work");
   const session = yield* sessionFor(caller, params);
   const { status, sandboxId } = session;
   return status === "running" && sandboxId !== null ? { ...session, sandboxId } : yield* notRunning(session);
@@ -158,20 +161,24 @@ export const upstreamOf = Effect.fnUntraced(function* (
 
 /** Where an authenticated request goes, and the grant that it depends on. */
 const passageFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
-  const caller = yield* bearer(request);
+  const caller = yield* bearer(request, target);
   const { method } = request;
   const session = yield* runningSession(caller, target);
   const to = yield* upstreamOf(caller, session, { method, path: target.path });
   const { id, projectId, sandboxId } = session;
-  const passage: Passage = { to, held: heldBy(caller, { projectId, session: { id, sandboxId } }) };
+  const passage: Passage = { to, held: heldBy(caller, { projectId, needs: "member", session: { id, sandboxId } }) };
   return passage;
 });
 
-const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage) {
+const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid }: Target) {
   const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(headers.authorization ?? "")?.[1];
   if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
-  const caller = yield* (yield* Identity).authenticate(tokenHash(token), yield* Clock.currentTimeMillis);
-  return caller ?? (yield* unauthorized());
+  const now = yield* Clock.currentTimeMillis;
+  const path = { projectId: pid, sessionId: null };
+  const arrival = yield* (yield* Identity).arrive(tokenHash(token), now, path);
+  if (arrival === null) return yield* unauthorized();
+  const caller: Arrived = { ...arrival.caller, reached: arrival.reached };
+  return caller;
 });
 
 /** API errors for a missing answer. */

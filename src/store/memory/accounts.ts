@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Accounts, type User, type Account } from "../ports/accounts.ts";
 import type { PageRequest } from "../ports/page.ts";
-import { pageFrom, Tables, type AccountRow } from "./tables.ts";
+import { pageFrom, Tables, type AccountRow, type UserRow } from "./tables.ts";
 
 const accountOf = (id: string, { name, tier, cap, activeSessions, queuedFires }: AccountRow): Account => ({
   id,
@@ -13,6 +13,8 @@ const accountOf = (id: string, { name, tier, cap, activeSessions, queuedFires }:
   activeSessions,
   queuedFires,
 });
+
+const userOf = (id: string, { accountId, name, role }: UserRow): User => ({ id, accountId, name, role });
 
 /** A page of rows from a table that keeps them in order of insertion. */
 const newestFirst = Effect.fnUntraced(function* <A extends { readonly id: string }>(
@@ -51,7 +53,7 @@ export const layer = Layer.effect(
       Effect.suspend(() =>
         newestFirst(
           [...tables.users].flatMap(([id, row]): User[] =>
-            row.accountId === accountId ? [{ id, ...row }] : [],
+            row.accountId === accountId ? [userOf(id, row)] : [],
           ),
           request,
         ),
@@ -59,13 +61,14 @@ export const layer = Layer.effect(
     user: (id) =>
       Effect.sync(() => {
         const row = tables.users.get(id);
-        return row === undefined ? null : { id, ...row };
+        return row === undefined ? null : userOf(id, row);
       }),
-    createUser: ({ id, accountId, name }) =>
+    createUser: ({ now: createdAt, ...user }) =>
       Effect.sync(() => {
-        if (!tables.accounts.has(accountId)) return null;
-        tables.users.set(id, { accountId, name });
-        return { id, accountId, name };
+        const { id, ...row } = user;
+        if (!tables.accounts.has(user.accountId)) return null;
+        tables.users.set(id, { ...row, createdAt, deactivatedAt: null });
+        return user;
       }),
   })),
 );

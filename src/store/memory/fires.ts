@@ -74,18 +74,18 @@ export const layer = Layer.effect(
             .toSorted((a, b) => newestFirst(b, a));
           return new Map(oldestFirst.map((fire) => [fire.triggerSlug, fire]));
         }),
-      queue: (accountId) =>
+      queue: ({ accountId, userId }) =>
         Effect.sync(() =>
-          queueInOrder(tables, accountId).map(
-            ({ fireId, projectId, triggerSlug, queuedAt, expiresAt }, index) => ({
+          queueInOrder(tables, accountId)
+            .map(({ fireId, projectId, triggerSlug, queuedAt, expiresAt }, index) => ({
               fireId,
               projectId,
               triggerSlug,
               queuedAt,
               expiresAt,
               position: index + 1,
-            }),
-          ),
+            }))
+            .filter(({ projectId }) => userId === null || tables.roleOf(userId, projectId) !== null),
         ),
     };
   }),

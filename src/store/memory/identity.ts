@@ -1,6 +1,7 @@
 /** Accounts, users and tokens in memory: see postgres/identity.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { includesRole, type ProjectRole } from "../../domain/role.ts";
 import type { Grant } from "../ports/grants.ts";
 import {
   Identity,
@@ -17,13 +18,15 @@ const tokenOf = (row: TokenRow): Token => ({
   id: row.id,
   name: row.name,
   origin: row.origin,
+  userId: row.userId,
   projectId: row.projectId,
   createdAt: row.createdAt,
   expiresAt: row.expiresAt,
   lastUsedAt: row.lastUsedAt,
 });
 
-const insert = (tables: TableSet, { now, ...token }: NewToken): TokenRow => {
+/** Also of the person who accepts an invitation (people.ts). */
+export const insertToken = (tables: TableSet, { now, ...token }: NewToken): TokenRow => {
   const row: TokenRow = {
     ...token,
     kind: "access",
@@ -40,7 +43,8 @@ const insert = (tables: TableSet, { now, ...token }: NewToken): TokenRow => {
 /** A sandbox's token ends with the sandbox or with the session, whichever ends first (T03, I15). */
 const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean => {
   if (row.revokedAt !== null || (row.expiresAt !== null && row.expiresAt <= now)) return false;
-  if (row.sandboxId === null || row.sessionId === null) return true;
+  if (row.sandboxId === null || row.sessionId === null)
+    return tables.users.get(row.userId)?.deactivatedAt === null;
   return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);
 };
 
@@ -56,6 +60,7 @@ const authenticate = (tables: TableSet, hash: string, now: number): Principal | 
     origin: row.origin,
     accountId: row.accountId,
     user: { id: row.userId, name: tables.users.get(row.userId)?.name ?? "" },
+    accountRole: tables.users.get(row.userId)?.role ?? "member",
     projectId: row.projectId,
     sessionId: row.sessionId,
     sandboxId: row.sandboxId,
@@ -63,11 +68,22 @@ const authenticate = (tables: TableSet, hash: string, now: number): Principal | 
   };
 };
 
+/** The role of a token in a project: its person's, or a member's if a trigger's session acts for no person. */
+const roleOf = (
+  tables: TableSet,
+  { accountId, userId, origin }: Pick<TokenRow, "accountId" | "userId" | "origin">,
+  projectId: string,
+): ProjectRole | null => {
+  if (tables.projects.get(projectId)?.record.accountId !== accountId) return null;
+  return origin === "trigger" ? "member" : tables.roleOf(userId, projectId);
+};
+
 const reachedBy = (tables: TableSet, caller: Principal, path: Path): Reached => {
-  const hasProject = tables.projects.get(path.projectId)?.record.accountId === caller.accountId;
+  const role = roleOf(tables, { userId: caller.user.id, ...caller }, path.projectId);
+  const mergeRole = tables.projects.get(path.projectId)?.record.mergeRole ?? "owner";
   const session = path.sessionId === null ? undefined : tables.sessions.get(path.sessionId)?.record;
-  const isThere = hasProject && session?.projectId === path.projectId && session.deletedAt === null;
-  return { path, hasProject, session: isThere ? shownIn(tables, session) : null };
+  const isThere = role !== null && session?.projectId === path.projectId && session.deletedAt === null;
+  return { path, role, mergeRole, session: isThere ? shownIn(tables, session) : null };
 };
 
 const isMinted = (tables: TableSet, { credential, projectId }: Grant, now: number): boolean => {
@@ -76,12 +92,12 @@ const isMinted = (tables: TableSet, { credential, projectId }: Grant, now: numbe
   return tables.isSandboxLive(minted.sandboxId) && tables.isSessionLive(minted.sessionId);
 };
 
-const isToken = (tables: TableSet, { credential, projectId }: Grant, now: number): boolean => {
+const isToken = (tables: TableSet, { credential, projectId, needs }: Grant, now: number): boolean => {
   const row = credential.kind === "token" ? tables.tokens.get(credential.id) : undefined;
   if (row === undefined || !isAlive(tables, row, now)) return false;
   if (projectId === null) return true;
-  const owner = tables.projects.get(projectId)?.record.accountId;
-  return owner === row.accountId && (row.projectId === null || row.projectId === projectId);
+  if (row.projectId !== null && row.projectId !== projectId) return false;
+  return includesRole(roleOf(tables, row, projectId), needs);
 };
 
 const holds = (tables: TableSet, grant: Grant, now: number): boolean => {
@@ -114,8 +130,14 @@ const bootstrap: (tables: TableSet) => (typeof Identity)["Service"]["bootstrap"]
       storedRequestBytes: 0,
       drainedTurns: 0,
     });
-    tables.users.set(userId, { accountId, name: "admin" });
-    insert(tables, {
+    tables.users.set(userId, {
+      accountId,
+      name: "admin",
+      role: "owner",
+      createdAt: now,
+      deactivatedAt: null,
+    });
+    insertToken(tables, {
       id: request.tokenId,
       accountId,
       userId,
@@ -169,19 +191,24 @@ export const layer = Layer.effect(
       Effect.suspend(() =>
         [...tables.tokens.values()].some(({ id, hash }) => id === token.id || hash === token.hash)
           ? Effect.die(new Error("the token exists"))
-          : Effect.succeed(tokenOf(insert(tables, token))),
+          : Effect.succeed(tokenOf(insertToken(tables, token))),
       ),
-    listTokens: (accountId, request) =>
+    listTokens: ({ accountId, userId }, request) =>
       Effect.suspend(() => {
         const listed = [...tables.tokens.values()].filter(
-          (row) => row.accountId === accountId && row.sandboxId === null && row.revokedAt === null,
+          (row) =>
+            row.accountId === accountId &&
+            (userId === null || row.userId === userId) &&
+            row.sandboxId === null &&
+            row.revokedAt === null,
         );
         return pageFrom(listed.map(tokenOf), request, ({ createdAt, id }) => ({ at: createdAt, id }));
       }),
-    deleteToken: (accountId, id, now) =>
+    deleteToken: ({ accountId, userId }, id, now) =>
       Effect.sync(() => {
         const row = tables.tokens.get(id);
         if (row?.accountId !== accountId || row.sandboxId !== null || row.revokedAt !== null) return false;
+        if (userId !== null && row.userId !== userId) return false;
         tables.tokens.set(id, { ...row, revokedAt: now });
         tables.sayEnded(id);
         return true;

@@ -14,6 +14,7 @@ import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
+import * as People from "./people.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
@@ -39,6 +40,7 @@ export const overTables = Layer.mergeAll(
   Identity.layer,
   Nodes.layer,
   Operations.layer,
+  People.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,

@@ -1,6 +1,7 @@
 /** Projects in memory: see postgres/projects.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { NEW_PROJECT_ROLES } from "../../domain/role.ts";
 import {
   Projects,
   type NewProject,
@@ -12,9 +13,10 @@ import {
 import { takeOut } from "./queue.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
-const insert = (tables: TableSet, { now, nodeId, credential, ...project }: NewProject): Project => {
+const insert = (tables: TableSet, { now, nodeId, credential, isGranted, ...project }: NewProject): Project => {
   const record: Project = {
     ...project,
+    ...NEW_PROJECT_ROLES,
     status: "active",
     triggersPaused: false,
     manifest: { commit: null, syncedAt: null, error: null },
@@ -33,6 +35,7 @@ const insert = (tables: TableSet, { now, nodeId, credential, ...project }: NewPr
     changedAt: 0,
   });
   if (credential !== undefined) tables.credentials.set(record.id, credential);
+  if (isGranted === true) tables.grant(record.id, record.createdBy, "owner");
   tables.markChanged(record.id);
   return tables.projects.get(record.id)?.record ?? record;
 };
@@ -55,6 +58,7 @@ const update = (tables: TableSet, id: string, edit: ProjectUpdate & { readonly n
   const record: Project = { ...row.record, ...change, updatedAt: now };
   tables.projects.set(id, { ...row, record });
   tables.markChanged(id);
+  if (change.defaultRole !== undefined) tables.sayEnded(id);
   if (change.status === "archived") cancelWaiting(tables, id, now);
   return tables.projects.get(id)?.record ?? null;
 };
@@ -134,11 +138,14 @@ export const layer = Layer.effect(
       credential: (id) => Effect.sync(() => tables.credentials.get(id) ?? null),
       replaceCredential: (id, credential, now) =>
         Effect.sync(() => replaceCredential(tables, id, { credential, now })),
-      list: (accountId, request) =>
+      list: ({ accountId, userId }, request) =>
         Effect.suspend(() => {
           const { onlyId } = request;
           const listed = records().filter(
-            (record) => record.accountId === accountId && (onlyId === null || record.id === onlyId),
+            (record) =>
+              record.accountId === accountId &&
+              (onlyId === null || record.id === onlyId) &&
+              (userId === null || tables.roleOf(userId, record.id) !== null),
           );
           return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
         }),

@@ -168,7 +168,14 @@ export const layer = Layer.effect(
     memory: memoryOf(tables),
     get: (id) => Effect.sync(() => tables.sessions.get(id)?.record ?? null),
     list: (projectId, request) => list(tables, (record) => record.projectId === projectId, request),
-    listOf: (accountId, request) => list(tables, (record) => record.accountId === accountId, request),
+    listOf: ({ accountId, userId }, request) =>
+      list(
+        tables,
+        (record) =>
+          record.accountId === accountId &&
+          (userId === null || tables.roleOf(userId, record.projectId) !== null),
+        request,
+      ),
     anyIn: (projectId) =>
       Effect.sync(() => [...tables.sessions.values()].some(({ record }) => record.projectId === projectId)),
     rename: (id, { name, metadata, now }) =>

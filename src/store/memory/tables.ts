@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { Usage } from "../../domain/conversation.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
+import { roleIn, type ProjectRole } from "../../domain/role.ts";
 import { isLive } from "../../domain/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../machines/change-request.ts";
 import type { ConversationCommand, ConversationSnapshot } from "../../machines/conversation.ts";
@@ -27,6 +28,7 @@ import type { StoredEvent } from "../ports/events.ts";
 import type { Fire, StoredRequest } from "../ports/fires.ts";
 import type { NewToken } from "../ports/identity.ts";
 import type { PageRequest } from "../ports/page.ts";
+import type { NewInvitation, Person } from "../ports/people.ts";
 import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../ports/projects.ts";
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
@@ -46,6 +48,13 @@ export interface AccountRow {
   readonly queuedFires: number;
   readonly storedRequestBytes: number;
   readonly drainedTurns: number;
+}
+export interface UserRow extends Omit<Person, "id"> {
+  readonly accountId: string;
+}
+export interface InvitationRow extends Omit<NewInvitation, "now"> {
+  readonly createdAt: number;
+  readonly isOver: boolean;
 }
 export interface TokenRow extends Omit<NewToken, "now"> {
   readonly kind: "access" | "sandbox";
@@ -223,7 +232,10 @@ export class EventTable {
 
 export class TableSet {
   readonly accounts = new Map<string, AccountRow>();
-  readonly users = new Map<string, { readonly accountId: string; readonly name: string }>();
+  readonly users = new Map<string, UserRow>();
+  /** Own grants, by project, then by person. */
+  readonly members = new Map<string, Map<string, ProjectRole>>();
+  readonly invitations = new Map<string, InvitationRow>();
   readonly tokens = new Map<string, TokenRow>();
   readonly projects = new Map<string, ProjectRow>();
   /** By project, sealed. */
@@ -277,7 +289,20 @@ export class TableSet {
     this.transitions.set(key, [...rows, { ...row, number: version ?? this.#transitionNumber }]);
   }
 
-  /** Tells listeners that a token or session has ended. */
+  /** A person's role in a project. Null: the project does not exist for her. */
+  roleOf(userId: string, projectId: string): ProjectRole | null {
+    const [user, project] = [this.users.get(userId), this.projects.get(projectId)?.record];
+    if (user === undefined || user.accountId !== project?.accountId) return null;
+    const own = this.members.get(projectId)?.get(userId) ?? null;
+    return roleIn({ account: user.role, own, projectDefault: project.defaultRole });
+  }
+
+  grant(projectId: string, userId: string, role: ProjectRole): void {
+    const members = this.members.get(projectId) ?? new Map<string, ProjectRole>();
+    this.members.set(projectId, members.set(userId, role));
+  }
+
+  /** Tells listeners that a token or session has ended, or that a person's roles changed. */
   sayEnded(id: string): void {
     for (const hear of this.endings) hear(id);
   }

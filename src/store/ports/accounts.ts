@@ -3,6 +3,7 @@
  * every other part of the store's port covers one. Adapters keep the invariants of journal.ts.
  */
 import * as Context from "effect/Context";
+import type { AccountRole } from "../../domain/role.ts";
 import type { Stored } from "./journal.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Page, PageRequest } from "./page.ts";
@@ -20,6 +21,7 @@ export interface User {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
+  readonly role: AccountRole;
 }
 
 export class Accounts extends Context.Service<

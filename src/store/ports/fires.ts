@@ -2,6 +2,7 @@
 import * as Context from "effect/Context";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
+import type { ProjectReader } from "./projects.ts";
 import type { Page, PageRequest } from "./page.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import type { FireStatus } from "../../domain/fire.ts";
@@ -97,7 +98,7 @@ export class Fires extends Context.Service<
     /** The newest row of each of these triggers that has one. Repeated deliveries do not count. */
     readonly lastBySlug: (projectId: string, slugs: readonly string[]) => Stored<ReadonlyMap<string, Fire>>;
     /** The account's waiting fires in the order in which they will start. */
-    readonly queue: (accountId: string) => Stored<readonly QueuedFire[]>;
+    readonly queue: (reader: ProjectReader) => Stored<readonly QueuedFire[]>;
     /**
      * One small step of pruning: rows received before `before` that do not wait, and stored requests beyond
      * `requestBytes` for an account, oldest first. @returns how many rows were removed. 0: nothing is left to prune.

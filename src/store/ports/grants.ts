@@ -3,6 +3,8 @@
  * stream.
  */
 
+import type { ProjectRole } from "../../domain/role.ts";
+
 /** An access token, or a git password that was created for a sandbox. */
 export type Credential =
   { readonly kind: "token"; readonly id: string } | { readonly kind: "password"; readonly hash: string };
@@ -12,6 +14,8 @@ export interface Grant {
   readonly credential: Credential;
   /** Null: the connection reaches no project. */
   readonly projectId: string | null;
+  /** The lowest role in the project that may hold the connection. A password's rights do not depend on a role. */
+  readonly needs: ProjectRole;
   readonly session: GrantedSession | null;
 }
 
@@ -21,5 +25,5 @@ export interface GrantedSession {
   readonly sandboxId: string;
 }
 
-/** Called with the id of a token or session that has ended. Null: some endings may have been missed. */
+/** Called with the id of a token or session that has ended, or of a person whose roles changed. Null: some endings may have been missed. */
 export type HearEnding = (id: string | null) => void;

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
+import type { AccountRole, MergeRole, ProjectRole } from "../../domain/role.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Grant, HearEnding } from "./grants.ts";
 import type { Stored } from "./journal.ts";
@@ -20,6 +21,8 @@ export interface Principal {
   readonly origin: Origin;
   readonly accountId: string;
   readonly user: { readonly id: string; readonly name: string };
+  /** The user's role in the account, also if a session's or a trigger's token acts for her. */
+  readonly accountRole: AccountRole;
   /** Null: account-wide. Otherwise the token is bound to this project. */
   readonly projectId: string | null;
   /** The session whose sandbox carries the token. */
@@ -27,6 +30,12 @@ export interface Principal {
   readonly sandboxId: string | null;
   /** When the token expires. Null: never. */
   readonly expiresAt: number | null;
+}
+
+/** Whose tokens: one person's, or all of the account (`userId` is null). */
+export interface TokenOwner {
+  readonly accountId: string;
+  readonly userId: string | null;
 }
 
 /** The ids in the path of a request. */
@@ -38,8 +47,10 @@ export interface Path {
 /** The rows that the path of a request names, as they were when the caller was authenticated. */
 export interface Reached {
   readonly path: Path;
-  /** Whether the project is one of the caller's account. */
-  readonly hasProject: boolean;
+  /** The caller's role in the project. Null: the project does not exist for her. */
+  readonly role: ProjectRole | null;
+  /** Who may merge there. */
+  readonly mergeRole: MergeRole;
   /** The session, if that project of the caller's account has it. Null also for a deleted one. */
   readonly session: ShownSession | null;
 }
@@ -48,6 +59,7 @@ export interface Token {
   readonly id: string;
   readonly name: string;
   readonly origin: Origin;
+  readonly userId: string;
   readonly projectId: string | null;
   readonly createdAt: number;
   readonly expiresAt: number | null;
@@ -103,7 +115,7 @@ export class Identity extends Context.Service<
     readonly applyCaps: (caps: Readonly<Record<string, number>>) => Stored<void>;
     readonly createToken: (token: NewToken) => Stored<Token>;
     /** Tokens that a user created, newest first. Never those of sandboxes. */
-    readonly listTokens: (accountId: string, request: PageRequest) => Stored<Page<Token>, BadCursor>;
-    readonly deleteToken: (accountId: string, id: string, now: number) => Stored<boolean>;
+    readonly listTokens: (owner: TokenOwner, request: PageRequest) => Stored<Page<Token>, BadCursor>;
+    readonly deleteToken: (owner: TokenOwner, id: string, now: number) => Stored<boolean>;
   }
 >()("platform/store/Identity") {}

@@ -4,6 +4,7 @@ import type * as Effect from "effect/Effect";
 import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
+import type { DefaultRole, MergeRole } from "../../domain/role.ts";
 import type { BuildSource } from "../../domain/environment-source.ts";
 import type { RepositorySource } from "../../domain/repository.ts";
 import type { VerifyingSecret } from "./secrets.ts";
@@ -18,6 +19,10 @@ export interface Project {
   readonly triggersPaused: boolean;
   /** The project's creator. Sessions that a cron or webhook fire starts act for this user. */
   readonly createdBy: string;
+  /** The role of the account's other people. Null: none. */
+  readonly defaultRole: DefaultRole | null;
+  /** The lowest role that may merge a change request. */
+  readonly mergeRole: MergeRole;
   readonly manifest: {
     readonly commit: string | null;
     readonly syncedAt: number | null;
@@ -33,6 +38,8 @@ export type NewProject = Pick<
   Project,
   "id" | "accountId" | "name" | "repository" | "defaultBranch" | "createdBy"
 > & {
+  /** Whether its creator becomes its owner by a grant of her own. An owner of the account needs none. */
+  readonly isGranted?: boolean;
   /** The node that has its repository (store/ports/nodes.ts). Absent: not recorded. */
   readonly nodeId?: string;
   /** The sealed credential of a repository that is kept elsewhere. */
@@ -40,7 +47,15 @@ export type NewProject = Pick<
   readonly now: number;
 };
 
-export type ProjectUpdate = Partial<Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch">>;
+export type ProjectUpdate = Partial<
+  Pick<Project, "name" | "status" | "triggersPaused" | "defaultBranch" | "defaultRole" | "mergeRole">
+>;
+
+/** Whose projects: all of the account (`userId` is null), or those in which a person has a role. */
+export interface ProjectReader {
+  readonly accountId: string;
+  readonly userId: string | null;
+}
 
 /** The last reading of a manifest that parsed. Lists those agents of its triggers that have a file in its commit. */
 export interface GoodManifest {
@@ -98,7 +113,7 @@ export class Projects extends Context.Service<
       now: number,
     ) => Stored<Project | null>;
     readonly list: (
-      accountId: string,
+      reader: ProjectReader,
       request: PageRequest & { readonly onlyId: string | null },
     ) => Stored<Page<Project>, BadCursor>;
     readonly update: (id: string, change: ProjectUpdate, now: number) => Stored<Project | null>;

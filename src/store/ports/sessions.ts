@@ -3,6 +3,7 @@ import * as Context from "effect/Context";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import type { BadCursor } from "./errors.ts";
 import type { Memory, Stored, Unsettled } from "./journal.ts";
+import type { ProjectReader } from "./projects.ts";
 import type { Page, PageRequest } from "./page.ts";
 import type { ConversationState } from "./conversations.ts";
 import type { TurnNow } from "../../domain/conversation.ts";
@@ -131,8 +132,8 @@ export class Sessions extends Context.Service<
     readonly get: (id: string) => Stored<Session | null>;
     /** Newest first, without deleted ones. `get` still returns those, with `deletedAt`. */
     readonly list: (projectId: string, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
-    /** The same for all projects of an account. */
-    readonly listOf: (accountId: string, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
+    /** The same for all projects that a person sees. */
+    readonly listOf: (reader: ProjectReader, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
     /** Whether the project ever had a session, deleted ones included. */
     readonly anyIn: (projectId: string) => Stored<boolean>;
     readonly rename: (

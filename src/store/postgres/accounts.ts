@@ -9,7 +9,7 @@ import { after, at, stored } from "./connection/statement.ts";
 
 const ACCOUNT_COLUMNS = `
   id, name, tier, session_cap AS "sessionCap", active_sessions AS "activeSessions", queued_fires AS "queuedFires"`;
-const USER_COLUMNS = `id, account_id AS "accountId", name`;
+const USER_COLUMNS = `id, account_id AS "accountId", name, role`;
 
 type Instant = { readonly createdAt: number };
 
@@ -54,10 +54,10 @@ const makeUsers = (sql: SqlClient.SqlClient) => {
       Effect.map(([row]) => row ?? null),
       stored("accounts.user"),
     );
-  const createUser: (typeof Accounts)["Service"]["createUser"] = ({ id, accountId, name, now }) =>
+  const createUser: (typeof Accounts)["Service"]["createUser"] = ({ id, accountId, name, role, now }) =>
     sql<User>`
-      INSERT INTO users (id, account_id, name, created_at)
-      SELECT ${id}::uuid, accounts.id, ${name}, ${at(now)}::timestamptz FROM accounts WHERE accounts.id = ${accountId}
+      INSERT INTO users (id, account_id, name, role, created_at)
+      SELECT ${id}::uuid, accounts.id, ${name}, ${role}, ${at(now)}::timestamptz FROM accounts WHERE accounts.id = ${accountId}
       RETURNING ${sql.literal(USER_COLUMNS)}`.pipe(
       Effect.map(([row]) => row ?? null),
       stored("accounts.createUser"),

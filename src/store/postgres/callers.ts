@@ -1,30 +1,35 @@
 /** The callers of requests: from the hash of a token to its owner, and to what the request's path names. */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { Path, Principal } from "../ports/identity.ts";
+import type { Path, Principal, Reached } from "../ports/identity.ts";
 import { at } from "./connection/statement.ts";
+import { TOKEN_ROLE } from "./roles.ts";
 import { SHOWN_COLUMNS, shownOf, withConversations, type ShownRow } from "./session-rows.ts";
 
 /** How rarely last_used_at is written: it shows people that a token is in use, not when to the second. */
 const LAST_USED_STEP_MS = 60_000;
 
 /**
+ * The token's row is in scope as `token`, its person's as `users`. A deactivated person's tokens have ended, but for those
+ * of her sessions' sandboxes: they end with the session, which is stopped, and until then save its work.
+ *
  * A sandbox's token ends with the sandbox or with the session, whichever ends first. A stop during the boot ends the
  * session at once, and the sandbox as soon as it is told (threats.md T03, I15). Other tokens need no look at either.
  */
 export const isAlive = (sql: SqlClient.SqlClient, now: number) => sql`
   token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
-  AND (token.sandbox_id IS NULL OR EXISTS (
+  AND (CASE WHEN token.sandbox_id IS NULL THEN users.deactivated_at IS NULL ELSE EXISTS (
     SELECT FROM session_sandboxes AS sandbox JOIN project_sessions AS session ON session.id = token.session_id
     WHERE sandbox.id = token.sandbox_id
       AND sandbox.status IN ('provisioning', 'active') AND session.status IN ('provisioning', 'running')
-  ))`;
+  ) END)`;
 
 /** No name is one of a session's columns. */
 const CALLER_COLUMNS = `
   token.id AS "tokenId", token.kind AS "tokenKind", token.origin AS "tokenOrigin", token.account_id AS "callerAccount",
   token.user_id AS "userId", users.name AS "userName", token.project_id AS "boundTo", token.session_id AS "ownSession",
-  token.sandbox_id AS "ownSandbox", token.last_used_at AS "lastUsedAt", token.expires_at AS "expiresAt"`;
+  token.sandbox_id AS "ownSandbox", token.last_used_at AS "lastUsedAt", token.expires_at AS "expiresAt",
+  users.role AS "accountRole"`;
 
 interface CallerRow {
   readonly tokenId: string;
@@ -33,6 +38,7 @@ interface CallerRow {
   readonly callerAccount: string;
   readonly userId: string;
   readonly userName: string;
+  readonly accountRole: Principal["accountRole"];
   readonly boundTo: string | null;
   readonly ownSession: string | null;
   readonly ownSandbox: string | null;
@@ -41,24 +47,25 @@ interface CallerRow {
 }
 
 /** The session's columns are null if the path's project has no such session, and absent if the path names none. */
-type ArrivalRow = CallerRow & { readonly hasProject?: boolean } & (ShownRow | { readonly id?: null });
+type ArrivalRow = CallerRow & Partial<Pick<Reached, "role" | "mergeRole">> & (ShownRow | { readonly id?: null });
 
 /** The parts of a row: the caller, the token's last use, and what was read of the path. */
 const partsOf = (row: ArrivalRow) => {
-  const { tokenId, tokenKind, tokenOrigin, callerAccount, userId, userName, ...others } = row;
-  const { boundTo, ownSession, ownSandbox, expiresAt, lastUsedAt, hasProject, ...session } = others;
+  const { tokenId, tokenKind, tokenOrigin, callerAccount, userId, userName, accountRole, ...others } = row;
+  const { boundTo, ownSession, ownSandbox, expiresAt, lastUsedAt, role, mergeRole, ...session } = others;
   const caller: Principal = {
     tokenId,
     kind: tokenKind,
     origin: tokenOrigin,
     accountId: callerAccount,
     user: { id: userId, name: userName },
+    accountRole,
     projectId: boundTo,
     sessionId: ownSession,
     sandboxId: ownSandbox,
     expiresAt,
   };
-  return { caller, lastUsedAt, hasProject: hasProject === true, session };
+  return { caller, lastUsedAt, role: role ?? null, mergeRole: mergeRole ?? "owner", session };
 };
 
 /** `authenticate` and `arrive` of the port. */
@@ -66,6 +73,7 @@ export const makeCallers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(CALLER_COLUMNS);
   const tokens = sql.literal("tokens AS token JOIN users ON users.id = token.user_id");
+  const role = sql.literal(`CASE WHEN project.id IS NOT NULL THEN ${TOKEN_ROLE} END`);
 
   const noteUse = ({ tokenId, lastUsedAt }: CallerRow, now: number) =>
     lastUsedAt === null || lastUsedAt < now - LAST_USED_STEP_MS
@@ -89,16 +97,17 @@ export const makeCallers = Effect.gen(function* () {
 
   const arrive = Effect.fnUntraced(function* (hash: string, now: number, path: Path) {
     const [row] = yield* sql<ArrivalRow>`
-      SELECT ${columns}, EXISTS (
-          SELECT FROM projects WHERE projects.id = ${path.projectId} AND projects.account_id = token.account_id
-        ) AS "hasProject" ${sql.literal(path.sessionId === null ? "" : ", reached.*")}
-      FROM ${tokens} ${path.sessionId === null ? sql.literal("") : sessionAt(path)}
+      SELECT ${columns}, ${role} AS role, project.merge_role AS "mergeRole"
+        ${sql.literal(path.sessionId === null ? "" : ", reached.*")}
+      FROM ${tokens}
+      LEFT JOIN projects AS project ON project.id = ${path.projectId} AND project.account_id = token.account_id
+      ${path.sessionId === null ? sql.literal("") : sessionAt(path)}
       WHERE token.hash = ${hash} AND ${isAlive(sql, now)}`;
     if (row === undefined) return null;
     yield* noteUse(row, now);
-    const { caller, hasProject, session } = partsOf(row);
-    const isThere = "turnState" in session && session.id !== null;
-    return { caller, reached: { path, hasProject, session: isThere ? shownOf(session) : null } };
+    const { caller, role: held, mergeRole, session } = partsOf(row);
+    const isThere = held !== null && "turnState" in session && session.id !== null;
+    return { caller, reached: { path, role: held, mergeRole, session: isThere ? shownOf(session) : null } };
   });
 
   return { authenticate, arrive };

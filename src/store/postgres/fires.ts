@@ -8,6 +8,7 @@ import { pageOf, positionOf } from "../cursor.ts";
 import { Fires, type Fire, type QueuedFire, type StoredRequest } from "../ports/fires.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";
+import { hasRoleIn } from "./roles.ts";
 
 export const FIRE_COLUMNS = `
   id, project_id AS "projectId", trigger_slug AS "triggerSlug", kind, status, reason,
@@ -158,15 +159,16 @@ export const layer = Layer.effect(
           Effect.map((rows) => new Map(rows.map((fire) => [fire.triggerSlug, fire]))),
           stored("fires.lastBySlug"),
         ),
-      queue: (accountId) =>
-        sql<Omit<QueuedFire, "position">>`
+      queue: ({ accountId, userId }) =>
+        sql<QueuedFire>`
           SELECT fire_id AS "fireId", project_id AS "projectId", trigger_slug AS "triggerSlug",
-            queued_at AS "queuedAt", expires_at AS "expiresAt"
-          FROM (${queueInOrder(sql, { accountId, limit: QUEUE_SHOWN })}) AS waiting
-          ORDER BY turn, drained_turn, project_id`.pipe(
-          Effect.map((rows) => rows.map((row, index) => ({ ...row, position: index + 1 }))),
-          stored("fires.queue"),
-        ),
+            queued_at AS "queuedAt", expires_at AS "expiresAt", position
+          FROM (
+            SELECT *, row_number() OVER (ORDER BY turn, drained_turn, project_id)::integer AS position
+            FROM (${queueInOrder(sql, { accountId, limit: QUEUE_SHOWN })}) AS ordered
+          ) AS waiting JOIN projects AS project ON project.id = waiting.project_id
+          WHERE ${userId === null ? sql`true` : hasRoleIn(sql, userId)}
+          ORDER BY position`.pipe(stored("fires.queue")),
     };
   }),
 );

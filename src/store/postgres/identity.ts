@@ -10,32 +10,36 @@ import { isAlive, makeCallers } from "./callers.ts";
 import { Endings } from "./connection/endings.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
+import { rankOf, TOKEN_ROLE } from "./roles.ts";
 
 const TOKEN_COLUMNS = `
-  id, name, origin, project_id AS "projectId", created_at AS "createdAt", expires_at AS "expiresAt",
+  id, name, origin, user_id AS "userId", project_id AS "projectId", created_at AS "createdAt", expires_at AS "expiresAt",
   last_used_at AS "lastUsedAt"`;
 
 const makeEnded = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* (grants: readonly Grant[], now: number) {
-    const listed = grants.map(({ credential, projectId, session }, place) => ({
+    const listed = grants.map(({ credential, projectId, needs, session }, place) => ({
       place,
       token: credential.kind === "token" ? credential.id : null,
       password: credential.kind === "password" ? credential.hash : null,
       project: projectId,
+      needs,
       session: session?.id ?? null,
       sandbox: session?.sandboxId ?? null,
     }));
     const rows = yield* sql<{ readonly place: number }>`
       SELECT held.place
       FROM jsonb_to_recordset(${json(listed)}::jsonb)
-        AS held (place integer, token uuid, password text, project uuid, session uuid, sandbox uuid)
+        AS held (place integer, token uuid, password text, project uuid, needs text, session uuid, sandbox uuid)
       WHERE NOT (
         EXISTS (
-          SELECT FROM tokens AS token
+          SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
           WHERE token.id = held.token AND ${isAlive(sql, now)} AND (held.project IS NULL
             OR (token.project_id IS NULL OR token.project_id = held.project) AND EXISTS (
-              SELECT FROM projects WHERE projects.id = held.project AND projects.account_id = token.account_id
+              SELECT FROM projects AS project
+              WHERE project.id = held.project AND project.account_id = token.account_id
+                AND ${sql.literal(`${rankOf(TOKEN_ROLE)} >= ${rankOf("held.needs")}`)}
             ))
         ) OR EXISTS (
           SELECT FROM clone_credentials AS minted
@@ -56,7 +60,8 @@ const makeEnded = Effect.gen(function* () {
 
 type BootstrapRequest = Parameters<(typeof Identity)["Service"]["bootstrap"]>[0];
 
-const insertToken = (sql: SqlClient.SqlClient, token: NewToken) => sql<Token>`
+/** Also of the person who accepts an invitation (people.ts). */
+export const insertToken = (sql: SqlClient.SqlClient, token: NewToken) => sql<Token>`
   INSERT INTO tokens (id, account_id, user_id, project_id, kind, origin, name, hash, created_at, expires_at)
   VALUES (${token.id}, ${token.accountId}, ${token.userId}, ${token.projectId}, 'access', ${token.origin},
     ${token.name}, ${token.hash}, ${at(token.now)}, ${at(token.expiresAt)})
@@ -71,8 +76,8 @@ const bootstrap = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request
     INSERT INTO accounts (id, name, tier, session_cap, created_at)
     VALUES (${request.accountId}, 'default', ${request.tier}, ${request.cap}, ${at(request.now)})`;
   yield* sql`
-    INSERT INTO users (id, account_id, name, created_at)
-    VALUES (${request.userId}, ${request.accountId}, 'admin', ${at(request.now)})`;
+    INSERT INTO users (id, account_id, name, role, created_at)
+    VALUES (${request.userId}, ${request.accountId}, 'admin', 'owner', ${at(request.now)})`;
   yield* insertToken(sql, {
     id: request.tokenId,
     accountId: request.accountId,
@@ -90,14 +95,15 @@ const bootstrap = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request
 const makeTokens = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const { say } = yield* Endings;
+  const isOf = (userId: string | null) => (userId === null ? sql`true` : sql`user_id = ${userId}`);
   const listTokens: (typeof Identity)["Service"]["listTokens"] = Effect.fnUntraced(function* (
-    accountId,
+    { accountId, userId },
     { cursor, limit },
   ) {
     const position = yield* positionOf(cursor);
     const rows = yield* sql<Token>`
         SELECT ${sql.literal(TOKEN_COLUMNS)} FROM tokens
-        WHERE account_id = ${accountId} AND sandbox_id IS NULL AND revoked_at IS NULL
+        WHERE account_id = ${accountId} AND ${isOf(userId)} AND sandbox_id IS NULL AND revoked_at IS NULL
           ${after(sql, { at: "created_at", id: "id" }, position)}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
     return pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
@@ -109,10 +115,10 @@ const makeTokens = Effect.gen(function* () {
       ),
       stored("identity.createToken"),
     );
-  const deleteToken: (typeof Identity)["Service"]["deleteToken"] = (accountId, id, now) =>
+  const deleteToken: (typeof Identity)["Service"]["deleteToken"] = ({ accountId, userId }, id, now) =>
     sql`
       UPDATE tokens SET revoked_at = ${at(now)}
-      WHERE id = ${id} AND account_id = ${accountId} AND sandbox_id IS NULL AND revoked_at IS NULL
+      WHERE id = ${id} AND account_id = ${accountId} AND ${isOf(userId)} AND sandbox_id IS NULL AND revoked_at IS NULL
       RETURNING id`.pipe(
       Effect.tap((rows) => (rows.length > 0 ? say([id]) : Effect.void)),
       sql.withTransaction,

@@ -17,6 +17,7 @@ import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
+import * as People from "./people.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectChanges from "./project-changes.ts";
 import * as ProjectUsage from "./project-usage.ts";
@@ -50,6 +51,7 @@ export const postgresStore = Layer.mergeAll(
   Identity.layer,
   Nodes.layer,
   Operations.layer,
+  People.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,

@@ -5,6 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
 import { fireEvents } from "../event-rows.ts";
 import type { BuildSource } from "../../domain/environment-source.ts";
+import { NEW_PROJECT_ROLES } from "../../domain/role.ts";
 import {
   Projects,
   type Project,
@@ -14,9 +15,11 @@ import {
   type TriggerKey,
 } from "../ports/projects.ts";
 import type { SealedSecret, VerifyingSecret } from "../ports/secrets.ts";
+import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { endWait } from "./fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";
+import { hasRoleIn } from "./roles.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 
@@ -29,7 +32,7 @@ type Row = Omit<Project, "manifest" | "version"> & {
 
 const SELECT = `
   SELECT project.id, account_id AS "accountId", name, status, repository, default_branch AS "defaultBranch",
-    triggers_paused AS "triggersPaused", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
+    triggers_paused AS "triggersPaused", default_role AS "defaultRole", merge_role AS "mergeRole", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
     version, read_commit AS "readCommit", synced_at AS "syncedAt", error
   FROM projects AS project LEFT JOIN project_manifests AS manifest ON manifest.project_id = project.id`;
 
@@ -42,7 +45,7 @@ const projectOf = ({ readCommit, syncedAt, error, ...row }: Row): Project => ({
 const makeUpdate = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const changes = yield* ProjectChanges;
-
+  const { say } = yield* Endings;
   const events = yield* EventLog;
 
   /** An archived project starts nothing more: its waiting fires are cancelled (api.md 4 "Queue"). */
@@ -64,9 +67,13 @@ const makeUpdate = Effect.gen(function* () {
         name = coalesce(${change.name ?? null}, name),
         status = coalesce(${change.status ?? null}, status),
         triggers_paused = coalesce(${change.triggersPaused ?? null}::boolean, triggers_paused),
-        default_branch = coalesce(${change.defaultBranch ?? null}, default_branch)
+        default_branch = coalesce(${change.defaultBranch ?? null}, default_branch),
+        merge_role = coalesce(${change.mergeRole ?? null}, merge_role),
+        default_role = CASE WHEN ${change.defaultRole === undefined} THEN default_role ELSE ${change.defaultRole ?? null} END
       WHERE id = ${id}`;
     yield* changes.mark(id);
+    // What the account's people hold open in it may have lost its ground.
+    if (change.defaultRole !== undefined) yield* say([id]);
     if (change.status === "archived") yield* cancelWaiting(project.accountId, id, now);
   });
 });
@@ -267,10 +274,17 @@ export const layer = Layer.effect(
       create: (project) =>
         sql`
           INSERT INTO projects (id, account_id, name, repository, default_branch, node_id, created_by,
-            created_at, updated_at)
+            default_role, merge_role, created_at, updated_at)
           VALUES (${project.id}, ${project.accountId}, ${project.name}, ${json(project.repository)},
-            ${project.defaultBranch}, ${project.nodeId ?? null}, ${project.createdBy}, ${at(project.now)},
-            ${at(project.now)})`.pipe(
+            ${project.defaultBranch}, ${project.nodeId ?? null}, ${project.createdBy},
+            ${NEW_PROJECT_ROLES.defaultRole}, ${NEW_PROJECT_ROLES.mergeRole}, ${at(project.now)}, ${at(project.now)})`.pipe(
+          Effect.andThen(
+            project.isGranted === true
+              ? sql`
+                  INSERT INTO project_members (project_id, user_id, role, granted_at)
+                  VALUES (${project.id}, ${project.createdBy}, 'owner', ${at(project.now)})`
+              : Effect.void,
+          ),
           Effect.andThen(
             project.credential === undefined ? Effect.void : keepCredential(project.id, project.credential),
           ),
@@ -288,11 +302,12 @@ export const layer = Layer.effect(
       credential,
       replaceCredential: (id, envelope, now) =>
         sql.withTransaction(replaceCredential(id, envelope, now)).pipe(stored("projects.replaceCredential")),
-      list: Effect.fnUntraced(function* (accountId, { cursor, limit, onlyId }) {
+      list: Effect.fnUntraced(function* ({ accountId, userId }, { cursor, limit, onlyId }) {
         const position = yield* positionOf(cursor);
         const rows = yield* sql<Row>`
           ${select} WHERE account_id = ${accountId}
             ${onlyId === null ? sql.literal("") : sql`AND project.id = ${onlyId}`}
+            ${userId === null ? sql.literal("") : sql`AND ${hasRoleIn(sql, userId)}`}
             ${after(sql, { at: "created_at", id: "project.id" }, position)}
           ORDER BY created_at DESC, project.id DESC ${pageLimit(sql, limit)}`;
         return pageOf(rows.map(projectOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));

@@ -42,6 +42,7 @@ import { releaseSlot, reserveSlot } from "./slots.ts";
 import { keeping } from "./transition-rows.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
+import { hasRoleIn } from "./roles.ts";
 
 /** The columns that a step sets, as the update names them. */
 const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: number) => ({
@@ -254,8 +255,16 @@ export const layer = Layer.effect(
         ),
       list: (projectId, request) =>
         list(sql`project_id = ${projectId}`, request).pipe(stored("sessions.list")),
-      listOf: (accountId, request) =>
-        list(sql`account_id = ${accountId}`, request).pipe(stored("sessions.listOf")),
+      listOf: ({ accountId, userId }, request) => {
+        const isSeen =
+          userId === null
+            ? sql`true`
+            : sql`project_id IN (
+                SELECT project.id FROM projects AS project
+                WHERE project.account_id = ${accountId} AND ${hasRoleIn(sql, userId)}
+              )`;
+        return list(sql`account_id = ${accountId} AND ${isSeen}`, request).pipe(stored("sessions.listOf"));
+      },
       anyIn: (projectId) =>
         sql<{ readonly any: boolean }>`
           SELECT EXISTS (SELECT 1 FROM project_sessions WHERE project_id = ${projectId}) AS any`.pipe(

@@ -70,6 +70,8 @@ const projectOf = (number: number): Project => ({
   defaultBranch: "main",
   triggersPaused: false,
   createdBy: uuid(2, 1),
+  defaultRole: "member",
+  mergeRole: "member",
   manifest: { commit: null, syncedAt: QUIET, error: null },
   version: 1,
   createdAt: QUIET,

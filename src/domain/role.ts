@@ -1,0 +1,44 @@
+/**
+ * Roles: what a person may do in her account and in its projects. The highest grant counts. No role takes anything
+ * away.
+ */
+
+/** In the account. An owner is an owner of each of its projects. */
+export const ACCOUNT_ROLES = ["member", "owner"] as const;
+export type AccountRole = (typeof ACCOUNT_ROLES)[number];
+
+/** In a project, from the lowest to the highest. Each may do what those before it may do. */
+export const PROJECT_ROLES = ["viewer", "member", "owner"] as const;
+export type ProjectRole = (typeof PROJECT_ROLES)[number];
+
+/** The role of the account's other people in a project. Null: none, the project does not exist for them. */
+export const DEFAULT_ROLES = ["viewer", "member"] as const;
+export type DefaultRole = (typeof DEFAULT_ROLES)[number];
+
+/** The lowest role that may merge a change request. */
+export const MERGE_ROLES = ["member", "owner"] as const;
+export type MergeRole = (typeof MERGE_ROLES)[number];
+
+/** The settings of a new project. */
+export const NEW_PROJECT_ROLES: { readonly defaultRole: DefaultRole | null; readonly mergeRole: MergeRole } = {
+  defaultRole: "member",
+  mergeRole: "member",
+};
+
+/** Whether `role` includes all of `needed`. Null has nothing. */
+export const includesRole = (role: ProjectRole | null, needed: ProjectRole): boolean =>
+  role !== null && PROJECT_ROLES.indexOf(role) >= PROJECT_ROLES.indexOf(needed);
+
+/** What a person's role in a project depends on. */
+export interface Grants {
+  readonly account: AccountRole;
+  /** Her own grant in the project. Null: none. */
+  readonly own: ProjectRole | null;
+  readonly projectDefault: DefaultRole | null;
+}
+
+/** A person's role in a project of her account: the highest grant. Null: the project does not exist for her. */
+export const roleIn = ({ account, own, projectDefault }: Grants): ProjectRole | null => {
+  if (account === "owner") return "owner";
+  return PROJECT_ROLES.findLast((role) => role === own || role === projectDefault) ?? null;
+};

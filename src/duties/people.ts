@@ -1,0 +1,24 @@
+/**
+ * Stops the sessions that a deactivated person started. The request that deactivates her tells them at once; this duty
+ * finds the rest, for example one that was just being created. Sessions of triggers act for no person and go on.
+ */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { Actors } from "../actors/actors.ts";
+import { told } from "../actors/delivery.ts";
+import { People } from "../store/ports/people.ts";
+import { DUTIES } from "./duties.ts";
+import { runDuty } from "./duty.ts";
+
+/** One round. */
+export const dismiss = Effect.gen(function* () {
+  const actors = yield* Actors;
+  for (const { id } of yield* (yield* People).unwantedSessions) {
+    yield* Effect.logInfo("a session of a deactivated person is stopped", { session: id });
+    yield* told(actors.session(id, { type: "user.deactivated" }));
+  }
+});
+
+export const peopleLayer = Layer.effectDiscard(
+  runDuty("people", { round: dismiss, first: "a period", periodMs: DUTIES.people.periodMs }),
+);

@@ -1,0 +1,176 @@
+/** Handlers of api/people.ts. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { Actors } from "../../actors/actors.ts";
+import { told } from "../../actors/delivery.ts";
+import { tokenHash } from "../../domain/ids.ts";
+import type { AccountRole, ProjectRole } from "../../domain/role.ts";
+import { newPassword, newUuid } from "../../services/entropy.ts";
+import { People, type Invitation, type Member, type Person } from "../../store/ports/people.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
+import { Addresses } from "../limits.ts";
+import { answering, requireProject } from "./answers.ts";
+import { instant, instantOrNull, pageOf } from "./wire.ts";
+
+/** How long an invitation can be accepted. */
+const INVITATION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
+
+const personWire = (person: Person) => ({
+  id: person.id,
+  name: person.name,
+  role: person.role,
+  created_at: instant(person.createdAt),
+  deactivated_at: instantOrNull(person.deactivatedAt),
+});
+
+const invitationWire = (invitation: Invitation) => ({
+  id: invitation.id,
+  name: invitation.name,
+  role: invitation.role,
+  projects: invitation.projects.map(({ projectId, role }) => ({ project_id: projectId, role })),
+  created_by: invitation.createdBy,
+  created_at: instant(invitation.createdAt),
+  expires_at: instant(invitation.expiresAt),
+});
+
+const memberWire = ({ person, role, own }: Member) => ({ user: personWire(person), role, own_role: own });
+
+/** The link that the page opens. The code is in the fragment, which no server's log has. */
+const invitationLink = (publicUrl: string, code: string): string => `${publicUrl}/#/join/${code}`;
+
+const lastOwner = () =>
+  new Conflict({
+    error: "This is the account's last owner. Make another person an owner first.",
+    code: "last_owner",
+  });
+
+const found = (person: Person | "last_owner" | null) => {
+  if (person === null) return Effect.fail(notFound("person"));
+  return person === "last_owner" ? Effect.fail(lastOwner()) : Effect.succeed(personWire(person));
+};
+
+/** Ends the person's sessions at once. A session that hears nothing is stopped by the duty `people` (duties/people.ts). */
+const deactivate = Effect.fnUntraced(function* (id: string) {
+  const people = yield* People;
+  const { accountId } = yield* Caller;
+  const answer = yield* found(
+    yield* people.deactivate(accountId, id, yield* Clock.currentTimeMillis),
+  );
+  const actors = yield* Actors;
+  yield* Effect.forEach(
+    yield* people.unwantedSessions,
+    (session) => told(actors.session(session.id, { type: "user.deactivated" })),
+    { concurrency: 8, discard: true },
+  );
+  return answer;
+});
+
+interface Invite {
+  readonly name: string;
+  readonly role?: AccountRole;
+  readonly projects?: readonly { readonly project_id: string; readonly role: ProjectRole }[];
+}
+
+const invite = Effect.fnUntraced(function* ({ name, role = "member", projects = [] }: Invite) {
+  const caller = yield* Caller;
+  const all = yield* Projects;
+  yield* Effect.forEach(projects, ({ project_id }) =>
+    Effect.flatMap(all.get(project_id), (project) =>
+      project?.accountId === caller.accountId
+        ? Effect.void
+        : new Unprocessable({
+            error: `The account has no project ${project_id}.`,
+            code: "unknown_project",
+            details: { project_id },
+          }),
+    ),
+  );
+  const code = yield* newPassword;
+  const now = yield* Clock.currentTimeMillis;
+  const made = yield* (yield* People).invite({
+    id: yield* newUuid,
+    accountId: caller.accountId,
+    hash: tokenHash(code),
+    name,
+    role,
+    projects: projects.map((grant) => ({ projectId: grant.project_id, role: grant.role })),
+    createdBy: caller.user.id,
+    expiresAt: now + INVITATION_LIFE_MS,
+    now,
+  });
+  return { ...invitationWire(made), url: invitationLink((yield* Addresses).publicUrl, code) };
+});
+
+const grant = Effect.fnUntraced(function* (
+  { pid, id }: { readonly pid: string; readonly id: string },
+  role: ProjectRole | null,
+) {
+  yield* requireProject(yield* Caller, pid);
+  const now = yield* Clock.currentTimeMillis;
+  const person = yield* (yield* People).grant({ projectId: pid, userId: id, role, now });
+  if (person === null) return yield* notFound("person");
+});
+
+export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
+  handlers
+    .handle("list", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const page = yield* (yield* People).list((yield* Caller).accountId, pageOf(query));
+          return { people: page.items.map(personWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("update", ({ params, payload }) =>
+      answering(
+        Effect.gen(function* () {
+          const { accountId } = yield* Caller;
+          return yield* found(yield* (yield* People).update(accountId, params.id, payload));
+        }),
+      ),
+    )
+    .handle("deactivate", ({ params }) => answering(deactivate(params.id)))
+    .handle("reactivate", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const person = yield* (yield* People).reactivate((yield* Caller).accountId, params.id);
+          return person === null ? yield* notFound("person") : personWire(person);
+        }),
+      ),
+    )
+    .handle("invitations", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis;
+          const { accountId } = yield* Caller;
+          const page = yield* (yield* People).invitations(accountId, { ...pageOf(query), now });
+          return { invitations: page.items.map(invitationWire), next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("invite", ({ payload }) => answering(invite(payload)))
+    .handle("revoke", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis;
+          const { accountId } = yield* Caller;
+          if (!(yield* (yield* People).revokeInvitation(accountId, params.id, now)))
+            return yield* notFound("invitation");
+        }),
+      ),
+    )
+    .handle("members", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          yield* requireProject(yield* Caller, params.pid);
+          return { members: (yield* (yield* People).members(params.pid)).map(memberWire) };
+        }),
+      ),
+    )
+    .handle("grant", ({ params, payload }) => answering(grant(params, payload.role)))
+    .handle("revokeGrant", ({ params }) => answering(grant(params, null))),
+);

@@ -1,0 +1,30 @@
+/** How the routes of the page's sign-in answer: with the cookie, and with errors in the common shape. */
+import * as Effect from "effect/Effect";
+import { HttpServerResponse } from "effect/http";
+import { isApiError } from "../api/errors.ts";
+import { answering } from "../handlers/answers.ts";
+import { Addresses } from "../limits.ts";
+import { apiErrorResponse } from "../respond.ts";
+import { DASHBOARD_COOKIE, type DashboardSession } from "./dashboard-sessions.ts";
+
+const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
+
+/** The cookie holds the session. The CSRF token goes to the page, which returns it with every change. */
+export const withCookie = Effect.fnUntraced(function* (
+  response: HttpServerResponse.HttpServerResponse,
+  session: Pick<DashboardSession, "cookie" | "maxAgeSeconds">,
+) {
+  const { publicUrl } = yield* Addresses;
+  return HttpServerResponse.setCookieUnsafe(response, DASHBOARD_COOKIE, session.cookie, {
+    httpOnly: true,
+    sameSite: "strict",
+    secure: isSecure(publicUrl),
+    path: "/",
+    maxAge: `${session.maxAgeSeconds} seconds`,
+  });
+});
+
+export const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.catch(answering(handler), (error: unknown) =>
+    isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
+  );

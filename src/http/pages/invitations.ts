@@ -1,0 +1,83 @@
+/**
+ * Invitations, as the page shows them to the person who has the link. The link's code is all that she needs: it is a
+ * secret of 256 bits, works once, and comes in a body, which no log has.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { tokenHash } from "../../domain/ids.ts";
+import { newAccessToken, newUuid } from "../../services/entropy.ts";
+import { People } from "../../store/ports/people.ts";
+import { badRequest, NotFound } from "../api/errors.ts";
+import { NAME_MAX } from "../api/people.ts";
+import { text } from "../api/schemas.ts";
+import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
+import { instant } from "../handlers/wire.ts";
+import { answered, withCookie } from "./answer.ts";
+import { DashboardSessions } from "./dashboard-sessions.ts";
+
+const Code = Schema.String.check(Schema.isMaxLength(200));
+const Look = Schema.Struct({ code: Code });
+const Accept = Schema.Struct({ code: Code, name: text(NAME_MAX) });
+
+/** The body, decoded. `field` is what the error names. */
+const bodyAs = <A>(schema: Schema.Decoder<A>, field: string) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest;
+    yield* awaitBody(request, JSON_LIMIT_BYTES);
+    return yield* Effect.mapError(HttpServerRequest.schemaBodyJson(schema), () =>
+      badRequest(field, field === "name" ? `must be text of 1 to ${NAME_MAX} characters` : "must be text"),
+    );
+  });
+
+const invalid = () =>
+  new NotFound({
+    error: "This invitation is used, revoked or expired. Ask the person who sent it for another one.",
+    code: "invitation_invalid",
+  });
+
+/** What the invitation grants. Changes nothing. */
+const look = Effect.gen(function* () {
+  const { code } = yield* bodyAs(Look, "code");
+  const found = yield* (yield* People).openInvitation(tokenHash(code), yield* Clock.currentTimeMillis);
+  if (found === null) return yield* invalid();
+  const { name, role, account, invitedBy, projects, expiresAt } = found;
+  return HttpServerResponse.jsonUnsafe({
+    name,
+    role,
+    account,
+    invited_by: invitedBy,
+    projects,
+    expires_at: instant(expiresAt),
+  });
+});
+
+/** Makes the person and signs her in. The answer has her first token, which is not shown again. */
+const accept = Effect.gen(function* () {
+  const { code, name } = yield* bodyAs(Accept, "name");
+  const token = yield* newAccessToken;
+  const hash = tokenHash(token);
+  const person = yield* (yield* People).accept({
+    hash: tokenHash(code),
+    userId: yield* newUuid,
+    name,
+    tokenId: yield* newUuid,
+    tokenHash: hash,
+    now: yield* Clock.currentTimeMillis,
+  });
+  if (person === null) return yield* invalid();
+  const session = yield* (yield* DashboardSessions).open(hash);
+  const user = { id: person.id, name: person.name };
+  const body = { user, csrf: session.csrf, token };
+  const response = HttpServerResponse.jsonUnsafe(body, {
+    status: 201,
+    headers: { "cache-control": "no-store" },
+  });
+  return yield* withCookie(response, session);
+});
+
+export const invitationRoutes = [
+  HttpRouter.route("POST", "/dashboard/invitations/look", answered(look)),
+  HttpRouter.route("POST", "/dashboard/invitations/accept", answered(accept)),
+];

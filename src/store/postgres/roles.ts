@@ -1,0 +1,27 @@
+/** Roles in SQL: the same rule as `roleIn` of domain/role.ts. */
+import type * as SqlClient from "effect/sql/SqlClient";
+
+/** A person's role in a project, or null. Her row is in scope as `users`, the project's as `project`. */
+export const ROLE_IN_PROJECT = `
+  CASE WHEN users.role = 'owner' THEN 'owner' ELSE (
+    SELECT CASE
+      WHEN own.role = 'owner' THEN 'owner'
+      WHEN 'member' IN (own.role, project.default_role) THEN 'member'
+      WHEN 'viewer' IN (own.role, project.default_role) THEN 'viewer'
+    END
+    FROM (SELECT) AS once LEFT JOIN project_members AS own
+      ON own.project_id = project.id AND own.user_id = users.id
+  ) END`;
+
+/**
+ * A token's role in a project, or null: its person's. A trigger's session acts for no person, so its tokens are a
+ * member's. The token's row is in scope as `token`, too.
+ */
+export const TOKEN_ROLE = `CASE WHEN token.origin = 'trigger' THEN 'member' ELSE ${ROLE_IN_PROJECT} END`;
+
+/** Whether a person has a role in the project. Its row is in scope as `project`. */
+export const hasRoleIn = (sql: SqlClient.SqlClient, userId: string) => sql`
+  EXISTS (SELECT FROM users WHERE users.id = ${userId} AND ${sql.literal(ROLE_IN_PROJECT)} IS NOT NULL)`;
+
+/** A role's place among the roles. */
+export const rankOf = (role: string): string => `array_position(ARRAY['viewer', 'member', 'owner'], ${role})`;
