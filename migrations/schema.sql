@@ -278,6 +278,29 @@ CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received
 CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);
 CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at, id);
 
+CREATE TABLE invitations (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  hash text NOT NULL,
+  name text NOT NULL,
+  role text NOT NULL,
+  projects jsonb NOT NULL,
+  created_by uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  accepted_at timestamp with time zone,
+  accepted_by uuid,
+  revoked_at timestamp with time zone,
+  CONSTRAINT invitations_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES users(id),
+  CONSTRAINT invitations_accepted_whole CHECK (((accepted_at IS NULL) = (accepted_by IS NULL))),
+  CONSTRAINT invitations_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT invitations_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT invitations_hash_key UNIQUE (hash),
+  CONSTRAINT invitations_pkey PRIMARY KEY (id),
+  CONSTRAINT invitations_role_known CHECK ((role = ANY (ARRAY['member'::text, 'owner'::text])))
+);
+CREATE INDEX invitations_account_idx ON public.invitations USING btree (account_id, created_at DESC, id DESC);
+
 CREATE TABLE nodes (
   id text NOT NULL,
   url text,
@@ -343,6 +366,18 @@ CREATE TABLE project_manifests (
   CONSTRAINT project_manifests_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
 );
 
+CREATE TABLE project_members (
+  project_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  role text NOT NULL,
+  granted_at timestamp with time zone NOT NULL,
+  CONSTRAINT project_members_pkey PRIMARY KEY (project_id, user_id),
+  CONSTRAINT project_members_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT project_members_role_known CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'owner'::text]))),
+  CONSTRAINT project_members_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX project_members_user_idx ON public.project_members USING btree (user_id);
+
 CREATE TABLE project_secrets (
   project_id uuid NOT NULL,
   name text NOT NULL,
@@ -401,7 +436,7 @@ CREATE TABLE project_sessions (
   CONSTRAINT project_sessions_pkey PRIMARY KEY (id),
   CONSTRAINT project_sessions_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT project_sessions_status_written CHECK ((status <> ALL (ARRAY['queued'::project_session_status, 'branching'::project_session_status, 'completed'::project_session_status]))),
-  CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'deleted'::text])))
+  CONSTRAINT project_sessions_stop_reason_known CHECK ((stop_reason = ANY (ARRAY['requested'::text, 'idle'::text, 'deleted'::text, 'user_deactivated'::text])))
 );
 CREATE INDEX project_sessions_account_idx ON public.project_sessions USING btree (account_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX project_sessions_fire_key ON public.project_sessions USING btree (fire_id);
@@ -445,8 +480,12 @@ CREATE TABLE projects (
   version bigint NOT NULL DEFAULT 1,
   changed_tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
   node_id text,
+  default_role text,
+  merge_role text NOT NULL,
   CONSTRAINT projects_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT projects_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT projects_default_role_known CHECK ((default_role = ANY (ARRAY['viewer'::text, 'member'::text]))),
+  CONSTRAINT projects_merge_role_known CHECK ((merge_role = ANY (ARRAY['member'::text, 'owner'::text]))),
   CONSTRAINT projects_pkey PRIMARY KEY (id),
   CONSTRAINT projects_status_known CHECK ((status = ANY (ARRAY['active'::text, 'archived'::text])))
 );
@@ -567,8 +606,11 @@ CREATE TABLE users (
   account_id uuid NOT NULL,
   name text NOT NULL,
   created_at timestamp with time zone NOT NULL,
+  role text NOT NULL,
+  deactivated_at timestamp with time zone,
   CONSTRAINT users_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  CONSTRAINT users_pkey PRIMARY KEY (id)
+  CONSTRAINT users_pkey PRIMARY KEY (id),
+  CONSTRAINT users_role_known CHECK ((role = ANY (ARRAY['member'::text, 'owner'::text])))
 );
 CREATE INDEX users_account_idx ON public.users USING btree (account_id);
 

@@ -20,10 +20,11 @@ export const MERGE_ROLES = ["member", "owner"] as const;
 export type MergeRole = (typeof MERGE_ROLES)[number];
 
 /** The settings of a new project. */
-export const NEW_PROJECT_ROLES: { readonly defaultRole: DefaultRole | null; readonly mergeRole: MergeRole } = {
-  defaultRole: "member",
-  mergeRole: "member",
-};
+export const NEW_PROJECT_ROLES: { readonly defaultRole: DefaultRole | null; readonly mergeRole: MergeRole } =
+  {
+    defaultRole: "member",
+    mergeRole: "member",
+  };
 
 /** Whether `role` includes all of `needed`. Null has nothing. */
 export const includesRole = (role: ProjectRole | null, needed: ProjectRole): boolean =>

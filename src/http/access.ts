@@ -62,7 +62,10 @@ export const lackOf = (caller: Principal, power: Power): Lack | null => {
 };
 
 /** Why the caller's role lacks the power in a project that exists for her. Null: it has it. */
-export const lackAt = (power: Power, { role, mergeRole }: Pick<Reached, "role" | "mergeRole">): Lack | null => {
+export const lackAt = (
+  power: Power,
+  { role, mergeRole }: Pick<Reached, "role" | "mergeRole">,
+): Lack | null => {
   const needed = neededRole(power, mergeRole);
   if (needed === null || role === null || includesRole(role, needed)) return null;
   return { by: "role", needed, role };

@@ -54,7 +54,10 @@ export const checkAccounts = (check: Check): void => {
         const page = yield* users(accountId, { limit: 1, cursor: null });
         expect(page.items.map(({ name }) => name)).toEqual(["ben"]);
         const rest = yield* users(accountId, { limit: 1, cursor: page.nextCursor });
-        expect(rest).toEqual({ items: [{ id: ada, accountId, name: "ada", role: "owner" }], nextCursor: null });
+        expect(rest).toEqual({
+          items: [{ id: ada, accountId, name: "ada", role: "owner" }],
+          nextCursor: null,
+        });
         expect(yield* user(ada)).toEqual({ id: ada, accountId, name: "ada", role: "owner" });
         expect((yield* user(world.userId))?.accountId).toBe(world.accountId);
 
@@ -78,7 +81,12 @@ export const checkAccounts = (check: Check): void => {
       "that do not exist have no users",
       Effect.gen(function* () {
         const { createUser, user, users } = yield* Accounts;
-        const nobody = { id: randomUUID(), accountId: randomUUID(), name: "unknown", role: "member" } as const;
+        const nobody = {
+          id: randomUUID(),
+          accountId: randomUUID(),
+          name: "unknown",
+          role: "member",
+        } as const;
         expect(yield* createUser({ ...nobody, now: NOON })).toBeNull();
         expect(yield* user(nobody.id)).toBeNull();
         expect((yield* users(nobody.accountId, FIRST_PAGE)).items).toEqual([]);

@@ -45,7 +45,8 @@ export const checkArrivals = (check: Check): void => {
         expect(before?.caller).toEqual(yield* (yield* Identity).authenticate(world.tokenHash, NOON));
         expect(before?.reached).toEqual({
           path,
-          role: "owner" as const, mergeRole: "member" as const,
+          role: "owner" as const,
+          mergeRole: "member" as const,
           session: { ...session, conversation: null },
         });
         const conversations = yield* Conversations;
@@ -75,7 +76,11 @@ export const checkArrivals = (check: Check): void => {
         const { at } = yield* scene;
         const stranger = yield* makeStranger;
         expect((yield* at({}, stranger.hash))?.reached).toMatchObject(nothing);
-        yield* (yield* Identity).deleteToken({ accountId: stranger.accountId, userId: null }, stranger.id, NOON);
+        yield* (yield* Identity).deleteToken(
+          { accountId: stranger.accountId, userId: null },
+          stranger.id,
+          NOON,
+        );
         expect(yield* at({}, stranger.hash)).toBe(null);
         expect(yield* at({}, hash())).toBe(null);
       }),

@@ -39,7 +39,10 @@ const roleOf = Effect.fnUntraced(function* (tokenHash: string, projectId: string
   return arrival === null ? "no caller" : arrival.reached.role;
 });
 
-const invitation = (world: World, fields: { readonly hash: string; readonly projects?: [string, ProjectRole][] }) => ({
+const invitation = (
+  world: World,
+  fields: { readonly hash: string; readonly projects?: [string, ProjectRole][] },
+) => ({
   id: randomUUID(),
   accountId: world.accountId,
   hash: fields.hash,
@@ -170,14 +173,16 @@ const checkEnds = (check: Check): void => {
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { accountId, projectId } = world;
-      const { deactivate, reactivate, list } = yield* People;
+      const { deactivate, reactivate, list, isActive } = yield* People;
       const ben = yield* addPerson(world, "ben", "member");
       expect(yield* deactivate(accountId, ben.id, NOON + 5)).toMatchObject({ deactivatedAt: NOON + 5 });
+      expect(yield* isActive(ben.id)).toBe(false);
       expect(yield* deactivate(accountId, ben.id, NOON + 9)).toMatchObject({ deactivatedAt: NOON + 5 });
       expect(yield* roleOf(ben.token.hash, projectId)).toBe("no caller");
       const named = Effect.map(list(accountId, FIRST_PAGE), ({ items }) => items.map(({ name }) => name));
       expect(yield* named).toContain("ben");
       expect(yield* reactivate(accountId, ben.id)).toMatchObject({ deactivatedAt: null, role: "member" });
+      expect([yield* isActive(ben.id), yield* isActive(randomUUID())]).toEqual([true, false]);
       expect(yield* roleOf(ben.token.hash, projectId)).toBe("no caller");
       expect(yield* deactivate(randomUUID(), ben.id, NOON)).toBeNull();
       expect(yield* reactivate(randomUUID(), ben.id)).toBeNull();
@@ -206,7 +211,10 @@ const checkEnds = (check: Check): void => {
       const ben = yield* addPerson(world, "ben", "member");
       expect(yield* update(accountId, userId, { role: "member" })).toBe("last_owner");
       expect(yield* deactivate(accountId, userId, NOON)).toBe("last_owner");
-      expect(yield* update(accountId, userId, { name: "chief" })).toMatchObject({ name: "chief", role: "owner" });
+      expect(yield* update(accountId, userId, { name: "chief" })).toMatchObject({
+        name: "chief",
+        role: "owner",
+      });
       yield* update(accountId, ben.id, { role: "owner" });
       const both = yield* Effect.all(
         [deactivate(accountId, userId, NOON), deactivate(accountId, ben.id, NOON)],
@@ -230,7 +238,10 @@ const checkInvitations = (check: Check): void => {
       const code = hash();
       const made = yield* invite(invitation(world, { hash: code, projects: [[projectId, "viewer"]] }));
       expect(made).toMatchObject({ name: "Eve", projects: [{ projectId, role: "viewer" }] });
-      expect(yield* openInvitation(code, NOON)).toMatchObject({ role: "member", projects: [{ role: "viewer" }] });
+      expect(yield* openInvitation(code, NOON)).toMatchObject({
+        role: "member",
+        projects: [{ role: "viewer" }],
+      });
       const [one, other] = [acceptance(code), acceptance(code)];
       const answers = yield* Effect.all([accept(one), accept(other)], { concurrency: 2 });
       const winners = answers.filter((answer) => answer !== null);

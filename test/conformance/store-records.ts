@@ -75,6 +75,7 @@ const checkIdentity = (check: Check): void => {
           id: token.id,
           name: "laptop",
           origin: "user",
+          userId: world.userId,
           projectId: world.projectId,
           createdAt: NOON,
           expiresAt: NOON + 1_000_000,
@@ -107,7 +108,9 @@ const checkIdentity = (check: Check): void => {
         const page = yield* listTokens({ accountId: world.accountId, userId: null }, newest);
         expect(page.items.map(({ name }) => name)).toEqual(["first token"]);
         const principal = yield* authenticate(sandbox.cliHash, NOON);
-        expect(yield* deleteToken({ accountId: world.accountId, userId: null }, principal?.tokenId ?? "", NOON)).toBe(false);
+        expect(
+          yield* deleteToken({ accountId: world.accountId, userId: null }, principal?.tokenId ?? "", NOON),
+        ).toBe(false);
         expect(yield* authenticate(sandbox.cliHash, NOON)).not.toBe(null);
       }),
     );
@@ -131,6 +134,8 @@ const checkProjects = (check: Check): void => {
           defaultBranch: "main",
           triggersPaused: false,
           createdBy: world.userId,
+          defaultRole: "member",
+          mergeRole: "member",
           manifest: { commit: null, syncedAt: null, error: null },
           version: made?.version,
           createdAt: NOON,
@@ -145,9 +150,15 @@ const checkProjects = (check: Check): void => {
         expect(yield* update(randomUUID(), { name: "x" }, NOON)).toBe(null);
         const other = yield* addProject(world, NOON + 2);
         yield* update(world.projectId, { status: "archived", name: "old shop" }, NOON + 3);
-        const { items } = yield* list({ accountId: world.accountId, userId: null }, { ...newest, onlyId: null });
+        const { items } = yield* list(
+          { accountId: world.accountId, userId: null },
+          { ...newest, onlyId: null },
+        );
         expect(ids(items)).toEqual([other, world.projectId]);
-        const bound = yield* list({ accountId: world.accountId, userId: null }, { ...newest, onlyId: world.projectId });
+        const bound = yield* list(
+          { accountId: world.accountId, userId: null },
+          { ...newest, onlyId: world.projectId },
+        );
         expect(bound.items).toMatchObject([{ name: "old shop", status: "archived" }]);
       }),
     );

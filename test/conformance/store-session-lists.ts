@@ -122,11 +122,23 @@ export const checkSessionLists = (check: Check): void => {
         yield* made(second, 2, { name: "second" });
         yield* made(other, 3, { name: "another" });
         const { list, listOf } = yield* Sessions;
-        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, whole))).toEqual(["second", "first"]);
-        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, search: "sec" }))).toEqual(["second"]);
+        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, whole))).toEqual([
+          "second",
+          "first",
+        ]);
+        expect(
+          labels(yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, search: "sec" })),
+        ).toEqual(["second"]);
         expect(labels(yield* list(second.projectId, whole))).toEqual(["second"]);
-        const { nextCursor } = yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, limit: 1 });
-        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, cursor: nextCursor }))).toEqual(["first"]);
+        const { nextCursor } = yield* listOf(
+          { accountId: world.accountId, userId: null },
+          { ...whole, limit: 1 },
+        );
+        expect(
+          labels(
+            yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, cursor: nextCursor }),
+          ),
+        ).toEqual(["first"]);
       }),
     );
 

@@ -249,7 +249,9 @@ const checkCronInstants = (check: Check): void => {
           ["skipped", "overlapped"],
           ["queued", "account_session_cap"],
         ]);
-        expect((yield* queue({ accountId: world.accountId, userId: null })).map(({ fireId }) => fireId)).toEqual([ids[2]]);
+        expect(
+          (yield* queue({ accountId: world.accountId, userId: null })).map(({ fireId }) => fireId),
+        ).toEqual([ids[2]]);
       }),
     );
   });

@@ -1,4 +1,4 @@
-/** Every route × every kind of token (api.md 1 "Caller", "Origin"): who gets in, and how the others are refused. */
+/** Every route × every kind of token × every role (api.md 1 "Caller", "Origin"): who gets in, and how the others are refused. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeCalls, type Call, type Fate } from "./calls.ts";
@@ -28,6 +28,10 @@ const everyone = {
   expired: "in",
   revoked: "in",
   user: "in",
+  projectOwner: "in",
+  member: "in",
+  viewer: "in",
+  outsider: "in",
   bound: "in",
   elsewhere: "in",
   foreign: "in",
@@ -36,11 +40,15 @@ const everyone = {
   sandbox: "in",
 } as const;
 
-/** api.md 1 as a table: the power that a route requires → the answer to each kind of token. */
+/** api.md 1 as a table: the power that a route requires → the answer to each kind of token and each role. */
 const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   nothing: everyone,
   self: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: "in",
+    outsider: "in",
     bound: "in",
     elsewhere: "in",
     foreign: "in",
@@ -50,6 +58,23 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   account: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: "in",
+    outsider: "in",
+    bound: 403,
+    elsewhere: 403,
+    foreign: "in",
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
+  administer: good({
+    user: "in",
+    projectOwner: 403,
+    member: 403,
+    viewer: 403,
+    outsider: 403,
     bound: 403,
     elsewhere: 403,
     foreign: "in",
@@ -59,6 +84,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   read: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: "in",
+    outsider: 404,
     bound: "in",
     elsewhere: 404,
     foreign: 404,
@@ -68,6 +97,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   work: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: 403,
+    outsider: 404,
     bound: "in",
     elsewhere: 404,
     foreign: 404,
@@ -77,6 +110,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   propose: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: 403,
+    outsider: 404,
     bound: "in",
     elsewhere: 404,
     foreign: 404,
@@ -86,6 +123,36 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   converse: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: 403,
+    outsider: 404,
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
+  contribute: good({
+    user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: 403,
+    outsider: 404,
+    bound: "in",
+    elsewhere: 404,
+    foreign: 404,
+    session: 403,
+    trigger: 403,
+    sandbox: 403,
+  }),
+  merge: good({
+    user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: 403,
+    outsider: 404,
     bound: "in",
     elsewhere: 404,
     foreign: 404,
@@ -95,6 +162,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   govern: good({
     user: "in",
+    projectOwner: "in",
+    member: 403,
+    viewer: 403,
+    outsider: 404,
     bound: "in",
     elsewhere: 404,
     foreign: 404,
@@ -104,6 +175,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   operate: good({
     user: "in",
+    projectOwner: 403,
+    member: 403,
+    viewer: 403,
+    outsider: 403,
     bound: 403,
     elsewhere: 403,
     foreign: 403,
@@ -113,6 +188,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   clone: good({
     user: 403,
+    projectOwner: 403,
+    member: 403,
+    viewer: 403,
+    outsider: 403,
     bound: 403,
     elsewhere: 403,
     foreign: 403,
@@ -122,6 +201,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   git: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: "in",
+    outsider: 404,
     bound: "in",
     elsewhere: 404,
     foreign: 404,
@@ -132,6 +215,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   // A token is never a node's credential (test/http/nodes.test.ts has those that are).
   node: good({
     user: 401,
+    projectOwner: 401,
+    member: 401,
+    viewer: 401,
+    outsider: 401,
     bound: 401,
     elsewhere: 401,
     foreign: 401,
@@ -141,6 +228,10 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   }),
   person: good({
     user: "in",
+    projectOwner: "in",
+    member: "in",
+    viewer: "in",
+    outsider: "in",
     bound: "in",
     elsewhere: "in",
     foreign: "in",

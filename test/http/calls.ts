@@ -1,7 +1,14 @@
 /** One request for each route, that does what the route is for: what the table of routes and tokens sends. */
 import { randomUUID } from "node:crypto";
 import type { Cast, TokenKind } from "./cast.ts";
-import { expectStatus, fields, makeUserToken, pushFiles, runSession } from "../support/service/requests.ts";
+import {
+  expectStatus,
+  fields,
+  invitePerson,
+  makeUserToken,
+  pushFiles,
+  runSession,
+} from "../support/service/requests.ts";
 
 /** What becomes of a request: let in, or refused with this status. */
 export type Fate = "in" | 401 | 403 | 404;
@@ -18,10 +25,10 @@ export interface Call {
   readonly fates?: Partial<Record<TokenKind, Fate>>;
 }
 
-const WORKERS: ReadonlySet<TokenKind> = new Set(["user", "bound", "session"]);
+const WORKERS: ReadonlySet<TokenKind> = new Set(["user", "projectOwner", "member", "bound", "session"]);
 
 const at = (target: string, ...answers: readonly number[]): Call => ({ target: () => target, answers });
-const ownThings = { elsewhere: "in", foreign: "in" } as const;
+const ownThings = { elsewhere: "in", foreign: "in", outsider: "in" } as const;
 
 /** The calls, by method and pattern of their route. */
 export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
@@ -59,7 +66,45 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "DELETE /v1/tokens/:id": {
       target: async () => `/v1/tokens/${(await makeUserToken(cast.service)).id}`,
       answers: [204],
+      // An owner's token, which other people do not see.
+      fates: { foreign: 404, projectOwner: 404, member: 404, viewer: 404, outsider: 404 },
+    },
+    "GET /v1/people": at("/v1/people", 200),
+    "PATCH /v1/people/:id": {
+      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}`,
+      body: () => ({ name: "Ada L." }),
+      answers: [200],
       fates: { foreign: 404 },
+    },
+    "POST /v1/people/:id/deactivate": {
+      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/deactivate`,
+      answers: [200],
+      fates: { foreign: 404 },
+    },
+    "POST /v1/people/:id/reactivate": {
+      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/reactivate`,
+      answers: [200],
+      fates: { foreign: 404 },
+    },
+    "GET /v1/invitations": at("/v1/invitations", 200),
+    "POST /v1/invitations": { ...at("/v1/invitations", 201), body: () => ({ name: "Ada" }) },
+    "DELETE /v1/invitations/:id": {
+      target: async () => {
+        const invited = await cast.service.request("POST", "/v1/invitations", { body: { name: "Ada" } });
+        return `/v1/invitations/${String(fields(expectStatus(invited, 201))["id"])}`;
+      },
+      answers: [204],
+      fates: { foreign: 404 },
+    },
+    "GET /v1/projects/:pid/members": { target: project("/members"), answers: [200] },
+    "PUT /v1/projects/:pid/members/:id": {
+      target: async () => project(`/members/${(await invitePerson(cast.service, "Ada")).id}`)(),
+      body: () => ({ role: "viewer" }),
+      answers: [204],
+    },
+    "DELETE /v1/projects/:pid/members/:id": {
+      target: async () => project(`/members/${(await invitePerson(cast.service, "Ada")).id}`)(),
+      answers: [204],
     },
     "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
     "POST /v1/projects": {
@@ -304,6 +349,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       headers: { "content-type": "application/x-git-receive-pack-request" },
       body: () => "0000",
       answers: [200],
+      fates: { viewer: 403 },
     },
     "* /v1/nodes/*": { target: () => `/v1/nodes/sandboxes/${randomUUID()}/client/`, answers: [] },
     "GET /healthz": at("/healthz", 200),
@@ -322,5 +368,14 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /dashboard/session": at("/dashboard/session", 401),
     "DELETE /dashboard/session": at("/dashboard/session", 204),
     "POST /dashboard/links": at("/dashboard/links", 201),
+    // The code is in the body, and this one is unknown.
+    "POST /dashboard/invitations/look": {
+      ...at("/dashboard/invitations/look", 404),
+      body: () => ({ code: "none" }),
+    },
+    "POST /dashboard/invitations/accept": {
+      ...at("/dashboard/invitations/accept", 404),
+      body: () => ({ code: "none", name: "Ada" }),
+    },
   };
 };

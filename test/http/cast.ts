@@ -8,6 +8,7 @@ import {
   deliver,
   expectStatus,
   fields,
+  invitePerson,
   makeAccount,
   makeProject,
   makeUserToken,
@@ -27,6 +28,12 @@ export type TokenKind =
   | "revoked"
   /** A user's, account-wide. */
   | "user"
+  /** Of people of the same account, by their role in the project that is called for. The account's role is `member`. */
+  | "projectOwner"
+  | "member"
+  | "viewer"
+  /** The same, without a role in that project. */
+  | "outsider"
   /** A user's, bound to the project that is called for. */
   | "bound"
   /** A user's, bound to another project of the account. */
@@ -92,6 +99,19 @@ export const newFeatureSession = async ({ service, pid }: Pick<Cast, "service" |
   };
 };
 
+/** A person for each role in the project. Its default role is none. */
+const castPeople = async (service: TestService, pid: string) => {
+  expectStatus(await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_role: null } }), 200);
+  const token = async (name: string, role: string | null) =>
+    (await invitePerson(service, name, { roles: role === null ? {} : { [pid]: role } })).token;
+  return {
+    projectOwner: await token("Olga", "owner"),
+    member: await token("Mia", "member"),
+    viewer: await token("Vera", "viewer"),
+    outsider: await token("Otto", null),
+  };
+};
+
 export const startCast = async (): Promise<Cast> => {
   const service = await startTestService();
   const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
@@ -102,12 +122,14 @@ export const startCast = async (): Promise<Cast> => {
   const { fire_id: fireId } = await reached(service, pid, triggerSid, "running");
   const proposal = { title: "A feature", head_ref: "feature" };
   expectStatus(await service.request("POST", `/v1/projects/${pid}/change-requests`, { body: proposal }), 201);
+  const people = await castPeople(service, pid);
   const tokens = {
     none: null,
     unknown: newToken(),
     expired: await makeExpired(service),
     revoked: await makeRevoked(service),
     user: service.token,
+    ...people,
     bound: (await makeUserToken(service, { project_id: pid })).token,
     elsewhere: (await makeUserToken(service, { project_id: elsewhere })).token,
     foreign: await makeAccount(service),

@@ -63,7 +63,8 @@ const world = Effect.gen(function* () {
   const cuts: string[] = [];
   const hold = (index: number, name: string, expiresAt: number | null = null) =>
     openings.hold(held(index, expiresAt), () => void cuts.push(name));
-  const revoke = (index: number) => identity.deleteToken({ accountId: accountId, userId: null }, tokenId(index), 0);
+  const revoke = (index: number) =>
+    identity.deleteToken({ accountId: accountId, userId: null }, tokenId(index), 0);
   return { openings, asked, state, makeToken, hold, cuts, revoke };
 });
 

@@ -14,6 +14,7 @@ import {
   eventually,
   expectStatus,
   fields,
+  invitePerson,
   listOf,
   makeProject,
   makeUserToken,
@@ -60,6 +61,7 @@ beforeAll(async () => {
   const { port } = daemon.address() as AddressInfo;
   service = await startTestService({}, { link: () => ({ kind: "url", url: `http://127.0.0.1:${port}` }) });
   pid = await makeProject(service, { files: { "README.md": "one\n" } });
+  expectStatus(await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_role: null } }), 200);
   sid = await runSession(service, pid);
 });
 beforeEach(() => {
@@ -176,7 +178,26 @@ const ends: readonly (readonly [
       return { token, end };
     },
   ],
+  [
+    "acts for a person who loses her role in the project",
+    async () => {
+      const { id, token } = await invitePerson(service, "Ben", { roles: { [pid]: "member" } });
+      const member = `/v1/projects/${pid}/members/${id}`;
+      return { token, end: async () => void expectStatus(await service.request("DELETE", member), 204) };
+    },
+  ],
+  [
+    "acts for a person who is deactivated",
+    async () => {
+      const { id, token } = await invitePerson(service, "Ben", { roles: { [pid]: "member" } });
+      const deactivate = `/v1/people/${id}/deactivate`;
+      return { token, end: async () => void expectStatus(await service.request("POST", deactivate), 200) };
+    },
+  ],
 ];
+
+/** The ends that a request without a project notices. */
+const endsOfTokens = ends.filter(([how]) => !how.includes("bound") && !how.includes("role"));
 
 describe.each(ends)("when a token %s", (_, make) => {
   it("its relayed requests, uploads and WebSockets are cut, at the daemon too [T03]", async () => {
@@ -230,7 +251,7 @@ describe.each(ends)("when a token %s", (_, make) => {
   });
 });
 
-describe.each(ends.filter(([how]) => !how.includes("bound")))("when a token %s", (_, make) => {
+describe.each(endsOfTokens)("when a token %s", (_, make) => {
   it("a body that was still arriving has no effect [T03]", async () => {
     const { token, end } = await make();
     const body = JSON.stringify({ name: "made after the end", repository: { kind: "hosted" } });
@@ -297,6 +318,18 @@ describe("git", () => {
     await over(open);
     finish();
     expect(await tipOf(NEW_REF)).toBe("");
+  });
+
+  it("ends a push with its person's role: a viewer pushes nothing [T03]", async () => {
+    const { id, token } = await invitePerson(service, "Eve", { roles: { [pid]: "member" } });
+    const ref = "refs/heads/pushed-by-a-viewer";
+    const { open, finish } = await beginPush(token, ref);
+    await newestTokenUsed();
+    const member = `/v1/projects/${pid}/members/${id}`;
+    expectStatus(await service.request("PUT", member, { body: { role: "viewer" } }), 204);
+    await over(open);
+    finish();
+    expect(await tipOf(ref)).toBe("");
   });
 
   it("ends a session's push and fetch with the session [T03] [I15]", async () => {

@@ -82,7 +82,7 @@ describeModel<SessionSnapshot, SessionEvent, SessionCommand>(
         const isStop = before.state === "provisioning" && snapshot.state === "stopped";
         const isWish = before.context.ending === null && snapshot.context.ending !== null;
         const { sandboxId } = before.context;
-        const as = event.type === "stop.requested" ? "stopped" : "archived";
+        const as = ["stop.requested", "user.deactivated"].includes(event.type) ? "stopped" : "archived";
         expect(commanded(commands, "tearDownSandbox")).toEqual(
           (isStop || isWish) && sandboxId !== null ? [{ type: "tearDownSandbox", sandboxId, as }] : [],
         );

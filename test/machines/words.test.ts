@@ -46,6 +46,7 @@ describe("the steps that can follow", () => {
       "branch.failed failed",
       "stop.requested stopped",
       "delete.requested stopped",
+      "user.deactivated stopped",
       "branch.created provisioning",
     ]);
   });

@@ -37,7 +37,8 @@ const MemberWire = Schema.Struct({
   user: PersonWire,
   role: ProjectRoleWire.annotate({ description: "The highest of the person's grants." }),
   own_role: Schema.NullOr(ProjectRoleWire).annotate({
-    description: "The person's own grant. Null: the role follows from the account or from the project's default.",
+    description:
+      "The person's own grant. Null: the role follows from the account or from the project's default.",
   }),
 }).annotate({ identifier: "Member" });
 

@@ -28,7 +28,8 @@ const me = Effect.gen(function* () {
       active_sessions: account.activeSessions,
       queued_fires: account.queuedFires,
       operator:
-        lackOf(caller, "operate") === null && (yield* (yield* Operations).operatorAccount) === caller.accountId,
+        lackOf(caller, "operate") === null &&
+        (yield* (yield* Operations).operatorAccount) === caller.accountId,
     },
     token: { id: caller.tokenId, origin: caller.origin, project_id: caller.projectId },
   };
@@ -88,8 +89,7 @@ export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers)
           const caller = yield* Caller;
           const owner = { accountId: caller.accountId, userId: readerOf(caller) };
           const now = yield* Clock.currentTimeMillis;
-          if (!(yield* (yield* Identity).deleteToken(owner, params.id, now)))
-            return yield* notFound("token");
+          if (!(yield* (yield* Identity).deleteToken(owner, params.id, now))) return yield* notFound("token");
         }),
       ),
     ),

@@ -57,9 +57,7 @@ const found = (person: Person | "last_owner" | null) => {
 const deactivate = Effect.fnUntraced(function* (id: string) {
   const people = yield* People;
   const { accountId } = yield* Caller;
-  const answer = yield* found(
-    yield* people.deactivate(accountId, id, yield* Clock.currentTimeMillis),
-  );
+  const answer = yield* found(yield* people.deactivate(accountId, id, yield* Clock.currentTimeMillis));
   const actors = yield* Actors;
   yield* Effect.forEach(
     yield* people.unwantedSessions,

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import { Actors } from "../../actors/actors.ts";
 import { newUuid } from "../../services/entropy.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
+import { People } from "../../store/ports/people.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { capReached, projectInactive } from "../refusals.ts";
@@ -17,6 +18,13 @@ export const restarted = Effect.fnUntraced(function* (params: {
   const session = yield* sessionFor(caller, params);
   const project = yield* projectFor(caller, params.pid);
   if (project.status !== "active") return yield* projectInactive();
+  // A session acts for the person who started it. A trigger's session acts for no person.
+  if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy)))
+    return yield* new Conflict({
+      error:
+        "The person who started this session is deactivated. Start a new session, with this session's branch as its base.",
+      code: "user_deactivated",
+    });
   const actors = yield* Actors;
   const told = yield* Effect.catchTag(
     actors.session(session.id, {

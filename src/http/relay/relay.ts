@@ -166,7 +166,10 @@ const passageFor = Effect.fnUntraced(function* (request: IncomingMessage, target
   const session = yield* runningSession(caller, target);
   const to = yield* upstreamOf(caller, session, { method, path: target.path });
   const { id, projectId, sandboxId } = session;
-  const passage: Passage = { to, held: heldBy(caller, { projectId, needs: "member", session: { id, sandboxId } }) };
+  const passage: Passage = {
+    to,
+    held: heldBy(caller, { projectId, needs: "member", session: { id, sandboxId } }),
+  };
   return passage;
 });
 

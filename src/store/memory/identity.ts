@@ -80,7 +80,8 @@ const roleOf = (
 
 const reachedBy = (tables: TableSet, caller: Principal, path: Path): Reached => {
   const role = roleOf(tables, { userId: caller.user.id, ...caller }, path.projectId);
-  const mergeRole = tables.projects.get(path.projectId)?.record.mergeRole ?? "owner";
+  const project = tables.projects.get(path.projectId)?.record;
+  const mergeRole = project?.accountId === caller.accountId ? project.mergeRole : "owner";
   const session = path.sessionId === null ? undefined : tables.sessions.get(path.sessionId)?.record;
   const isThere = role !== null && session?.projectId === path.projectId && session.deletedAt === null;
   return { path, role, mergeRole, session: isThere ? shownIn(tables, session) : null };

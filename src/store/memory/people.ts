@@ -81,7 +81,8 @@ const makePeople = (tables: TableSet) => {
       .slice(0, UNWANTED_MAX)
       .map(({ record: { id, projectId } }) => ({ id, projectId })),
   );
-  return { list, update, deactivate, reactivate, unwantedSessions };
+  const isActive: Port["isActive"] = (id) => Effect.sync(() => tables.users.get(id)?.deactivatedAt === null);
+  return { list, update, deactivate, reactivate, isActive, unwantedSessions };
 };
 
 const makeInvitations = (tables: TableSet) => {
@@ -166,7 +167,8 @@ const makeGrants = (tables: TableSet) => {
   const grant: Port["grant"] = ({ projectId, userId, role }) =>
     Effect.sync(() => {
       const row = tables.users.get(userId);
-      if (row === undefined || row.accountId !== tables.projects.get(projectId)?.record.accountId) return null;
+      if (row === undefined || row.accountId !== tables.projects.get(projectId)?.record.accountId)
+        return null;
       if (role === null) tables.members.get(projectId)?.delete(userId);
       else tables.grant(projectId, userId, role);
       tables.sayEnded(userId);

@@ -13,7 +13,10 @@ import {
 import { takeOut } from "./queue.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
-const insert = (tables: TableSet, { now, nodeId, credential, isGranted, ...project }: NewProject): Project => {
+const insert = (
+  tables: TableSet,
+  { now, nodeId, credential, isGranted, ...project }: NewProject,
+): Project => {
   const record: Project = {
     ...project,
     ...NEW_PROJECT_ROLES,

@@ -88,13 +88,11 @@ export class People extends Context.Service<
       change: { readonly name?: string | undefined; readonly role?: AccountRole | undefined },
     ) => Stored<Person | "last_owner" | null>;
     /** Ends the person's tokens for good, if she is active. Null: no such person. `last_owner`: P1. */
-    readonly deactivate: (
-      accountId: string,
-      id: string,
-      now: number,
-    ) => Stored<Person | "last_owner" | null>;
+    readonly deactivate: (accountId: string, id: string, now: number) => Stored<Person | "last_owner" | null>;
     /** She gets her roles back, and no token. Null: no such person. */
     readonly reactivate: (accountId: string, id: string) => Stored<Person | null>;
+    /** Whether the person exists and is not deactivated. */
+    readonly isActive: (id: string) => Stored<boolean>;
     /** Live sessions that deactivated people started, of all accounts. Sessions of triggers go on. At most 100. */
     readonly unwantedSessions: Stored<readonly UnwantedSession[]>;
 

@@ -133,7 +133,10 @@ export class Sessions extends Context.Service<
     /** Newest first, without deleted ones. `get` still returns those, with `deletedAt`. */
     readonly list: (projectId: string, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
     /** The same for all projects that a person sees. */
-    readonly listOf: (reader: ProjectReader, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
+    readonly listOf: (
+      reader: ProjectReader,
+      request: SessionRequest,
+    ) => Stored<Page<ShownSession>, BadCursor>;
     /** Whether the project ever had a session, deleted ones included. */
     readonly anyIn: (projectId: string) => Stored<boolean>;
     readonly rename: (

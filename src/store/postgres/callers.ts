@@ -47,7 +47,9 @@ interface CallerRow {
 }
 
 /** The session's columns are null if the path's project has no such session, and absent if the path names none. */
-type ArrivalRow = CallerRow & Partial<Pick<Reached, "role" | "mergeRole">> & (ShownRow | { readonly id?: null });
+type ArrivalRow = CallerRow &
+  Partial<Pick<Reached, "role" | "mergeRole">> &
+  (ShownRow | { readonly id?: null });
 
 /** The parts of a row: the caller, the token's last use, and what was read of the path. */
 const partsOf = (row: ArrivalRow) => {

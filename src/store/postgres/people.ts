@@ -101,14 +101,19 @@ const makePeople = Effect.gen(function* () {
       AND session.state_context ->> 'ending' IS NULL AND users.deactivated_at IS NOT NULL
     LIMIT ${sql.literal(String(UNWANTED_MAX))}`.pipe(stored("people.unwantedSessions"));
 
-  return { list, update, deactivate, reactivate, unwantedSessions };
+  const isActive: Port["isActive"] = (id) =>
+    sql`SELECT id FROM users WHERE id = ${id} AND deactivated_at IS NULL`.pipe(
+      Effect.map((rows) => rows.length > 0),
+      stored("people.isActive"),
+    );
+
+  return { list, update, deactivate, reactivate, isActive, unwantedSessions };
 });
 
 const makeInvitations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(INVITATION_COLUMNS);
-  const isOpen = (now: number) =>
-    sql`accepted_at IS NULL AND revoked_at IS NULL AND expires_at > ${at(now)}`;
+  const isOpen = (now: number) => sql`accepted_at IS NULL AND revoked_at IS NULL AND expires_at > ${at(now)}`;
 
   const invite: Port["invite"] = (invitation) =>
     sql<Invitation>`
@@ -160,7 +165,11 @@ const makeInvitations = Effect.gen(function* () {
   const accept: Port["accept"] = ({ hash, userId, name, tokenId, tokenHash, now }) =>
     Effect.gen(function* () {
       // Locked: a second acceptance, or a revocation, waits for this one (P2).
-      const [found] = yield* sql<{ readonly id: string; readonly accountId: string; readonly role: AccountRole }>`
+      const [found] = yield* sql<{
+        readonly id: string;
+        readonly accountId: string;
+        readonly role: AccountRole;
+      }>`
         SELECT id, account_id AS "accountId", role FROM invitations
         WHERE hash = ${hash} AND ${isOpen(now)} FOR UPDATE`;
       if (found === undefined) return null;

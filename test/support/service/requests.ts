@@ -159,6 +159,23 @@ export const makeUserToken = async (service: TestService, wish: Fields = {}, tok
   return { id: String(made["id"]), token: String(made["token"]) };
 };
 
+/** A person who accepts an invitation. `roles` has her own grants, by project. @returns her id and her first token. */
+export const invitePerson = async (
+  service: TestService,
+  name: string,
+  { role = "member", roles = {} }: { readonly role?: string; readonly roles?: Readonly<Record<string, string>> } = {},
+) => {
+  const projects = Object.entries(roles).map(([project_id, own]) => ({ project_id, role: own }));
+  const invited = await service.request("POST", "/v1/invitations", { body: { name, role, projects } });
+  const code = String(fields(expectStatus(invited, 201))["url"]).split("/").at(-1);
+  const accepted = await service.request("POST", "/dashboard/invitations/accept", {
+    body: { code, name },
+    token: null,
+  });
+  const { user, token } = fields(expectStatus(accepted, 201));
+  return { id: (user as { readonly id: string }).id, token: String(token) };
+};
+
 const freshToken = (): string => makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
 
 /** Another account with a user, as `platform admin` would make it. @returns the user's account-wide token. */
@@ -170,7 +187,8 @@ export const makeAccount = async (service: TestService, cap = 50): Promise<strin
       const sql = yield* SqlClient.SqlClient;
       yield* sql`INSERT INTO accounts (id, name, tier, session_cap, created_at)
         VALUES (${accountId}, 'other', 'free', ${cap}, ${at})`;
-      yield* sql`INSERT INTO users (id, account_id, name, created_at) VALUES (${userId}, ${accountId}, 'mallory', ${at})`;
+      yield* sql`INSERT INTO users (id, account_id, name, role, created_at)
+        VALUES (${userId}, ${accountId}, 'mallory', 'owner', ${at})`;
       yield* (yield* Identity).createToken({
         id: randomUUID(),
         accountId,
