@@ -3,12 +3,14 @@
 /** The meaning of one row of each table. A table without a line here fails the page's test. */
 const ABOUT: Readonly<Record<string, string>> = {
   accounts: "An account: its tier, its session cap, and the counters that admission moves.",
-  users: "A person of one account.",
+  users: "A person of one account, with her role there.",
+  invitations: "A link that lets a person into an account, once, with the roles that it names.",
   tokens: "An access token or a sandbox's token, as a hash.",
   projects: "A project: its repository, default branch, and the node that stores a hosted repository.",
   project_credentials: "The encrypted credential of a repository at another server.",
   project_manifests: "The last reading of `platform.toml`, and the last good one.",
   project_secrets: "An encrypted secret, and for a while the value that it replaced.",
+  project_members: "The own role of a person in a project.",
   project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",
   project_trigger_runtime: "When a trigger last started a session.",
   trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",

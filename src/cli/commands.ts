@@ -2,6 +2,7 @@
 import type { Command } from "./command.ts";
 import { changeRequestCommands } from "./commands/change-requests.ts";
 import { environmentCommands } from "./commands/environments.ts";
+import { peopleCommands } from "./commands/people.ts";
 import { projectCommands } from "./commands/projects.ts";
 import { secretCommands } from "./commands/secrets.ts";
 import { sessionCommands } from "./commands/sessions.ts";
@@ -15,5 +16,6 @@ export const commands: readonly Command[] = [
   ...secretCommands,
   ...environmentCommands,
   ...projectCommands,
+  ...peopleCommands,
   ...tokenCommands,
 ];

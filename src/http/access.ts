@@ -1,6 +1,6 @@
 /**
- * The permission table (api.md 1 "Caller", "Origin", "Roles"): from the power that an endpoint requires to the tokens
- * and the roles that have it. test/http/access.test.ts and test/http/roles.test.ts check every cell.
+ * The permission table (api.md 1 "Caller", "Origin"): from the power that an endpoint requires to the tokens
+ * and the roles that have it. test/http/access.test.ts checks every cell.
  */
 import { includesRole, type MergeRole, type ProjectRole } from "../domain/role.ts";
 import type { Principal, Reached } from "../store/ports/identity.ts";

@@ -29,6 +29,7 @@ import {
 } from "../support/service/requests.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import { CommandLine, type Running } from "../support/service/command-line.ts";
+import { peopleRows } from "./rows-people.ts";
 import { ID, rowsOf, type Row, type World } from "./rows.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 
@@ -191,7 +192,7 @@ const world: World = {
   firedOnce,
   refusedOnce,
 };
-const ROWS = rowsOf(world);
+const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 
 /** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), or an agent that asks (chat.test.ts). */
 const APART = ["triggers cancel", "sessions watch", "sessions chat", "sessions answer"];

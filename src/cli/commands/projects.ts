@@ -172,16 +172,22 @@ const update = command({
     "default-branch": { value: "BRANCH", about: "The new default branch, which must exist" },
     status: { value: "STATUS", about: "active or archived. An archived project does not start sessions" },
     triggers: { value: "STATE", about: "on or paused" },
+    "default-role": { value: "ROLE", about: "Of the account's other people: none, viewer or member" },
+    "merge-role": { value: "ROLE", about: "Who may merge: member or owner" },
   },
   run: async ({ given, options, api, project }) => {
     const { name, "default-branch": branch } = options;
     const status = oneOf(options.status, ["active", "archived"], "--status");
     const triggers = oneOf(options.triggers, ["on", "paused"], "--triggers");
+    const role = oneOf(options["default-role"], ["none", "viewer", "member"], "--default-role");
+    const mergeRole = oneOf(options["merge-role"], ["member", "owner"], "--merge-role");
     const payload = {
       ...(name !== undefined && { name }),
       ...(branch !== undefined && { default_branch: branch }),
       ...(status !== undefined && { status }),
       ...(triggers !== undefined && { triggers_paused: triggers === "paused" }),
+      ...(role !== undefined && { default_role: role === "none" ? null : role }),
+      ...(mergeRole !== undefined && { merge_role: mergeRole }),
     };
     if (Object.keys(payload).length === 0)
       throw usage("Give at least one option. See `platform projects update --help`.");

@@ -38,6 +38,7 @@ import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
+import { PEOPLE_EXAMPLES } from "./people.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
 
 /** JSON of a request or an answer. */
@@ -55,7 +56,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   "identity.me": {
     summary: "Show the caller: its user, its account and its token.",
     response: {
-      user: { id: USER, name: "admin" },
+      user: { id: USER, name: "admin", role: "owner" },
       account: {
         id: ACCOUNT,
         name: "default",
@@ -280,6 +281,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...TRIGGER_WISH_EXAMPLES,
   ...MACHINE_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,
+  ...PEOPLE_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {
