@@ -54,8 +54,7 @@ const session: Words<SessionSnapshot["state"], SessionEvent, SessionCommand> = {
         "A deletion removes the session from the list. Its sandbox saves its work and ends.",
       "idle.elapsed":
         "If the session is unused and its agent does no work until then, the sandbox saves its work and ends.",
-      "user.deactivated":
-        "If the person who started it is deactivated, the sandbox saves its work and ends.",
+      "user.deactivated": "If the person who started it is deactivated, the sandbox saves its work and ends.",
     },
     stopped: {
       "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",

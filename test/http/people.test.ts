@@ -44,7 +44,7 @@ const accept = (code: string, name: string) =>
   ask("POST", "/dashboard/invitations/accept", null, { code, name });
 
 describe("an invitation", () => {
-  it("says what it grants, lets a person in once, and signs her in", async () => {
+  it("says what it grants, lets a person in once, and signs her in [T12]", async () => {
     const { code } = await invited({ name: "Eve", projects: [{ project_id: pid, role: "owner" }] });
     expect(fields(await look(code))).toMatchObject({
       name: "Eve",
@@ -190,7 +190,7 @@ describe("a role", () => {
     expectStatus(await ask("GET", `/v1/projects/${own}`, ofTrigger), 200);
   });
 
-  it("of an owner cannot be given up by the account's last one", async () => {
+  it("of an owner cannot be given up by the account's last one [T12]", async () => {
     const me = (fields(await ask("GET", "/v1/me"))["user"] as { readonly id: string }).id;
     for (const [method, path, body] of [
       ["PATCH", `/v1/people/${me}`, { role: "member" }],
@@ -206,7 +206,7 @@ describe("a role", () => {
 });
 
 describe("a person who is deactivated", () => {
-  it("has no token any more; her sessions stop with their reason, and nobody restarts them", async () => {
+  it("has no token any more; her sessions stop with their reason, and cannot be restarted", async () => {
     const { token, id } = await invitePerson(service, "Mia");
     const made = await ask("POST", `/v1/projects/${pid}/sessions`, token, {});
     const sid = String(fields(expectStatus(made, 201))["id"]);

@@ -32,7 +32,7 @@ export type Power =
   | "converse"
   /** Open and update change requests. */
   | "propose"
-  /** What a member may do and her agents may not: names of secrets, proposals of triggers. For user tokens only. */
+  /** Powers of a member that her agents lack: names of secrets, proposals of triggers. For user tokens only. */
   | "contribute"
   /** Merge a change request. For user tokens only, of the role that the project names. */
   | "merge"

@@ -85,8 +85,9 @@ const makePeople = (tables: TableSet) => {
   return { list, update, deactivate, reactivate, isActive, unwantedSessions };
 };
 
+const isOpen = (row: InvitationRow, now: number): boolean => !row.isOver && row.expiresAt > now;
+
 const makeInvitations = (tables: TableSet) => {
-  const isOpen = (row: InvitationRow, now: number): boolean => !row.isOver && row.expiresAt > now;
   const byHash = (hash: string, now: number): InvitationRow | null =>
     [...tables.invitations.values()].find((row) => row.hash === hash && isOpen(row, now)) ?? null;
 

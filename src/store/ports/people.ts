@@ -2,7 +2,7 @@
  * The people of an account: their roles, their grants in projects, and invitations (domain/role.ts).
  *
  *  P1 An account always has an owner who is not deactivated. The change that would leave none is refused, also if two
- *     owners make such a change at once.
+ *     owners make one at once.
  *  P2 An invitation is accepted at most once, before its expiry, and not after it was revoked. The person, her grants
  *     and her token are made in one transaction.
  *  P3 A person who loses a role, or is deactivated, ends what her tokens opened: the change signals her id

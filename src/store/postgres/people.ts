@@ -1,4 +1,4 @@
-/** People, invitations and grants in projects. */
+/** People, invitations and grants in projects. The rules are those of src/store/ports/people.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -35,7 +35,7 @@ const makePeople = Effect.gen(function* () {
   const { say } = yield* Endings;
   const columns = sql.literal(PERSON_COLUMNS);
 
-  /** Whether the account keeps an owner without this person. Two changes at once wait for each other (P1). */
+  /** Whether the account keeps an owner without this person. Two changes at once wait for each other (ports/people.ts P1). */
   const keepsOwner = Effect.fnUntraced(function* (accountId: string, id: string) {
     yield* sql`SELECT id FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`;
     const others = yield* sql`
@@ -110,6 +110,9 @@ const makePeople = Effect.gen(function* () {
   return { list, update, deactivate, reactivate, isActive, unwantedSessions };
 });
 
+const isOpenAt = (sql: SqlClient.SqlClient, now: number) =>
+  sql`accepted_at IS NULL AND revoked_at IS NULL AND expires_at > ${at(now)}`;
+
 const makeInvitations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(INVITATION_COLUMNS);
@@ -162,16 +165,21 @@ const makeInvitations = Effect.gen(function* () {
       stored("people.openInvitation"),
     );
 
+  return { invite, invitations, revokeInvitation, openInvitation };
+});
+
+const makeAcceptance = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
   const accept: Port["accept"] = ({ hash, userId, name, tokenId, tokenHash, now }) =>
     Effect.gen(function* () {
-      // Locked: a second acceptance, or a revocation, waits for this one (P2).
+      // Locked: a second acceptance, or a revocation, waits for this one (ports/people.ts P2).
       const [found] = yield* sql<{
         readonly id: string;
         readonly accountId: string;
         readonly role: AccountRole;
       }>`
         SELECT id, account_id AS "accountId", role FROM invitations
-        WHERE hash = ${hash} AND ${isOpen(now)} FOR UPDATE`;
+        WHERE hash = ${hash} AND ${isOpenAt(sql, now)} FOR UPDATE`;
       if (found === undefined) return null;
       const [person] = yield* sql<Person>`
         INSERT INTO users (id, account_id, name, role, created_at)
@@ -198,7 +206,7 @@ const makeInvitations = Effect.gen(function* () {
       return person ?? null;
     }).pipe(sql.withTransaction, stored("people.accept"));
 
-  return { invite, invitations, revokeInvitation, openInvitation, accept };
+  return { accept };
 });
 
 type MemberRow = Person & { readonly projectRole: ProjectRole; readonly own: ProjectRole | null };
@@ -246,6 +254,11 @@ const makeGrants = Effect.gen(function* () {
 export const layer = Layer.effect(
   People,
   Effect.gen(function* () {
-    return { ...(yield* makePeople), ...(yield* makeInvitations), ...(yield* makeGrants) };
+    return {
+      ...(yield* makePeople),
+      ...(yield* makeInvitations),
+      ...(yield* makeAcceptance),
+      ...(yield* makeGrants),
+    };
   }),
 );

@@ -72,7 +72,7 @@ const makeUpdate = Effect.gen(function* () {
         default_role = CASE WHEN ${change.defaultRole === undefined} THEN default_role ELSE ${change.defaultRole ?? null} END
       WHERE id = ${id}`;
     yield* changes.mark(id);
-    // What the account's people hold open in it may have lost its ground.
+    // People may hold connections that their new role does not allow.
     if (change.defaultRole !== undefined) yield* say([id]);
     if (change.status === "archived") yield* cancelWaiting(project.accountId, id, now);
   });

@@ -163,11 +163,16 @@ export const makeUserToken = async (service: TestService, wish: Fields = {}, tok
 export const invitePerson = async (
   service: TestService,
   name: string,
-  { role = "member", roles = {} }: { readonly role?: string; readonly roles?: Readonly<Record<string, string>> } = {},
+  {
+    role = "member",
+    roles = {},
+  }: { readonly role?: string; readonly roles?: Readonly<Record<string, string>> } = {},
 ) => {
   const projects = Object.entries(roles).map(([project_id, own]) => ({ project_id, role: own }));
   const invited = await service.request("POST", "/v1/invitations", { body: { name, role, projects } });
-  const code = String(fields(expectStatus(invited, 201))["url"]).split("/").at(-1);
+  const code = String(fields(expectStatus(invited, 201))["url"])
+    .split("/")
+    .at(-1);
   const accepted = await service.request("POST", "/dashboard/invitations/accept", {
     body: { code, name },
     token: null,
