@@ -201,24 +201,64 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     TEST_MS,
   );
 
+  /** Uses of each node's sandboxes and events through each node. */
+  const opensEverywhere = async (authorization: string): Promise<readonly Readable[]> => {
+    const opened: Readable[] = [];
+    for (const node of [first, second]) {
+      for (const owner of [first, second]) {
+        const [session = ""] = await sessionsOn(owner);
+        opened.push(await openedAt(node, target(session, "/runtime/endless"), { authorization }));
+        opened.push(
+          await openedAt(node, target(session, "/runtime/socket"), { authorization, ...WEBSOCKET }),
+        );
+      }
+      opened.push(await openedAt(node, `/v1/projects/${project}/events`, { authorization }));
+    }
+    return opened;
+  };
+
   it(
     "cut a token's connections on both nodes when it is revoked on either [T03]",
     async () => {
       for (const revoker of [first, second]) {
         const made = await first.life.call("POST", "/v1/tokens", { name: "to be revoked" });
-        const authorization = `Bearer ${String(made["token"])}`;
-        const opened: Readable[] = [];
-        for (const node of [first, second]) {
-          for (const owner of [first, second]) {
-            const [session = ""] = await sessionsOn(owner);
-            opened.push(await openedAt(node, target(session, "/runtime/endless"), { authorization }));
-            opened.push(
-              await openedAt(node, target(session, "/runtime/socket"), { authorization, ...WEBSOCKET }),
-            );
-          }
-          opened.push(await openedAt(node, `/v1/projects/${project}/events`, { authorization }));
-        }
+        const opened = await opensEverywhere(`Bearer ${String(made["token"])}`);
         await revoker.life.call("DELETE", `/v1/tokens/${String(made["id"])}`);
+        await vi.waitFor(() => expect(opened.filter(({ closed }) => !closed)).toHaveLength(0), WAIT);
+      }
+    },
+    TEST_MS,
+  );
+
+  it(
+    "cut a member's use of sandboxes on both nodes when she becomes a viewer on either, and refuse the next [T03]",
+    async () => {
+      for (const changer of [first, second]) {
+        const wish = { name: "Ben", projects: [{ project_id: project, role: "member" }] };
+        await first.life.call("PATCH", `/v1/projects/${project}`, { default_role: null });
+        const invited = await first.life.call("POST", "/v1/invitations", wish);
+        const code = String(invited["url"]).split("/").at(-1);
+        const { user, token } = await second.life.call("POST", "/dashboard/invitations/accept", {
+          code,
+          name: "Ben",
+        });
+        const authorization = `Bearer ${String(token)}`;
+        const opened = await opensEverywhere(authorization);
+        const member = `/v1/projects/${project}/members/${(user as { readonly id: string }).id}`;
+        await changer.life.call("PUT", member, { role: "viewer" });
+        const events = opened.filter((_, place) => place % 5 === 4);
+        const uses = opened.filter((_, place) => place % 5 !== 4);
+        await vi.waitFor(() => expect(uses.filter(({ closed }) => !closed)).toHaveLength(0), WAIT);
+        // A viewer goes on reading.
+        expect(events.map(({ closed }) => closed)).toEqual([false, false]);
+        for (const node of [first, second]) {
+          const [session = ""] = await sessionsOn(node);
+          const asked = await fetch(`${node.life.url}${target(session, "/runtime/session")}`, {
+            headers: { authorization },
+          });
+          expect(asked.status).toBe(403);
+        }
+        await changer.life.call("DELETE", member);
         await vi.waitFor(() => expect(opened.filter(({ closed }) => !closed)).toHaveLength(0), WAIT);
       }
     },
