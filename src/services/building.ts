@@ -24,6 +24,7 @@ import type { EnvironmentBuildEvent } from "../machines/environment-build.ts";
 import { openSecrets } from "../duties/secrets.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../store/ports/environment-builds.ts";
 import type { Secrets } from "../store/ports/secrets.ts";
+import { buildFiles } from "./build-sources.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** The outcome of a build, as its actor takes it. */
@@ -141,15 +142,16 @@ const makeBuild = Effect.gen(function* () {
     );
 
   const filesOf =
-    ({ projectId, source: { commit, context: path } }: EnvironmentBuild): SiteRequest["files"] =>
+    ({ projectId, source }: EnvironmentBuild): SiteRequest["files"] =>
     (after) =>
-      git.readTree({ projectId }, { commit, path, after, maxBytes: PAGE_BYTES }).pipe(
+      buildFiles({ repository: { projectId }, source, after, maxBytes: PAGE_BYTES }).pipe(
+        Effect.provideService(GitBackend, git),
         Effect.mapError(
           ({ message }) => new BuildError({ failure: { code: "repository_unavailable", message } }),
         ),
         Effect.flatMap((page) =>
           page === null
-            ? Effect.fail(new BuildError({ failure: { code: "context_missing", path } }))
+            ? Effect.fail(new BuildError({ failure: { code: "context_missing", path: source.context } }))
             : Effect.succeed(page),
         ),
       );
