@@ -63,12 +63,24 @@ export const parseJsonc = (bytes: Uint8Array): Result.Result<JsoncObject, JsoncF
   }
 };
 
+/** The parser's names of signs. */
+const SIGNS: Readonly<Record<string, string>> = {
+  LBrace: "`{`",
+  RBrace: "`}`",
+  LBracket: "`[`",
+  RBracket: "`]`",
+  Comma: "`,`",
+  Colon: "`:`",
+};
+
 /** The parser's errors have a place, and repeat it at the end of their message. */
 const faultOf = (error: unknown): JsoncFault => {
   if (error instanceof Refused) return { reason: error.message, place: error.place };
   if (!(error instanceof Error) || !("line" in error) || !("column" in error))
     return { reason: "The file cannot be read.", place: null };
-  const reason = error.message.replace(/ \(\d+:\d+\)$/, "").replace(/ found\.$/, "");
+  const reason = error.message
+    .replace(/ found\. \(\d+:\d+\)$/, "")
+    .replace(/token (\w+)$/, (token, name: string) => SIGNS[name] ?? token);
   return {
     reason: `The file is not valid JSON with comments: ${reason}.`,
     place: { line: Number(error.line), column: Number(error.column) },
