@@ -54,7 +54,7 @@ describe("the variables of devcontainer.json", () => {
     );
   });
 
-  it("cannot have a name that the sandbox or its programs use [S01]", () => {
+  it("cannot have a name that the sandbox or its programs use [E16]", () => {
     for (const name of [
       "PATH",
       "path",

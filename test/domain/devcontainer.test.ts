@@ -44,7 +44,7 @@ describe("the image of a devcontainer.json", () => {
     "node:24 # x",
     "é",
     "a".repeat(501),
-  ])("is refused if it is no reference: %j", (image) => {
+  ])("is refused if it is no reference: %j [E16]", (image) => {
     expect(bad({ image })).toBe(
       `${DEFAULT_DEVCONTAINER}, line 1, column 2: \`image\` must name an image in a registry, e.g. docker.io/library/node:24.`,
     );

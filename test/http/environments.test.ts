@@ -254,7 +254,7 @@ describe("a project with a devcontainer.json", () => {
     });
   });
 
-  it("keeps what was in force while the file cannot be used, and says why", async () => {
+  it("keeps what was in force while the file cannot be used, and says why [E15]", async () => {
     const pid = await makeProject(service, { files: { "platform.toml": MANIFEST, [FILE]: json({}) } });
     const former = await settled(pid, "ready");
     await mergeFiles(pid, { [FILE]: json({ features: { go: {} } }) });
@@ -271,7 +271,7 @@ describe("a project with a devcontainer.json", () => {
     expect(await environment(pid)).toEqual(former);
   });
 
-  it("does not use it without the manifest's entry, and says so", async () => {
+  it("does not use it without the manifest's entry, and says so [E15]", async () => {
     const pid = await makeProject(service, { files: { [FILE]: json({}) } });
     const unused = { path: FILE, used: false, variables: {}, commands: [], ignored: [] };
     expect(await environment(pid)).toEqual({

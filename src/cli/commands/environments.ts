@@ -78,7 +78,8 @@ const USE_IT = "not used. To use it, set `devcontainer` in [environment] of plat
 const devcontainerFields = ({ devcontainer }: Environment): Parameters<typeof fields>[0] => {
   if (devcontainer === null) return [];
   const { path, used, problem, variables, ignored } = devcontainer;
-  if (!used) return [["devcontainer", `${path}, ${problem === null ? USE_IT : `not used: ${problem}`}`]];
+  // A problem begins with the path.
+  if (!used) return [["devcontainer", problem === null ? `${path}, ${USE_IT}` : `not used: ${problem}`]];
   return [
     ["devcontainer", path],
     ["variables", listed(assignments(variables))],
