@@ -114,11 +114,10 @@ const gitLaunch = (settings: Settings, command: readonly string[]): Launch => ({
   cwd: settings.layout.workspace,
 });
 
-const checkoutLaunch = (settings: Settings, credential: CloneCredential): Launch =>
-  gitLaunch(settings, [
-    ...["sh", "-c", CHECKOUT_SCRIPT],
-    ...["checkout", credential.repoUrl, settings.branch, settings.defaultBranch],
-  ]);
+const checkoutLaunch = (settings: Settings, credential: CloneCredential): Launch => {
+  const parameters = ["checkout", credential.repoUrl, settings.branch, settings.defaultBranch];
+  return gitLaunch(settings, ["sh", "-c", CHECKOUT_SCRIPT, ...parameters]);
+};
 
 /** For every git that runs as the agent: the daemon's clone, and the runtime's own calls. */
 export const gitEnvironment = (settings: Settings): Record<string, string> => ({

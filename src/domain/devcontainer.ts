@@ -1,7 +1,7 @@
 /**
- * devcontainer.json as a project's environment: a stated subset of the format (docs/use/devcontainer.md). What would change
- * the sandbox and is not supported is refused by name. What only an editor uses is ignored, as are fields that are not
- * known: the format grows.
+ * devcontainer.json as a project's environment: a stated subset of the format (docs/use/devcontainer.md). A field that
+ * would change the sandbox and is not supported is refused by name. Fields of editors are ignored, and so are unknown fields:
+ * the format grows.
  */
 import { posix } from "node:path";
 import * as Result from "effect/Result";
@@ -21,7 +21,7 @@ export const DEFAULT_DEVCONTAINER = ".devcontainer/devcontainer.json";
 /** Larger files are not read, in bytes. */
 export const DEVCONTAINER_LIMIT_BYTES = 256 * 1024;
 
-/** What the image is made of. */
+/** The source of the image. */
 export type DevcontainerBuild =
   /** A reference to an image in a registry, with the registry's name. */
   { readonly kind: "image"; readonly image: string } | ({ readonly kind: "dockerfile" } & DockerfileFields);

@@ -1,5 +1,5 @@
 /**
- * What a commit's environment is built from: a Dockerfile, or a devcontainer.json that names one or an image. Also which
+ * The source of a commit's environment: a Dockerfile, or a devcontainer.json that names one or an image. Also which
  * files of the commit the build sees.
  */
 import * as Effect from "effect/Effect";
@@ -73,7 +73,7 @@ const fieldsOf = (path: string, { build, ...rest }: Devcontainer): DockerfileSou
 };
 
 /**
- * What the environment of a commit is built from. A named Dockerfile that does not exist is left to the build to report.
+ * Finds the source of a commit's environment. A named Dockerfile that does not exist is left to the build to report.
  * @returns null if nothing is built, or a sentence that says why the devcontainer.json cannot be used
  */
 export const sourceAt = Effect.fnUntraced(function* (

@@ -137,11 +137,11 @@ test("an invalid manifest runs nothing, and the log says why", async () => {
   expect(existsSync(join(daemon.directory, "setup-saw"))).toBe(false);
 });
 
-describe("the devcontainer.json that the manifest names", () => {
-  const FILE = ".devcontainer/devcontainer.json";
-  const manifest = `[environment]\ndevcontainer = "${FILE}"\n`;
-  const json = (file: object) => JSON.stringify({ image: "debian:13", ...file });
+const FILE = ".devcontainer/devcontainer.json";
+const manifest = `[environment]\ndevcontainer = "${FILE}"\n`;
+const json = (file: object) => JSON.stringify({ image: "debian:13", ...file });
 
+describe("the devcontainer.json that the manifest names", () => {
   test("of the session's commit has the commands that prepare the checkout", async () => {
     const file = {
       postCreateCommand: ["sh", "-c", 'printf "%s " "$1" >> ../setup-saw', "sh", "it's"],

@@ -19,6 +19,10 @@ const ran = (file: object, variables: Readonly<Record<string, string>> = {}) => 
   return { lines: stdout.trimEnd().split("\n"), status };
 };
 
+/** Waits for the other's file. */
+const wait = (own: string, other: string) =>
+  `touch "$D/${own}"; until [ -e "$D/${other}" ]; do sleep 0.02; done; echo done`;
+
 describe("the lifecycle commands", () => {
   it("run in the format's order, whatever the file's order is", () => {
     const file = {
@@ -63,9 +67,6 @@ describe("the lifecycle commands", () => {
 
   it("of an object run at the same time, and all end before the next", () => {
     const D = mkdtempSync(join(tmpdir(), "platform-test-"));
-    // Each waits for the other's file.
-    const wait = (own: string, other: string) =>
-      `touch "$D/${own}"; until [ -e "$D/${other}" ]; do sleep 0.02; done; echo done`;
     const { lines, status } = ran(
       { onCreateCommand: { a: wait("a", "b"), b: wait("b", "a") }, postCreateCommand: "echo next" },
       { D },

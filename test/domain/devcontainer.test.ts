@@ -204,7 +204,7 @@ describe("a field without an effect", () => {
     ]);
   });
 
-  it("is ignored in silence if only an editor uses it, or nothing knows it", () => {
+  it("is ignored silently if only an editor uses it, or nothing knows it", () => {
     const editor = {
       $schema: "https://example.org/schema.json",
       name: "Go",

@@ -159,7 +159,7 @@ describe("the key of a build", () => {
 
   const said = { path: "p", image: null, variables: {}, commands: [], setup: null, ignored: [] };
 
-  test("has nothing of a devcontainer.json but what names its image or Dockerfile", () => {
+  test("covers only the image or the Dockerfile that a devcontainer.json names", () => {
     const other = { path: "q", variables: { A: "1" }, commands: ["c"], setup: "true", ignored: ["x"] };
     expect(buildKey({ ...source, devcontainer: said }, objects)).toBe(key);
     expect(buildKey({ ...source, devcontainer: { ...said, ...other } }, objects)).toBe(key);

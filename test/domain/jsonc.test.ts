@@ -14,6 +14,9 @@ const plain = (value: Jsonc): unknown => {
   return Array.isArray(value) ? value.map(plain) : value;
 };
 
+/** Lists in an object, this deep. */
+const deep = (depth: number) => `{"a": ${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
+
 describe("JSON with comments", () => {
   it("is read with comments and trailing commas", () => {
     const text = `// head
@@ -35,8 +38,6 @@ describe("JSON with comments", () => {
       { line: 3, column: 11 },
     ]);
   });
-
-  const deep = (depth: number) => `{"a": ${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
 
   it.each([
     ["nothing", "", "The file is empty.", 1, 1],

@@ -16,7 +16,7 @@ import {
   makeAccount,
   makeProject,
   makeUserToken,
-  pushFiles,
+  mergeFiles,
   putSecret,
   reached,
   refusal,
@@ -74,16 +74,6 @@ const built = (pid: string, bid: string, status: string): Promise<Fields> =>
     expect(build).toMatchObject({ status });
     return build;
   });
-
-/** Changes the default branch, as a person's merge does. */
-const mergeFiles = async (pid: string, files: Files): Promise<void> => {
-  const branch = `change-${randomUUID()}`;
-  await pushFiles(service, pid, { branch, files });
-  const target = `/v1/projects/${pid}/change-requests`;
-  const opened = await service.request("POST", target, { body: { title: "Change", head_ref: branch } });
-  const { number } = fields(expectStatus(opened, 201));
-  expectStatus(await service.request("POST", `${target}/${Number(number)}/merge`, { body: {} }), 200);
-};
 
 const nothing = {
   image: null,
@@ -187,7 +177,7 @@ describe("the environment of a project", () => {
     const { id } = buildOf(former);
     expect(await sandboxOf()).toMatchObject({ environment: { build_id: id, stale: false } });
     site.plan = () => FAILING;
-    await mergeFiles(pid, { ".platform/Dockerfile": "FROM debian:13\nRUN npm install\n" });
+    await mergeFiles(service, pid, { ".platform/Dockerfile": "FROM debian:13\nRUN npm install\n" });
     const shown = await settled(pid, "failed");
     expect(shown["image_of"]).toEqual(former);
     expect(buildOf(shown["current"])["failure"]).toEqual({
@@ -195,100 +185,6 @@ describe("the environment of a project", () => {
       message: "The build failed: step 2 on line 3 failed with exit code 127.",
     });
     expect(await sandboxOf()).toMatchObject({ environment: { build_id: id, stale: true } });
-  });
-});
-
-describe("a project with a devcontainer.json", () => {
-  const FILE = ".devcontainer/devcontainer.json";
-  const MANIFEST = `[environment]\ndevcontainer = "${FILE}"\n`;
-  const json = (file: object): string => JSON.stringify({ image: "debian:13", ...file });
-  const manifestError = async (pid: string): Promise<unknown> =>
-    fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/triggers`), 200))["errors"];
-
-  it("runs on the image that the file names, and shows what of the file counts", async () => {
-    const file = {
-      containerEnv: { LEVEL: "1" },
-      postCreateCommand: "make",
-      remoteUser: "dev",
-      customizations: { a: 1 },
-    };
-    const pid = await makeProject(service, { files: { "platform.toml": MANIFEST, [FILE]: json(file) } });
-    const shown = await settled(pid, "ready");
-    const base = "docker.io/library/debian:13";
-    expect(shown).toMatchObject({
-      kind: "devcontainer",
-      setup: "echo '# postCreateCommand'\nsh -c 'make'\n",
-      dockerfile: { path: FILE, devcontainer: FILE, base },
-      devcontainer: {
-        path: FILE,
-        used: true,
-        problem: null,
-        variables: { LEVEL: "1" },
-        commands: ["postCreateCommand"],
-        ignored: ["remoteUser"],
-      },
-      current: { dockerfile: FILE, devcontainer: FILE, base, cause: "manifest" },
-    });
-    expect(buildOf(shown["image_of"])["id"]).toBe(buildOf(shown["current"])["id"]);
-    // What the build does not read builds nothing.
-    const changed = { ...file, containerEnv: { LEVEL: "2" }, customizations: { a: 2 } };
-    await mergeFiles(pid, { [FILE]: json(changed) });
-    await eventually(async () => {
-      const { devcontainer, current } = await environment(pid);
-      expect(devcontainer).toMatchObject({ variables: { LEVEL: "2" } });
-      expect(buildOf(current)["id"]).toBe(buildOf(shown["current"])["id"]);
-    });
-    expect(listOf(await get(pid, "/builds"), "builds")).toHaveLength(1);
-  });
-
-  it("prefers the manifest's own setup command, and names the file's commands as ignored", async () => {
-    const pid = await makeProject(service, {
-      files: {
-        "platform.toml": `${MANIFEST}setup = "npm ci"\n`,
-        [FILE]: json({ postCreateCommand: "make" }),
-      },
-    });
-    expect(await environment(pid)).toMatchObject({
-      setup: "npm ci",
-      devcontainer: { commands: [], ignored: ["postCreateCommand"] },
-    });
-  });
-
-  it("keeps what was in force while the file cannot be used, and says why [E15]", async () => {
-    const pid = await makeProject(service, { files: { "platform.toml": MANIFEST, [FILE]: json({}) } });
-    const former = await settled(pid, "ready");
-    await mergeFiles(pid, { [FILE]: json({ features: { go: {} } }) });
-    await eventually(async () =>
-      expect(await manifestError(pid)).toMatchObject([
-        {
-          path: "environment.devcontainer",
-          message: expect.stringContaining(
-            `${FILE}, line 1, column 22: \`features\` is not supported.`,
-          ) as string,
-        },
-      ]),
-    );
-    expect(await environment(pid)).toEqual(former);
-  });
-
-  it("does not use it without the manifest's entry, and says so [E15]", async () => {
-    const pid = await makeProject(service, { files: { [FILE]: json({}) } });
-    const unused = { path: FILE, used: false, variables: {}, commands: [], ignored: [] };
-    expect(await environment(pid)).toEqual({
-      kind: "machine",
-      ...nothing,
-      devcontainer: { ...unused, problem: null },
-    });
-    const broken = await makeProject(service, { files: { [FILE]: "{" } });
-    expect(await environment(broken)).toMatchObject({
-      kind: "machine",
-      devcontainer: {
-        ...unused,
-        problem: expect.stringContaining(`${FILE}, line 1, column 1: The file is not valid`) as string,
-      },
-    });
-    const withDockerfile = await makeProject(service, { files: { ...DOCKERFILE, [FILE]: "{" } });
-    expect(await environment(withDockerfile)).toMatchObject({ kind: "dockerfile", devcontainer: null });
   });
 });
 

@@ -1,4 +1,4 @@
-/** What a commit's environment is built from, and which files the build sees (services/build-sources.ts). */
+/** The source of a commit's environment, and which files the build sees (services/build-sources.ts). */
 import { randomUUID } from "node:crypto";
 import { describe, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";

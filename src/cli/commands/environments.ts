@@ -53,7 +53,7 @@ const assignments = (given: Readonly<Record<string, string>>): readonly string[]
 /** Null: none. */
 const listed = (words: readonly string[]): string | null => (words.length === 0 ? null : words.join(" "));
 
-/** What is built. A registry's image is used as it is, and so has nothing else. */
+/** The source of a build. A registry's image is used as it is, and so has nothing else. */
 const sourceFields = ({ dockerfile }: Environment): Parameters<typeof fields>[0] => {
   if (dockerfile === null) return [];
   const { path, base, context, target, args, secrets, commit } = dockerfile;

@@ -92,7 +92,7 @@ const replaced = (content: Buffer, name: Buffer, id: string | null): Buffer => {
 };
 
 /**
- * The ids of the directories above a file, as if it were not there. Git has no empty directories, so one that has nothing
+ * The ids of the directories above a file, if the file did not exist. Git has no empty directories, so one that has nothing
  * else is gone, too: null.
  */
 const idsWithout = (levels: readonly Level[], names: readonly string[]): Map<string, string | null> => {

@@ -99,7 +99,7 @@ const EnvironmentWire = Schema.Struct({
       "The command that prepares each new sandbox's checkout. A session uses that of its own commit.",
   }),
   dockerfile: nullable(Schema.Struct({ path: Schema.String, ...sourceFields })).annotate({
-    description: "What is built. With `base`, `path` is that of the devcontainer.json.",
+    description: "The source of the build. With `base`, `path` is that of the devcontainer.json.",
   }),
   devcontainer: nullable(DevcontainerWire),
   builder: nullable(Schema.String).annotate({
