@@ -251,3 +251,39 @@ it("says the file, the line and the column of a mistake", () => {
     ".devcontainer/devcontainer.json: The file is larger than 262144 bytes.",
   );
 });
+
+it("never makes the reader throw, whatever a field's value is", () => {
+  const fields = [
+    ...["image", "build", "dockerFile", "context", "features", "mounts", "workspaceFolder", "containerEnv"],
+    ...["remoteEnv", "onCreateCommand", "postCreateCommand", "remoteUser", "initializeCommand", "other"],
+  ];
+  const values = [
+    null,
+    true,
+    false,
+    0,
+    -1e9,
+    "",
+    "x",
+    "${",
+    "é",
+    [],
+    [1],
+    [[]],
+    {},
+    { a: 1 },
+    { dockerfile: {} },
+  ];
+  const inBuild = ["dockerfile", "context", "target", "args", "options", "cacheFrom"];
+  for (const value of values) {
+    const files = [
+      ...fields.map((name) => ({ ...IMAGE, [name]: value })),
+      ...fields.map((name) => ({ [name]: value })),
+      ...inBuild.map((name) => ({ build: { dockerfile: "x", [name]: value } })),
+    ];
+    for (const file of files)
+      expect(bad(file) ?? DEFAULT_DEVCONTAINER, JSON.stringify(file)).toMatch(
+        /^\.devcontainer\/devcontainer\.json/,
+      );
+  }
+});
