@@ -133,11 +133,14 @@ const nothingBuilds = ({ kind, dockerfile }) =>
     prose("This node does not build Dockerfiles (`PLATFORM_BUILDER=none`). "),
     dockerfile === null
       ? kind === "machine" && "A Dockerfile would have no effect."
-      : `${NAMES[kind]} builds nothing: sandboxes see the machine's own files.`,
+      : `${NOT_BUILT[kind]}: sandboxes see the machine's own files.`,
   );
 
 /** @type {Record<string, string>} */
-const NAMES = { dockerfile: "The Dockerfile", devcontainer: "The devcontainer.json" };
+const NOT_BUILT = {
+  dockerfile: "The Dockerfile has no effect",
+  devcontainer: "The image of the devcontainer.json is not built",
+};
 
 /** @param {Project} project @param {Environment} found @returns {Child[]} */
 const built = (project, { dockerfile, devcontainer, builder, image_of: image }) => [
