@@ -253,10 +253,10 @@ it("says the file, the line and the column of a mistake", () => {
 });
 
 it("never makes the reader throw, whatever a field's value is", () => {
-  const fields = [
-    ...["image", "build", "dockerFile", "context", "features", "mounts", "workspaceFolder", "containerEnv"],
-    ...["remoteEnv", "onCreateCommand", "postCreateCommand", "remoteUser", "initializeCommand", "other"],
-  ];
+  const fields =
+    "image build dockerFile context features mounts workspaceFolder containerEnv remoteEnv onCreateCommand postCreateCommand remoteUser initializeCommand other".split(
+      " ",
+    );
   const values = [
     null,
     true,
