@@ -222,7 +222,7 @@ const setUp = (parts: Parts, checkout: Checkout | null): Effect.Effect<SetupFail
   return runSetup(
     { ...parts, onEnd: () => report.reached("setup_ended") },
     {
-      command: setup,
+      ...setup,
       timeoutMs: settings.launch.setupTimeoutMs,
       launch: (command) => agentLaunch(parts, configDir.path, command),
     },
@@ -247,8 +247,9 @@ const logMissingSecrets = ({ agentEnv, log }: Parts, { requiredSecrets }: Checko
 /** People would wonder why no setup command runs. */
 const noteFault = Effect.fnUntraced(function* ({ feed, log }: Parts, { fault }: Checkout) {
   if (fault === null) return;
-  log("manifest invalid", { message: fault });
-  const text = `The file platform.toml of this session's commit has a mistake and has no effect here: ${fault}`;
+  const { file, message } = fault;
+  log("manifest invalid", { message });
+  const text = `The file ${file} of this session's commit has a mistake and has no effect here: ${message}`;
   feed.item(noteItem("manifest", text, yield* Clock.currentTimeMillis));
 });
 

@@ -1,6 +1,6 @@
 /**
- * The project's setup command (`[environment] setup` of the session's commit). It prepares the checkout in each new sandbox, beside the
- * start of the agent runtime: it installs packages, for example.
+ * The project's setup command, of the session's commit (manifest.ts). It prepares the checkout in each new sandbox, beside
+ * the start of the agent runtime: it installs packages, for example.
  *
  *  S1 It runs as the agent, with the agent's environment, in the workspace. Its output is in the session's log.
  *  S2 The agent gets no message before the command has ended. It always ends: in time, or with its whole process group.
@@ -15,6 +15,7 @@ import { noteItem } from "./conversation/note.ts";
 import type { Log } from "./logs/log.ts";
 import { RuntimeOutput } from "./logs/output.ts";
 import type { Redactor } from "../src/domain/redactor.ts";
+import type { SetupWish } from "./manifest.ts";
 import { ProcessGroup, type Exit, type Launch } from "./process.ts";
 
 /** How long a command may run if the service does not say (PLATFORM_SETUP_TIMEOUT_MS). */
@@ -33,8 +34,7 @@ export interface SetupParts {
   readonly onEnd: () => void;
 }
 
-export interface SetupCommand {
-  readonly command: string;
+export interface SetupCommand extends SetupWish {
   readonly timeoutMs: number | undefined;
   /** Starts programs as the agent. */
   readonly launch: (command: readonly string[]) => Launch;
@@ -61,11 +61,12 @@ const shown = (command: string): string => {
 /** Runs it to its end. @returns null if it succeeded. */
 export const runSetup = Effect.fnUntraced(function* (
   { feed, redactor, log, allowance, onEnd }: SetupParts,
-  { command, launch, timeoutMs = DEFAULT_TIMEOUT_MS }: SetupCommand,
+  { launch, timeoutMs = DEFAULT_TIMEOUT_MS, ...wish }: SetupCommand,
 ): Effect.fn.Return<SetupFailure | null> {
+  const { command, title } = wish;
   const beganMs = yield* Clock.currentTimeMillis;
   log("setup", { state: "running" });
-  feed.item(noteItem("setup_begins", `The setup command runs: ${shown(command)}`, beganMs));
+  feed.item(noteItem("setup_begins", `The setup command runs: ${title ?? shown(command)}`, beganMs));
   const last: string[] = [];
   const output = new RuntimeOutput({
     source: "setup",
@@ -100,7 +101,7 @@ export const runSetup = Effect.fnUntraced(function* (
   feed.item(noteItem("setup_ends", note, nowMs));
   return why === null
     ? null
-    : { note: "The agent knows that the setup command failed.", text: told(command, why, last) };
+    : { note: "The agent knows that the setup command failed.", text: told(wish, why, last) };
 });
 
 /** Null: it succeeded. */
@@ -113,9 +114,9 @@ const failureOf = (ended: Ended, timeoutMs: number): string | null => {
     : `it ended with exit code ${ended.code}`;
 };
 
-const told = (command: string, why: string, last: readonly string[]): string =>
+const told = ({ command, place }: SetupWish, why: string, last: readonly string[]): string =>
   [
-    "Before this message, the platform ran the project's setup command in the workspace (`setup` in `[environment]` of platform.toml):",
+    `Before this message, the platform ran the project's setup command in the workspace (${place}):`,
     command.trim(),
     `It failed: ${why}. So packages or files that the project needs may be missing.`,
     ...(last.length > 0 ? ["The end of its output:", ...last] : []),

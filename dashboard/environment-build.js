@@ -19,14 +19,14 @@ const TAIL_CHARS = 4096;
 
 /** Why a build was begun. Other causes are shown as they are. @type {Record<string, string>} */
 export const CAUSES = {
-  manifest: "the Dockerfile changed",
+  manifest: "its files changed",
   session: "a session needed it",
   asked: "a person asked for it",
   refresh: "the base image may be old",
 };
 
 const CHANGE =
-  "Change the Dockerfile, or `[environment]` in `platform.toml`, and merge the change into the default branch.";
+  "Change the Dockerfile, or the file that names it, and merge the change into the default branch.";
 const SMALLER =
   "Make the build smaller, or ask your operator for a higher limit on time, memory or disk and then build again.";
 const AGAIN = "This may be temporary. Build again.";
@@ -60,16 +60,24 @@ export const newest = (loaded, live) => {
   return !isOver(loaded) && seen?.id === loaded.id ? seen : loaded;
 };
 
-/** @param {string} path @param {Pick<Build, "context" | "target" | "args" | "secrets" | "commit">} source @returns {[string, Child][]} */
-export const sourceFacts = (path, { context, target, args, secrets, commit }) => {
-  const given = Object.entries(args).map(([name, value]) => `${name}=${value}`);
+/** Each name with its value. @param {Record<string, string>} given */
+export const assignments = (given) => Object.entries(given).map(([name, value]) => `${name}=${value}`);
+
+/** @param {string} path @param {Pick<Build, "context" | "target" | "args" | "secrets" | "devcontainer" | "base" | "commit">} source @returns {[string, Child][]} */
+export const sourceFacts = (path, { context, target, args, secrets, devcontainer, base, commit }) => {
+  const given = assignments(args);
+  const at = h("code", { title: commit }, commit.slice(0, 10));
+  /** @type {[string, Child][]} */
+  const named = devcontainer === null ? [] : [["File", code(devcontainer)]];
+  if (base !== null) return [...named, ["Base image", code(base)], ["Commit", at]];
   return [
+    ...named,
     ["Dockerfile", code(path)],
     ["Context", context === "" ? "the whole repository" : code(context)],
     ["Stage", target === null ? "the last one" : code(target)],
     ["Arguments", given.length > 0 && code(given.join(" "))],
     ["Secrets", secrets.length > 0 && code(secrets.join(" "))],
-    ["Commit", h("code", { title: commit }, commit.slice(0, 10))],
+    ["Commit", at],
   ];
 };
 

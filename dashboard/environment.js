@@ -2,6 +2,7 @@
 import { getJson, getList } from "./api.js";
 import { h } from "./dom.js";
 import {
+  assignments,
   buildActions,
   buildLink,
   CAUSES,
@@ -27,6 +28,10 @@ import { projectHead, projectPath } from "./project.js";
 
 const DOCKERFILE = `FROM docker.io/library/debian:13-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends python3`;
+
+/** @param {string} path */
+const useOf = (path) => `[environment]
+devcontainer = "${path}"`;
 
 const SETUP = `[environment]
 setup = "npm ci"`;
@@ -74,7 +79,7 @@ export const environment = {
       h(
         "section",
         { "data-key": "current" },
-        h("h2", {}, "Build of this Dockerfile"),
+        h("h2", {}, "Newest build"),
         ...currentView(project.id, found, live),
       ),
     (builds.length > 0 || found.dockerfile !== null) &&
@@ -95,7 +100,7 @@ export const environment = {
 };
 
 /** @param {Project} project @param {Environment} found @returns {Child[]} */
-const setupView = ({ default_branch: branch }, { setup }) =>
+const setupView = ({ default_branch: branch }, { setup, devcontainer }) =>
   setup === null
     ? [
         h("p", {}, "None. A command can install the project's packages before the agent begins."),
@@ -115,24 +120,75 @@ const setupView = ({ default_branch: branch }, { setup }) =>
         h(
           "p",
           { class: "quiet" },
+          devcontainer !== null &&
+            devcontainer.commands.length > 0 && ["From ", code(devcontainer.path), ". "],
           "It runs in each new sandbox when the repository is cloned. A session uses the command of its own commit.",
         ),
       ];
 
 /** @param {Environment} found */
-const nothingBuilds = ({ kind }) =>
+const nothingBuilds = ({ kind, dockerfile }) =>
   callout(
-    kind === "dockerfile" ? "warn" : "",
+    dockerfile === null ? "" : "warn",
     prose("This node does not build Dockerfiles (`PLATFORM_BUILDER=none`). "),
-    kind === "dockerfile"
-      ? "The Dockerfile has no effect: sandboxes see the machine's own files."
-      : kind === "machine" && "A Dockerfile would have no effect.",
+    dockerfile === null
+      ? kind === "machine" && "A Dockerfile would have no effect."
+      : `${NOT_BUILT[kind]}: sandboxes see the machine's own files.`,
   );
+
+/** @type {Record<string, string>} */
+const NOT_BUILT = {
+  dockerfile: "The Dockerfile has no effect",
+  devcontainer: "The image of the devcontainer.json is not built",
+};
+
+/** @param {Project} project @param {Environment} found @returns {Child[]} */
+const built = (project, { dockerfile, devcontainer, builder, image_of: image }) => [
+  facts([
+    ...(dockerfile === null ? [] : sourceFacts(dockerfile.path, dockerfile)),
+    ...(devcontainer === null ? [] : saidFacts(devcontainer)),
+    ["Builder", builder],
+    ["Image", builder !== null && imageText(project.id, image, dockerfile?.key ?? "")],
+  ]),
+];
+
+/** @param {import("./wire-environment.d.ts").Devcontainer} devcontainer @returns {[string, Child][]} */
+const saidFacts = ({ variables, ignored }) => {
+  const given = assignments(variables);
+  return [
+    ["Variables", given.length > 0 && code(given.join(" "))],
+    ["Ignored", ignored.length > 0 && code(ignored.join(" "))],
+  ];
+};
+
+/** A file that could be used, or why it could not. @param {string} branch @param {Environment["devcontainer"]} found @returns {Child[]} */
+const unusedView = (branch, found) => {
+  if (found === null) return [];
+  const { path, problem } = found;
+  return [
+    h("h3", {}, "Use devcontainer.json"),
+    problem === null
+      ? h(
+          "p",
+          {},
+          "The repository has ",
+          code(path),
+          ", which is not used. To use it, add these lines to ",
+          code("platform.toml"),
+          ", and merge them into ",
+          code(branch),
+          ":",
+        )
+      : h("p", {}, "The repository has a file that is not used, and could not be: ", prose(problem)),
+    ...(problem === null ? [commandBlock(useOf(path), "the lines for platform.toml")] : []),
+  ];
+};
 
 /** @type {Record<Environment["kind"], (project: Project, found: Environment) => Child[]>} */
 const SOURCES = {
-  machine: ({ default_branch: branch }) => [
+  machine: ({ default_branch: branch }, { devcontainer }) => [
     h("p", {}, "The machine's own files. Agents find the programs that are installed on the machine."),
+    ...unusedView(branch, devcontainer),
     h("h3", {}, "Add a Dockerfile"),
     h(
       "p",
@@ -149,13 +205,8 @@ const SOURCES = {
     h("p", {}, "The image ", code(image ?? ""), ", which ", code("platform.toml"), " names."),
     h("p", { class: "quiet" }, "An operator makes it on the machine. The service does not build it."),
   ],
-  dockerfile: (project, { dockerfile, builder, image_of: image }) => [
-    facts([
-      ...(dockerfile === null ? [] : sourceFacts(dockerfile.path, dockerfile)),
-      ["Builder", builder],
-      ["Image", builder !== null && imageText(project.id, image, dockerfile?.key ?? "")],
-    ]),
-  ],
+  dockerfile: built,
+  devcontainer: built,
 };
 
 /** What a new sandbox would boot on. @param {string} projectId @param {Build | null} image @param {string} key */
@@ -166,7 +217,7 @@ const imageText = (projectId, image, key) => {
     {},
     linkToBuild(projectId, image.id),
     image.image && `, ${size(image.image.bytes)}`,
-    image.key !== key && ", stale: built from an earlier Dockerfile",
+    image.key !== key && ", stale: built from an earlier commit",
   );
 };
 
@@ -178,7 +229,7 @@ const currentView = (projectId, { builder, current, image_of: image }, live) => 
       h(
         "p",
         {},
-        "This Dockerfile has not been built on this node yet. The first session that needs it starts the build.",
+        "This has not been built on this node yet. The first session that needs it starts the build.",
       ),
       h("p", { class: "actions" }, button("build-environment", "Build now", input)),
     ];

@@ -7,6 +7,10 @@ interface BuildSource {
   args: Record<string, string>;
   /** Names of the project's secrets that steps can mount. */
   secrets: string[];
+  /** The path of the devcontainer.json that says so. */
+  devcontainer: string | null;
+  /** The registry's image that a devcontainer.json names. Then nothing else of the source counts. */
+  base: string | null;
   commit: string;
   /** Equal keys build equal images. */
   key: string;
@@ -38,12 +42,26 @@ export interface Build extends BuildSource {
   ended_at: string | null;
 }
 
+export interface Devcontainer {
+  path: string;
+  /** False: `platform.toml` does not name it. */
+  used: boolean;
+  /** Why a file that is not used could not be used. */
+  problem: string | null;
+  variables: Record<string, string>;
+  /** The lifecycle commands that the setup command consists of. */
+  commands: string[];
+  /** Fields without an effect, of those that a person may expect to have one. */
+  ignored: string[];
+}
+
 export interface Environment {
-  kind: "machine" | "image" | "dockerfile";
+  kind: "machine" | "image" | "dockerfile" | "devcontainer";
   image: string | null;
   /** The command that prepares each new sandbox's checkout. */
   setup: string | null;
   dockerfile: (BuildSource & { path: string }) | null;
+  devcontainer: Devcontainer | null;
   /** Null: nothing is built on this node. */
   builder: string | null;
   /** The newest build of this Dockerfile on the node that answers. */

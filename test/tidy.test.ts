@@ -96,7 +96,7 @@ const THREATS: Readonly<Record<string, number>> = {
   T: 12, // tokens and tenancy
   R: 12, // races and crashes
   D: 11, // conversation
-  E: 14, // environments
+  E: 16, // environments
   I: 22, // invariants
 };
 

@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema";
 import { configDirOf, type ConfigDir } from "../config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
 import type { HttpFailure } from "../http-client.ts";
-import { runToEnd, type Launch, type Finished, type LaunchFailure } from "../process.ts";
+import { runForBytes, runToEnd, type Launch, type Finished, type LaunchFailure } from "../process.ts";
 import { manifestParts, type ManifestParts } from "../manifest.ts";
 import type { Settings } from "../settings.ts";
 
@@ -71,7 +71,7 @@ export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
       runToEnd(checkoutLaunch(options.settings, credential)),
       ({ message }: LaunchFailure) => new CheckoutFailure({ message: `git cannot be started: ${message}` }),
     );
-    return yield* readClone(finished, credential, options.settings.layout.workspace);
+    return yield* readClone(finished, credential, options.settings);
   });
   const retried = Effect.tapError(attempt, (failure) => Effect.sync(() => options.onFailure(failure)));
   return Effect.orDie(Effect.retry(retried, { schedule: backoff }));
@@ -81,34 +81,42 @@ const backoff = Schedule.exponential(RETRY_FIRST).pipe(
   Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, RETRY_LONGEST))),
 );
 
-const readClone = (
+const readClone = Effect.fnUntraced(function* (
   { code, stdout, stderr }: Finished,
   credential: CloneCredential,
-  workspace: string,
-): Effect.Effect<Checkout, CheckoutFailure> => {
+  settings: Settings,
+): Effect.fn.Return<Checkout, CheckoutFailure> {
   if (code !== 0) {
     const message = stderr.trim() || `git ended with ${code ?? "a signal"}`;
-    return Effect.fail(new CheckoutFailure({ message: `clone failed: ${message}` }));
+    return yield* new CheckoutFailure({ message: `clone failed: ${message}` });
   }
   const [commit = ""] = stdout.split("\n", 1);
   const manifest = stdout.slice(commit.length + 1);
-  return Effect.promise(async () => ({
-    credential,
-    commit,
-    configDir: await configDirOf(manifest, workspace),
-    ...(await manifestParts(manifest)),
-  }));
-};
+  const configDir = yield* Effect.promise(() => configDirOf(manifest, settings.layout.workspace));
+  const parts = yield* manifestParts(manifest, (path, maxBytes) =>
+    fileAt(settings, `${commit}:${path}`, maxBytes),
+  );
+  return { credential, commit, configDir, ...parts };
+});
+
+/** The first bytes of a file of a commit. Git reads it as the agent, and follows no link. */
+const fileAt = (settings: Settings, object: string, maxBytes: number) =>
+  runForBytes(gitLaunch(settings, ["git", "cat-file", "blob", object]), maxBytes).pipe(
+    Effect.map(({ code, stdout }) => (code === 0 ? new Uint8Array(stdout) : null)),
+    Effect.mapError(({ message }) => new CheckoutFailure({ message: `git cannot be started: ${message}` })),
+  );
+
+/** A command in the workspace, as the agent, with the platform's git settings and no secrets. */
+const gitLaunch = (settings: Settings, command: readonly string[]): Launch => ({
+  prefix: settings.launch.prefix,
+  command,
+  env: { ...settings.launch.commonEnv, ...gitEnvironment(settings) },
+  cwd: settings.layout.workspace,
+});
 
 const checkoutLaunch = (settings: Settings, credential: CloneCredential): Launch => {
-  const { layout, launch, branch, defaultBranch } = settings;
-  const parameters = ["checkout", credential.repoUrl, branch, defaultBranch];
-  return {
-    prefix: launch.prefix,
-    command: ["sh", "-c", CHECKOUT_SCRIPT, ...parameters],
-    env: { ...launch.commonEnv, ...gitEnvironment(settings) },
-    cwd: layout.workspace,
-  };
+  const parameters = ["checkout", credential.repoUrl, settings.branch, settings.defaultBranch];
+  return gitLaunch(settings, ["sh", "-c", CHECKOUT_SCRIPT, ...parameters]);
 };
 
 /** For every git that runs as the agent: the daemon's clone, and the runtime's own calls. */

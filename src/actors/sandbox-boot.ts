@@ -9,6 +9,7 @@ import { failure, type Failure } from "../domain/failure.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
+import type { BootEnvironment } from "../services/environments.ts";
 import { Sandboxes, type Sandbox } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
@@ -31,8 +32,8 @@ export const bootstrapNoter = Effect.map(
 );
 
 /**
- * @returns a function that boots the sandbox of a record on an image and ends with the outcome, at the latest after a whole boot's
- * time. That time begins here, however long the sandbox waited for its place. A boot that is no longer wanted has no
+ * @returns a function that boots the sandbox of a record on an environment and ends with the outcome, at the latest after a whole
+ * boot's time. That time begins here, however long the sandbox waited for its place. A boot that is no longer wanted has no
  * outcome.
  */
 export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) {
@@ -41,11 +42,11 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const sandboxes = yield* Sandboxes;
   const makeSpec = yield* sandboxSpec(options);
   const noteBootstrap = yield* bootstrapNoter;
-  return Effect.fnUntraced(function* ({ id, sessionId }: Sandbox, image: string | null) {
+  return Effect.fnUntraced(function* ({ id, sessionId }: Sandbox, environment: BootEnvironment) {
     const now = yield* Clock.currentTimeMillis;
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: now + options.bootTimeoutMs }))) return undefined;
     const health = Effect.flatMap(provider.link(id), daemon.health);
-    const spec = yield* makeSpec(id, image);
+    const spec = yield* makeSpec(id, environment);
     const last: LastWord = { health: null };
     const ready = pollUntilReady(health, last);
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));

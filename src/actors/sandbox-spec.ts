@@ -9,6 +9,7 @@ import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { Secrets } from "../store/ports/secrets.ts";
 import { Conversations } from "../store/ports/conversations.ts";
+import type { BootEnvironment } from "../services/environments.ts";
 import { readRecap } from "../services/recap.ts";
 import { Keyring } from "../services/keyring.ts";
 import { openSecrets } from "../duties/secrets.ts";
@@ -50,7 +51,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const identity = yield* Identity;
   const keyring = yield* Keyring;
   const services = yield* Effect.context<Conversations | Secrets | Keyring>();
-  return Effect.fnUntraced(function* (sandboxId: string, image: string | null) {
+  return Effect.fnUntraced(function* (sandboxId: string, { image, variables }: BootEnvironment) {
     const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
     const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
     const [state = null] = yield* projects.states([session.projectId]);
@@ -80,6 +81,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       }),
       secrets: values,
       image,
+      ...(Object.keys(variables).length > 0 && { variables }),
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
       wip: session.saved?.wip ?? null,

@@ -68,10 +68,10 @@ const bootInTurn = Effect.fnUntraced(function* (
     const row = yield* record;
     const projectId = (yield* sessions.get(row.sessionId))?.projectId ?? row.sessionId;
     const [state = null] = yield* projects.states([projectId]);
-    const image = yield* environments.forBoot(row, { projectId, manifest: state?.manifest ?? null });
+    const environment = yield* environments.forBoot(row, { projectId, manifest: state?.manifest ?? null });
     return yield* places.boot(
       projectId,
-      Effect.flatMap(record, (newest) => boot(newest, image)),
+      Effect.flatMap(record, (newest) => boot(newest, environment)),
     );
   }).pipe(
     Effect.catchTag("EnvironmentFailed", ({ message }) =>

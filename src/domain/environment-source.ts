@@ -14,8 +14,8 @@ const ARGS_TEXT_MAX = 32 * 1024;
 /** How many secrets a build can have. */
 const SECRETS_MAX = 20;
 
-/** A Dockerfile of the project's repository, and how it is built. */
-export interface DockerfileSource {
+/** What `[environment]` and devcontainer.json say about a Dockerfile of the repository. */
+export interface DockerfileFields {
   /** Its path in the repository. It is in the context. */
   readonly dockerfile: string;
   /** The directory that the build sees. Empty: the whole repository. */
@@ -23,17 +23,37 @@ export interface DockerfileSource {
   /** The stage. Null: the last one. */
   readonly target: string | null;
   readonly args: Readonly<Record<string, string>>;
+}
+
+/** A Dockerfile of the project's repository, and how it is built. */
+export interface DockerfileSource extends DockerfileFields {
   /** Names of the project's secrets that the build can mount. Absent: none. */
   readonly secrets?: readonly string[];
+  /** The devcontainer.json that says so. Absent: `platform.toml` does. */
+  readonly devcontainer?: DevcontainerSource;
+}
+
+/** What a devcontainer.json at one commit says (devcontainer.ts). */
+export interface DevcontainerSource {
+  /** Its path in the repository. The build does not see the file. */
+  readonly path: string;
+  /** The registry's image that is used as it is. Null: a Dockerfile is built. Then `dockerfile` is this file's path. */
+  readonly image: string | null;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly commands: readonly string[];
+  readonly setup: string | null;
+  readonly ignored: readonly string[];
 }
 
 /** What a manifest says. */
 export type ManifestEnvironment =
   | { readonly kind: "image"; readonly image: string }
+  /** The path of a devcontainer.json, and the secrets that its build can mount. */
+  | { readonly kind: "devcontainer"; readonly path: string; readonly secrets?: readonly string[] }
   /** `isNamed` is false if the manifest says nothing: then the default Dockerfile counts only if it exists. */
   | ({ readonly kind: "dockerfile"; readonly isNamed: boolean } & DockerfileSource);
 
-/** A Dockerfile at one commit. Equal keys build equal images. */
+/** A Dockerfile, or a devcontainer.json, at one commit. Equal keys build equal images. */
 export interface BuildSource extends DockerfileSource {
   readonly commit: string;
   /** 64 hexadecimal digits. */
@@ -55,7 +75,16 @@ export interface EnvironmentFault {
   readonly message: string;
 }
 
-const FIELDS = ["image", "dockerfile", "context", "target", "args", "secrets", "setup"] as const;
+const FIELDS = [
+  "image",
+  "devcontainer",
+  "dockerfile",
+  "context",
+  "target",
+  "args",
+  "secrets",
+  "setup",
+] as const;
 
 const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
 
@@ -119,7 +148,11 @@ const isWithin = (path: string, directory: string): boolean =>
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+/**
+ * Reads the fields of a Dockerfile. A fault's path begins with `environment.`.
+ * @param fields `dockerfile`, `context`, `target` and `args`, as they are written
+ */
+export const readDockerfileFields = (fields: Fields): Result.Result<DockerfileFields, EnvironmentFault> => {
   const dockerfile = repositoryPath(fields["dockerfile"] ?? DEFAULT_DOCKERFILE);
   if (dockerfile === null || dockerfile === "") return fault("environment.dockerfile", PATH_RULE);
   const context = repositoryPath(fields["context"] ?? directoryOf(dockerfile));
@@ -132,19 +165,35 @@ const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, Envi
   const target = fields["target"] ?? null;
   if (target !== null && (typeof target !== "string" || !TARGET.test(target)))
     return fault("environment.target", "Give the name of a stage of the Dockerfile.");
-  const args = readArgs(fields["args"] ?? {});
-  if (Result.isFailure(args)) return Result.fail(args.failure);
-  const secrets = readSecrets(fields["secrets"] ?? []);
-  if (Result.isFailure(secrets)) return Result.fail(secrets.failure);
-  return Result.succeed({
+  return Result.map(readArgs(fields["args"] ?? {}), (args) => ({ dockerfile, context, target, args }));
+};
+
+const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+  const read = readDockerfileFields(fields);
+  if (Result.isFailure(read)) return Result.fail(read.failure);
+  return Result.map(readSecrets(fields["secrets"] ?? []), (secrets) => ({
     kind: "dockerfile",
     isNamed: Object.keys(fields).length > 0,
-    dockerfile,
-    context,
-    target,
-    args: args.success,
-    ...(secrets.success.length > 0 && { secrets: secrets.success }),
-  });
+    ...read.success,
+    ...(secrets.length > 0 && { secrets }),
+  }));
+};
+
+const readDevcontainerPath = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+  const { devcontainer, secrets: names = [], ...others } = fields;
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    return fault(
+      `environment.${other}`,
+      `\`devcontainer\` cannot be combined with \`${other}\`. Remove one of them. The file says what is built.`,
+    );
+  const path = repositoryPath(devcontainer);
+  if (path === null || path === "") return fault("environment.devcontainer", PATH_RULE);
+  return Result.map(readSecrets(names), (secrets) => ({
+    kind: "devcontainer",
+    path,
+    ...(secrets.length > 0 && { secrets }),
+  }));
 };
 
 /**
@@ -162,12 +211,13 @@ export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironme
     return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${known}.`);
   }
   const { image, setup: _, ...built } = fields;
-  if (image === undefined) return readDockerfile(built);
+  if (image === undefined)
+    return Object.hasOwn(built, "devcontainer") ? readDevcontainerPath(built) : readDockerfile(built);
   const [other] = Object.keys(built);
   if (other !== undefined)
     return fault(
       `environment.${other}`,
-      `\`image\` cannot be combined with the fields of a Dockerfile. Remove \`${other}\` or \`image\`.`,
+      `\`image\` cannot be combined with what is built. Remove \`${other}\` or \`image\`.`,
     );
   return typeof image === "string" && isImageReference(image)
     ? Result.succeed({ kind: "image", image })
@@ -206,22 +256,22 @@ export interface SourceObjects {
   readonly context: string | null;
 }
 
-/** The key of a build: whatever the build reads is part of it, and nothing else. */
+/**
+ * The key of a build: whatever the build reads is part of it, and nothing else. Of a devcontainer.json the build reads only
+ * what names its image or Dockerfile.
+ * @param objects without the devcontainer.json, if the source has one
+ */
 export const buildKey = (
-  { dockerfile, context, target, args, secrets }: DockerfileSource,
+  { dockerfile, context, target, args, secrets, devcontainer }: DockerfileSource,
   objects: SourceObjects,
 ): string => {
   const sorted = Object.entries(args).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  const parts = [
-    BUILD_FORMAT,
-    dockerfile,
-    objects.dockerfile,
-    context,
-    objects.context,
-    target,
-    sorted,
-    // Names, not values: a new value builds nothing.
-    ...(secrets === undefined ? [] : [secrets]),
-  ];
+  const image = devcontainer?.image ?? null;
+  const parts: unknown[] =
+    image === null
+      ? [BUILD_FORMAT, dockerfile, objects.dockerfile, context, objects.context, target, sorted]
+      : [BUILD_FORMAT, "image", image];
+  // Names of secrets, not values: a new value builds nothing.
+  if (secrets !== undefined) parts.push(secrets);
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };

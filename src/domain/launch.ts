@@ -51,7 +51,7 @@ export const LaunchSettings = Schema.Struct({
       silentMs: Schema.optionalKey(Schema.Finite),
     }),
   ),
-  /** Variables that the sandbox's image sets. Everything else overrides them. Absent without an image. */
+  /** Variables that the image and then the project's devcontainer.json set. Everything else overrides them. Absent: none. */
   imageEnv: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** The environment of the agent runtime alone: project secrets by name. */
   agentEnv: Schema.Record(Schema.String, Schema.String),

@@ -7,14 +7,15 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
+import * as Result from "effect/Result";
 import * as Semaphore from "effect/Semaphore";
 import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
-import { type BuildSource, buildKey, type ManifestEnvironment } from "../domain/environment-source.ts";
 import { parseManifest } from "../domain/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Projects, type GoodManifest, type ManifestFailure, type Project } from "../store/ports/projects.ts";
 import { Directory, type ReadManifest } from "../services/directory.ts";
+import { sourceAt } from "../services/build-sources.ts";
 import { Environments } from "../services/environments.ts";
 import { ModelPolicy, repositoryBringsModel } from "../services/models.ts";
 import { hasAgentFile, manifestText } from "../services/repository.ts";
@@ -179,26 +180,13 @@ const readAt = Effect.fnUntraced(function* (
   const text = Buffer.from(bytes).toString("utf8");
   const { required } = yield* ModelPolicy;
   const brings = required ? yield* repositoryBringsModel(repository, commit, manifest.configDir) : null;
-  const environment = yield* sourceAt(repository, commit, manifest.environment);
-  return { commit, good: { commit, text, agents, bringsModel: brings, environment }, failure: null };
-});
-
-/** The Dockerfile of a commit, with the key of its build. A named one that does not exist is left to the build to report. */
-const sourceAt = Effect.fnUntraced(function* (
-  repository: Repository,
-  commit: string,
-  environment: ManifestEnvironment,
-): Effect.fn.Return<BuildSource | null, GitError, GitBackend> {
-  if (environment.kind === "image") return null;
-  const { isNamed, dockerfile, context, target, args, secrets } = environment;
-  const git = yield* GitBackend;
-  const [file = null, tree = null] = yield* git.objectIds(repository, {
-    commit,
-    paths: [dockerfile, context],
-  });
-  if (file === null && !isNamed) return null;
-  const source = { dockerfile, context, target, args, ...(secrets !== undefined && { secrets }) };
-  return { ...source, commit, key: buildKey(source, { dockerfile: file, context: tree }) };
+  const source = yield* sourceAt(repository, commit, manifest.environment);
+  if (Result.isFailure(source)) {
+    const failure = { message: source.failure, path: "environment.devcontainer", line: null };
+    return { commit, good: null, failure };
+  }
+  const good = { commit, text, agents, bringsModel: brings, environment: source.success };
+  return { commit, good, failure: null };
 });
 
 const notReadable = (error: GitError): string => `platform.toml cannot be read: ${error.message}`;

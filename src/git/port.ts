@@ -122,6 +122,14 @@ export interface TreeRequest {
   readonly maxBytes: number;
 }
 
+export interface ObjectIdsRequest {
+  /** A full commit id. */
+  readonly commit: string;
+  readonly paths: readonly string[];
+  /** A file that does not count. A directory, a submodule and a path without a file change nothing. Absent: none. */
+  readonly without?: string;
+}
+
 /** A page has at most so many files, however small they are. */
 export const TREE_PAGE_FILES = 4096;
 
@@ -192,10 +200,11 @@ export class GitBackend extends Context.Service<
      * The git object id of each path at a full commit id: of a file or link its blob, of a directory its tree, of `""` and
      * `"."` the root tree. A tree's id changes with the content, mode or name of any file below it. Null for a path that
      * does not exist, is a submodule, or has an empty part, `.`, `..` or NUL. `unknown_ref` if there is no such commit.
+     * With `without`, the ids are those of the commit without that file, as git would compute them.
      */
     readonly objectIds: (
       repository: Repository,
-      request: { readonly commit: string; readonly paths: readonly string[] },
+      request: ObjectIdsRequest,
     ) => Effect.Effect<readonly (string | null)[], GitError>;
     /**
      * A page of the files below a directory at a full commit id. Submodules are left out, links are not followed. A page

@@ -59,6 +59,13 @@ const treeId = (files: Files): string => {
   return hashOf("tree", Buffer.concat(rows));
 };
 
+/** The files but for one. A submodule stays. */
+export const withoutFile = (files: Files, path: string | undefined): Files => {
+  const entry = path === undefined ? undefined : files.get(path);
+  if (entry === undefined || blobOf(entry) === null) return files;
+  return new Map([...files].filter(([name]) => name !== path));
+};
+
 /** The id of the blob or tree at a path. Null if the path has neither. */
 export const objectId = (files: Files, path: string): string | null => {
   if (isRootPath(path)) return treeId(files);

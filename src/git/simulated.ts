@@ -19,7 +19,7 @@ import {
   type Repository,
 } from "./port.ts";
 import { maxCommits, maxFiles } from "./repository/compare.ts";
-import { objectId, readTree } from "./simulated-tree.ts";
+import { objectId, readTree, withoutFile } from "./simulated-tree.ts";
 
 /** A file's text, with or without permission to run it, or a path that is not a file. */
 export type SimulatedEntry =
@@ -369,9 +369,12 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
         at(repository, (state) => createBranch(state, branch, commit)),
       commitFile: (repository, request) => at(repository, (state) => commitFile(state, request)),
       readFile: (repository, request) => at(repository, (state) => readFile(state, request)),
-      objectIds: (repository, { commit, paths }) =>
+      objectIds: (repository, { commit, paths, without }) =>
         at(repository, (state) =>
-          Effect.map(commitAt(state, commit), ({ files }) => paths.map((path) => objectId(files, path))),
+          Effect.map(commitAt(state, commit), ({ files }) => {
+            const counted = withoutFile(files, without);
+            return paths.map((path) => objectId(counted, path));
+          }),
         ),
       readTree: (repository, request) =>
         at(repository, (state) =>

@@ -31,6 +31,8 @@ export interface SandboxSpec {
    * `local` the machine's.
    */
   readonly image: string | null;
+  /** Variables for the agent that override the image's, and that everything else overrides. Absent: none. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Hosts beyond `platform.internal` that this sandbox may reach. `*` is every public host. */
   readonly egressAllow: readonly string[];
   /**

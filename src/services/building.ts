@@ -19,11 +19,12 @@ import { BuildError } from "../builder/port.ts";
 import type { BuildFailure } from "../domain/build-failure.ts";
 import { Redactor } from "../domain/redactor.ts";
 import { cutText, storableText } from "../domain/text.ts";
-import { GitBackend } from "../git/port.ts";
+import type { GitBackend } from "../git/port.ts";
 import type { EnvironmentBuildEvent } from "../machines/environment-build.ts";
 import { openSecrets } from "../duties/secrets.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../store/ports/environment-builds.ts";
 import type { Secrets } from "../store/ports/secrets.ts";
+import { buildFiles } from "./build-sources.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** The outcome of a build, as its actor takes it. */
@@ -112,13 +113,28 @@ const logWriter = Effect.fnUntraced(function* (id: string) {
 const stepLine = ({ step, line, instruction }: Extract<SiteEvent, { readonly kind: "step" }>): string =>
   `[step ${step}, line ${line}] ${instruction}\n`;
 
+/** The pages of the files that a build sees. */
+const filesOf =
+  ({ projectId, source }: EnvironmentBuild, git: Context.Context<GitBackend>): SiteRequest["files"] =>
+  (after) =>
+    buildFiles({ repository: { projectId }, source, after, maxBytes: PAGE_BYTES }).pipe(
+      Effect.provideContext(git),
+      Effect.mapError(
+        ({ message }) => new BuildError({ failure: { code: "repository_unavailable", message } }),
+      ),
+      Effect.flatMap((page) =>
+        page === null
+          ? Effect.fail(new BuildError({ failure: { code: "context_missing", path: source.context } }))
+          : Effect.succeed(page),
+      ),
+    );
+
 /** @returns a function that builds once, from the first file to the kept image. */
 const makeBuild = Effect.gen(function* () {
   const builds = yield* EnvironmentBuilds;
   const actors = yield* Actors;
   const site = yield* BuildSite;
-  const git = yield* GitBackend;
-  const services = yield* Effect.context<Secrets | Keyring>();
+  const services = yield* Effect.context<Secrets | Keyring | GitBackend>();
 
   /** The values of the secrets that a build names, and no others. */
   const secretsOf = Effect.fnUntraced(function* ({ projectId, source }: EnvironmentBuild) {
@@ -139,20 +155,6 @@ const makeBuild = Effect.gen(function* () {
         Effect.logWarning("a build could not report its progress", { build: id, error }),
       ),
     );
-
-  const filesOf =
-    ({ projectId, source: { commit, context: path } }: EnvironmentBuild): SiteRequest["files"] =>
-    (after) =>
-      git.readTree({ projectId }, { commit, path, after, maxBytes: PAGE_BYTES }).pipe(
-        Effect.mapError(
-          ({ message }) => new BuildError({ failure: { code: "repository_unavailable", message } }),
-        ),
-        Effect.flatMap((page) =>
-          page === null
-            ? Effect.fail(new BuildError({ failure: { code: "context_missing", path } }))
-            : Effect.succeed(page),
-        ),
-      );
 
   return Effect.fnUntraced(function* (build: EnvironmentBuild) {
     const { id, projectId, source, cause } = build;
@@ -182,7 +184,10 @@ const makeBuild = Effect.gen(function* () {
     const building = Effect.gen(function* () {
       const secrets = yield* secretsOf(build);
       for (const value of Object.values(secrets)) redactor.add(value);
-      return yield* site.build({ id, projectId, source, secrets, pull, files: filesOf(build) }, report);
+      return yield* site.build(
+        { id, projectId, source, secrets, pull, files: filesOf(build, services) },
+        report,
+      );
     });
     return yield* Effect.match(building, {
       onSuccess: (image): BuildOutcome => ({ type: "image.ready", image }),

@@ -40,7 +40,7 @@ export class EnvironmentFailed extends Schema.TaggedError<EnvironmentFailed>()("
 export type EnvironmentPlan =
   | { readonly kind: "machine" }
   | { readonly kind: "image"; readonly image: string }
-  | { readonly kind: "dockerfile"; readonly source: BuildSource };
+  | { readonly kind: "dockerfile" | "devcontainer"; readonly source: BuildSource };
 
 /** After a failure that may pass, a boot begins the next build no sooner. */
 export const RETRY_PAUSE_MS = 60_000;
@@ -55,8 +55,17 @@ export const planOf = (manifest: GoodManifest | null): EnvironmentPlan => {
   const { environment } = parseManifest(Buffer.from(manifest.text));
   if (environment.kind === "image") return environment;
   const { environment: source } = manifest;
-  return source === null ? { kind: "machine" } : { kind: "dockerfile", source };
+  if (source === null) return { kind: "machine" };
+  return { kind: source.devcontainer === undefined ? "dockerfile" : "devcontainer", source };
 };
+
+/** On what a sandbox boots. */
+export interface BootEnvironment {
+  /** The name of an image. Null: the machine's own files. */
+  readonly image: string | null;
+  /** Variables of the project's devcontainer.json, for the agent. */
+  readonly variables: Readonly<Record<string, string>>;
+}
 
 /** Who asks for a build. */
 export interface Asked {
@@ -78,13 +87,13 @@ export class Environments extends Context.Service<
     /** Begins the build of a new manifest's Dockerfile, unless this node has built it before. */
     readonly prepare: (projectId: string, manifest: GoodManifest) => Effect.Effect<void, StoreError>;
     /**
-     * Waits until a sandbox can boot, and records what it boots on.
-     * @returns the name of an image, or null for the machine's own files
+     * Waits until a sandbox can boot, and records what it boots on. An image may be older than the manifest in force. The
+     * variables are always those of the manifest.
      */
     readonly forBoot: (
       sandbox: Pick<Sandbox, "id" | "nodeId">,
       of: { readonly projectId: string; readonly manifest: GoodManifest | null },
-    ) => Effect.Effect<string | null, EnvironmentFailed | StoreError>;
+    ) => Effect.Effect<BootEnvironment, EnvironmentFailed | StoreError>;
   }
 >()("platform/services/Environments") {}
 
@@ -108,7 +117,7 @@ const failedBy = (failure: BuildFailure | null) =>
   });
 
 const NOT_BUILT =
-  "The project has a Dockerfile, but this node does not build Dockerfiles (PLATFORM_BUILDER=none).";
+  "The project has a Dockerfile or a devcontainer.json, but this node builds no images (PLATFORM_BUILDER=none).";
 
 type Wanted = Pick<EnvironmentBuild, "projectId" | "nodeId" | "source">;
 
@@ -221,16 +230,19 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
       const plan = planOf(manifest);
       switch (plan.kind) {
         case "machine":
-          return null;
+          return { image: null, variables: {} };
         case "image":
           yield* sandboxes.noteImage(sandbox.id, plan.image);
-          return plan.image;
+          return { image: plan.image, variables: {} };
         case "dockerfile":
+        case "devcontainer": {
+          const { variables = {} } = plan.source.devcontainer ?? {};
           if (site.builder === null) {
             yield* Effect.logInfo(NOT_BUILT, { project: projectId });
-            return null;
+            return { image: null, variables };
           }
-          return yield* forDockerfile(sandbox, projectId, plan.source);
+          return { image: yield* forDockerfile(sandbox, projectId, plan.source), variables };
+        }
       }
     }),
   });

@@ -76,6 +76,32 @@ it("prints a log until the build is cancelled", async () => {
   expect(await log).toMatchObject({ code: 0, stderr: `build ${bid}: The build was cancelled.\n` });
 });
 
+const FILE = ".devcontainer/devcontainer.json";
+
+/** What the command shows of a project with these files, without runs of blanks. */
+const shownOf = async (files: Readonly<Record<string, string>>) => {
+  const other = await makeProject(service, { files });
+  const { stdout } = await run(["show", other]);
+  return stdout.replaceAll(/ {2,}/g, ": ");
+};
+
+it("shows the devcontainer.json that is used, or that could be", async () => {
+  const image = { image: "debian:13", containerEnv: { A: "1", B: "2" }, postCreateCommand: "make" };
+  const manifest = { "platform.toml": `[environment]\ndevcontainer = "${FILE}"\n` };
+  const used = await shownOf({ ...manifest, [FILE]: JSON.stringify({ ...image, remoteUser: "dev" }) });
+  expect(used).toContain(
+    `environment: a devcontainer.json\ndevcontainer: ${FILE}\nvariables: A=1 B=2\nignored: remoteUser\n` +
+      "base image: docker.io/library/debian:13\ncommit: ",
+  );
+  expect(used).toContain("\nsetup: postCreateCommand\n");
+  expect(await shownOf({ [FILE]: JSON.stringify(image) })).toContain(
+    `devcontainer: ${FILE}, not used. To use it, set \`devcontainer\` in [environment] of platform.toml\n`,
+  );
+  expect(await shownOf({ [FILE]: "{}" })).toContain(
+    `devcontainer: not used: ${FILE}, line 1, column 1: The file names neither`,
+  );
+});
+
 /** The first piece of a log. */
 const piece = (text: string) => [{ number: 1, text }];
 

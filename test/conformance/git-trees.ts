@@ -131,6 +131,29 @@ const checkIds = (live: Live): void => {
     }),
   );
 
+  live("tells the ids of a commit without one of its files", () =>
+    Effect.gen(function* () {
+      const tree: Files = { "a/b/c": "c\n", "a/b/d": "d\n", "a/b.c": "dot\n", "ä/only": "o\n", root: "r\n" };
+      const { backend, repository, commit, root, ids, write } = yield* scene(tree);
+      const asked = ["", ".", "a", "a/b", "a/b/c", "ä", "ä/only", "root"];
+      const idsBut = (without: string, at = commit) =>
+        backend.objectIds(repository, { commit: at, paths: asked, without });
+      for (const without of ["a/b/c", "a/b.c", "ä/only", "root"]) {
+        const { [without]: _, ...rest } = tree;
+        expect(yield* idsBut(without), without).toEqual(yield* ids(asked, yield* write(rest)));
+      }
+      const all = yield* ids(asked);
+      for (const without of ["a", "a/b", "none", "a/none", "", "..", "root/x"])
+        expect(yield* idsBut(without), without).toEqual(all);
+      // The only file of a repository, and a submodule.
+      const only = yield* write({ root: "r\n" });
+      expect((yield* idsBut("root", only))[0]).toBe("4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+      const module = yield* write({ ...tree, root: { submodule: root } });
+      expect(yield* idsBut("root", module)).toEqual(yield* ids(asked, module));
+      expect(yield* failureCode(idsBut("root", "e".repeat(40)))).toBe("unknown_ref");
+    }),
+  );
+
   live("reports unknown_ref for a commit that does not exist, and for a name", () =>
     Effect.gen(function* () {
       const { backend, repository, ids } = yield* scene(FILES);

@@ -17,7 +17,15 @@ const textOf = ({ content }: ItemDraft): string =>
   content.map((part) => ("text" in part ? part.text : "")).join("");
 
 /** Runs a command on this machine. @returns what the agent, the people and the log hear of it */
-const ran = async (command: string, { timeoutMs = 60_000, program = [] as readonly string[] } = {}) => {
+const ran = async (
+  command: string,
+  {
+    timeoutMs = 60_000,
+    program = [] as readonly string[],
+    title = null as string | null,
+    place = "`setup` of a test",
+  } = {},
+) => {
   const notes: string[] = [];
   const lines: string[] = [];
   const states: LogFields[] = [];
@@ -36,6 +44,8 @@ const ran = async (command: string, { timeoutMs = 60_000, program = [] as readon
       },
       {
         command,
+        title,
+        place,
         timeoutMs,
         launch: (given) => ({
           prefix: [],
@@ -68,6 +78,7 @@ describe("a setup command", () => {
       "The setup command failed: it ended with exit code 7. The session's log has its output. The agent gets the last lines.",
     );
     expect(failure?.text).toContain("It failed: it ended with exit code 7.");
+    expect(failure?.text).toContain("in the workspace (`setup` of a test):\nseq 1 30\n");
     expect(failure?.text.split("\n").slice(-3)).toEqual([
       "29",
       "30",
@@ -81,6 +92,12 @@ describe("a setup command", () => {
     const { failure, lines } = await ran("sleep 600 & echo $!; wait", { timeoutMs: 500 });
     expect(failure?.text).toContain("It failed: it ran longer than 0.5 s and was ended.");
     expect(isThere(Number(lines[0]?.replace("setup: ", "")))).toBe(false);
+  });
+
+  test("can have a title, which people see in its place", async () => {
+    const { failure, notes } = await ran("echo x\nexit 1", { title: "a title", place: "a place" });
+    expect(notes[0]).toBe("The setup command runs: a title");
+    expect(failure?.text).toContain("(a place):\necho x\nexit 1\n");
   });
 
   test("leaves no program running", async () => {
@@ -118,4 +135,60 @@ test("an invalid manifest runs nothing, and the log says why", async () => {
   expect(message).toContain("Unknown field `unknown`.");
   await daemon.logged("ready");
   expect(existsSync(join(daemon.directory, "setup-saw"))).toBe(false);
+});
+
+const FILE = ".devcontainer/devcontainer.json";
+const manifest = `[environment]\ndevcontainer = "${FILE}"\n`;
+const json = (file: object) => JSON.stringify({ image: "debian:13", ...file });
+
+describe("the devcontainer.json that the manifest names", () => {
+  test("of the session's commit has the commands that prepare the checkout", async () => {
+    const file = {
+      postCreateCommand: ["sh", "-c", 'printf "%s " "$1" >> ../setup-saw', "sh", "it's"],
+      onCreateCommand: 'test -f platform.toml && printf "%s " "$A_SECRET" >> ../setup-saw',
+      postStartCommand: { one: "pwd" },
+    };
+    const daemon = await start({
+      files: { "platform.toml": manifest, [FILE]: `// a comment\n${json(file)}` },
+      agentEnv: { A_SECRET: "a-value" },
+    });
+    await daemon.logged("setup", { state: "done" });
+    await daemon.logged("output", { source: "setup", line: "# postCreateCommand" });
+    await daemon.logged("output", { source: "setup", line: daemon.layout.workspace });
+    expect(readFileSync(join(daemon.directory, "setup-saw"), "utf8")).toBe("a-value it's ");
+  });
+
+  test("gives way to the manifest's own setup command", async () => {
+    const daemon = await start({
+      files: {
+        "platform.toml": `${manifest}setup = "printf own > ../setup-saw"\n`,
+        [FILE]: json({ postCreateCommand: "printf other >> ../setup-saw" }),
+      },
+    });
+    await daemon.logged("setup", { state: "done" });
+    expect(readFileSync(join(daemon.directory, "setup-saw"), "utf8")).toBe("own");
+  });
+
+  test.each([
+    ["is missing", {}, "The commit has no such file"],
+    ["cannot be used", { [FILE]: json({ features: { a: {} } }) }, "`features` is not supported."],
+    ["is too large", { [FILE]: json({}) + " ".repeat(256 * 1024) }, "larger than 262144 bytes"],
+  ])("runs nothing if it %s, and the log says why", async (_what, files, reason) => {
+    const daemon = await start({ files: { "platform.toml": manifest, ...files } });
+    const { message } = await daemon.logged("manifest invalid");
+    expect(message).toContain(reason);
+    await daemon.logged("ready");
+  });
+
+  test("has no effect without the manifest's entry", async () => {
+    const daemon = await start({ files: { [FILE]: json({ postCreateCommand: "touch ../setup-saw" }) } });
+    await daemon.logged("ready");
+    expect(existsSync(join(daemon.directory, "setup-saw"))).toBe(false);
+  });
+
+  test("may have no commands", async () => {
+    const daemon = await start({ files: { "platform.toml": manifest, [FILE]: json({}) } });
+    await daemon.logged("ready");
+    expect((await daemon.health()).boot.map(({ step }) => step)).not.toContain("setup_ended");
+  });
 });

@@ -4,7 +4,13 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { changeBuild } from "./fake-environment.ts";
 import type { World } from "./fake-service.ts";
-import { BUILD_ID, FAILED_BUILD_ID, READY_BUILD_ID, STEP_FAILED } from "./sample-environment.ts";
+import {
+  BUILD_ID,
+  DEVCONTAINER,
+  FAILED_BUILD_ID,
+  READY_BUILD_ID,
+  STEP_FAILED,
+} from "./sample-environment.ts";
 import { FAILED_ID, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { failedForIt, isReady, withBuild, withEnvironment, withSandbox } from "./states-of-environment.ts";
 
@@ -127,6 +133,31 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(ENVIRONMENT);
     await page.getByText("The Dockerfile has no effect").waitFor();
     expect(await page.getByRole("button", { name: /^Build/ }).count()).toBe(0);
+  });
+
+  it("of a machine with a devcontainer.json comes with the lines that use it", async () => {
+    const devcontainer = { ...DEVCONTAINER, used: false, variables: {}, commands: [], ignored: [] };
+    const { page, visit } = await start(worldWith(withEnvironment({ kind: "machine", devcontainer })));
+    await visit(ENVIRONMENT);
+    const lines = page.getByLabel("the lines for platform.toml", { exact: true });
+    await lines.waitFor();
+    expect((await lines.innerText()).trim().split("\n")).toEqual([
+      "[environment]",
+      `devcontainer = "${DEVCONTAINER.path}"`,
+    ]);
+  });
+
+  it("of a devcontainer.json names the file, its variables and the ignored fields", async () => {
+    const devcontainer = { kind: "devcontainer", devcontainer: DEVCONTAINER };
+    const { page, visit } = await start(
+      worldWith((world) => {
+        world.environment = { ...world.environment, ...devcontainer };
+      }),
+    );
+    await visit(ENVIRONMENT);
+    await page.getByText("NODE_ENV=development").waitFor();
+    await page.getByText("remoteUser postAttachCommand containerEnv.GITHUB_TOKEN").waitFor();
+    await page.getByText(`From ${DEVCONTAINER.path}.`).waitFor();
   });
 
   it("shows why a build was refused", async () => {

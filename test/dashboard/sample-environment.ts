@@ -21,6 +21,8 @@ const source = {
   context: ".platform",
   target: "dev",
   secrets: ["NPM_TOKEN"],
+  devcontainer: null,
+  base: null,
   args: { NODE_VERSION: "24", MIRROR: "https://packages.example.org/a/long/path/to/the/mirror/of/debian" },
   commit: "6113728f27ae82c7b1a177c8d03f9e96e0adf246",
   key: KEY,
@@ -52,6 +54,16 @@ export const STEP_FAILED = {
   line: 3,
   exit: 100,
   tail: TAIL,
+};
+
+/** A devcontainer.json that the project uses. */
+export const DEVCONTAINER = {
+  path: ".devcontainer/devcontainer.json",
+  used: true,
+  problem: null,
+  variables: { NODE_ENV: "development", CACHE: "/workspace/.cache/with/a/long/path" },
+  commands: ["onCreateCommand", "postCreateCommand"],
+  ignored: ["remoteUser", "postAttachCommand", "containerEnv.GITHUB_TOKEN"],
 };
 
 export const sampleEnvironment = (now: number, projectId: string): FakeEnvironment => {
@@ -87,6 +99,7 @@ export const sampleEnvironment = (now: number, projectId: string): FakeEnvironme
       image: null,
       setup: "cp .env.example .env\nnpm ci\n",
       dockerfile: { path: ".platform/Dockerfile", ...source },
+      devcontainer: null,
       builder: "buildah",
       current: BUILD_ID,
       image_of: READY_BUILD_ID,

@@ -1,7 +1,13 @@
 /** States of a project's environment, of its builds, and of sessions that wait for one. */
 import { changeBuild } from "./fake-environment.ts";
 import type { World } from "./fake-service.ts";
-import { BUILD_ID, FAILED_BUILD_ID, READY_BUILD_ID, STEP_FAILED } from "./sample-environment.ts";
+import {
+  BUILD_ID,
+  DEVCONTAINER,
+  FAILED_BUILD_ID,
+  READY_BUILD_ID,
+  STEP_FAILED,
+} from "./sample-environment.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { pressed, refusing, type State } from "./state-of-a-page.ts";
 
@@ -73,6 +79,22 @@ export const failedForIt = (world: World): void => {
   world.sessions = world.sessions.map((one) => (one["id"] === FAILED_ID ? { ...one, failure } : one));
 };
 
+const UNUSED = { used: false, variables: {}, commands: [], ignored: [] };
+
+/** The environment of a devcontainer.json that names this image, or a Dockerfile. */
+const withDevcontainer = ({ environment }: World, base: string | null): Json => ({
+  ...environment,
+  kind: "devcontainer",
+  dockerfile: {
+    ...(environment["dockerfile"] as Json),
+    path: base === null ? ".devcontainer/Dockerfile" : DEVCONTAINER.path,
+    context: base === null ? ".devcontainer" : "",
+    devcontainer: DEVCONTAINER.path,
+    base,
+  },
+  devcontainer: DEVCONTAINER,
+});
+
 export const STATES_OF_ENVIRONMENT: readonly State[] = [
   { name: "environment", hash: ENVIRONMENT, shows: ".row" },
   { name: "environment-ready", hash: ENVIRONMENT, shows: ".row", change: isReady },
@@ -103,6 +125,52 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
     change: withEnvironment({
       kind: "image",
       image: "images.example.org/team/with/a/long/path/greeter-tools:13",
+    }),
+  },
+  {
+    name: "environment-devcontainer",
+    hash: ENVIRONMENT,
+    shows: ".row",
+    change: (world) => {
+      isReady(world);
+      world.environment = {
+        ...withDevcontainer(world, null),
+        setup:
+          "echo '# onCreateCommand'\nsh -c 'npm ci'\necho '# postCreateCommand'\nsh -c 'npm run build'\n",
+      };
+    },
+  },
+  {
+    name: "environment-devcontainer-image",
+    hash: ENVIRONMENT,
+    shows: ".row",
+    change: (world) => {
+      isReady(world);
+      world.environment = {
+        ...withDevcontainer(world, "mcr.microsoft.com/devcontainers/typescript-node:1-22-bookworm"),
+        setup: null,
+      };
+    },
+  },
+  {
+    name: "environment-devcontainer-unused",
+    hash: ENVIRONMENT,
+    shows: ".block",
+    change: withEnvironment({ kind: "machine", setup: null, devcontainer: { ...DEVCONTAINER, ...UNUSED } }),
+  },
+  {
+    name: "environment-devcontainer-unusable",
+    hash: ENVIRONMENT,
+    shows: ".block",
+    change: withEnvironment({
+      kind: "machine",
+      setup: null,
+      devcontainer: {
+        ...DEVCONTAINER,
+        ...UNUSED,
+        problem:
+          ".devcontainer/devcontainer.json, line 4, column 3: `features` is not supported. Features are not installed. Install the same programs in a Dockerfile, and name it in `build`.",
+      },
     }),
   },
   {

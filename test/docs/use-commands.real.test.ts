@@ -28,6 +28,7 @@ const DOCUMENTS = [
   "webhooks.md",
   "secrets.md",
   "environments.md",
+  "devcontainer.md",
   "change-requests.md",
   "command-line.md",
   "models.md",

@@ -57,6 +57,16 @@ describe("[environment]", () => {
       });
   });
 
+  test("names a devcontainer.json, and the secrets of its build", () => {
+    const path = ".devcontainer/devcontainer.json";
+    expect(read({ devcontainer: `./${path}` })).toEqual({ kind: "devcontainer", path });
+    expect(read({ devcontainer: path, setup: "npm ci", secrets: ["A_KEY"] })).toEqual({
+      kind: "devcontainer",
+      path,
+      secrets: ["A_KEY"],
+    });
+  });
+
   test("names context, stage and arguments", () => {
     expect(read({ context: ".", target: "dev", args: { VERSION: "3" } })).toEqual({
       kind: "dockerfile",
@@ -74,6 +84,15 @@ describe("[environment]", () => {
     [{ image: 1 }, "environment.image"],
     [{ image: "x", dockerfile: "y" }, "environment.dockerfile"],
     [{ docker: "x" }, "environment.docker"],
+    [{ devcontainer: 1 }, "environment.devcontainer"],
+    [{ devcontainer: true }, "environment.devcontainer"],
+    [{ devcontainer: "" }, "environment.devcontainer"],
+    [{ devcontainer: "../devcontainer.json" }, "environment.devcontainer"],
+    [{ devcontainer: "/etc/passwd" }, "environment.devcontainer"],
+    [{ devcontainer: "x", secrets: ["a b"] }, "environment.secrets[0]"],
+    [{ devcontainer: "x", dockerfile: "y" }, "environment.dockerfile"],
+    [{ devcontainer: "x", target: "y" }, "environment.target"],
+    [{ devcontainer: "x", image: "y" }, "environment.devcontainer"],
     [{ dockerfile: 1 }, "environment.dockerfile"],
     [{ dockerfile: "" }, "environment.dockerfile"],
     [{ dockerfile: "." }, "environment.dockerfile"],
@@ -129,5 +148,28 @@ describe("the key of a build", () => {
     ["an argument's name", { ...source, args: { A: "1", C: "2" } }, objects],
   ])("changes with %s", (_, other, ids) => {
     expect(buildKey(other, ids)).not.toBe(key);
+  });
+
+  test("of a Dockerfile is the one that earlier versions of the service computed", () => {
+    expect([key, buildKey({ ...source, secrets: ["S"] }, objects)]).toEqual([
+      "16bcdd7cc72af48931746a0035e6788274c0bd58f26317a4a93e571887c9160b",
+      "01b59c296ccea2bd286363cba32742f7b2a7e7a6b236ed53c466a13001e75d95",
+    ]);
+  });
+
+  const said = { path: "p", image: null, variables: {}, commands: [], setup: null, ignored: [] };
+
+  test("covers only the image or the Dockerfile that a devcontainer.json names", () => {
+    const other = { path: "q", variables: { A: "1" }, commands: ["c"], setup: "true", ignored: ["x"] };
+    expect(buildKey({ ...source, devcontainer: said }, objects)).toBe(key);
+    expect(buildKey({ ...source, devcontainer: { ...said, ...other } }, objects)).toBe(key);
+    const none = { dockerfile: null, context: null };
+    const ofImage = (image: string, rest = {}) =>
+      buildKey({ ...source, ...rest, devcontainer: { ...said, image } }, none);
+    const image = ofImage("debian:13");
+    expect(ofImage("debian:13", { dockerfile: "other", context: "", args: {} })).toBe(image);
+    expect(new Set([key, image, ofImage("debian:12"), ofImage("debian:13", { secrets: ["A"] })]).size).toBe(
+      4,
+    );
   });
 });

@@ -16,7 +16,7 @@ import {
   makeAccount,
   makeProject,
   makeUserToken,
-  pushFiles,
+  mergeFiles,
   putSecret,
   reached,
   refusal,
@@ -75,20 +75,11 @@ const built = (pid: string, bid: string, status: string): Promise<Fields> =>
     return build;
   });
 
-/** Changes the default branch, as a person's merge does. */
-const mergeFiles = async (pid: string, files: Files): Promise<void> => {
-  const branch = `change-${randomUUID()}`;
-  await pushFiles(service, pid, { branch, files });
-  const target = `/v1/projects/${pid}/change-requests`;
-  const opened = await service.request("POST", target, { body: { title: "Change", head_ref: branch } });
-  const { number } = fields(expectStatus(opened, 201));
-  expectStatus(await service.request("POST", `${target}/${Number(number)}/merge`, { body: {} }), 200);
-};
-
 const nothing = {
   image: null,
   setup: null,
   dockerfile: null,
+  devcontainer: null,
   builder: "simulated",
   current: null,
   image_of: null,
@@ -132,6 +123,8 @@ describe("the environment of a project", () => {
       target: "dev",
       args: { NODE: "24" },
       secrets: [],
+      devcontainer: null,
+      base: null,
       commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
       key: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     };
@@ -157,6 +150,7 @@ describe("the environment of a project", () => {
       image: null,
       setup: null,
       dockerfile: { path: "tools/Dockerfile", ...source },
+      devcontainer: null,
       builder: "simulated",
       current: build,
       image_of: shown["current"],
@@ -183,7 +177,7 @@ describe("the environment of a project", () => {
     const { id } = buildOf(former);
     expect(await sandboxOf()).toMatchObject({ environment: { build_id: id, stale: false } });
     site.plan = () => FAILING;
-    await mergeFiles(pid, { ".platform/Dockerfile": "FROM debian:13\nRUN npm install\n" });
+    await mergeFiles(service, pid, { ".platform/Dockerfile": "FROM debian:13\nRUN npm install\n" });
     const shown = await settled(pid, "failed");
     expect(shown["image_of"]).toEqual(former);
     expect(buildOf(shown["current"])["failure"]).toEqual({

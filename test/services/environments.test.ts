@@ -38,7 +38,7 @@ describe("a sandbox of a project without a Dockerfile", () => {
       const { booting, boot, count, site } = yield* living;
       expect(yield* boot(null)).toEqual({ image: null, message: null, environment: null });
       const { fiber } = yield* booting(null);
-      expect(yield* Fiber.join(fiber)).toMatchObject({ success: null });
+      expect(yield* Fiber.join(fiber)).toMatchObject({ success: { image: null, variables: {} } });
       expect([yield* count, site.images.size]).toEqual([0, 0]);
     }),
   );
@@ -48,7 +48,7 @@ describe("a sandbox of a project without a Dockerfile", () => {
       const { booting, count } = yield* living;
       const manifest = manifestOf(null, '[environment]\nimage = "node-tools"\n');
       const { fiber, record } = yield* booting(manifest);
-      expect(yield* Fiber.join(fiber)).toMatchObject({ success: "node-tools" });
+      expect(yield* Fiber.join(fiber)).toMatchObject({ success: { image: "node-tools" } });
       expect(yield* record).toMatchObject({ image: "node-tools", environment: null });
       expect(yield* count).toBe(0);
     }),
@@ -90,7 +90,7 @@ describe("a sandbox of a project with a Dockerfile", () => {
       expect(uses).toEqual([]);
       yield* TestClock.adjust(LONG_MS);
       for (const { fiber, noted } of boots) {
-        expect(yield* answered(Fiber.join(fiber))).toMatchObject({ success: buildImageName(id) });
+        expect(yield* answered(Fiber.join(fiber))).toMatchObject({ success: { image: buildImageName(id) } });
         expect(yield* noted).toEqual({ buildId: id, isStale: false });
       }
       expect([yield* count, uses]).toEqual([1, [id, id]]);
@@ -164,11 +164,48 @@ describe("a sandbox of a project with a Dockerfile", () => {
       const { fiber, noted } = yield* booting(manifestOf(source), "node-2");
       // This node's disk has no image of that build, and is not asked for it.
       expect(site.images.has(there)).toBe(false);
-      expect(yield* Fiber.join(fiber)).toMatchObject({ success: buildImageName(there) });
+      expect(yield* Fiber.join(fiber)).toMatchObject({ success: { image: buildImageName(there) } });
       expect(yield* noted).toEqual({ buildId: there, isStale: false });
       expect([(yield* newest)?.id, uses]).toEqual([there, [here]]);
       const own = yield* booting(manifestOf(source));
-      expect(yield* Fiber.join(own.fiber)).toMatchObject({ success: buildImageName(here) });
+      expect(yield* Fiber.join(own.fiber)).toMatchObject({ success: { image: buildImageName(here) } });
+    }),
+  );
+});
+
+describe("a sandbox of a project with a devcontainer.json", () => {
+  const said = { path: "p", image: null, variables: { A: "1" }, commands: [], setup: null, ignored: [] };
+
+  it.effect("gets the variables of the manifest in force, also on an older image", () =>
+    Effect.gen(function* () {
+      const { booting, built, commit, plan } = yield* living;
+      const source = yield* commit("one");
+      const id = yield* built({ ...source, devcontainer: said });
+      const image = buildImageName(id);
+      const boot = Effect.fnUntraced(function* (key: string, A: string) {
+        const devcontainer = { ...said, variables: { A } };
+        const { fiber, noted } = yield* booting(manifestOf({ ...source, key, devcontainer }));
+        return { result: yield* answered(Fiber.join(fiber)), noted: yield* noted };
+      });
+      expect(yield* boot("one", "2")).toMatchObject({
+        result: { success: { image, variables: { A: "2" } } },
+        noted: { buildId: id, isStale: false },
+      });
+      plan({ stepsMs: LONG_MS });
+      expect(yield* boot("two", "3")).toMatchObject({
+        result: { success: { image, variables: { A: "3" } } },
+        noted: { buildId: id, isStale: true },
+      });
+    }),
+  );
+
+  it.effect("gets them on the node's own files, too, if nothing is built there", () =>
+    Effect.gen(function* () {
+      const { begin, commit } = yield* openEnvironments({ builds: false });
+      const { booting } = yield* begin;
+      const source = yield* commit("one");
+      const { fiber } = yield* booting(manifestOf({ ...source, devcontainer: said }));
+      expect(yield* Fiber.join(fiber)).toMatchObject({ success: { image: null, variables: { A: "1" } } });
     }),
   );
 });

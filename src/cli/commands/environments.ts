@@ -18,6 +18,7 @@ const KINDS = {
   machine: "the machine's own files",
   image: "an image",
   dockerfile: "a Dockerfile",
+  devcontainer: "a devcontainer.json",
 } as const;
 
 const LIVE: ReadonlySet<Build["status"]> = new Set(["queued", "resolving", "building", "exporting"]);
@@ -37,7 +38,7 @@ const bootsOn = ({ image_of: image, dockerfile }: Environment): string | null =>
   if (dockerfile === null) return null;
   if (image === null) return "no image yet";
   const isStale = image.key !== dockerfile.key;
-  return `${image.id}${sizeOf(image)}${isStale ? ", stale: built from an earlier Dockerfile" : ""}`;
+  return `${image.id}${sizeOf(image)}${isStale ? ", stale: built from an earlier commit" : ""}`;
 };
 
 /** The whole command is in the JSON form and on the page. */
@@ -46,19 +47,61 @@ const setupLine = (setup: string): string => {
   return more.length === 0 ? first : `${first} … (${more.length + 1} lines)`;
 };
 
+const assignments = (given: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(given).map(([name, value]) => `${name}=${value}`);
+
+/** Null: none. */
+const listed = (words: readonly string[]): string | null => (words.length === 0 ? null : words.join(" "));
+
+/** The source of a build. A registry's image is used as it is, and so has nothing else. */
+const sourceFields = ({ dockerfile }: Environment): Parameters<typeof fields>[0] => {
+  if (dockerfile === null) return [];
+  const { path, base, context, target, args, secrets, commit } = dockerfile;
+  if (base !== null)
+    return [
+      ["base image", base],
+      ["commit", commit],
+    ];
+  return [
+    ["dockerfile", path],
+    ["context", context === "" ? "the whole repository" : context],
+    ["target", target],
+    ["arguments", listed(assignments(args))],
+    ["secrets", listed(secrets)],
+    ["commit", commit],
+  ];
+};
+
+const USE_IT = "not used. To use it, set `devcontainer` in [environment] of platform.toml";
+
+/** The devcontainer.json that is used, or that could be. */
+const devcontainerFields = ({ devcontainer }: Environment): Parameters<typeof fields>[0] => {
+  if (devcontainer === null) return [];
+  const { path, used, problem, variables, ignored } = devcontainer;
+  // A problem begins with the path.
+  if (!used) return [["devcontainer", problem === null ? `${path}, ${USE_IT}` : `not used: ${problem}`]];
+  return [
+    ["devcontainer", path],
+    ["variables", listed(assignments(variables))],
+    ["ignored", listed(ignored)],
+  ];
+};
+
+/** The commands of a devcontainer.json by their names, otherwise the command. */
+const setupText = ({ setup, devcontainer }: Environment): string | null => {
+  const names = devcontainer?.commands ?? [];
+  if (setup === null) return null;
+  return names.length > 0 ? names.join(" ") : setupLine(setup);
+};
+
 const shown = (environment: Environment): string => {
-  const { kind, image, setup, dockerfile, builder, current } = environment;
-  const args = Object.entries(dockerfile?.args ?? {}).map(([name, value]) => `${name}=${value}`);
+  const { kind, image, builder, current } = environment;
   return fields([
     ["environment", KINDS[kind]],
     ["image", image],
-    ["dockerfile", dockerfile?.path ?? null],
-    ["context", dockerfile && (dockerfile.context === "" ? "the whole repository" : dockerfile.context)],
-    ["target", dockerfile?.target ?? null],
-    ["arguments", args.length === 0 ? null : args.join(" ")],
-    ["secrets", dockerfile === null || dockerfile.secrets.length === 0 ? null : dockerfile.secrets.join(" ")],
-    ["commit", dockerfile?.commit ?? null],
-    ["setup", setup === null ? null : setupLine(setup)],
+    ...devcontainerFields(environment),
+    ...sourceFields(environment),
+    ["setup", setupText(environment)],
     ["builder", builder ?? "none: Dockerfiles have no effect"],
     ["newest build", current && `${current.id} ${resultOf(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],

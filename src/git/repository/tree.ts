@@ -1,4 +1,5 @@
 /** Reads many files of a commit at once: their object ids, and their contents page by page. */
+import { createHash } from "node:crypto";
 import * as Effect from "effect/Effect";
 import type { Readable } from "node:stream";
 import { isCommitId } from "../../domain/git-ref.ts";
@@ -6,6 +7,7 @@ import {
   GitError,
   isRootPath,
   isTreePath,
+  type ObjectIdsRequest,
   TREE_PAGE_FILES,
   type TreeFile,
   type TreePage,
@@ -16,6 +18,8 @@ import { unknownRef } from "./refs.ts";
 
 /** How long git may take to list a tree, in milliseconds. */
 const LISTING_MS = 60_000;
+/** An object id in a tree. */
+const ID_BYTES = 20;
 
 interface Found {
   readonly id: string;
@@ -61,12 +65,83 @@ const objectsAt = Effect.fnUntraced(function* (path: string, commit: string, pat
   return found.map((object) => (object?.type === "blob" || object?.type === "tree" ? object : null));
 });
 
+/** A directory on the way to the file that does not count, from the root on, with its content as git stores it. */
+interface Level {
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+const hashOf = (content: Buffer): string =>
+  createHash("sha1").update(`tree ${content.length}\0`).update(content).digest("hex");
+
+/** The content of a tree whose entry `name` has another id, or is gone. */
+const replaced = (content: Buffer, name: Buffer, id: string | null): Buffer => {
+  for (let at = 0; at < content.length;) {
+    const end = content.indexOf(0, at);
+    const next = end + 1 + ID_BYTES;
+    // The mode ends with the first space.
+    if (content.subarray(content.indexOf(" ", at) + 1, end).equals(name))
+      return Buffer.concat([
+        content.subarray(0, id === null ? at : end + 1),
+        Buffer.from(id ?? "", "hex"),
+        content.subarray(next),
+      ]);
+    at = next;
+  }
+  return content;
+};
+
+/**
+ * The ids of the directories above a file, if the file did not exist. Git has no empty directories, so one that has nothing
+ * else is gone, too: null.
+ */
+const idsWithout = (levels: readonly Level[], names: readonly string[]): Map<string, string | null> => {
+  const ids = new Map<string, string | null>();
+  let below: string | null = null;
+  for (const [depth, { path, content }] of [...levels.entries()].toReversed()) {
+    const changed = replaced(content, Buffer.from(names[depth] ?? ""), below);
+    below = changed.length === 0 && path !== "" ? null : hashOf(changed);
+    ids.set(path, below);
+  }
+  return ids;
+};
+
+const levelsAbove = Effect.fnUntraced(function* (path: string, commit: string, file: string) {
+  const names = file.split("/");
+  const paths = names.map((_name, depth) => names.slice(0, depth).join("/"));
+  const [found, ...trees] = yield* objectsAt(path, commit, [file, ...paths]);
+  if (found?.type !== "blob") return null;
+  const { stdout } = yield* runGit({
+    repository: path,
+    args: ["cat-file", "--batch"],
+    stdin: trees.map((tree) => `${tree?.id ?? ""}\n`).join(""),
+  });
+  let at = 0;
+  const levels = paths.map((directory): Level => {
+    const begin = stdout.indexOf("\n", at) + 1;
+    const end = begin + Number(stdout.toString("latin1", at, begin - 1).split(" ")[2]);
+    at = end + 1;
+    return { path: directory, content: stdout.subarray(begin, end) };
+  });
+  return { names, levels };
+});
+
 /** `objectIds` of git/port.ts. */
-export const objectIds = (
+export const objectIds = Effect.fnUntraced(function* (
   path: string,
-  { commit, paths }: { readonly commit: string; readonly paths: readonly string[] },
-): Effect.Effect<readonly (string | null)[], GitError> =>
-  Effect.map(objectsAt(path, commit, paths), (found) => found.map((object) => object?.id ?? null));
+  { commit, paths, without }: ObjectIdsRequest,
+): Effect.fn.Return<readonly (string | null)[], GitError> {
+  const found = yield* objectsAt(path, commit, paths);
+  const ids = found.map((object) => object?.id ?? null);
+  const above = without === undefined ? null : yield* levelsAbove(path, commit, without);
+  if (above === null) return ids;
+  const changed = idsWithout(above.levels, above.names);
+  return paths.map((asked, index) => {
+    if (asked === without) return null;
+    const other = changed.get(isRootPath(asked) ? "" : asked);
+    return other === undefined ? (ids[index] ?? null) : other;
+  });
+});
 
 interface Listed extends Omit<TreeFile, "content"> {
   readonly blob: string;

@@ -16,6 +16,13 @@ const sourceFields = {
   secrets: Schema.Array(Schema.String).annotate({
     description: "Names of the project's secrets that steps can mount.",
   }),
+  devcontainer: nullable(Schema.String).annotate({
+    description: "The devcontainer.json that says so. Null: platform.toml does.",
+  }),
+  base: nullable(Schema.String).annotate({
+    description:
+      "The registry's image that a devcontainer.json names. It is used as it is, and the build reads nothing else.",
+  }),
   commit: Schema.String,
   key: Schema.String.annotate({
     description: "Equal keys build equal images. A commit that changes nothing in the context keeps the key.",
@@ -62,17 +69,39 @@ export const BuildWire = Schema.Struct({
   ended_at: nullable(Instant),
 }).annotate({ identifier: "EnvironmentBuild" });
 
+const DevcontainerWire = Schema.Struct({
+  path: Schema.String,
+  used: Schema.Boolean.annotate({
+    description: "False: the file is at its usual place, but platform.toml does not name it.",
+  }),
+  problem: nullable(Schema.String).annotate({
+    description: "Why a file that is not used could not be used. Null: it could.",
+  }),
+  variables: Schema.Record(Schema.String, Schema.String).annotate({
+    description: "Variables that the agent gets.",
+  }),
+  commands: Schema.Array(Schema.String).annotate({
+    description: "The lifecycle commands that `setup` consists of, in their order.",
+  }),
+  ignored: Schema.Array(Schema.String).annotate({
+    description: "Fields that have no effect, of those that a person may expect to have one.",
+  }),
+}).annotate({ identifier: "Devcontainer" });
+
 const EnvironmentWire = Schema.Struct({
-  kind: Schema.Literals(["machine", "image", "dockerfile"]).annotate({
+  kind: Schema.Literals(["machine", "image", "dockerfile", "devcontainer"]).annotate({
     description:
-      "What the sandboxes of the project see: the node's own files, an operator's image, or the image of a build.",
+      "What the sandboxes of the project see: the node's own files, an operator's image, or the image of a build. With `devcontainer`, a devcontainer.json says what is built.",
   }),
   image: nullable(Schema.String),
   setup: nullable(Schema.String).annotate({
     description:
       "The command that prepares each new sandbox's checkout. A session uses that of its own commit.",
   }),
-  dockerfile: nullable(Schema.Struct({ path: Schema.String, ...sourceFields })),
+  dockerfile: nullable(Schema.Struct({ path: Schema.String, ...sourceFields })).annotate({
+    description: "The source of the build. With `base`, `path` is that of the devcontainer.json.",
+  }),
+  devcontainer: nullable(DevcontainerWire),
   builder: nullable(Schema.String).annotate({
     description: "What builds on this node. Null: nothing does, and Dockerfiles have no effect.",
   }),

@@ -3,10 +3,11 @@ import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../actors/actors.ts";
 import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
-import type { BuildSource } from "../../domain/environment-source.ts";
+import type { BuildSource, DevcontainerSource } from "../../domain/environment-source.ts";
 import { parseManifest } from "../../domain/manifest.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
+import { unusedDevcontainer } from "../../services/build-sources.ts";
 import { Environments, planOf } from "../../services/environments.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/environment-builds.ts";
 import { Projects, type Project } from "../../store/ports/projects.ts";
@@ -32,13 +33,31 @@ const failureWire = (failure: BuildFailure) => ({
       : `The build failed: ${describeBuildFailure(failure).replace(/\.$/, "")}.`,
 });
 
-const sourceWire = ({ context, target, args, secrets = [], commit, key }: BuildSource) => ({
+const sourceWire = ({ context, target, args, secrets = [], devcontainer, commit, key }: BuildSource) => ({
   context,
   target,
   args,
   secrets,
+  devcontainer: devcontainer?.path ?? null,
+  base: devcontainer?.image ?? null,
   commit,
   key,
+});
+
+/** With a setup command of platform.toml, the file's own commands have no effect. */
+const devcontainerWire = (source: DevcontainerSource, hasOwnSetup: boolean) => ({
+  path: source.path,
+  used: true,
+  problem: null,
+  variables: source.variables,
+  commands: hasOwnSetup ? [] : source.commands,
+  ignored: hasOwnSetup ? [...source.ignored, ...source.commands] : source.ignored,
+});
+
+/** A devcontainer.json that the manifest does not name. */
+const unusedWire = Effect.fnUntraced(function* (projectId: string, commit: string) {
+  const found = yield* unusedDevcontainer({ repository: { projectId }, commit });
+  return found === null ? null : { ...found, used: false, variables: {}, commands: [], ignored: [] };
 });
 
 const buildWire = (build: EnvironmentBuild) => ({
@@ -81,17 +100,36 @@ const show = Effect.fnUntraced(function* (pid: string) {
   const plan = planOf(manifest);
   const { builder } = yield* Environments;
   const { kind } = plan;
-  const setup = manifest === null ? null : parseManifest(Buffer.from(manifest.text)).setup;
-  const nothing = { kind, image: null, setup, dockerfile: null, builder, current: null, image_of: null };
+  const own = manifest === null ? null : parseManifest(Buffer.from(manifest.text)).setup;
+  const nothing = {
+    kind,
+    image: null,
+    setup: own,
+    dockerfile: null,
+    devcontainer: null,
+    builder,
+    current: null,
+    image_of: null,
+  };
   switch (plan.kind) {
     case "machine":
-      return nothing;
+      return manifest === null
+        ? nothing
+        : { ...nothing, devcontainer: yield* unusedWire(pid, manifest.commit) };
     case "image":
       return { ...nothing, image: plan.image };
-    case "dockerfile": {
+    case "dockerfile":
+    case "devcontainer": {
       const { source } = plan;
+      const { devcontainer } = source;
       const dockerfile = { path: source.dockerfile, ...sourceWire(source) };
-      return { ...nothing, dockerfile, ...(yield* buildsOf(pid, source)) };
+      return {
+        ...nothing,
+        setup: own ?? devcontainer?.setup ?? null,
+        dockerfile,
+        devcontainer: devcontainer === undefined ? null : devcontainerWire(devcontainer, own !== null),
+        ...(yield* buildsOf(pid, source)),
+      };
     }
   }
 });
@@ -101,12 +139,12 @@ const begin = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(caller, pid);
   if (project.status !== "active") return yield* projectInactive();
   const plan = planOf(yield* manifestOf(project));
-  if (plan.kind !== "dockerfile") {
+  if (plan.kind === "machine" || plan.kind === "image") {
     return yield* new Conflict({
       error:
         plan.kind === "image"
           ? "The file platform.toml names an image, so no Dockerfile is built. Remove `image` from [environment], and merge the change."
-          : "The default branch has no Dockerfile. Add .platform/Dockerfile, and merge it.",
+          : "The default branch has no Dockerfile. Add .platform/Dockerfile, or name a devcontainer.json in platform.toml, and merge it.",
       code: "no_dockerfile",
     });
   }

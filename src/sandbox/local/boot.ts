@@ -52,7 +52,9 @@ export const launchSettings = (
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
     agentPath: agentPath(image, image?.path ?? null),
-    ...(image !== null && { imageEnv: image.env }),
+    ...((image !== null || spec.variables !== undefined) && {
+      imageEnv: { ...image?.env, ...spec.variables },
+    }),
     ...(installation.options.models !== undefined && { models: installation.options.models }),
     agentEnv: spec.secrets,
     commonEnv: {

@@ -68,7 +68,10 @@ export class DockerfileProject {
 
   /** Commits files on a branch, and merges it by a change request. */
   async merge(files: Readonly<Record<string, string>>): Promise<void> {
-    for (const [name, content] of Object.entries(files)) writeFileSync(path.join(this.clone, name), content);
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(path.dirname(path.join(this.clone, name)), { recursive: true });
+      writeFileSync(path.join(this.clone, name), content);
+    }
     const branch = `change-${randomUUID()}`;
     const author = ["-c", "user.name=Mona", "-c", "user.email=mona@localhost"];
     // Fast compression, because the packing is not under test.

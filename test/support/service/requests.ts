@@ -264,3 +264,13 @@ export const refusal = (answer: Answer): readonly [number, string] => [answer.st
 /** `details.issues` of a 400. */
 export const issuesOf = (answer: Answer): readonly { path: string; message: string }[] =>
   (fields(answer)["details"] as { issues: { path: string; message: string }[] }).issues;
+
+/** Changes the default branch, as a person's merge does. */
+export const mergeFiles = async (service: TestService, pid: string, files: Files): Promise<void> => {
+  const branch = `change-${randomUUID()}`;
+  await pushFiles(service, pid, { branch, files });
+  const target = `/v1/projects/${pid}/change-requests`;
+  const opened = await service.request("POST", target, { body: { title: "Change", head_ref: branch } });
+  const { number } = fields(expectStatus(opened, 201));
+  expectStatus(await service.request("POST", `${target}/${Number(number)}/merge`, { body: {} }), 200);
+};

@@ -107,7 +107,7 @@ export const openEnvironments = Effect.fnUntraced(function* ({
       const result = yield* answered(Fiber.join(fiber));
       const environment = yield* noted;
       return result._tag === "Success"
-        ? { image: result.success, message: null, environment }
+        ? { image: result.success.image, message: null, environment }
         : { image: null, message: result.failure.message, environment };
     });
     /** Builds a Dockerfile for a boot. @returns the build's id */

@@ -3,10 +3,12 @@ import type { OperationExample } from "./operations.ts";
 import { BEGAN, BUILD, COMMIT, LATER, PROJECT, USER } from "./records.ts";
 
 const source = {
-  context: ".platform",
+  context: ".devcontainer",
   target: null,
   args: { NODE_VERSION: "24" },
   secrets: ["NPM_TOKEN"],
+  devcontainer: ".devcontainer/devcontainer.json",
+  base: null,
   commit: COMMIT,
   key: "5d1f7c0a9e3b64827f60c8d1b2a39e4f5c6d7081a2b3c4d5e6f708192a3b4c5d",
 };
@@ -18,7 +20,7 @@ const build = {
   status: "ready",
   cause: "asked",
   requested_by: USER,
-  dockerfile: ".platform/Dockerfile",
+  dockerfile: ".devcontainer/Dockerfile",
   ...source,
   tries: 1,
   step: { step: 3, line: 4, instruction: "RUN npm install --global pnpm" },
@@ -68,10 +70,18 @@ export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = 
   "environments.get": {
     summary: "Show what the sandboxes of a project boot on, and the newest build of its Dockerfile.",
     response: {
-      kind: "dockerfile",
+      kind: "devcontainer",
       image: null,
-      setup: "npm ci",
-      dockerfile: { path: ".platform/Dockerfile", ...source },
+      setup: "echo '# postCreateCommand'\nsh -c 'npm ci'\n",
+      dockerfile: { path: ".devcontainer/Dockerfile", ...source },
+      devcontainer: {
+        path: ".devcontainer/devcontainer.json",
+        used: true,
+        problem: null,
+        variables: { NODE_ENV: "development" },
+        commands: ["postCreateCommand"],
+        ignored: ["remoteUser"],
+      },
       builder: "buildah",
       current: build,
       image_of: build,
