@@ -83,20 +83,22 @@ const row = (token, { projects, isOwn, of }) =>
         token.expires_at === null ? "does not expire" : ["expires ", time(token.expires_at)],
       ),
     ],
-    [
-      token.origin !== "user" &&
-        tag(`made for a ${token.origin === "trigger" ? "trigger's session" : "session"}`),
-      isOwn && tag("this browser"),
-    ],
-    [
-      button("revoke-token", "Revoke", {
-        class: "plain",
-        "data-token": token.id,
-        "data-title": token.name,
-        "data-own": isOwn ? "yes" : null,
-        "aria-label": `Revoke ${token.name}`,
-      }),
-    ],
+    {
+      states: [
+        token.origin !== "user" &&
+          tag(`made for a ${token.origin === "trigger" ? "trigger's session" : "session"}`),
+        isOwn && tag("this browser"),
+      ],
+      actions: [
+        button("revoke-token", "Revoke", {
+          class: "plain",
+          "data-token": token.id,
+          "data-title": token.name,
+          "data-own": isOwn ? "yes" : null,
+          "aria-label": `Revoke ${token.name}`,
+        }),
+      ],
+    },
   );
 
 /** @param {string} id @param {Project[]} projects */

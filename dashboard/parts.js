@@ -38,10 +38,9 @@ export const idTail = (id) => h("code", { class: "quiet", title: id }, `…${sho
  *
  * @param {string} key
  * @param {Child[]} main what it is
- * @param {Child[]} states
- * @param {Child[]} actions
+ * @param {{states: Child[], actions: Child[]}} rest
  */
-export const listRow = (key, main, states, actions) =>
+export const listRow = (key, main, { states, actions }) =>
   h(
     "li",
     { class: "row", "data-key": key },

@@ -14,7 +14,7 @@ import { ROLE_OPTIONS } from "./roles.js";
 /** @typedef {import("./wire-people.d.ts").Invitation} Invitation */
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire-people.d.ts").Member} Member */
-/** @typedef {{members: Member[], people: Person[]}} Members people: who can get a role */
+/** @typedef {{members: Member[], everyone: Person[]}} Members everyone: who can get a role */
 /** @typedef {{people: Person[], more: boolean, projects: Project[], invitations: Invitation[]}} PeoplePage */
 
 export const people = {
@@ -82,10 +82,13 @@ const row = ({ id, name, role, created_at, deactivated_at: left }, { governs, is
   return listRow(
     id,
     [h("strong", {}, name), detail("since ", time(created_at), left && [" · deactivated ", time(left)])],
-    [tag(role), left && tag("deactivated", "warn"), isOwn && tag("you")],
-    left === null
-      ? [act("set-account-role", `Make ${other}`, other), act("deactivate", "Deactivate")]
-      : [act("reactivate", "Reactivate")],
+    {
+      states: [tag(role), left && tag("deactivated", "warn"), isOwn && tag("you")],
+      actions:
+        left === null
+          ? [act("set-account-role", `Make ${other}`, other), act("deactivate", "Deactivate")]
+          : [act("reactivate", "Reactivate")],
+    },
   );
 };
 
@@ -100,18 +103,22 @@ const invitationRow = (
       h("strong", {}, name),
       detail(`by ${nameOf(created_by, all) ?? "an owner"} · expires `, time(expires_at)),
     ],
-    [
-      tag(role),
-      ...grants.map((grant) => tag(`${nameOf(grant.project_id, projects) ?? "one project"}: ${grant.role}`)),
-    ],
-    [
-      button("revoke-invitation", "Revoke", {
-        class: "plain",
-        "data-invitation": id,
-        "data-title": name,
-        "aria-label": `Revoke: ${name}`,
-      }),
-    ],
+    {
+      states: [
+        tag(role),
+        ...grants.map((grant) =>
+          tag(`${nameOf(grant.project_id, projects) ?? "one project"}: ${grant.role}`),
+        ),
+      ],
+      actions: [
+        button("revoke-invitation", "Revoke", {
+          class: "plain",
+          "data-invitation": id,
+          "data-title": name,
+          "aria-label": `Revoke: ${name}`,
+        }),
+      ],
+    },
   );
 
 /** @param {string} id @param {{id: string, name: string}[]} among */
@@ -146,13 +153,12 @@ const inviteForm = (projects) =>
 
 /** @param {string} project @returns {Promise<Members>} */
 export const loadMembers = async (project) => {
-  const [{ members }, everyone] = await Promise.all([
+  const [{ members }, listed] = await Promise.all([
     getJson(`${projectPath(project)}/members`),
     // A token of one project reads no list of people.
     getJsonOrNull("/v1/people?limit=200", [403]),
   ]);
-  const people = everyone?.people ?? members.map((/** @type {Member} */ { user }) => user);
-  return { members, people };
+  return { members, everyone: listed?.people ?? members.map((/** @type {Member} */ { user }) => user) };
 };
 
 /** @type {Record<string, string>} */
@@ -161,12 +167,12 @@ const DEFAULT_WORDS = { viewer: "Viewer", member: "Member", "": "No role: the pr
 const MERGE_WORDS = { member: "Members and owners", owner: "Only owners" };
 
 /** @param {import("./wire.d.ts").Project} project @param {Members} found @param {import("./wire.d.ts").Me | null} me */
-export const membersView = ({ id, default_role, merge_role }, { members, people }, me) => {
+export const membersView = ({ id, default_role, merge_role }, { members, everyone }, me) => {
   const governs =
     me?.user.role === "owner" ||
     members.some(({ user, role }) => user.id === me?.user.id && role === "owner");
   // An owner of the account has each role.
-  const others = people.filter(({ role, deactivated_at: left }) => role !== "owner" && left === null);
+  const others = everyone.filter(({ role, deactivated_at: left }) => role !== "owner" && left === null);
   return [
     h(
       "ul",
@@ -193,11 +199,9 @@ const reason = ({ user, role, own_role: own }) => {
 
 /** @param {string} project @param {Member} member @param {boolean} governs */
 const memberRow = (project, member, governs) =>
-  listRow(
-    member.user.id,
-    [h("strong", {}, member.user.name), detail(reason(member))],
-    [tag(member.role)],
-    [
+  listRow(member.user.id, [h("strong", {}, member.user.name), detail(reason(member))], {
+    states: [tag(member.role)],
+    actions: [
       governs &&
         member.own_role !== null &&
         button("remove-member", "Remove", {
@@ -205,10 +209,10 @@ const memberRow = (project, member, governs) =>
           "data-project": project,
           "data-person": member.user.id,
           "data-title": member.user.name,
-          "aria-label": `Remove the own role: ${member.user.name}`,
+          "aria-label": `Remove: ${member.user.name}`,
         }),
     ],
-  );
+  });
 
 /** @param {string} project @param {Person[]} others */
 const memberForm = (project, others) =>

@@ -75,12 +75,10 @@ const listed = (names) => names.map((name, index) => h("span", {}, index > 0 && 
 
 /** @param {string} projectId @param {string} name @param {boolean} isMissing */
 const missingRow = (projectId, name, isMissing) =>
-  listRow(
-    name,
-    [code(name), detail("Declared in platform.toml")],
-    [isMissing ? tag("missing", "bad") : tag("optional, not set")],
-    [setButton(projectId, name, "Set")],
-  );
+  listRow(name, [code(name), detail("Declared in platform.toml")], {
+    states: [isMissing ? tag("missing", "bad") : tag("optional, not set")],
+    actions: [setButton(projectId, name, "Set")],
+  });
 
 /** @param {string} projectId @param {SecretListing["secrets"][number]} secret @param {SecretListing["declared"]} declared */
 const row = (projectId, { name, masked, updated_at, previous_valid_until: until, provider }, declared) =>
@@ -97,20 +95,22 @@ const row = (projectId, { name, masked, updated_at, previous_valid_until: until,
           "Not masked in logs: the value is shorter than 6 bytes. Set a longer one.",
         ),
     ],
-    [
-      declared.required.includes(name) && tag("required"),
-      declared.optional.includes(name) && tag("optional"),
-    ],
-    [
-      provider !== null && tryButton(projectId, [name], `Try the key ${name}`),
-      setButton(projectId, name, "Replace"),
-      button("delete-secret", "Delete", {
-        class: "plain",
-        "data-project": projectId,
-        "data-secret": name,
-        "aria-label": `Delete ${name}`,
-      }),
-    ],
+    {
+      states: [
+        declared.required.includes(name) && tag("required"),
+        declared.optional.includes(name) && tag("optional"),
+      ],
+      actions: [
+        provider !== null && tryButton(projectId, [name], `Try the key ${name}`),
+        setButton(projectId, name, "Replace"),
+        button("delete-secret", "Delete", {
+          class: "plain",
+          "data-project": projectId,
+          "data-secret": name,
+          "aria-label": `Delete ${name}`,
+        }),
+      ],
+    },
   );
 
 /**

@@ -78,7 +78,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     hash: SETTINGS,
     shows: "form",
     does: async ({ press }) => {
-      await press("Remove the own role: Vera");
+      await press("Remove: Vera");
       await press("Remove");
     },
     writes: `DELETE ${API}/members/u-vera `,

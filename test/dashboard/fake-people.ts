@@ -1,5 +1,6 @@
 /** The fake's people: their roles in the account and in its project, and invitations. */
 import { randomUUID } from "node:crypto";
+import { NEW_TOKEN } from "./fake-settings.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -64,6 +65,25 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
   if (method === "POST") return invite(world, body);
   world.invitations = world.invitations.filter((one) => one["id"] !== id);
   return null;
+};
+
+const USED = {
+  error: "This invitation is used, revoked or expired. Ask the person who sent it for another one.",
+  code: "invitation_invalid",
+};
+
+/** What the link grants, or its acceptance. Every code but one is used. @returns joins: who is signed in then */
+export const openInvitation = (
+  world: FakePeople,
+  route: string,
+  body: string,
+): { readonly status: number; readonly joins?: string; readonly answer: Json } => {
+  const { code, name = "" } = JSON.parse(body) as { code: string; name?: string };
+  const { invitation } = world;
+  if (code !== INVITATION_CODE || invitation === null) return { status: 404, answer: USED };
+  if (route.endsWith("/look")) return { status: 200, answer: invitation };
+  world.invitation = null;
+  return { status: 201, joins: name, answer: { user: { id: name, name }, token: NEW_TOKEN } };
 };
 
 /** @param now ms since the epoch that the instants stand around */

@@ -12,8 +12,8 @@ import {
   servesFile,
 } from "./fake-conversation.ts";
 import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
-import { type FakePeople, INVITATION_CODE, peopleAnswer } from "./fake-people.ts";
-import { type FakeSettings, NEW_TOKEN, settingsAnswer } from "./fake-settings.ts";
+import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
+import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
 import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
@@ -247,20 +247,6 @@ const cookieOf = (person: string) => `dashboard=yes-${person}; HttpOnly; SameSit
 const personOf = (request: http.IncomingMessage): string | null =>
   /dashboard=yes-(\w+)/.exec(request.headers.cookie ?? "")?.[1] ?? null;
 
-/** Every code but one is of an invitation that is used. */
-const invitation = (world: World, route: string, response: http.ServerResponse, body: string) => {
-  const { code, name = "" } = JSON.parse(body) as { code: string; name?: string };
-  if (code !== INVITATION_CODE || world.invitation === null) {
-    const why = "This invitation is used, revoked or expired. Ask the person who sent it for another one.";
-    return refuse(response, 404, "invitation_invalid", why);
-  }
-  if (route.endsWith("/look")) return void response.writeHead(200).end(JSON.stringify(world.invitation));
-  world.invitation = null;
-  response
-    .writeHead(201, { "set-cookie": cookieOf(name) })
-    .end(JSON.stringify({ user: { id: name, name }, csrf: CSRF, token: NEW_TOKEN }));
-};
-
 const dashboardSession = (
   world: World,
   request: http.IncomingMessage,
@@ -271,7 +257,10 @@ const dashboardSession = (
   const person = personOf(request);
   const opened = PEOPLE[/^GET \/dashboard\/open\?code=(.+)$/.exec(route)?.[1] ?? ""];
   if (route.startsWith("POST /dashboard/invitations/")) {
-    invitation(world, route, response, body);
+    const { status, joins, answer } = openInvitation(world, route, body);
+    response
+      .writeHead(status, joins === undefined ? {} : { "set-cookie": cookieOf(joins) })
+      .end(JSON.stringify({ ...answer, csrf: CSRF }));
   } else if (opened !== undefined) {
     response.writeHead(303, { "set-cookie": cookieOf(opened), location: "/" }).end();
   } else if (route === "POST /dashboard/session") {

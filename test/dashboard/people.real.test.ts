@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await mia.page.getByText("Your role in this project is viewer.").waitFor();
     await mia.page.goto(`${service.baseUrl}/#/projects/${project}/new`);
     await mia.page.getByText("This needs the role member in the project.").waitFor();
-    // What the service says, also to a page that does not know the role.
+    // The service refuses in the same words, whether a page knows the role or not.
     const refused = await fetchSession(token);
     expect(refused).toContain("Your role in this project is viewer. This needs the role member.");
 
