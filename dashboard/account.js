@@ -1,37 +1,40 @@
 /** The account: who is signed in, how many sessions it may have, and its access tokens. */
-import { getJson, getList, post } from "./api.js";
+import { getJson, getJsonOrNull, getList, post } from "./api.js";
 import { tell } from "./dialog.js";
 import { h } from "./dom.js";
 import { formView } from "./forms.js";
 import { counted, now } from "./format.js";
-import { button, empty, facts, tag, time } from "./parts.js";
+import { button, detail, empty, facts, listRow, tag, time } from "./parts.js";
 
 /** @typedef {import("./wire.d.ts").Token} Token */
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Me} Me */
-/** @typedef {{tokens: Token[], more: boolean, projects: Project[]}} AccountPage */
+/** @typedef {{tokens: Token[], more: boolean, projects: Project[], people: import("./wire-people.d.ts").Person[]}} AccountPage */
 
 const DAY_MS = 86_400_000;
 
 export const account = {
   /** @param {string[]} _params @param {import("./app.js").Extent} extent @returns {Promise<AccountPage>} */
   load: async (_params, { pages }) => {
-    const [{ items, more }, { projects }] = await Promise.all([
+    const [{ items, more }, { projects }, everyone] = await Promise.all([
       getList("/v1/tokens", "tokens", pages),
       getJson("/v1/projects?limit=200"),
+      getJsonOrNull("/v1/people?limit=200", [403]),
     ]);
-    return { tokens: items, more, projects };
+    return { tokens: items, more, projects, people: everyone?.people ?? [] };
   },
 
   title: () => "Account",
 
   /** @param {AccountPage} data @param {Me | null} me */
-  view: ({ tokens, more, projects }, me) => [
+  view: ({ tokens, more, projects, people }, me) => [
     h("h1", { "data-key": "heading" }, "Account"),
     me &&
       facts([
         ["Account", me.account.name],
         ["Signed in as", me.user.name],
+        ["Role", me.user.role],
+        ["People", h("a", { href: "#/people" }, "Everyone in the account")],
         ["Tier", me.account.tier],
         ["Sessions", `${me.account.active_sessions} of ${counted(me.account.session_cap, "session")}`],
         ["Queue", h("a", { href: "#/account/state" }, "Why fires start or wait")],
@@ -51,7 +54,9 @@ export const account = {
         : h(
             "ul",
             { class: "rows" },
-            tokens.map((token) => row(token, { projects, isOwn: token.id === me?.token.id })),
+            tokens.map((token) =>
+              row(token, { projects, isOwn: token.id === me?.token.id, of: holder(token, people, me) }),
+            ),
           ),
       more && h("p", { class: "more" }, button("more", "Show older tokens")),
     ),
@@ -59,43 +64,41 @@ export const account = {
   ],
 };
 
-/** @param {Token} token @param {{projects: Project[], isOwn: boolean}} known */
-const row = (token, { projects, isOwn }) =>
-  h(
-    "li",
-    { class: "row", "data-key": token.id },
-    h(
-      "span",
-      { class: "row-main" },
+/** Whose token it is, if not the reader's. An owner sees those of all people. @param {Token} token @param {AccountPage["people"]} people @param {Me | null} me */
+const holder = ({ user_id }, people, me) =>
+  user_id === me?.user.id ? null : (people.find(({ id }) => id === user_id)?.name ?? "another person");
+
+/** @param {Token} token @param {{projects: Project[], isOwn: boolean, of: string | null}} known */
+const row = (token, { projects, isOwn, of }) =>
+  listRow(
+    token.id,
+    [
       h("strong", {}, token.name),
-      h(
-        "span",
-        { class: "quiet" },
+      detail(
+        of !== null && `Of ${of} · `,
         token.project_id === null ? "Whole account" : `Only ${nameOf(token.project_id, projects)}`,
         " · last used ",
         time(token.last_used_at),
         " · ",
         token.expires_at === null ? "does not expire" : ["expires ", time(token.expires_at)],
       ),
-    ),
-    h(
-      "span",
-      { class: "states" },
-      token.origin !== "user" &&
-        tag(`made for a ${token.origin === "trigger" ? "trigger's session" : "session"}`),
-      isOwn && tag("this browser"),
-    ),
-    h(
-      "span",
-      { class: "row-side actions" },
-      button("revoke-token", "Revoke", {
-        class: "plain",
-        "data-token": token.id,
-        "data-title": token.name,
-        "data-own": isOwn ? "yes" : null,
-        "aria-label": `Revoke ${token.name}`,
-      }),
-    ),
+    ],
+    {
+      states: [
+        token.origin !== "user" &&
+          tag(`made for a ${token.origin === "trigger" ? "trigger's session" : "session"}`),
+        isOwn && tag("this browser"),
+      ],
+      actions: [
+        button("revoke-token", "Revoke", {
+          class: "plain",
+          "data-token": token.id,
+          "data-title": token.name,
+          "data-own": isOwn ? "yes" : null,
+          "aria-label": `Revoke ${token.name}`,
+        }),
+      ],
+    },
   );
 
 /** @param {string} id @param {Project[]} projects */

@@ -10,6 +10,7 @@ import { showShortcuts } from "./keys.js";
 import { forgetKept } from "./kept.js";
 import { openPalette } from "./palette.js";
 import { projectLink } from "./parts.js";
+import { PEOPLE_ACTIONS } from "./people.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
@@ -24,6 +25,7 @@ import { WORKBENCH_ACTIONS } from "./workbench-actions.js";
  * @property {(hash: string) => void} go
  * @property {() => void} more
  * @property {() => void} signedOut
+ * @property {() => void} entered another person is signed in now
  */
 
 /** @typedef {(input: DOMStringMap, page: Page) => Promise<void> | void} Action */
@@ -266,6 +268,7 @@ export const ACTIONS = {
   },
 
   ...FIRE_ACTIONS,
+  ...PEOPLE_ACTIONS,
   ...PROJECT_ACTIONS,
   ...WORKBENCH_ACTIONS,
   "set-secret": setSecret,

@@ -138,6 +138,19 @@ export const signIn = async (token) => {
   csrf = (await post("/dashboard/session", { token })).csrf;
 };
 
+/**
+ * Accepts an invitation. The answer signs the new person in.
+ *
+ * @param {string} code
+ * @param {string} name
+ * @returns {Promise<string>} her first token
+ */
+export const join = async (code, name) => {
+  const answer = await post("/dashboard/invitations/accept", { code, name });
+  csrf = answer.csrf;
+  return answer.token;
+};
+
 export const signOut = async () => {
   await call("DELETE", "/dashboard/session");
   csrf = "";

@@ -9,6 +9,7 @@ import { closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
 import { forgetRefusals, sendForm } from "./forms.js";
 import { followFilters } from "./filters.js";
+import { forgetKept } from "./kept.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
 import { complain, dismissNotice, notice } from "./notices.js";
@@ -16,6 +17,7 @@ import { accountView } from "./overview.js";
 import { FORMS, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
 import { forgetRecent, keepRecent, recentData } from "./recent.js";
+import { learnRole } from "./roles.js";
 import { signInView } from "./sign-in.js";
 import { visible } from "./text.js";
 
@@ -84,11 +86,14 @@ let took = 0; // by the last reading, ms
 let settling;
 let drawing = false;
 
+/** Whether the reader may see the page. An invitation is for readers who are not signed in, too. @param {Visit} at */
+const isSeen = ({ page }) => signedIn || page.isOpen === true;
+
 const draw = () => {
   const { page, data, error } = visit;
   morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting.length) : []);
   region("search").hidden = !signedIn;
-  if (!signedIn) {
+  if (!isSeen(visit)) {
     document.title = "Sign in · Platform";
     morph(region("main"), signInView(refusal));
     return;
@@ -142,7 +147,7 @@ const problem = (error, shown) =>
 const refresh = async () => {
   clearTimeout(settling);
   settling = undefined;
-  if (!signedIn) return;
+  if (!isSeen(visit)) return;
   if (loading) {
     outdated = true;
     return;
@@ -153,9 +158,10 @@ const refresh = async () => {
   try {
     const [data, account] = await Promise.all([
       reading.page.load(reading.params, reading.extent),
-      getJson("/v1/me"),
+      signedIn ? getJson("/v1/me") : null,
       attend(),
     ]);
+    if (account !== null) await learnRole(projectOf(reading), account);
     reading.data = data;
     reading.error = null;
     if (reading.extent.pages === 1) keepRecent(reading.hash, data);
@@ -177,6 +183,7 @@ const refresh = async () => {
 
 /** Looks which sessions wait for a person. A failure shows nothing: the page itself reports what it cannot read. */
 const attend = async () => {
+  if (!signedIn) return;
   try {
     waiting = await readWaiting();
     seeWaiting(waiting);
@@ -208,9 +215,12 @@ const followPage = (former) => {
   if (signedIn && page.follow !== undefined) visit.live = page.follow(params, drawSoon);
 };
 
+/** @param {Visit} at @returns {string | undefined} */
+const projectOf = ({ params }) => params[0];
+
 /** Follows the project of the address, and no other. */
 const followProject = () => {
-  const projectId = signedIn ? (visit.params[0] ?? null) : null;
+  const projectId = signedIn ? (projectOf(visit) ?? null) : null;
   if (following?.projectId === projectId) return;
   following?.end();
   following = null;
@@ -290,6 +300,11 @@ const pageActions = {
     refusal = null;
     leave();
   },
+  entered: () => {
+    forgetKept();
+    leave();
+    enter();
+  },
 };
 
 /** @type {WeakSet<HTMLElement>} */
@@ -358,6 +373,7 @@ const start = async () => {
       refusal = error instanceof Error ? error.message : String(error);
     }
     draw();
+    void refresh();
   }
 };
 

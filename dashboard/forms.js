@@ -2,6 +2,7 @@
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { callout, prose } from "./parts.js";
+import { lackedRole } from "./roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
 
@@ -45,6 +46,9 @@ export const forgetRefusals = () => refused.clear();
 
 /** @param {FormView} form */
 export const formView = ({ action, submit, sending: busy = "Sending…", input = {}, fields, noted }) => {
+  const lacked = lackedRole(action);
+  if (lacked !== null)
+    return h("p", { class: "quiet", "data-key": action }, `This needs the role ${lacked} in the project.`);
   const refusals = issuesOf(action);
   const issues = new Map([...(noted ?? []), ...refusals]);
   const names = new Set(fields.flatMap((entry) => (isField(entry) ? [entry.path ?? entry.name] : [])));

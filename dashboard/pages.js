@@ -11,11 +11,13 @@ import { newTrigger, newTriggerForms } from "./new-trigger.js";
 import { operator } from "./operator.js";
 import { overview } from "./overview.js";
 import { empty } from "./parts.js";
+import { people, peopleForms } from "./people.js";
 import { queue } from "./queue.js";
 import { refusals } from "./refusals.js";
 import { secretForms, secrets } from "./secrets.js";
 import { session } from "./session.js";
 import { sessions } from "./session-list.js";
+import { join, joined, joinForms } from "./sign-in.js";
 import { accountState, changeRequestState, sessionState, triggerState } from "./state.js";
 import { settings, settingsForms } from "./settings.js";
 import { setup, setupForms } from "./setup.js";
@@ -31,6 +33,10 @@ const ROUTES = [
   [/^#\/queue$/, queue],
   [/^#\/account$/, account],
   [/^#\/operator$/, operator],
+  [/^#\/people$/, people],
+  // The code is a secret, and no parameter.
+  [/^#\/join\/[\w-]+$/, join],
+  [/^#\/joined$/, joined],
   [new RegExp(`^#/projects/${ID}$`), sessions],
   [new RegExp(`^#/projects/${ID}/setup$`), setup],
   [new RegExp(`^#/projects/${ID}/new$`), newSession],
@@ -74,9 +80,11 @@ export const pageAt = (path) => {
 /** The handlers of forms, by their `data-action`. @type {Record<string, import("./forms.js").Submit>} */
 export const FORMS = {
   ...accountForms,
+  ...joinForms,
   ...newProjectForms,
   ...newSessionForms,
   ...newTriggerForms,
+  ...peopleForms,
   ...secretForms,
   ...settingsForms,
   ...setupForms,

@@ -1,6 +1,7 @@
 /** Pieces that several pages show. */
 import { h } from "./dom.js";
 import { clock, moment, relative, shortId } from "./format.js";
+import { lackedRole } from "./roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
 
@@ -32,6 +33,25 @@ export const prose = (text) =>
 /** @param {string} id */
 export const idTail = (id) => h("code", { class: "quiet", title: id }, `…${shortId(id)}`);
 
+/**
+ * A row of a list.
+ *
+ * @param {string} key
+ * @param {Child[]} main what it is
+ * @param {{states: Child[], actions: Child[]}} rest
+ */
+export const listRow = (key, main, { states, actions }) =>
+  h(
+    "li",
+    { class: "row", "data-key": key },
+    h("span", { class: "row-main" }, main),
+    h("span", { class: "states" }, states),
+    h("span", { class: "row-side actions" }, actions),
+  );
+
+/** A line below a row's name. @param {...(Child | Child[])} children */
+export const detail = (...children) => h("span", { class: "quiet" }, ...children);
+
 /** A list of names and values. Rows whose value is null are left out. @param {[string, Child][]} rows */
 export const facts = (rows) =>
   h(
@@ -49,9 +69,12 @@ export const facts = (rows) =>
  * @param {string} action
  * @param {string} label
  * @param {import("./dom.js").Attributes} [attributes]
+ * @returns {HTMLElement | null} null: the reader's role forbids it. The project's head says so.
  */
 export const button = (action, label, attributes = {}) =>
-  h("button", { type: "button", "data-action": action, "data-key": action, ...attributes }, label);
+  lackedRole(action) === null
+    ? h("button", { type: "button", "data-action": action, "data-key": action, ...attributes }, label)
+    : null;
 
 /** A line with a button that copies it. @param {string} text */
 export const commandLine = (text) =>

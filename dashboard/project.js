@@ -1,6 +1,7 @@
 /** A project: its head with tabs, and what its pages share. */
 import { h } from "./dom.js";
 import { code, projectLink, tag, trail } from "./parts.js";
+import { roleSentence } from "./roles.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -52,6 +53,7 @@ export const projectHead = (project, tab) => [
       project.status === "archived" && tag("archived"),
       project.triggers_paused && tag("triggers paused", "warn"),
     ),
+    roleView(project.id),
     h(
       "nav",
       { class: "tabs", "aria-label": "Project" },
@@ -67,6 +69,12 @@ export const projectHead = (project, tab) => [
     ),
   ),
 ];
+
+/** @param {string} id */
+const roleView = (id) => {
+  const sentence = roleSentence(id);
+  return sentence !== null && h("p", { "data-key": "role" }, sentence);
+};
 
 /** @param {Project} project @param {string | null} tab @param {[string, string]} target */
 const tabLink = (project, tab, [rest, label]) =>

@@ -3,7 +3,7 @@ import { getJson, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView } from "./forms.js";
 import { moment } from "./format.js";
-import { button, callout, code, empty, tag, time } from "./parts.js";
+import { button, callout, code, detail, empty, listRow, tag, time } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").SecretListing} SecretListing */
@@ -75,51 +75,42 @@ const listed = (names) => names.map((name, index) => h("span", {}, index > 0 && 
 
 /** @param {string} projectId @param {string} name @param {boolean} isMissing */
 const missingRow = (projectId, name, isMissing) =>
-  h(
-    "li",
-    { class: "row", "data-key": name },
-    h("span", { class: "row-main" }, code(name), h("span", { class: "quiet" }, "Declared in platform.toml")),
-    h("span", { class: "states" }, isMissing ? tag("missing", "bad") : tag("optional, not set")),
-    h("span", { class: "row-side actions" }, setButton(projectId, name, "Set")),
-  );
+  listRow(name, [code(name), detail("Declared in platform.toml")], {
+    states: [isMissing ? tag("missing", "bad") : tag("optional, not set")],
+    actions: [setButton(projectId, name, "Set")],
+  });
 
 /** @param {string} projectId @param {SecretListing["secrets"][number]} secret @param {SecretListing["declared"]} declared */
 const row = (projectId, { name, masked, updated_at, previous_valid_until: until, provider }, declared) =>
-  h(
-    "li",
-    { class: "row", "data-key": name },
-    h(
-      "span",
-      { class: "row-main" },
+  listRow(
+    name,
+    [
       code(name),
-      h("span", { class: "quiet" }, "Set ", time(updated_at)),
-      until !== null &&
-        h("span", { class: "quiet" }, `The previous value still verifies webhooks until ${moment(until)}.`),
+      detail("Set ", time(updated_at)),
+      until !== null && detail(`The previous value still verifies webhooks until ${moment(until)}.`),
       !masked &&
         h(
           "span",
           { class: "reason" },
           "Not masked in logs: the value is shorter than 6 bytes. Set a longer one.",
         ),
-    ),
-    h(
-      "span",
-      { class: "states" },
-      declared.required.includes(name) && tag("required"),
-      declared.optional.includes(name) && tag("optional"),
-    ),
-    h(
-      "span",
-      { class: "row-side actions" },
-      provider !== null && tryButton(projectId, [name], `Try the key ${name}`),
-      setButton(projectId, name, "Replace"),
-      button("delete-secret", "Delete", {
-        class: "plain",
-        "data-project": projectId,
-        "data-secret": name,
-        "aria-label": `Delete ${name}`,
-      }),
-    ),
+    ],
+    {
+      states: [
+        declared.required.includes(name) && tag("required"),
+        declared.optional.includes(name) && tag("optional"),
+      ],
+      actions: [
+        provider !== null && tryButton(projectId, [name], `Try the key ${name}`),
+        setButton(projectId, name, "Replace"),
+        button("delete-secret", "Delete", {
+          class: "plain",
+          "data-project": projectId,
+          "data-secret": name,
+          "aria-label": `Delete ${name}`,
+        }),
+      ],
+    },
   );
 
 /**

@@ -258,6 +258,10 @@ const detailActions = (found) => {
   );
 };
 
+/** Why it was stopped. The service's other reasons are words. @param {Session} found */
+const stopWords = ({ stop_reason: reason }) =>
+  reason === "user_deactivated" ? "the person who started it was deactivated" : (reason ?? "");
+
 /** @param {Session} found @param {Sandbox | null} sandbox */
 const timeline = (found, sandbox) => {
   const ended = sandbox?.ended_at ?? null;
@@ -268,7 +272,7 @@ const timeline = (found, sandbox) => {
     ["Sandbox live", sandbox?.active_at],
     ["Running", found.running_at],
     ["Sandbox ended", ended],
-    ["Stopped", found.status === "stopped" ? found.stopped_at : null, found.stop_reason ?? ""],
+    ["Stopped", found.status === "stopped" ? found.stopped_at : null, stopWords(found)],
     ["Failed", found.status === "failed" ? found.failure?.at : null, found.failure?.code],
   ];
   const steps = all

@@ -1,24 +1,26 @@
-/** A project's settings: its name and default branch, its triggers, its repository's credential, and its archive. */
+/** A project's settings: its name and default branch, its members, its triggers, its repository's credential, and its archive. */
 import { getJson, getJsonOrNull, patch, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView, given } from "./forms.js";
 import { button, code, commandLine, facts, idTail, time } from "./parts.js";
+import { loadMembers, membersView } from "./people.js";
 import { appFields } from "./new-project.js";
 import { projectHead, projectPath, repositoryName } from "./project.js";
 import { checkAgain, checkView, followConnection } from "./repository-check.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {{project: Project, gitUrl: string | null}} SettingsPage gitUrl: null while the repository cannot be read */
+/** @typedef {{project: Project, gitUrl: string | null, members: import("./people.js").Members}} SettingsPage gitUrl: null while the repository cannot be read */
 
 export const settings = {
   /** @param {string[]} params @returns {Promise<SettingsPage>} */
   load: async ([id = ""]) => {
-    const [project, setup] = await Promise.all([
+    const [project, setup, members] = await Promise.all([
       getJson(projectPath(id)),
       // The repository's server may be away.
       getJsonOrNull(`${projectPath(id)}/setup`, [403, 404, 409, 503]),
+      loadMembers(id),
     ]);
-    return { project, gitUrl: setup?.repository.url ?? null };
+    return { project, gitUrl: setup?.repository.url ?? null, members };
   },
 
   /** @param {{project: Project}} data */
@@ -27,8 +29,8 @@ export const settings = {
   /** @param {string[]} params @param {() => void} changed */
   follow: ([id = ""], changed) => followConnection(id, changed),
 
-  /** @param {SettingsPage} data @param {unknown} _me @param {import("./repository-check.js").Checking | null} live */
-  view: ({ project, gitUrl }, _me, live) => [
+  /** @param {SettingsPage} data @param {import("./wire.d.ts").Me | null} me @param {import("./repository-check.js").Checking | null} live */
+  view: ({ project, gitUrl, members }, me, live) => [
     ...projectHead(project, "/settings"),
     section(
       "General",
@@ -50,6 +52,7 @@ export const settings = {
         ],
       }),
     ),
+    section("Members", ...membersView(project, members, me)),
     section("Repository", ...repositoryPart(project, gitUrl, live)),
     section(
       "Triggers",

@@ -1,5 +1,15 @@
-/** The page for readers who are not signed in. */
+/**
+ * Pages for readers who are not signed in: the sign-in, and the link of an invitation, which shows what it grants and,
+ * once accepted, the person's first token. The link's code is a secret: it leaves the address as soon as it is used.
+ */
+import { ApiError, join as accept, post } from "./api.js";
 import { h } from "./dom.js";
+import { formView } from "./forms.js";
+import { moment } from "./format.js";
+import { button, callout, empty, facts } from "./parts.js";
+
+/** @typedef {import("./wire-people.d.ts").OpenInvitation} OpenInvitation */
+/** @typedef {{invitation: OpenInvitation | null, problem: string}} JoinPage */
 
 /** @param {string | null} refusal why the last attempt failed */
 export const signInView = (refusal) => [
@@ -28,3 +38,130 @@ export const signInView = (refusal) => [
     h("button", { type: "submit", class: "primary" }, "Sign in"),
   ),
 ];
+
+const code = () => location.hash.split("/")[2] ?? "";
+
+/** The answer about the shown link, so that it is not asked for again and again. @type {(JoinPage & {code: string}) | null} */
+let looked = null;
+/** The token of the person who has just joined, as long as it is shown. @type {string | null} */
+let token = null;
+
+export const join = {
+  /** Readers who are not signed in see it, too. */
+  isOpen: true,
+
+  /** @returns {Promise<JoinPage>} */
+  load: async () => {
+    const asked = code();
+    if (looked?.code !== asked) looked = { code: asked, ...(await look(asked)) };
+    return looked;
+  },
+
+  title: () => "Invitation",
+
+  /** @param {JoinPage} data @param {import("./wire.d.ts").Me | null} me */
+  view: ({ invitation, problem }, me) =>
+    invitation === null
+      ? [
+          h("h1", { "data-key": "heading" }, "Invitation"),
+          empty(
+            problem,
+            "If you have joined already, ",
+            h("a", { href: "#/" }, "sign in with your access token"),
+            ".",
+          ),
+        ]
+      : [
+          h("h1", { "data-key": "heading" }, `Join ${invitation.account}`),
+          facts([
+            ["Invited by", invitation.invited_by],
+            ["Role in the account", invitation.role],
+            ["Projects", projectsOf(invitation)],
+            ["Valid until", moment(invitation.expires_at)],
+          ]),
+          me &&
+            callout(
+              "warn",
+              h("strong", {}, `This browser is signed in as ${me.user.name}. `),
+              "Accept only if the link is meant for you: it works once, makes a new person, and signs this browser in as that person.",
+            ),
+          formView({
+            action: "join",
+            submit: "Accept the invitation",
+            sending: "Joining…",
+            fields: [
+              {
+                name: "name",
+                label: "Your name",
+                hint: "The people of the account see it.",
+                value: invitation.name,
+                required: true,
+              },
+            ],
+          }),
+        ],
+};
+
+/** @param {string} asked @returns {Promise<JoinPage>} */
+const look = async (asked) => {
+  try {
+    return { invitation: await post("/dashboard/invitations/look", { code: asked }), problem: "" };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404)
+      return { invitation: null, problem: error.message };
+    throw error;
+  }
+};
+
+/** @param {OpenInvitation} invitation */
+const projectsOf = ({ role, projects }) => {
+  if (role === "owner") return "All";
+  const named = projects.map((project) => `${project.name} as ${project.role}`);
+  return [...named, "those open to the whole account"].join(", ");
+};
+
+/** The first page of a new person: her token, once. */
+export const joined = {
+  load: async () => ({}),
+  title: () => "Welcome",
+  follow: () => ({
+    end: () => {
+      token = null;
+    },
+  }),
+  view: () => [
+    h("h1", { "data-key": "heading" }, "You have joined"),
+    token !== null &&
+      h(
+        "section",
+        { "data-key": "token" },
+        h("h2", {}, "Your access token"),
+        h(
+          "p",
+          {},
+          "Keep it, for example in a password manager: you sign in with it next time. The service does not show it again.",
+        ),
+        h(
+          "p",
+          { class: "copy" },
+          h("code", { class: "long" }, token),
+          button("copy", "Copy", { "data-text": token }),
+        ),
+      ),
+    h(
+      "p",
+      { class: "actions", "data-key": "on" },
+      h("a", { class: "button primary", href: "#/" }, "Go to the projects"),
+    ),
+  ],
+};
+
+/** @type {Record<string, import("./forms.js").Submit>} */
+export const joinForms = {
+  join: async ({ name = "" }, _input, page) => {
+    token = await accept(code(), name);
+    looked = null;
+    history.replaceState(null, "", "#/joined");
+    page.entered();
+  },
+};

@@ -1,7 +1,7 @@
 /** The fields of the API's answers that the page reads (api.md 2, 3, 4, 6). Instants are ISO 8601 strings. */
 
 export interface Me {
-  user: { id: string; name: string };
+  user: { id: string; name: string; role: "member" | "owner" };
   token: { id: string };
   account: {
     name: string;
@@ -21,6 +21,10 @@ export interface Project {
   repository: { kind: string; url?: string; owner?: string; name?: string; api_url?: string };
   default_branch: string;
   triggers_paused: boolean;
+  /** Of the account's other people. Null: none. */
+  default_role: "viewer" | "member" | null;
+  /** The lowest role that may merge. */
+  merge_role: "member" | "owner";
   manifest: { commit: string | null; synced_at: string | null; error: string | null };
   created_at: string;
 }
@@ -347,6 +351,7 @@ export interface Token {
   id: string;
   name: string;
   origin: "user" | "session" | "trigger";
+  user_id: string;
   project_id: string | null;
   created_at: string;
   expires_at: string | null;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { ACTIONS } from "./actions.ts";
 import { ENVIRONMENT_ACTIONS } from "./actions-of-environment.ts";
+import { PEOPLE_ACTIONS } from "./actions-of-people.ts";
 import { TALK_ACTIONS } from "./actions-of-talk.ts";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { HANDS } from "./by-hand.ts";
@@ -10,7 +11,7 @@ import { makeWorld } from "./sample-project.ts";
 const title = hasChromium ? "a person" : "a person (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
-  const cases = [...ACTIONS, ...ENVIRONMENT_ACTIONS, ...TALK_ACTIONS].flatMap((action) =>
+  const cases = [...ACTIONS, ...ENVIRONMENT_ACTIONS, ...PEOPLE_ACTIONS, ...TALK_ACTIONS].flatMap((action) =>
     HANDS.map((way) => Object.assign({}, way, action)),
   );
 

@@ -12,6 +12,7 @@ import {
   servesFile,
 } from "./fake-conversation.ts";
 import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
+import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
 import { MACHINES } from "./sample-machines.ts";
 
@@ -43,7 +44,7 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings, FakeEnvironment {
+export interface World extends FakeSettings, FakePeople, FakeEnvironment {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -126,7 +127,7 @@ export const startFakeService = async (
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const content = Buffer.concat(chunks);
     const body = content.toString("utf8");
-    if (pathname.startsWith("/dashboard/")) return dashboardSession(request, response, body);
+    if (pathname.startsWith("/dashboard/")) return dashboardSession(world, request, response, body);
     if (!pathname.startsWith("/v1/")) return file(response, pathname);
     const person = personOf(request);
     if (person === null) return refuse(response, 401, "unauthorized", "No one is signed in.");
@@ -155,11 +156,12 @@ export const startFakeService = async (
     }
     const route = `${request.method ?? ""} ${pathname}`;
     if (route === "GET /v1/me") {
-      const user = person === PEOPLE[CODE] ? world.me["user"] : { id: person, name: person };
+      const user = person === PEOPLE[CODE] ? world.me["user"] : { id: person, name: person, role: "owner" };
       return void response.end(JSON.stringify({ ...world.me, user }));
     }
     // Null is an answer without a body.
-    const settled = settingsAnswer(world, route, body);
+    const aboutPeople = peopleAnswer(world, route, body);
+    const settled = aboutPeople === undefined ? settingsAnswer(world, route, body) : aboutPeople;
     const built = settled === undefined ? environmentAnswer(world, route, searchParams) : settled;
     const answer = built === undefined ? answerOf(world, route, searchParams) : built;
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
@@ -245,11 +247,21 @@ const cookieOf = (person: string) => `dashboard=yes-${person}; HttpOnly; SameSit
 const personOf = (request: http.IncomingMessage): string | null =>
   /dashboard=yes-(\w+)/.exec(request.headers.cookie ?? "")?.[1] ?? null;
 
-const dashboardSession = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => {
+const dashboardSession = (
+  world: World,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  body: string,
+) => {
   const route = `${request.method ?? ""} ${request.url ?? ""}`;
   const person = personOf(request);
   const opened = PEOPLE[/^GET \/dashboard\/open\?code=(.+)$/.exec(route)?.[1] ?? ""];
-  if (opened !== undefined) {
+  if (route.startsWith("POST /dashboard/invitations/")) {
+    const { status, joins, answer } = openInvitation(world, route, body);
+    response
+      .writeHead(status, joins === undefined ? {} : { "set-cookie": cookieOf(joins) })
+      .end(JSON.stringify({ ...answer, csrf: CSRF }));
+  } else if (opened !== undefined) {
     response.writeHead(303, { "set-cookie": cookieOf(opened), location: "/" }).end();
   } else if (route === "POST /dashboard/session") {
     if ((JSON.parse(body) as { token: string }).token !== TOKEN) {

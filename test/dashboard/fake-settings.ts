@@ -52,6 +52,7 @@ const tokensOf = (world: FakeSettings, method: string, id: string | undefined, b
   const made = {
     id: randomUUID(),
     origin: "user",
+    user_id: "u",
     project_id: null,
     expires_at: null,
     last_used_at: null,

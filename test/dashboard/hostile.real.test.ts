@@ -58,6 +58,7 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`, ".request"],
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
   ["#/account", ".rows"],
+  ["#/people", ".rows"],
   [`#/projects/${PROJECT_ID}/secrets`, "form"],
   [`#/projects/${PROJECT_ID}/environment`, ".rows"],
   [`#/projects/${PROJECT_ID}/environment/builds/${BUILD_ID}`, ".pieces > span"],

@@ -3,6 +3,7 @@ import { makeMachines } from "./sample-machines.ts";
 import { sampleConversation } from "./sample-conversation.ts";
 import { sampleDoctor, sampleService } from "./sample-service.ts";
 import { sampleEnvironment } from "./sample-environment.ts";
+import { samplePeople } from "./fake-people.ts";
 import { sampleSettings } from "./sample-settings.ts";
 import type { World } from "./fake-service.ts";
 
@@ -155,9 +156,10 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
 
 export const makeWorld = (now: number): World => ({
   ...sampleSettings(now, PROJECT_ID),
+  ...samplePeople(now, PROJECT_ID),
   ...sampleEnvironment(now, PROJECT_ID),
   me: {
-    user: { id: "u", name: "Mona" },
+    user: { id: "u", name: "Mona", role: "owner" },
     account: {
       id: "a",
       name: "Mona",
@@ -178,6 +180,8 @@ export const makeWorld = (now: number): World => ({
       repository: { kind: "hosted" },
       default_branch: "main",
       triggers_paused: false,
+      default_role: "member",
+      merge_role: "member",
       manifest: { commit: "6113728f27ae82c7", synced_at: ago(now, 300), error: null },
       created_at: ago(now, 400),
       updated_at: ago(now, 400),

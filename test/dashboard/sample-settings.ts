@@ -108,6 +108,7 @@ export const sampleSettings = (now: number, projectId: string): Omit<FakeSetting
     id,
     name,
     origin: "user",
+    user_id: "u",
     project_id: null,
     created_at: at(30 * DAY),
     expires_at: at(-60 * DAY),
@@ -124,6 +125,7 @@ export const sampleSettings = (now: number, projectId: string): Omit<FakeSetting
       token("t", "first", { expires_at: null }),
       token("t-ci", "ci of the greeter, for the nightly builds", {
         project_id: projectId,
+        user_id: "u-vera",
         last_used_at: null,
       }),
     ],

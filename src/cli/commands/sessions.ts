@@ -41,13 +41,16 @@ const lastTurn = ({ last_turn: turn }: Session): string | null => {
 
 const turn = ({ turn: { state: now, since } }: Session): string => `${now} since ${time(since)}`;
 
+const stopWords = ({ stop_reason: reason }: Session): string | null =>
+  reason === "user_deactivated" ? "the person who started it was deactivated" : reason;
+
 const shown = (session: Session): string =>
   fields([
     ["session", session.id],
     ["name", session.name],
     ["status", session.status],
     ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
-    ["stop reason", session.stop_reason],
+    ["stop reason", stopWords(session)],
     ["turn", turn(session)],
     ["last turn", lastTurn(session)],
     ["saved", saved(session)],

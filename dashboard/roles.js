@@ -1,0 +1,70 @@
+/** What the reader's role in the shown project allows. The service decides; the page only leaves out what it would refuse. */
+import { getJson } from "./api.js";
+
+/** @typedef {import("./wire-people.d.ts").ProjectRole} ProjectRole */
+
+/** How long a known role may be old. */
+const FRESH_MS = 5000;
+
+/** @type {readonly ProjectRole[]} */
+const RANKS = ["viewer", "member", "owner"];
+
+/** A choice of a role in a project. @type {[string, string][]} */
+export const ROLE_OPTIONS = [
+  ["viewer", "Viewer: reads everything"],
+  ["member", "Member: works with agents"],
+  ["owner", "Owner: also secrets, settings and members"],
+];
+
+/** Buttons and forms that need a role, by their action. */
+const NEEDED = {
+  viewer: "",
+  member:
+    "start-session start-first-session stop-session restart-session rename-session delete-session open-port " +
+    "open-change-request close-change-request fire replay cancel-fire preview preview-request propose-trigger " +
+    "sync-project build-environment cancel-build",
+  owner:
+    "add-secret set-secret delete-secret try-key make-webhook-secret set-model-key save-project save-roles set-member " +
+    "remove-member replace-credential check-again pause-triggers resume-triggers archive-project reactivate-project",
+};
+
+/** Null: nothing is forbidden, as far as the page knows. @type {{project: string, role: ProjectRole, merge: ProjectRole, at: number} | null} */
+let known = null;
+
+/**
+ * Learns the reader's role in the project of the address. An owner of the account is an owner of each project.
+ *
+ * @param {string | undefined} project
+ * @param {import("./wire.d.ts").Me} me
+ */
+export const learnRole = async (project, me) => {
+  if (project === undefined || me.user.role === "owner") known = null;
+  else if (known?.project !== project || performance.now() - known.at > FRESH_MS) {
+    known = await readRole(project, me.user.id);
+  }
+};
+
+/** @param {string} project @param {string} person */
+const readRole = async (project, person) => {
+  const path = `/v1/projects/${encodeURIComponent(project)}`;
+  const [{ members }, { merge_role }] = await Promise.all([getJson(`${path}/members`), getJson(path)]);
+  const own = members.find((/** @type {any} */ { user }) => user.id === person);
+  return own === undefined ? null : { project, role: own.role, merge: merge_role, at: performance.now() };
+};
+
+/** The role that an action needs and the reader lacks, or null. @param {string} action */
+export const lackedRole = (action) => {
+  if (known === null) return null;
+  const { role, merge } = known;
+  const needed =
+    action === "merge" ? merge : (RANKS.find((one) => NEEDED[one].split(" ").includes(action)) ?? "viewer");
+  return RANKS.indexOf(needed) > RANKS.indexOf(role) ? needed : null;
+};
+
+/** Why the page lacks what others have. Null for an owner. @param {string} project @returns {string | null} */
+export const roleSentence = (project) =>
+  known?.project !== project || known.role === "owner"
+    ? null
+    : `Your role in this project is ${known.role}. ${
+        known.role === "viewer" ? "You can read everything." : "Only owners change secrets and settings."
+      } An owner of the project can change your role.`;

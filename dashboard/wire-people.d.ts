@@ -1,0 +1,39 @@
+/** The fields of the API's answers about people that the page reads (api.md 2). */
+
+export type AccountRole = "member" | "owner";
+export type ProjectRole = "viewer" | AccountRole;
+
+export interface Person {
+  id: string;
+  name: string;
+  role: AccountRole;
+  created_at: string;
+  deactivated_at: string | null;
+}
+
+export interface Invitation {
+  id: string;
+  name: string;
+  role: AccountRole;
+  projects: { project_id: string; role: ProjectRole }[];
+  created_by: string;
+  created_at: string;
+  expires_at: string;
+}
+
+/** An invitation as the person who has its link sees it. */
+export interface OpenInvitation {
+  name: string;
+  role: AccountRole;
+  account: string;
+  invited_by: string;
+  projects: { name: string; role: ProjectRole }[];
+  expires_at: string;
+}
+
+export interface Member {
+  user: Person;
+  /** The highest of the person's grants. */
+  role: ProjectRole;
+  own_role: ProjectRole | null;
+}

@@ -1,0 +1,110 @@
+/** The actions of an owner with people and their roles, for actions.real.test.ts. */
+import type { Action } from "./actions.ts";
+import { INVITATION_CODE, INVITATION_LINK } from "./fake-people.ts";
+import { NEW_TOKEN } from "./fake-settings.ts";
+import { PROJECT_ID } from "./sample-project.ts";
+
+const SETTINGS = `#/projects/${PROJECT_ID}/settings`;
+const API = `/v1/projects/${PROJECT_ID}`;
+
+export const PEOPLE_ACTIONS: readonly Action[] = [
+  {
+    name: "invites a person",
+    hash: "#/people",
+    shows: "form",
+    does: async ({ write, choose, press }) => {
+      await write("Name", "Eve");
+      await choose("Role in the account", "Owner");
+      await press("Make the link");
+    },
+    writes: `POST /v1/invitations {"name":"Eve","role":"owner","projects":[]}`,
+    tells: INVITATION_LINK,
+  },
+  {
+    name: "revokes an invitation",
+    hash: "#/people",
+    shows: "form",
+    does: async ({ press }) => {
+      await press("Revoke: Mia");
+      await press("Revoke");
+    },
+    writes: "DELETE /v1/invitations/i ",
+    gone: "Open invitations",
+  },
+  {
+    name: "makes a member an owner",
+    hash: "#/people",
+    shows: "form",
+    does: async ({ press }) => {
+      await press("Make owner: Vera");
+      await press("Make owner");
+    },
+    writes: `PATCH /v1/people/u-vera {"role":"owner"}`,
+    tells: "Vera is now owner of the account.",
+  },
+  {
+    name: "deactivates a person",
+    hash: "#/people",
+    shows: "form",
+    does: async ({ press }) => {
+      await press("Deactivate: Vera");
+      await press("Deactivate");
+    },
+    writes: "POST /v1/people/u-vera/deactivate {}",
+    tells: "Vera is deactivated.",
+  },
+  {
+    name: "reactivates a person",
+    hash: "#/people",
+    shows: "form",
+    does: ({ press }) => press("Reactivate: Karl"),
+    writes: "POST /v1/people/u-karl/reactivate {}",
+    tells: "Karl has the former roles again",
+  },
+  {
+    name: "gives a person a role in a project",
+    hash: SETTINGS,
+    shows: "form",
+    does: async ({ choose, press }) => {
+      await choose("Person", "Vera");
+      await choose("Role", "Owner: also secrets, settings and members");
+      await press("Set the role");
+    },
+    writes: `PUT ${API}/members/u-vera {"role":"owner"}`,
+    tells: "The role is set.",
+  },
+  {
+    name: "removes a person's own role in a project",
+    hash: SETTINGS,
+    shows: "form",
+    does: async ({ press }) => {
+      await press("Remove: Vera");
+      await press("Remove");
+    },
+    writes: `DELETE ${API}/members/u-vera `,
+    tells: "The own role of Vera was removed.",
+  },
+  {
+    name: "hides a project from others and keeps merging for owners",
+    hash: SETTINGS,
+    shows: "form",
+    does: async ({ choose, press }) => {
+      await choose("Default role", "No role: the project is hidden");
+      await choose("Who may merge", "Only owners");
+      await press("Save the roles");
+    },
+    writes: `PATCH ${API} {"default_role":null,"merge_role":"owner"}`,
+    tells: "The roles are saved.",
+  },
+  {
+    name: "accepts an invitation, and the code leaves the address",
+    hash: `#/join/${INVITATION_CODE}`,
+    shows: "form",
+    does: async ({ write, press }) => {
+      await write("Your name", "Mia");
+      await press("Accept the invitation");
+    },
+    tells: NEW_TOKEN,
+    leads: "#/joined",
+  },
+];

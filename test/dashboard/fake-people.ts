@@ -1,0 +1,131 @@
+/** The fake's people: their roles in the account and in its project, and invitations. */
+import { randomUUID } from "node:crypto";
+import { NEW_TOKEN } from "./fake-settings.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface FakePeople {
+  people: Json[];
+  invitations: Json[];
+  /** Of every project. */
+  members: Json[];
+  /** What the link of every invitation grants. Null: it is used. */
+  invitation: Json | null;
+}
+
+type Answer = Json | null | undefined;
+
+/** The link of every new invitation. */
+export const INVITATION_CODE = "c2VjcmV0LW9mLXRoZS1saW5r";
+export const INVITATION_LINK = `https://platform.example/#/join/${INVITATION_CODE}`;
+
+const change = (world: FakePeople, id: string | undefined, rest: Json): Answer => {
+  world.people = world.people.map((one) => (one["id"] === id ? { ...one, ...rest } : one));
+  return world.people.find((one) => one["id"] === id);
+};
+
+const invite = (world: FakePeople, body: Json): Answer => {
+  const made = {
+    id: randomUUID(),
+    created_by: world.people[0]?.["id"],
+    created_at: world.people[0]?.["created_at"],
+    // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
+    expires_at: new Date(Date.now() + 7 * 86_400_000).toISOString(),
+    ...body,
+  };
+  world.invitations = [made, ...world.invitations];
+  return { ...made, url: INVITATION_LINK };
+};
+
+const grant = (world: FakePeople, id: string, role: unknown): Answer => {
+  const user = world.people.find((one) => one["id"] === id);
+  const others = world.members.filter((one) => Object(one["user"]).id !== id);
+  world.members = role === null ? others : [...others, { user, role, own_role: role }];
+  return null;
+};
+
+/** @returns undefined also if the request is about something else */
+export const peopleAnswer = (world: FakePeople, route: string, text: string): Answer => {
+  const body = text.startsWith("{") ? (JSON.parse(text) as Json) : {};
+  const [method = "", target = ""] = route.split(" ");
+  const [, , collection, id, part, member = ""] = target.split("/");
+  if (collection === "projects" && part === "members") {
+    if (method === "GET") return { members: world.members };
+    return grant(world, member, method === "PUT" ? body["role"] : null);
+  }
+  if (collection === "people") {
+    if (method === "GET") return { people: world.people, next_cursor: null };
+    if (method === "PATCH") return change(world, id, body);
+    return change(world, id, {
+      deactivated_at: part === "deactivate" ? world.people[0]?.["created_at"] : null,
+    });
+  }
+  if (collection !== "invitations") return undefined;
+  if (method === "GET") return { invitations: world.invitations, next_cursor: null };
+  if (method === "POST") return invite(world, body);
+  world.invitations = world.invitations.filter((one) => one["id"] !== id);
+  return null;
+};
+
+const USED = {
+  error: "This invitation is used, revoked or expired. Ask the person who sent it for another one.",
+  code: "invitation_invalid",
+};
+
+/** What the link grants, or its acceptance. Every code but one is used. @returns joins: who is signed in then */
+export const openInvitation = (
+  world: FakePeople,
+  route: string,
+  body: string,
+): { readonly status: number; readonly joins?: string; readonly answer: Json } => {
+  const { code, name = "" } = JSON.parse(body) as { code: string; name?: string };
+  const { invitation } = world;
+  if (code !== INVITATION_CODE || invitation === null) return { status: 404, answer: USED };
+  if (route.endsWith("/look")) return { status: 200, answer: invitation };
+  world.invitation = null;
+  return { status: 201, joins: name, answer: { user: { id: name, name }, token: NEW_TOKEN } };
+};
+
+/** @param now ms since the epoch that the instants stand around */
+export const samplePeople = (now: number, projectId: string): FakePeople => {
+  const at = (days: number) => new Date(now - days * 86_400_000).toISOString();
+  const person = (id: string, name: string, role: string, left: string | null = null) => ({
+    id,
+    name,
+    role,
+    created_at: at(30),
+    deactivated_at: left,
+  });
+  const [mona, otto, vera] = [
+    person("u", "Mona", "owner"),
+    person("u-otto", "Otto von Langenfeld-Hohenschwangau", "member"),
+    person("u-vera", "Vera", "member"),
+  ];
+  return {
+    people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
+    invitations: [
+      {
+        id: "i",
+        name: "Mia",
+        role: "member",
+        projects: [{ project_id: projectId, role: "viewer" }],
+        created_by: "u",
+        created_at: at(1),
+        expires_at: at(-6),
+      },
+    ],
+    members: [
+      { user: mona, role: "owner", own_role: null },
+      { user: otto, role: "member", own_role: null },
+      { user: vera, role: "viewer", own_role: "viewer" },
+    ],
+    invitation: {
+      name: "Mia",
+      role: "member",
+      account: "Acme",
+      invited_by: "Mona",
+      projects: [{ name: "greeter", role: "viewer" }],
+      expires_at: at(-6),
+    },
+  };
+};

@@ -1,0 +1,62 @@
+/** States of invitations, of the list of people, and of what a role shows. */
+import type { Page } from "playwright-core";
+import { INVITATION_CODE } from "./fake-people.ts";
+import type { World } from "./fake-service.ts";
+import { NEW_TOKEN } from "./fake-settings.ts";
+import { PROJECT_ID } from "./sample-project.ts";
+import { pressed, type State } from "./state-of-a-page.ts";
+
+const PROJECT = `#/projects/${PROJECT_ID}`;
+const JOIN = `#/join/${INVITATION_CODE}`;
+
+/** The reader is a member of the account, with this role in its project. */
+export const withRole =
+  (role: string) =>
+  (world: World): void => {
+    world.me = { ...world.me, user: { ...Object(world.me["user"]), role: "member" } };
+    world.members = world.members.map((one, index) =>
+      index === 0 ? { user: { ...Object(one["user"]), role: "member" }, role, own_role: role } : one,
+    );
+  };
+
+const used = (world: World): void => {
+  world.invitation = null;
+};
+
+const accepted = async (page: Page): Promise<void> => {
+  await page.getByRole("button", { name: "Accept the invitation" }).click();
+  await page.getByText(NEW_TOKEN).waitFor();
+};
+
+export const STATES_OF_PEOPLE: readonly State[] = [
+  { name: "join", hash: JOIN, shows: "form", signedIn: false },
+  { name: "join-signed-in", hash: JOIN, shows: ".callout" },
+  { name: "join-used", hash: JOIN, shows: ".empty", signedIn: false, change: used },
+  { name: "joined", hash: JOIN, shows: "form", signedIn: false, act: accepted },
+  { name: "people", hash: "#/people", shows: "form" },
+  { name: "people-member", hash: "#/people", shows: ".row", change: withRole("member") },
+  {
+    name: "people-link",
+    hash: "#/people",
+    shows: "form",
+    act: async (page) => {
+      await page.getByLabel("Name", { exact: true }).fill("Mia");
+      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").locator("code").waitFor();
+    },
+  },
+  { name: "people-deactivate", hash: "#/people", shows: "form", act: pressed("Deactivate: Vera") },
+  { name: "settings-viewer", hash: `${PROJECT}/settings`, shows: ".tag", change: withRole("viewer") },
+  {
+    name: "new-session-viewer",
+    hash: `${PROJECT}/new`,
+    shows: "[data-key=role]",
+    change: withRole("viewer"),
+  },
+  {
+    name: "triggers-viewer",
+    hash: `${PROJECT}/triggers`,
+    shows: "[data-key=role]",
+    change: withRole("viewer"),
+  },
+];
