@@ -1,6 +1,6 @@
 /**
  * Replaces the daemon in the one sandbox that `doctor` starts. It runs its checks as itself and as the agent, writes
- * the results where the host can read them, and ends. src/sandbox/local/doctor.ts evaluates them.
+ * the results where the host can read them, and ends. src/sandbox/machine/doctor.ts evaluates them.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

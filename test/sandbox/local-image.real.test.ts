@@ -3,12 +3,12 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
-import { bundleOf } from "../../src/sandbox/local/installation.ts";
-import { openRunDirectory } from "../../src/sandbox/local/run-directory.ts";
+import { bundleOf } from "../../src/sandbox/machine/installation.ts";
+import { openRunDirectory } from "../../src/sandbox/machine/run-directory.ts";
 import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { sampled } from "../support/vitest/rings.ts";
-import { directory, localSuites } from "./local-harness.ts";
+import { directory, machineSuites } from "./machine-harness.ts";
 
 const lacks = sandboxesStartHere && busybox !== undefined ? null : "not installed: bwrap or busybox-static";
 const path = process.env["PATH"] ?? "";
@@ -28,4 +28,4 @@ const prepare = async (): Promise<void> => {
 
 const FORMS = sampled(["bubblewrap", "namespaces"] as const, ["bubblewrap"]);
 
-localSuites({ image: "tools", prepare, lacks, forms: FORMS, others: FORMS });
+machineSuites({ image: "tools", prepare, lacks, forms: FORMS, others: FORMS });

@@ -6,21 +6,19 @@ import { readFileSync } from "node:fs";
 import { type Server, createServer } from "node:http";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
-import { openInstallation } from "../../src/sandbox/local/form.ts";
-import { LocalSandboxes } from "../../src/sandbox/local/sandboxes.ts";
-import { localProvider } from "../../src/sandbox/local/provider.ts";
+import { MachineSandboxes } from "../../src/sandbox/machine/sandboxes.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
-import { descriptorCases } from "./local-descriptors.ts";
-import { formerServiceCases } from "./local-former.ts";
-import { shadowCases } from "./local-shadows.ts";
-import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
+import { descriptorCases } from "./machine-descriptors.ts";
+import { formerServiceCases } from "./machine-former.ts";
+import { shadowCases } from "./machine-shadows.ts";
+import { type MachineSetup, ask, machineOptions, machineSubject, runIn, installationOf, providerOf } from "./machine-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
-export interface LocalWorld {
-  readonly setup: LocalSetup;
+export interface MachineWorld {
+  readonly setup: MachineSetup;
   readonly subject: Subject;
   readonly port: number;
 }
@@ -68,10 +66,10 @@ const told = (id: string, file: "cmdline" | "status"): readonly string[] =>
   });
 
 /** Whether the form has a seccomp filter here: without bubblewrap, on the processor that gates are written for. */
-const filters = ({ form }: LocalSetup): boolean => form === "bubblewrap" || process.arch === "x64";
+const filters = ({ form }: MachineSetup): boolean => form === "bubblewrap" || process.arch === "x64";
 
 /** Cases that share one sandbox, which is booted by the first that asks and destroyed by the last case. */
-const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
+const sharedCases = ({ setup, subject, port }: MachineWorld): readonly Case[] => {
   const runtime = ManagedRuntime.make(subject.layer);
   const spec = specOf(randomUUID(), { image: subject.image });
   let booted: Promise<void> | null = null;
@@ -236,10 +234,11 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
 };
 
 /** Cases about limits, each with a sandbox that has little. */
-const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
+const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
   const mib = 1024 * 1024;
-  const layer = localProvider(
-    localOptions(setup, `http://127.0.0.1:${port}`, { memoryBytes: 256 * mib, diskBytes: 64 * mib }),
+  const layer = providerOf(
+    setup,
+    machineOptions(setup, `http://127.0.0.1:${port}`, { memoryBytes: 256 * mib, diskBytes: 64 * mib }),
   );
   const exceeds = (name: string, code: string, script: string): Case => ({
     name,
@@ -268,7 +267,7 @@ const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
 
 const stuck = () => Promise.reject(new Error("processes of the sandbox cannot be stopped"));
 
-const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
+const ownCases = ({ setup, subject }: MachineWorld): readonly Case[] => {
   const serviceOf = <A>(body: Effect.Effect<A, unknown, SandboxProvider>) =>
     Effect.provide(body, subject.layer);
   return [
@@ -297,10 +296,10 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
     {
       name: "reports the launcher's message when a sandbox cannot start, and leaves nothing [I9]",
       run: Effect.gen(function* () {
-        const options = localOptions(setup, "http://127.0.0.1:1");
-        const installation = yield* Effect.promise(() => openInstallation(options));
+        const options = machineOptions(setup, "http://127.0.0.1:1");
+        const installation = yield* Effect.promise(() => installationOf(setup, options));
         const parts = { ...installation.parts, entrypoint: "/nonexistent/entrypoint" };
-        const sandboxes = yield* Effect.promise(() => LocalSandboxes.open({ ...installation, parts }));
+        const sandboxes = yield* Effect.promise(() => MachineSandboxes.open({ ...installation, parts }));
         const spec = specOf(randomUUID(), { image: subject.image });
         yield* Effect.promise(() => assert.rejects(sandboxes.create(spec), /entrypoint/));
         assert.deepEqual(yield* subject.leftovers(spec.id), []);
@@ -310,10 +309,10 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
     {
       name: "reports the end of a sandbox whose processes do not end, and destroys it later",
       run: Effect.gen(function* () {
-        const options = localOptions(setup, "http://127.0.0.1:1", { diskBytes: 0 });
+        const options = machineOptions(setup, "http://127.0.0.1:1", { diskBytes: 0 });
         const spec = specOf(randomUUID(), { image: subject.image });
         yield* Effect.promise(async () => {
-          const sandboxes = await LocalSandboxes.open(await openInstallation(options), stuck);
+          const sandboxes = await MachineSandboxes.open(await installationOf(setup, options), stuck);
           await sandboxes.create(spec);
           await sandboxes.watch(0);
           assert.equal((await sandboxes.exitOf(spec.id)).code, "disk_exceeded");
@@ -377,8 +376,8 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
 };
 
 /** Every case, in the order in which they are to run. */
-export const localCases = (setup: LocalSetup, port: number): readonly Case[] => {
-  const world = { setup, port, subject: localSubject(setup, `http://127.0.0.1:${port}`) };
+export const machineCases = (setup: MachineSetup, port: number): readonly Case[] => {
+  const world = { setup, port, subject: machineSubject(setup, `http://127.0.0.1:${port}`) };
   return [
     ...sandboxCases(world.subject),
     ...ownCases(world),
