@@ -36,7 +36,7 @@ import {
 import { AGENT_UID, LIBRARY } from "../machine/layout.ts";
 import { treeScript } from "../machine/layout-script.ts";
 import { installFile } from "../machine/run-directory.ts";
-import { commonFindings, isFiltered, judge, type Sighting } from "../machine/sighting.ts";
+import { isFiltered, judge } from "../machine/sighting.ts";
 import { containerConfig, treeSteps } from "./container.ts";
 import { PLATFORM, findRunsc } from "./runsc.ts";
 
@@ -66,6 +66,7 @@ const prepare = async (wanted: string | null, { options, tools, ownUids }: Prepa
   return {
     provider: "gvisor",
     form: PLATFORM,
+    enforcer: "gvisor",
     summary: `gVisor (${PLATFORM}): a kernel of its own for each sandbox, without this machine's network`,
     library,
     files: [runsc, gate],
@@ -87,7 +88,13 @@ const prepare = async (wanted: string | null, { options, tools, ownUids }: Prepa
         filter: null,
       };
     },
-    findings,
+    findings: (sighting) => [
+      judge("gvisor")(
+        "system calls",
+        isFiltered(sighting),
+        "answered by gVisor, not by this machine's kernel; a seccomp filter inside",
+      ),
+    ],
   };
 };
 
@@ -154,11 +161,4 @@ const agentPrefix: Isolation["agentPrefix"] = ({ image }) => [
   ...["setpriv", ...become(AGENT_UID), ...DROP_ALL],
   `${LIBRARY}/${AGENT_GATE}`,
   ...[image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`, "-c", NESTED_INIT, "agent"],
-];
-
-const gvisor = judge("gvisor");
-
-const findings = (sighting: Sighting) => [
-  ...commonFindings(sighting, gvisor),
-  gvisor("system calls", isFiltered(sighting), "answered by gVisor, not by this machine's kernel; a seccomp filter inside"),
 ];

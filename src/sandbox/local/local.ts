@@ -9,7 +9,7 @@ import type { Isolation, Kind, LaunchRequest, Launcher, Preparation } from "../m
 import { AGENT_GATE, INNER_CLOSE_FROM, INNER_GATE } from "../machine/launcher.ts";
 import { installContent, installFile } from "../machine/run-directory.ts";
 import { architectureOf, type FilterKind, seccompProgram } from "../machine/seccomp.ts";
-import { localFindings } from "./findings.ts";
+import { isFiltered, judge } from "../machine/sighting.ts";
 import { type Form, agentPrefix, launchCommand, launcherCloseFrom, localUsers } from "./launch-plan.ts";
 
 /** Strongest first. */
@@ -90,6 +90,7 @@ const prepare = async (form: Form, preparation: Preparation): Promise<Isolation>
   return {
     provider: "local",
     form,
+    enforcer: "kernel",
     summary: summarize(form, gate !== null),
     library: await libraryOf(form, preparation),
     files: [filter, gate].filter((file) => file !== null),
@@ -99,7 +100,7 @@ const prepare = async (form: Form, preparation: Preparation): Promise<Isolation>
     agentPrefix: ({ uidBase, image }) =>
       agentPrefix({ form, uidBase, gated: gate !== null, shell: shellOf({ image }) }),
     launch,
-    findings: localFindings,
+    findings: (sighting) => [filterFinding(isFiltered(sighting))],
   };
 };
 
@@ -111,3 +112,10 @@ const summarize = (form: Form, gated: boolean): string =>
   form === "bubblewrap"
     ? "bubblewrap: namespaces and a seccomp filter"
     : `plain namespaces${gated ? " and a seccomp filter" : ", without a seccomp filter (weaker: install bubblewrap)"}`;
+
+const filterFinding = (filtered: boolean) =>
+  judge("kernel")(
+    "system calls",
+    filtered,
+    filtered ? "a seccomp filter" : "no filter in this form on this processor; install bubblewrap",
+  );

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema";
 import { groupControls } from "./cgroup.ts";
 import type { Installation, MachineOptions } from "./installation.ts";
 import type { Kind } from "./isolation.ts";
-import { Sighting, judge, refused } from "./sighting.ts";
+import { Sighting, commonFindings, judge, refused } from "./sighting.ts";
 import { openInstallation } from "./trial.ts";
 import { MachineSandboxes } from "./sandboxes.ts";
 import type { DoctorFinding, DoctorReport } from "../port.ts";
@@ -23,28 +23,41 @@ const PATIENCE_MS = 30_000;
 const PROBE = fileURLToPath(new URL("../../../daemon/doctor.mjs", import.meta.url));
 
 const decodeSighting = Schema.decodeUnknownSync(Schema.fromJsonString(Sighting));
-const kernel = judge("kernel");
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
+
+/** Where gVisor bounds processes itself, control groups bound those that it is made of. */
+const processFinding = (
+  { options: { limits }, isolation, groupParents }: Installation,
+  limited: boolean,
+): DoctorFinding => {
+  const subject = "processes";
+  if (isolation.enforcer === "gvisor") {
+    const outside = isolation.hostProcesses(limits.processes);
+    const detail = `${limits.processes} for each user of a sandbox; the kernel allows gVisor ${outside} of its own`;
+    return judge("gvisor")(subject, limited, detail);
+  }
+  const held = groupControls(groupParents).has("processes") || limited;
+  return { subject, how: held ? "kernel" : "watcher", detail: `${limits.processes} for each sandbox` };
+};
 
 const limitFindings = (installation: Installation, sighting: Sighting): DoctorFinding[] => {
   const { limits } = installation.options;
   const controls = groupControls(installation.groupParents);
   const limited = (name: string, value: number): boolean =>
     new RegExp(`^${name}\\s+${value}\\s`, "m").test(sighting.limits);
-  const processes = controls.has("processes") || limited("Max processes", limits.processes);
   return [
     {
       subject: "memory",
       how: controls.has("memory") ? "kernel" : "watcher",
       detail: `${mebibytes(limits.memoryBytes)} for each sandbox`,
     },
-    {
-      subject: "processes",
-      how: processes ? "kernel" : "watcher",
-      detail: `${limits.processes} for each sandbox`,
-    },
-    kernel("open files", limited("Max open files", limits.openFiles), `${limits.openFiles} for each process`),
+    processFinding(installation, limited("Max processes", limits.processes)),
+    judge(installation.isolation.enforcer)(
+      "open files",
+      limited("Max open files", limits.openFiles),
+      `${limits.openFiles} for each process`,
+    ),
     {
       subject: "disk",
       how: "watcher",
@@ -135,6 +148,7 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
       usable: true,
       problem: null,
       findings: [
+        ...commonFindings(sighting, judge(isolation.enforcer)),
         ...isolation.findings(sighting),
         ...limitFindings(installation, sighting),
         ...refusals.map((refusal) => ({

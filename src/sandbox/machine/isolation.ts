@@ -51,6 +51,8 @@ export interface Isolation {
   readonly provider: MachineProviderName;
   /** E.g. `bubblewrap`. */
   readonly form: string;
+  /** Whose kernel answers a sandbox's system calls: this machine's, or gVisor. */
+  readonly enforcer: "kernel" | "gvisor";
   /** For the start-up log: what isolates, without the limits. */
   readonly summary: string;
   /** Further files below /opt/platform/lib, by name. */
@@ -69,7 +71,7 @@ export interface Isolation {
   }) => string[];
   /** Writes what the launcher needs into the sandbox's directory, and returns the launcher. */
   readonly launch: (request: LaunchRequest) => Promise<Launcher>;
-  /** For `doctor`: who enforces each kind of isolation, by what a sandbox saw. */
+  /** For `doctor`, by what a sandbox saw: what is said of it beside `commonFindings` (sighting.ts). */
   readonly findings: (sighting: Sighting) => readonly DoctorFinding[];
 }
 

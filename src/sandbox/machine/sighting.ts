@@ -9,6 +9,8 @@ export const Sighting = Schema.Struct({
   processes: Schema.String,
   interfaces: Schema.String,
   limits: Schema.String,
+  /** What `setpriv --dump` prints. */
+  privileges: Schema.String,
 });
 export type Sighting = typeof Sighting.Type;
 
@@ -48,7 +50,7 @@ export const commonFindings = (sighting: Sighting, by: Judge): DoctorFinding[] =
     by("no privileges", /^0+$/.test(powers), `the agent's capabilities are ${powers}`),
     by(
       "no new privileges",
-      statusField(sighting, "NoNewPrivs") === "1",
+      /^no_new_privs: 1$/m.test(sighting.privileges),
       "set-uid programs give no privileges",
     ),
     by(
