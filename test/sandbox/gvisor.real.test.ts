@@ -4,7 +4,7 @@ import { machineSuites } from "./machine-harness.ts";
 
 machineSuites({
   image: null,
-  runsc: runsc ?? "runsc",
+  runsc,
   lacks: lacksRunsc,
   forms: ["gvisor"],
   others: [],

@@ -57,7 +57,7 @@ export interface Suite {
   /** Makes the image. */
   readonly prepare?: () => Promise<void>;
   /** gVisor's program, for that form. */
-  readonly runsc?: string;
+  readonly runsc?: string | null;
   /** Why the machine cannot run the suite. Null if it can. */
   readonly lacks: string | null;
   readonly forms: readonly MachineSetup["form"][];

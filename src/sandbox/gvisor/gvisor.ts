@@ -27,9 +27,10 @@ import {
   DROP_ALL,
   INNER_CLOSE_FROM,
   INNER_GATE,
-  NESTED_INIT,
+  AGENT_INIT,
   SIGNAL_FD,
   become,
+  init,
   shell,
   waiting,
 } from "../machine/launcher.ts";
@@ -81,8 +82,8 @@ const prepare = async (wanted: string | null, { options, tools, ownUids }: Prepa
           gate,
           ...[tools.unshare, "--user", "--", ...waiting(tools)],
           ...[tools.unshare, "--mount", "--pid", "--fork", "--kill-child=KILL", "--net", "--ipc", "--uts", "--cgroup", "--"],
-          ...shell(tools, treeScript(treeSteps(request.layout), request.paths.newRoot)),
-          ...runCommand(runsc, places, request.paths.root),
+          ...shell(tools, treeScript({ steps: treeSteps(request.layout), root: request.paths.newRoot }, INIT)),
+          ...runCommand(runsc, places),
         ],
         environment: { PATH: options.path },
         filter: null,
@@ -137,7 +138,13 @@ const writeContainer = async ({ paths, uidBase }: LaunchRequest, config: string)
   return places;
 };
 
-const runCommand = (runsc: string, { bundle, state }: Places, root: string): string[] => [
+/** The container's name, which matters only in the sandbox's own state. */
+const NAME = "sandbox";
+
+/** `runsc run` passes no signal on, so PID 1 asks for that. `$1` is the program, and `$2` says where its state is. */
+const INIT = ['set +e; runsc=$1; state=$2', init(`"$runsc" "$state" kill ${NAME} TERM 2>/dev/null`)].join("\n");
+
+const runCommand = (runsc: string, { bundle, state }: Places): string[] => [
   runsc,
   `--root=${state}`,
   `--platform=${PLATFORM}`,
@@ -151,8 +158,7 @@ const runCommand = (runsc: string, { bundle, state }: Places, root: string): str
   "run",
   `--pass-fd=${SIGNAL_FD}:${SIGNAL_FD}`,
   `--bundle=${bundle}`,
-  // Its name matters only in `state`.
-  root.slice(root.lastIndexOf("/") + 1),
+  NAME,
 ];
 
 /** The agent's pid namespace, and its /proc over the sandbox's. */
@@ -160,5 +166,5 @@ const agentPrefix: Isolation["agentPrefix"] = ({ image }) => [
   ...["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount", "--mount-proc", "--"],
   ...["setpriv", ...become(AGENT_UID), ...DROP_ALL],
   `${LIBRARY}/${AGENT_GATE}`,
-  ...[image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`, "-c", NESTED_INIT, "agent"],
+  ...[image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`, "-c", AGENT_INIT, "agent"],
 ];

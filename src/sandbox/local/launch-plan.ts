@@ -20,7 +20,7 @@ import {
   DROP_ALL,
   FILTER_FD,
   INNER_GATE,
-  NESTED_INIT,
+  AGENT_INIT,
   SIGNAL_FD,
   become,
   shell,
@@ -200,6 +200,6 @@ export const agentPrefix = ({ form, uidBase, gated, shell: shellPath }: AgentReq
   if (form === "bubblewrap") return ["sh", "-c", NESTED_BUBBLEWRAP, "agent"];
   const own = ["--pid", "--fork", "--kill-child=KILL", "--mount", "--"];
   const nested = nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [], shellPath ?? "/bin/sh");
-  const script = `here=$PWD init='${NESTED_INIT.replaceAll("'", `'\\''`)}'\n${nested}`;
+  const script = `here=$PWD init='${AGENT_INIT.replaceAll("'", `'\\''`)}'\n${nested}`;
   return ["unshare", "--user", ...mapTo(AGENT_UID), ...own, "sh", "-c", script, "agent"];
 };

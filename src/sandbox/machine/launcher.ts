@@ -41,11 +41,19 @@ export const DROP_ALL = [
   "--",
 ];
 
-/** PID 1 of the agent's own pid namespace: reaps processes, forwards SIGTERM, exits with the agent's code. */
-export const NESTED_INIT = [
-  '"$@" <&0 & child=$!',
-  `trap 'kill -TERM "$child" 2>/dev/null' TERM`,
-  'wait "$child"; code=$?',
-  'while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done',
-  "exit $code",
-].join("\n");
+/**
+ * A script for PID 1 of a pid namespace: it runs the command in its arguments, reaps what that leaves, and exits with
+ * the command's code.
+ * @param terminate what it does on SIGTERM; `$child` is the command's pid
+ */
+export const init = (terminate: string): string =>
+  [
+    '"$@" <&0 & child=$!',
+    `trap '${terminate}' TERM`,
+    'wait "$child"; code=$?',
+    'while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done',
+    "exit $code",
+  ].join("\n");
+
+/** PID 1 of the agent's own pid namespace. */
+export const AGENT_INIT = init('kill -TERM "$child" 2>/dev/null');

@@ -109,13 +109,16 @@ export const namespaceScript = (
   ].join("\n");
 
 /**
- * Builds the tree over the directory `root`, and executes the command in its arguments beside it: the command still
- * sees the machine's root, and makes the tree the root of what it starts. `/proc` shows the command's own pid namespace.
+ * Builds the tree over the directory `root`, and goes on with `rest` beside it: `rest` still sees the machine's root, and
+ * makes the tree the root of what it starts. `/proc` shows its own pid namespace.
  */
-export const treeScript = (steps: readonly MountStep[], root: string): string =>
+export const treeScript = (
+  { steps, root }: { readonly steps: readonly MountStep[]; readonly root: string },
+  rest: string,
+): string =>
   [
     ...treeCommands(steps, root),
     `mount -o remount,bind,ro ${quote(root)}`,
     "mount -t proc proc /proc",
-    'exec "$@"',
+    rest,
   ].join("\n");
