@@ -1,9 +1,8 @@
 /**
  * One sandbox as an OCI container: the content of config.json, which `runsc` reads.
  *
- * The root directory is a tree that the launcher builds from the same layout as every other sandbox's
- * (machine/layout-script.ts). Most mounts are part of the tree, so the kernel of this machine holds them read-only, too.
- * Only these are gVisor's own:
+ * The root directory is a tree that bubblewrap builds from the same layout as every other sandbox's. Most mounts are
+ * part of the tree, so the kernel of this machine holds them read-only, too. Only these are gVisor's own:
  *  - /proc, /dev and /dev/shm show gVisor's kernel. It adds /sys by itself.
  *  - /run/platform and /tmp are mounts, because gVisor asks the machine about each file in a mount anew. In the root it
  *    assumes that nothing else changes a file. A restarted service makes new sockets in /run/platform. gVisor puts a
@@ -19,6 +18,8 @@ import {
   SANDBOX_HOSTNAME,
   SHARED_MEMORY_BYTES,
   WORKSPACE,
+  bubblewrapArguments,
+  topLevel,
 } from "../machine/layout.ts";
 
 /**
@@ -28,14 +29,36 @@ import {
 const DAEMON_CAPABILITIES = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_SYS_ADMIN", "CAP_KILL"];
 
 /** gVisor makes these itself. The others are in the tree. */
-const isVirtual = ({ target }: MountStep): boolean => target === "/proc" || target === "/dev" || target === "/dev/shm";
+const isVirtual = ({ target }: MountStep): boolean => ["/proc", "/dev", "/dev/shm"].includes(target);
 
-/** The layout without what gVisor makes itself, with places for that. */
-export const treeSteps = (layout: readonly MountStep[]): readonly MountStep[] =>
-  layout.flatMap((step): MountStep[] => {
+/** The size of the tree's own root, which has directories and links alone, in bytes. */
+const ROOT_BYTES = 1024 * 1024;
+
+/** The layout without what gVisor makes itself, with places for that, and with a root if it has none. */
+const treeSteps = (layout: readonly MountStep[]): readonly MountStep[] => {
+  const steps = layout.flatMap((step): MountStep[] => {
     if (!isVirtual(step)) return [step];
     return step.kind === "seal" || step.kind === "memory" ? [] : [{ kind: "directory", target: step.target }];
   });
+  if (steps[0]?.kind === "root") return steps;
+  return [{ kind: "memory", target: "/", bytes: ROOT_BYTES, mode: "755" }, ...steps];
+};
+
+/**
+ * Arguments for bubblewrap: what gVisor's own processes see. They have this machine's programs, the sandbox's directory,
+ * and in it the tree that becomes the container's root, but no other file of the machine.
+ */
+export const surroundings = ({ paths, layout }: LaunchRequest, runsc: string): string[] => [
+  ...bubblewrapArguments([
+    { kind: "read-only-bind", source: "/usr", target: "/usr" },
+    ...topLevel(),
+    { kind: "proc", target: "/proc" },
+    { kind: "devices", target: "/dev" },
+    { kind: "read-only-bind", source: runsc, target: runsc },
+    { kind: "bind", source: paths.root, target: paths.root },
+  ]),
+  ...bubblewrapArguments(treeSteps(layout), paths.newRoot),
+];
 
 const bound = (source: string, destination: string, access: "rw" | "ro") => ({
   destination,

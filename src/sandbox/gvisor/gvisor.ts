@@ -1,7 +1,7 @@
 /**
  * The provider `gvisor`: sandboxes that do not share this machine's kernel. gVisor's `runsc` answers a sandbox's system
- * calls itself. It runs as uid 0 of a user namespace that is mapped to unprivileged host uids, in namespaces of its own,
- * without KVM and without a container engine. Everything else is as for `local` and in ../machine.
+ * calls itself. It runs as uid 0 of a user namespace that is mapped to unprivileged host uids, in namespaces that
+ * bubblewrap makes, without KVM and without a container engine. Everything else is as for `local` and in ../machine.
  *
  *  V1 `runsc` never runs as real root: the uids of a sandbox's files would be those of the machine.
  *  V2 The daemon is uid 0 inside and the agent 1001. Both are unprivileged users outside, and uids without a map do not
@@ -31,14 +31,12 @@ import {
   SIGNAL_FD,
   become,
   init,
-  shell,
   waiting,
 } from "../machine/launcher.ts";
 import { AGENT_UID, LIBRARY } from "../machine/layout.ts";
-import { treeScript } from "../machine/layout-script.ts";
 import { installFile } from "../machine/run-directory.ts";
 import { isFiltered, judge } from "../machine/sighting.ts";
-import { containerConfig, treeSteps } from "./container.ts";
+import { containerConfig, surroundings } from "./container.ts";
 import { PLATFORM, findRunsc } from "./runsc.ts";
 
 /** @param runsc the program. Null: the one on the PATH */
@@ -49,6 +47,8 @@ export const gvisorKind = (runsc: string | null): Kind => ({
 
 const prepare = async (wanted: string | null, { options, tools, ownUids }: Preparation): Promise<Isolation> => {
   const found = await findRunsc(wanted, options.path);
+  const { bwrap } = tools;
+  if (bwrap === null) throw new Error("not installed: bwrap (bubblewrap)");
   if (!ownUids) throw new Error("the service must run as root, to give each sandbox users of its own");
   if (!hasGates()) throw new Error("it works on x86-64 only");
   const { runDir } = options;
@@ -81,9 +81,8 @@ const prepare = async (wanted: string | null, { options, tools, ownUids }: Prepa
         command: [
           gate,
           ...[tools.unshare, "--user", "--", ...waiting(tools)],
-          ...[tools.unshare, "--mount", "--pid", "--fork", "--kill-child=KILL", "--net", "--ipc", "--uts", "--cgroup", "--"],
-          ...shell(tools, treeScript({ steps: treeSteps(request.layout), root: request.paths.newRoot }, INIT)),
-          ...runCommand(runsc, places),
+          ...[bwrap, ...OWN_NAMESPACES, ...surroundings(request, runsc), "--"],
+          ...["/bin/sh", "-c", INIT, "sandbox", ...runCommand(runsc, places)],
         ],
         environment: { PATH: options.path },
         filter: null,
@@ -138,11 +137,17 @@ const writeContainer = async ({ paths, uidBase }: LaunchRequest, config: string)
   return places;
 };
 
+/** bubblewrap's part. runsc needs every capability, all of them in the sandbox's user namespace. */
+const OWN_NAMESPACES = [
+  ...["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"],
+  ...["--new-session", "--as-pid-1", "--cap-add", "ALL", "--chdir", "/"],
+];
+
 /** The container's name, which matters only in the sandbox's own state. */
 const NAME = "sandbox";
 
 /** `runsc run` passes no signal on, so PID 1 asks for that. `$1` is the program, and `$2` says where its state is. */
-const INIT = ['set +e; runsc=$1; state=$2', init(`"$runsc" "$state" kill ${NAME} TERM 2>/dev/null`)].join("\n");
+const INIT = ["runsc=$1; state=$2", init(`"$runsc" "$state" kill ${NAME} TERM 2>/dev/null`)].join("\n");
 
 const runCommand = (runsc: string, { bundle, state }: Places): string[] => [
   runsc,

@@ -33,9 +33,9 @@ import {
   SANDBOX_HOSTNAME,
   bubblewrapArguments,
 } from "../machine/layout.ts";
-import { namespaceScript } from "../machine/layout-script.ts";
 import type { MountStep } from "../machine/layout.ts";
 import type { Tools } from "../machine/tools.ts";
+import { namespaceScript } from "./layout-script.ts";
 
 export type Form = "bubblewrap" | "namespaces";
 

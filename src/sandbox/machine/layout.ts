@@ -1,6 +1,6 @@
 /**
  * A sandbox's file system (spec.md, sandbox layout) as an ordered list of steps, and as arguments for bubblewrap.
- * layout-script.ts has it as commands for a shell. The root is read-only. It is this machine's, or that of an image
+ * ../local/layout-script.ts has it as commands for a shell. The root is read-only. It is this machine's, or that of an image
  * (src/sandbox/images). The agent may write only /workspace, its home, /tmp and /dev/shm.
  */
 import { lstatSync, readlinkSync } from "node:fs";
@@ -193,27 +193,31 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts, image: ImageRoo
   { kind: "seal", target: image === null ? "/" : "/opt/platform" },
 ];
 
-/** The layout as bubblewrap's arguments. */
-export const bubblewrapArguments = (steps: readonly MountStep[]): string[] =>
+/**
+ * The layout as bubblewrap's arguments.
+ * @param root the directory that becomes the sandbox's root. Empty: bubblewrap's own root
+ */
+export const bubblewrapArguments = (steps: readonly MountStep[], root = ""): string[] =>
   steps.flatMap((step) => {
+    const target = root === "" || step.target !== "/" ? root + step.target : root;
     switch (step.kind) {
       case "root":
-        return ["--ro-bind", step.source, "/"];
+        return ["--ro-bind", step.source, target];
       case "bind":
-        return [step.optional ? "--bind-try" : "--bind", step.source, step.target];
+        return [step.optional ? "--bind-try" : "--bind", step.source, target];
       case "read-only-bind":
-        return [step.optional ? "--ro-bind-try" : "--ro-bind", step.source, step.target];
+        return [step.optional ? "--ro-bind-try" : "--ro-bind", step.source, target];
       case "symlink":
-        return ["--symlink", step.source, step.target];
+        return ["--symlink", step.source, target];
       case "directory":
-        return ["--dir", step.target];
+        return ["--dir", target];
       case "proc":
-        return ["--proc", step.target];
+        return ["--proc", target];
       case "devices":
-        return ["--dev", step.target];
+        return ["--dev", target];
       case "seal":
-        return ["--remount-ro", step.target];
+        return ["--remount-ro", target];
       case "memory":
-        return ["--perms", step.mode, "--size", String(step.bytes), "--tmpfs", step.target];
+        return ["--perms", step.mode, "--size", String(step.bytes), "--tmpfs", target];
     }
   });

@@ -1,8 +1,8 @@
 /**
- * A sandbox's layout (layout.ts) as a script for `sh`, for isolations that do not use bubblewrap. It needs every
- * capability in fresh user and mount namespaces.
+ * A sandbox's layout (../machine/layout.ts) as a script for `sh`, for the form without bubblewrap. It needs every
+ * capability in fresh user, mount and network namespaces.
  */
-import { type MountStep, SANDBOX_HOSTNAME } from "./layout.ts";
+import { type MountStep, SANDBOX_HOSTNAME } from "../machine/layout.ts";
 
 /** The size of the new root and of /dev, in bytes. */
 const SMALL_BYTES = 1024 * 1024;
@@ -67,23 +67,9 @@ const shellCommand = (step: MountStep, root: string): string => {
   }
 };
 
-/** The commands that build the tree over the directory `root`. */
-const treeCommands = (steps: readonly MountStep[], root: string): string[] => [
-  "set -eu",
-  "umask 022",
-  SHELL_FUNCTIONS,
-  ...(steps[0]?.kind === "root"
-    ? []
-    : [`mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs ${quote(root)}`]),
-  ...steps
-    .filter(({ kind, target }) => kind === "root" || target !== "/")
-    .map((step) => shellCommand(step, root)),
-];
-
 /**
  * Builds the tree in memory over the directory `root`, makes it the root, and brings loopback up. Then it forbids
- * further user namespaces beyond `nestedUserNamespaces`, and executes the command in its arguments. It also needs a
- * fresh network namespace.
+ * further user namespaces beyond `nestedUserNamespaces`, and executes the command in its arguments.
  */
 export const namespaceScript = (
   steps: readonly MountStep[],
@@ -91,7 +77,15 @@ export const namespaceScript = (
   nestedUserNamespaces: number,
 ): string =>
   [
-    ...treeCommands(steps, root),
+    "set -eu",
+    "umask 022",
+    SHELL_FUNCTIONS,
+    ...(steps[0]?.kind === "root"
+      ? []
+      : [`mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs ${quote(root)}`]),
+    ...steps
+      .filter(({ kind, target }) => kind === "root" || target !== "/")
+      .map((step) => shellCommand(step, root)),
     `hostname ${SANDBOX_HOSTNAME} 2>/dev/null || true`,
     "ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null || busybox ip link set lo up",
     `cd ${quote(root)}`,
@@ -106,19 +100,4 @@ export const namespaceScript = (
     "cd /workspace",
     "unset OLDPWD",
     'exec "$@"',
-  ].join("\n");
-
-/**
- * Builds the tree over the directory `root`, and goes on with `rest` beside it: `rest` still sees the machine's root, and
- * makes the tree the root of what it starts. `/proc` shows its own pid namespace.
- */
-export const treeScript = (
-  { steps, root }: { readonly steps: readonly MountStep[]; readonly root: string },
-  rest: string,
-): string =>
-  [
-    ...treeCommands(steps, root),
-    `mount -o remount,bind,ro ${quote(root)}`,
-    "mount -t proc proc /proc",
-    rest,
   ].join("\n");
