@@ -23,7 +23,8 @@ const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
 
 /** An import of an image unpacks it under bubblewrap. */
 const lacks =
-  lacksRunsc ?? (sandboxesStartHere && busybox !== undefined ? null : "(needs bubblewrap and busybox-static)");
+  lacksRunsc ??
+  (sandboxesStartHere && busybox !== undefined ? null : "(needs bubblewrap and busybox-static)");
 
 const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
 /** Fails in a sandbox that shares this machine's kernel. */
@@ -63,20 +64,24 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     if (images !== "") await rm(images, { recursive: true, force: true });
   }, TEST_MS);
 
-  it("clones, commits and pushes, also after its service was killed and came back", { timeout: TEST_MS }, async () => {
-    const session = await LiveSession.start(life, installation);
-    const before = await session.call("GET", "sandbox");
-    expect(before).toMatchObject({ provider: "gvisor" });
-    await session.run(`${OWN_KERNEL} && echo 1 > first && ${COMMIT}`);
-    await life.end("SIGKILL");
-    // The later service takes gVisor by itself, because it starts here.
-    life = await installation.start(settings("auto"));
-    const again = session.at(life);
-    await again.run(`${OWN_KERNEL} && echo 2 > second && ${COMMIT}`);
-    expect(await filesChanged(again)).toEqual(["first", "second"]);
-    expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
-    await again.stop();
-  });
+  it(
+    "clones, commits and pushes, also after its service was killed and came back",
+    { timeout: TEST_MS },
+    async () => {
+      const session = await LiveSession.start(life, installation);
+      const before = await session.call("GET", "sandbox");
+      expect(before).toMatchObject({ provider: "gvisor" });
+      await session.run(`${OWN_KERNEL} && echo 1 > first && ${COMMIT}`);
+      await life.end("SIGKILL");
+      // The later service takes gVisor by itself, because it starts here.
+      life = await installation.start(settings("auto"));
+      const again = session.at(life);
+      await again.run(`${OWN_KERNEL} && echo 2 > second && ${COMMIT}`);
+      expect(await filesChanged(again)).toEqual(["first", "second"]);
+      expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
+      await again.stop();
+    },
+  );
 
   it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {
     const root = path.join(images, "root");
@@ -96,37 +101,40 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   });
 });
 
-describe.skipIf(lacksRunsc !== null)(`a sandbox under gVisor whose service never comes back ${lacksRunsc ?? ""}`, () => {
-  let installation: Installation;
-  beforeAll(async () => {
-    installation = await Installation.open();
-  }, TEST_MS);
-  afterAll(() => installation?.close(), TEST_MS);
+describe.skipIf(lacksRunsc !== null)(
+  `a sandbox under gVisor whose service never comes back ${lacksRunsc ?? ""}`,
+  () => {
+    let installation: Installation;
+    beforeAll(async () => {
+      installation = await Installation.open();
+    }, TEST_MS);
+    afterAll(() => installation?.close(), TEST_MS);
 
-  it("is listed and ended by the doctor, with all that belongs to it", { timeout: TEST_MS }, async () => {
-    const life = await installation.start({
-      PLATFORM_SANDBOX_PROVIDER: "gvisor",
-      PLATFORM_RUNSC: runsc ?? "",
-      PLATFORM_AGENT_COMMAND: "light-agent",
-      PLATFORM_AGENT_ADAPTER: "plain",
-      PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+    it("is listed and ended by the doctor, with all that belongs to it", { timeout: TEST_MS }, async () => {
+      const life = await installation.start({
+        PLATFORM_SANDBOX_PROVIDER: "gvisor",
+        PLATFORM_RUNSC: runsc ?? "",
+        PLATFORM_AGENT_COMMAND: "light-agent",
+        PLATFORM_AGENT_ADAPTER: "plain",
+        PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+      });
+      const session = await LiveSession.start(life, installation);
+      const id = String((await session.call("GET", "sandbox"))["id"]);
+      const installationId = readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim();
+      await life.end("SIGKILL");
+      const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
+        const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
+        const { stdout } = await promisify(execFile)(process.execPath, args);
+        return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
+      };
+      const left = (await orphans()).find(({ kind }) => kind === "sandbox");
+      expect(left).toMatchObject({ what: id, pids: processesOfSandbox(id) });
+      expect(left?.["pids"]).not.toEqual([]);
+      const ended = await orphans("--end");
+      expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
+      expect(processesOfSandbox(id)).toEqual([]);
+      expect(existsSync(runDirectoryOf(installationId))).toBe(false);
+      expect(spawnSync("find", ["/sys/fs/cgroup", "-name", id], { encoding: "utf8" }).stdout).toBe("");
     });
-    const session = await LiveSession.start(life, installation);
-    const id = String((await session.call("GET", "sandbox"))["id"]);
-    const installationId = readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim();
-    await life.end("SIGKILL");
-    const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
-      const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
-      const { stdout } = await promisify(execFile)(process.execPath, args);
-      return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
-    };
-    const left = (await orphans()).find(({ kind }) => kind === "sandbox");
-    expect(left).toMatchObject({ what: id, pids: processesOfSandbox(id) });
-    expect(left?.["pids"]).not.toEqual([]);
-    const ended = await orphans("--end");
-    expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
-    expect(processesOfSandbox(id)).toEqual([]);
-    expect(existsSync(runDirectoryOf(installationId))).toBe(false);
-    expect(spawnSync("find", ["/sys/fs/cgroup", "-name", id], { encoding: "utf8" }).stdout).toBe("");
-  });
-});
+  },
+);

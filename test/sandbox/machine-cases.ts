@@ -14,7 +14,15 @@ import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
 import { descriptorCases } from "./machine-descriptors.ts";
 import { formerServiceCases } from "./machine-former.ts";
 import { shadowCases } from "./machine-shadows.ts";
-import { type MachineSetup, ask, machineOptions, machineSubject, runIn, installationOf, providerOf } from "./machine-subject.ts";
+import {
+  type MachineSetup,
+  ask,
+  machineOptions,
+  machineSubject,
+  runIn,
+  installationOf,
+  providerOf,
+} from "./machine-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
 export interface MachineWorld {
@@ -370,14 +378,15 @@ const ownCases = ({ setup, subject }: MachineWorld): readonly Case[] => {
       }),
     },
     {
-      name: "reports to the doctor that the kernel enforces everything except the watched limits",
+      name: "reports to the doctor that everything is enforced except processor time",
       run: Effect.gen(function* () {
         const report = yield* Effect.flatMap(SandboxProvider, (provider) => provider.doctor);
         assert.deepEqual([report.usable, report.problem], [true, null]);
         const weak = report.findings
           .filter(({ how }) => how === "not at all")
           .map(({ subject: what }) => what);
-        assert.deepEqual(weak, filters(setup) ? [] : ["system calls"]);
+        assert.deepEqual(weak, [...(filters(setup) ? [] : ["system calls"]), "processor time"]);
+        assert.match(report.provider, setup.form === "gvisor" ? /^gvisor / : /^local /);
       }).pipe(Effect.provide(subject.layer)),
     },
   ];

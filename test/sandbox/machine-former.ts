@@ -75,7 +75,10 @@ export const formerServiceCases = ({
       const provider = yield* SandboxProvider;
       const spec = specOf(randomUUID(), { image: subject.image });
       yield* sandbox(spec);
-      const options = machineOptions({ ...setup, runDir: path.join(setup.runDir, "o") }, "http://127.0.0.1:1");
+      const options = machineOptions(
+        { ...setup, runDir: path.join(setup.runDir, "o") },
+        "http://127.0.0.1:1",
+      );
       yield* Effect.promise(async () => {
         const others = await MachineSandboxes.open(await installationOf(setup, options));
         await others.end(spec.id);

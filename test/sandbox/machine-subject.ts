@@ -6,7 +6,11 @@ import { request } from "node:http";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { DEFAULT_LIMITS, type SandboxLimits, type MachineOptions } from "../../src/sandbox/machine/installation.ts";
+import {
+  DEFAULT_LIMITS,
+  type SandboxLimits,
+  type MachineOptions,
+} from "../../src/sandbox/machine/installation.ts";
 import { gvisorKind } from "../../src/sandbox/gvisor/gvisor.ts";
 import { localKinds } from "../../src/sandbox/local/local.ts";
 import type { Kind } from "../../src/sandbox/machine/isolation.ts";

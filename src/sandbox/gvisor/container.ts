@@ -103,7 +103,10 @@ export const containerConfig = (request: LaunchRequest, limits: SandboxLimits) =
     env: Object.entries(request.environment).map(([name, value]) => `${name}=${value}`),
     noNewPrivileges: true,
     capabilities: Object.fromEntries(
-      ["bounding", "effective", "permitted", "inheritable", "ambient"].map((set) => [set, DAEMON_CAPABILITIES]),
+      ["bounding", "effective", "permitted", "inheritable", "ambient"].map((set) => [
+        set,
+        DAEMON_CAPABILITIES,
+      ]),
     ),
     rlimits: [
       limit("NPROC", limits.processes),

@@ -45,7 +45,10 @@ export const gvisorKind = (runsc: string | null): Kind => ({
   prepare: (preparation) => prepare(runsc, preparation),
 });
 
-const prepare = async (wanted: string | null, { options, tools, ownUids }: Preparation): Promise<Isolation> => {
+const prepare = async (
+  wanted: string | null,
+  { options, tools, ownUids }: Preparation,
+): Promise<Isolation> => {
   const found = await findRunsc(wanted, options.path);
   const { bwrap } = tools;
   if (bwrap === null) throw new Error("not installed: bwrap (bubblewrap)");

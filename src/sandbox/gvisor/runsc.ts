@@ -19,11 +19,14 @@ export const PLATFORM = "systrap";
 export const findRunsc = async (wanted: string | null, path: string): Promise<string> => {
   const program = wanted ?? findProgram("runsc", path);
   if (program === null) {
-    throw new Error("not installed: runsc (Debian 13 has it as a package; PLATFORM_RUNSC names one elsewhere)");
+    throw new Error(
+      "not installed: runsc (Debian 13 has it as a package; PLATFORM_RUNSC names one elsewhere)",
+    );
   }
   const flags = await say(program, ["flags"]);
   if (!flags.includes(PLATFORM)) {
-    const version = /runsc version (\S+)/.exec(await say(program, ["--version"]))?.[1] ?? "of unknown version";
+    const version =
+      /runsc version (\S+)/.exec(await say(program, ["--version"]))?.[1] ?? "of unknown version";
     throw new Error(
       `${program} ${version} has no platform ${PLATFORM}. Install a release from 2023 or later, for example Debian 13's`,
     );

@@ -26,13 +26,7 @@ import {
   shell,
   waiting,
 } from "../machine/launcher.ts";
-import {
-  AGENT_UID,
-  DAEMON_UID,
-  LIBRARY,
-  SANDBOX_HOSTNAME,
-  bubblewrapArguments,
-} from "../machine/layout.ts";
+import { AGENT_UID, DAEMON_UID, LIBRARY, SANDBOX_HOSTNAME, bubblewrapArguments } from "../machine/layout.ts";
 import type { MountStep } from "../machine/layout.ts";
 import type { Tools } from "../machine/tools.ts";
 import { namespaceScript } from "./layout-script.ts";

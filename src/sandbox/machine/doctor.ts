@@ -59,6 +59,11 @@ const limitFindings = (installation: Installation, sighting: Sighting): DoctorFi
       `${limits.openFiles} for each process`,
     ),
     {
+      subject: "processor time",
+      how: "not at all",
+      detail: "no limit: sandboxes share the processors with each other and with the service",
+    },
+    {
       subject: "disk",
       how: "watcher",
       detail: `${mebibytes(limits.diskBytes)} and ${limits.diskFiles} files for workspace, home and /tmp; deleted files that are still open are not counted`,
@@ -168,10 +173,7 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
  * Starts one real sandbox, runs the checks in it, and destroys it. A failure is part of the report.
  * @param kinds of isolation to try, strongest first
  */
-export const doctorReport = (
-  options: MachineOptions,
-  kinds: readonly Kind[],
-): Effect.Effect<DoctorReport> =>
+export const doctorReport = (options: MachineOptions, kinds: readonly Kind[]): Effect.Effect<DoctorReport> =>
   Effect.tryPromise(() => examine(options, kinds)).pipe(
     Effect.catch((error) =>
       Effect.succeed({

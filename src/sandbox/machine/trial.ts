@@ -61,10 +61,7 @@ export interface Opened {
  * @param kinds strongest first
  * @throws Error that names what each kind lacks
  */
-export const openInstallation = async (
-  options: MachineOptions,
-  kinds: readonly Kind[],
-): Promise<Opened> => {
+export const openInstallation = async (options: MachineOptions, kinds: readonly Kind[]): Promise<Opened> => {
   const refusals: string[] = [];
   for (const kind of kinds) {
     try {

@@ -9,7 +9,11 @@ const FETCH_MS = 120_000;
 
 const fetched = (): string | null => {
   try {
-    return execFileSync(FETCH, { encoding: "utf8", timeout: FETCH_MS, stdio: ["ignore", "pipe", "ignore"] }).trim();
+    return execFileSync(FETCH, {
+      encoding: "utf8",
+      timeout: FETCH_MS,
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
   } catch {
     return null; // No apt, no mirror, or no network.
   }
@@ -25,4 +29,6 @@ export const runsc: string | null =
 
 /** Why there is none. */
 export const lacksRunsc: string | null =
-  runsc === null ? "(needs root on x86-64, and gVisor's runsc of 2023 or later, or apt with a mirror of Debian 13)" : null;
+  runsc === null
+    ? "(needs root on x86-64, and gVisor's runsc of 2023 or later, or apt with a mirror of Debian 13)"
+    : null;
