@@ -20,8 +20,8 @@ export interface ProbeWorld {
   /** The port of a listener on the host's loopback. */
   readonly hostPort: number;
   /**
-   * Whether a sandbox has a kernel of its own. Such a kernel makes a /sys and a /dev/net that lead to nothing of the host,
-   * so there the probes look for the host's devices in them.
+   * Whether a sandbox has a kernel of its own. That kernel makes a /sys and a /dev/net of its own, so there the probes
+   * look for the host's devices in them.
    */
   readonly ownKernel: boolean;
 }

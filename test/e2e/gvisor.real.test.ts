@@ -30,6 +30,11 @@ const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
 /** Fails in a sandbox that shares this machine's kernel. */
 const OWN_KERNEL = `[ "$(cut -d' ' -f3 /proc/version)" != ${release()} ]`;
 
+const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
+  const { files_changed: files } = await session.call("GET", "changes");
+  return (files as readonly Json[]).map((file) => file["path"]).toSorted();
+};
+
 describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   let installation: Installation;
   let images = "";
@@ -47,11 +52,6 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     });
     return JSON.parse(stdout) as Json;
   };
-  const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
-    const { files_changed: files } = await session.call("GET", "changes");
-    return (files as readonly Json[]).map((file) => file["path"]).toSorted();
-  };
-
   beforeAll(async () => {
     images = mkdtempSync(path.join(tmpdir(), "platform-test-gvisor-"));
     await chmod(images, 0o755);

@@ -59,7 +59,7 @@ describe("gVisor's program", () => {
     );
   });
 
-  it("is refused if it is not there or cannot be run", async () => {
+  it("is refused if it is missing or cannot be run", async () => {
     await expect(findRunsc(null, join(directory, "empty"))).rejects.toThrow(/^not installed: runsc/);
     await expect(findRunsc(join(directory, "missing"), path)).rejects.toThrow(/missing cannot be run/);
   });

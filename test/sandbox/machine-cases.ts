@@ -13,6 +13,7 @@ import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
 import { descriptorCases } from "./machine-descriptors.ts";
 import { formerServiceCases } from "./machine-former.ts";
+import { limitCases } from "./machine-limits.ts";
 import { shadowCases } from "./machine-shadows.ts";
 import {
   type MachineSetup,
@@ -21,7 +22,6 @@ import {
   machineSubject,
   runIn,
   installationOf,
-  providerOf,
 } from "./machine-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
@@ -240,38 +240,6 @@ const sharedCases = ({ setup, subject, port }: MachineWorld): readonly Case[] =>
         assert.deepEqual(yield* subject.leftovers(spec.id), []);
         yield* runtime.disposeEffect;
       }),
-    ),
-  ];
-};
-
-/** Cases about limits, each with a sandbox that has little. */
-const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
-  const mib = 1024 * 1024;
-  const layer = providerOf(
-    setup,
-    machineOptions(setup, `http://127.0.0.1:${port}`, { memoryBytes: 256 * mib, diskBytes: 64 * mib }),
-  );
-  const exceeds = (name: string, code: string, script: string): Case => ({
-    name,
-    run: Effect.gen(function* () {
-      const provider = yield* SandboxProvider;
-      const spec = specOf(randomUUID(), { image: setup.image });
-      yield* sandbox(spec);
-      yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true });
-      assert.equal((yield* provider.awaitExit(spec.id)).code, code);
-      assert.deepEqual(processesOfSandbox(spec.id), []);
-    }).pipe(Effect.scoped, Effect.provide(layer)),
-  });
-  return [
-    exceeds(
-      "ends a sandbox that takes more memory than it may",
-      "memory_exceeded",
-      "node -e 'const kept = []; setInterval(() => kept.push(Buffer.alloc(32 << 20, 1)), 20)'",
-    ),
-    exceeds(
-      "ends a sandbox that fills its disk",
-      "disk_exceeded",
-      "while :; do head -c 16777216 /dev/zero >> /workspace/fill; sleep 0.02; done",
     ),
   ];
 };

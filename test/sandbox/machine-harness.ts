@@ -201,7 +201,7 @@ export const machineSuites = (suite: Suite): void => {
       ...(others.includes(form)
         ? [["as another user", { name: `other-${form}`, uid: OTHER_USER }] as const]
         : []),
-      // What a descriptor leads to has other numbers inside gVisor, so the case would prove nothing there.
+      // Files have other numbers inside gVisor, so the case could not fail there.
       ...(form === "gvisor"
         ? []
         : [

@@ -1,4 +1,4 @@
-/** The image that the cases use: busybox, and nothing of the machine. */
+/** The image that the cases use: busybox, and no file of the machine. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { importImage } from "../../src/sandbox/images/import.ts";

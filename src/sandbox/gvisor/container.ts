@@ -31,8 +31,8 @@ const DAEMON_CAPABILITIES = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_SYS
 /** gVisor makes these itself. The others are in the tree. */
 const isVirtual = ({ target }: MountStep): boolean => ["/proc", "/dev", "/dev/shm"].includes(target);
 
-/** The size of the tree's own root, which has directories and links alone, in bytes. */
-const ROOT_BYTES = 1024 * 1024;
+/** The size of file systems that have directories and links alone, in bytes. */
+const SMALL_BYTES = 1024 * 1024;
 
 /** The layout without what gVisor makes itself, with places for that, and with a root if it has none. */
 const treeSteps = (layout: readonly MountStep[]): readonly MountStep[] => {
@@ -41,7 +41,7 @@ const treeSteps = (layout: readonly MountStep[]): readonly MountStep[] => {
     return step.kind === "seal" || step.kind === "memory" ? [] : [{ kind: "directory", target: step.target }];
   });
   if (steps[0]?.kind === "root") return steps;
-  return [{ kind: "memory", target: "/", bytes: ROOT_BYTES, mode: "755" }, ...steps];
+  return [{ kind: "memory", target: "/", bytes: SMALL_BYTES, mode: "755" }, ...steps];
 };
 
 /**
@@ -54,6 +54,8 @@ export const surroundings = ({ paths, layout }: LaunchRequest, runsc: string): s
     ...topLevel(),
     { kind: "proc", target: "/proc" },
     { kind: "devices", target: "/dev" },
+    // gVisor's kernel is started with an empty root, which it mounts over /tmp.
+    { kind: "memory", target: "/tmp", bytes: SMALL_BYTES, mode: "755" },
     { kind: "read-only-bind", source: runsc, target: runsc },
     { kind: "bind", source: paths.root, target: paths.root },
   ]),

@@ -83,9 +83,19 @@ const prepare = async (
       return {
         command: [
           gate,
-          ...[tools.unshare, "--user", "--", ...waiting(tools)],
-          ...[bwrap, ...OWN_NAMESPACES, ...surroundings(request, runsc), "--"],
-          ...["/bin/sh", "-c", INIT, "sandbox", ...runCommand(runsc, places)],
+          tools.unshare,
+          "--user",
+          "--",
+          ...waiting(tools),
+          bwrap,
+          ...OWN_NAMESPACES,
+          ...surroundings(request, runsc),
+          "--",
+          "/bin/sh",
+          "-c",
+          INIT,
+          "sandbox",
+          ...runCommand(runsc, places),
         ],
         environment: { PATH: options.path },
         filter: null,
@@ -140,10 +150,19 @@ const writeContainer = async ({ paths, uidBase }: LaunchRequest, config: string)
   return places;
 };
 
-/** bubblewrap's part. runsc needs every capability, all of them in the sandbox's user namespace. */
+/** Arguments of bubblewrap. runsc needs every capability, all of them in the sandbox's user namespace. */
 const OWN_NAMESPACES = [
-  ...["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"],
-  ...["--new-session", "--as-pid-1", "--cap-add", "ALL", "--chdir", "/"],
+  "--unshare-ipc",
+  "--unshare-pid",
+  "--unshare-net",
+  "--unshare-uts",
+  "--unshare-cgroup-try",
+  "--new-session",
+  "--as-pid-1",
+  "--cap-add",
+  "ALL",
+  "--chdir",
+  "/",
 ];
 
 /** The container's name, which matters only in the sandbox's own state. */
@@ -171,8 +190,19 @@ const runCommand = (runsc: string, { bundle, state }: Places): string[] => [
 
 /** The agent's pid namespace, and its /proc over the sandbox's. */
 const agentPrefix: Isolation["agentPrefix"] = ({ image }) => [
-  ...["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount", "--mount-proc", "--"],
-  ...["setpriv", ...become(AGENT_UID), ...DROP_ALL],
+  "unshare",
+  "--pid",
+  "--fork",
+  "--kill-child=KILL",
+  "--mount",
+  "--mount-proc",
+  "--",
+  "setpriv",
+  ...become(AGENT_UID),
+  ...DROP_ALL,
   `${LIBRARY}/${AGENT_GATE}`,
-  ...[image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`, "-c", AGENT_INIT, "agent"],
+  image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`,
+  "-c",
+  AGENT_INIT,
+  "agent",
 ];

@@ -75,7 +75,7 @@ export interface Isolation {
   readonly findings: (sighting: Sighting) => readonly DoctorFinding[];
 }
 
-/** What an isolation is prepared with. */
+/** The input of `prepare`. */
 export interface Preparation {
   readonly options: MachineOptions;
   readonly tools: Tools;

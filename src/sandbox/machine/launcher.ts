@@ -1,6 +1,6 @@
 /**
  * The launcher's protocol: how a process waits until the service has mapped its users, set its limits and recorded it,
- * before it becomes a sandbox. What every isolation adds to it is in its own folder.
+ * before it becomes a sandbox. It also has the parts of a launcher that several isolations use.
  */
 import type { Tools } from "./tools.ts";
 

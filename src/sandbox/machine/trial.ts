@@ -49,7 +49,7 @@ const tryKind = async (options: MachineOptions, kind: Kind): Promise<Installatio
   }
 };
 
-/** What works on this machine, and why stronger kinds do not. */
+/** The kind that works on this machine, and the reasons against stronger ones. */
 export interface Opened {
   readonly installation: Installation;
   /** One sentence for each kind that was tried before. */

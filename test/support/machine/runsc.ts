@@ -27,7 +27,7 @@ export const runsc: string | null =
     ? await findRunsc(null, process.env["PATH"] ?? "").catch(() => fetched())
     : null;
 
-/** Why there is none. */
+/** The reason, if it is null. */
 export const lacksRunsc: string | null =
   runsc === null
     ? "(needs root on x86-64, and gVisor's runsc of 2023 or later, or apt with a mirror of Debian 13)"
