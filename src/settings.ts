@@ -103,7 +103,7 @@ export const SETTINGS = define({
     kind: "text",
     fallback: null,
     shown: "`runsc` on the PATH",
-    about: "gVisor's program. A release of 2023 or later is needed.",
+    about: "The path of gVisor's program. A release of 2023 or later is needed.",
   },
   PLATFORM_LOCAL_FORM: {
     group: "Sandboxes",

@@ -8,14 +8,14 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { release, tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
 import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { lacksRunsc, runsc } from "../support/machine/runsc.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { commitToSample, LiveSession } from "../support/service/live-session.ts";
+import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
@@ -105,12 +105,11 @@ describe.skipIf(lacksRunsc !== null)(
   `a sandbox under gVisor whose service never comes back ${lacksRunsc ?? ""}`,
   () => {
     let installation: Installation;
-    beforeAll(async () => {
-      installation = await Installation.open();
-    }, TEST_MS);
-    afterAll(() => installation?.close(), TEST_MS);
+    let runDir = "";
+    let sandboxId = "";
 
-    it("is listed and ended by the doctor, with all that belongs to it", { timeout: TEST_MS }, async () => {
+    beforeEach(async () => {
+      installation = await Installation.open();
       const life = await installation.start({
         PLATFORM_SANDBOX_PROVIDER: "gvisor",
         PLATFORM_RUNSC: runsc ?? "",
@@ -119,22 +118,42 @@ describe.skipIf(lacksRunsc !== null)(
         PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
       });
       const session = await LiveSession.start(life, installation);
-      const id = String((await session.call("GET", "sandbox"))["id"]);
+      sandboxId = String((await session.call("GET", "sandbox"))["id"]);
       const installationId = readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim();
+      runDir = runDirectoryOf(installationId);
       await life.end("SIGKILL");
-      const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
-        const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
-        const { stdout } = await promisify(execFile)(process.execPath, args);
-        return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
-      };
-      const left = (await orphans()).find(({ kind }) => kind === "sandbox");
-      expect(left).toMatchObject({ what: id, pids: processesOfSandbox(id) });
-      expect(left?.["pids"]).not.toEqual([]);
-      const ended = await orphans("--end");
-      expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
-      expect(processesOfSandbox(id)).toEqual([]);
-      expect(existsSync(runDirectoryOf(installationId))).toBe(false);
-      expect(spawnSync("find", ["/sys/fs/cgroup", "-name", id], { encoding: "utf8" }).stdout).toBe("");
+      expect(processesOfSandbox(sandboxId)).not.toEqual([]);
+    }, TEST_MS);
+    afterEach(async () => {
+      for (const pid of processesOfSandbox(sandboxId)) process.kill(pid, "SIGKILL");
+      await rm(runDir, { recursive: true, force: true });
+      await installation?.close();
+    }, TEST_MS);
+
+    it(
+      "is listed and ended by the doctor, with all that belongs to it [I9]",
+      { timeout: TEST_MS },
+      async () => {
+        const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
+          const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
+          const { stdout } = await promisify(execFile)(process.execPath, args);
+          return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
+        };
+        const left = (await orphans()).find(({ kind }) => kind === "sandbox");
+        expect(left).toMatchObject({ what: sandboxId, pids: processesOfSandbox(sandboxId) });
+        const ended = await orphans("--end");
+        expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
+        expect(processesOfSandbox(sandboxId)).toEqual([]);
+        expect(existsSync(runDir)).toBe(false);
+        expect(spawnSync("find", ["/sys/fs/cgroup", "-name", sandboxId], { encoding: "utf8" }).stdout).toBe(
+          "",
+        );
+      },
+    );
+
+    it("ends itself if its run directory is removed", { timeout: TEST_MS }, async () => {
+      await rm(runDir, { recursive: true });
+      await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
     });
   },
 );
