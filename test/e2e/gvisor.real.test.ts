@@ -130,15 +130,16 @@ describe.skipIf(lacksRunsc !== null)(
       await installation?.close();
     }, TEST_MS);
 
+    const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
+      const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
+      const { stdout } = await promisify(execFile)(process.execPath, args);
+      return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
+    };
+
     it(
       "is listed and ended by the doctor, with all that belongs to it [I9]",
       { timeout: TEST_MS },
       async () => {
-        const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
-          const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
-          const { stdout } = await promisify(execFile)(process.execPath, args);
-          return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
-        };
         const left = (await orphans()).find(({ kind }) => kind === "sandbox");
         expect(left).toMatchObject({ what: sandboxId, pids: processesOfSandbox(sandboxId) });
         const ended = await orphans("--end");
