@@ -110,6 +110,13 @@ module.exports = {
       to: { path: "^src/(store|git|sandbox|telemetry)/", pathNot: ["^src/$1/", PORTS] },
     },
     {
+      name: "providers-are-strangers",
+      comment: "What the providers on one machine share is in sandbox/machine, which knows none of them.",
+      severity: "error",
+      from: { path: "^src/sandbox/(machine|local|gvisor)/" },
+      to: { path: "^src/sandbox/(local|gvisor)/", pathNot: "^src/sandbox/$1/" },
+    },
+    {
       name: "postgres-and-its-twin-are-strangers",
       comment: "The twin stands for the database in tests; what both need is a pure file beside them.",
       severity: "error",

@@ -1,6 +1,6 @@
 /**
  * Replaces the daemon in the one sandbox that `doctor` starts. It runs its checks as itself and as the agent, writes
- * the results where the host can read them, and ends. src/sandbox/local/doctor.ts evaluates them.
+ * the results where the host can read them, and ends. src/sandbox/machine/sighting.ts evaluates them.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -45,5 +45,7 @@ const report = {
   processes: asAgent("ls /proc | grep -c '^[0-9]'"),
   interfaces: asAgent("tail -n +3 /proc/net/dev"),
   limits: asAgent("cat /proc/self/limits"),
+  // gVisor's /proc/self/status does not have it.
+  privileges: asAgent("setpriv --dump"),
 };
 writeFileSync("/run/platform/agent/report.json", JSON.stringify(report));

@@ -38,9 +38,12 @@ import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { ImageStore } from "./sandbox/images/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
-import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/local/installation.ts";
-import { localProvider } from "./sandbox/local/provider.ts";
-import { leaveRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
+import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
+import { localKinds } from "./sandbox/local/local.ts";
+import { DEFAULT_LIMITS, type MachineOptions } from "./sandbox/machine/installation.ts";
+import type { Kind } from "./sandbox/machine/isolation.ts";
+import { machineProvider } from "./sandbox/machine/provider.ts";
+import { leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { Providers } from "./services/model-keys.ts";
 import * as Client from "./store/postgres/connection/client.ts";
@@ -209,8 +212,8 @@ export const buildSite = (place: Place) => {
   }
 };
 
-/** The `local` provider's options. Bundles the programs that run in sandboxes, and warms the daemon up. */
-export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<LocalOptions> {
+/** The options of a provider on this machine. Bundles the programs that run in sandboxes, and warms the daemon up. */
+export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<MachineOptions> {
   const { config, dataDir, installation, port } = place;
   const daemonBundle = path.join(dataDir, "platform-agent.cjs");
   const commandLine = path.join(dataDir, "platform.cjs");
@@ -233,7 +236,6 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
     orphanMs: config.sandboxOrphanMs,
     setupTimeoutMs: config.setupTimeoutMs,
     serviceUrl: `http://${dialAddress(config.host)}:${port}`,
-    form: config.localForm,
     path: config.path,
   };
 });
@@ -241,9 +243,22 @@ export const localOptions = Effect.fnUntraced(function* (place: Place): Effect.f
 /** "Boots in milliseconds" (api.md 9). */
 const SIMULATED_BOOT_MS = 5;
 
+/** The kinds of isolation that the configuration allows, strongest first. With `simulated`, those that it could allow. */
+export const machineKinds = ({ sandboxProvider, localForm, runsc }: Config): readonly Kind[] => {
+  switch (sandboxProvider) {
+    case "auto":
+    case "simulated":
+      return [gvisorKind(runsc), ...localKinds(localForm)];
+    case "gvisor":
+      return [gvisorKind(runsc)];
+    case "local":
+      return localKinds(localForm);
+  }
+};
+
 /** The provider. When the service ends and no sandbox keeps running, its copies of programs are removed. */
-const local = (options: LocalOptions) =>
-  localProvider(options).pipe(
+const onThisMachine = (options: MachineOptions, config: Config) =>
+  machineProvider(options, machineKinds(config)).pipe(
     Layer.provide(
       Layer.effectDiscard(
         Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir)))),
@@ -253,13 +268,18 @@ const local = (options: LocalOptions) =>
 
 /** The sandbox provider with its client for daemons (PLATFORM_SANDBOX_PROVIDER). */
 export const sandboxes = (place: Place) => {
+  const { config } = place;
   // Every provider has its case: a new name is a type error here.
-  switch (place.config.sandboxProvider) {
+  switch (config.sandboxProvider) {
     case "simulated":
       return Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon);
     case "auto":
+    case "gvisor":
     case "local":
-      return Layer.mergeAll(Layer.unwrap(Effect.map(localOptions(place), local)), daemonHttp);
+      return Layer.mergeAll(
+        Layer.unwrap(Effect.map(machineOptions(place), (options) => onThisMachine(options, config))),
+        daemonHttp,
+      );
   }
 };
 

@@ -32,6 +32,8 @@ export interface Config {
   readonly bootstrapToken: string | null;
   readonly masterKey: string | null;
   readonly sandboxProvider: ProviderName;
+  /** The path of gVisor's program. Null: the one on the PATH. */
+  readonly runsc: string | null;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   /** Null: the service decides. */
@@ -105,6 +107,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
   const read = new Reader(environment);
   const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
   const imagesDir = read.text("PLATFORM_IMAGES_DIR");
+  const runsc = read.text("PLATFORM_RUNSC");
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
@@ -118,6 +121,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
+    runsc: runsc === null ? null : path.resolve(workingDirectory, runsc),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
     imagesDir: imagesDir === null ? null : path.resolve(workingDirectory, imagesDir),
     builder: read.choice("PLATFORM_BUILDER"),

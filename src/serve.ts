@@ -38,7 +38,7 @@ import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
 import { keepFirstToken, openInstallation, readKey } from "./installation.ts";
 import { confirmMasterKey, openMasterKeys } from "./master-keys.ts";
-import { openRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
+import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService } from "./service.ts";
 import { claimDataDirectory } from "./store/data-directory.ts";

@@ -92,10 +92,18 @@ export const SETTINGS = define({
   PLATFORM_SANDBOX_PROVIDER: {
     group: "Sandboxes",
     kind: "choice",
-    values: ["auto", "local", "simulated"],
+    values: ["auto", "gvisor", "local", "simulated"],
     about:
-      "`auto` and `local` use Linux namespaces, in the form of PLATFORM_LOCAL_FORM. `simulated` starts no processes; it is for load " +
-      "tests and for trying the API.",
+      "`gvisor` gives each sandbox a kernel of its own. It needs root, `runsc` and control groups. `local` uses Linux namespaces, in the form of " +
+      "PLATFORM_LOCAL_FORM. `auto` is `gvisor` where that starts, and otherwise `local`. `simulated` starts no processes; it is for load tests " +
+      "and for trying the API.",
+  },
+  PLATFORM_RUNSC: {
+    group: "Sandboxes",
+    kind: "text",
+    fallback: null,
+    shown: "`runsc` on the PATH",
+    about: "The path of gVisor's program. A release of 2023 or later is needed.",
   },
   PLATFORM_LOCAL_FORM: {
     group: "Sandboxes",

@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { descendants, sampleProcesses } from "../src/sandbox/local/processes.ts";
-import { fileOf, plantedIn, withPlanted } from "./sandbox/local-descriptors.ts";
+import { descendants, sampleProcesses } from "../src/sandbox/machine/processes.ts";
+import { fileOf, plantedIn, withPlanted } from "./sandbox/machine-descriptors.ts";
 
 const PROBE = join(import.meta.dirname, "support/programs/inherited-probe.mjs");
 const CERTIFICATES = join(import.meta.dirname, "support/programs/certificates-main.mjs");

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { processesSeeing } from "../../src/sandbox/local/processes.ts";
+import { processesSeeing } from "../../src/sandbox/machine/processes.ts";
 import { BASE, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
 
 const PROGRAM = join(import.meta.dirname, "..", "support", "programs", "builder-main.ts");

@@ -21,7 +21,7 @@ import {
   EnvironmentBuilder,
   ImageFile,
 } from "../../src/builder/port.ts";
-import { processesSeeing } from "../../src/sandbox/local/processes.ts";
+import { processesSeeing } from "../../src/sandbox/machine/processes.ts";
 import { busyboxTar } from "./tars.ts";
 import * as Schema from "effect/Schema";
 

@@ -19,6 +19,11 @@ export interface ProbeWorld {
   readonly canary: string;
   /** The port of a listener on the host's loopback. */
   readonly hostPort: number;
+  /**
+   * Whether a sandbox has a kernel of its own. That kernel makes a /sys and a /dev/net of its own, so there the probes
+   * look for the host's devices in them.
+   */
+  readonly ownKernel: boolean;
 }
 
 const any = (...attempts: string[]): string => attempts.map((attempt) => `{ ${attempt}; }`).join(" || ");
@@ -61,10 +66,16 @@ const throughProxy = (targets: readonly string[]): string =>
     http.request({ ...proxy, path: "http://" + target + "/", headers: { host: target } }, judge).end();
   }'`;
 
-const files = ({ runDir, canary }: ProbeWorld): readonly Probe[] => [
+const anythingIn = (...directories: string[]): string =>
+  any(...directories.map((path) => `[ -n "$(ls -A ${path} 2>/dev/null)" ]`));
+
+const files = ({ runDir, canary, ownKernel }: ProbeWorld): readonly Probe[] => [
   {
     name: "see files of the host",
-    script: exists("/etc/shadow", "/root", "/home", "/var/lib", "/sys", "/boot", runDir),
+    script: any(
+      exists("/etc/shadow", "/root", "/home", "/var/lib", "/boot", runDir),
+      ownKernel ? anythingIn("/sys/block", "/sys/bus", "/sys/module", "/sys/firmware") : exists("/sys"),
+    ),
   },
   {
     name: "reach container or system sockets",
@@ -72,7 +83,11 @@ const files = ({ runDir, canary }: ProbeWorld): readonly Probe[] => [
   },
   {
     name: "use kvm, disks or memory devices",
-    script: any(exists("/dev/kvm", "/dev/vda", "/dev/sda", "/dev/mem", "/dev/net"), "mknod /tmp/disk b 8 0"),
+    script: any(
+      exists("/dev/kvm", "/dev/vda", "/dev/sda", "/dev/mem"),
+      ownKernel ? `[ "$(ls -A /dev/net)" != tun ]` : exists("/dev/net"),
+      "mknod /tmp/disk b 8 0",
+    ),
   },
   {
     name: "write anywhere but its own directories",

@@ -130,7 +130,7 @@ describe("the table of duties", () => {
 const FIBERS: Readonly<Record<string, string>> = {
   "duties/duty.ts": "the runner itself",
   "actors/timers.ts": "the timers of cron triggers; in the supervision tree",
-  "sandbox/local/provider.ts": "the watch of sandboxes; in the supervision tree",
+  "sandbox/machine/provider.ts": "the watch of sandboxes; in the supervision tree",
   "store/postgres/connection/signals.ts": "the database listener; in the supervision tree",
   "store/postgres/embedded/embedded.ts": "the embedded database; in the supervision tree",
   "duties/change-requests.ts": "the duty's signal, by project",

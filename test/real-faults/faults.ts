@@ -2,7 +2,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { identify } from "../../src/sandbox/local/processes.ts";
+import { identify } from "../../src/sandbox/machine/processes.ts";
 import { execute, exhaustLog } from "./tables.ts";
 import type { FaultyService } from "./installation.ts";
 import type { Fault } from "./trial.ts";

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { parseMasterKey } from "../../src/domain/secret.ts";
-import { signal } from "../../src/sandbox/local/processes.ts";
+import { signal } from "../../src/sandbox/machine/processes.ts";
 import { Installation, type Life, type Program } from "../support/service/process-service.ts";
 import { readMachine, type Machine } from "./machine.ts";
 import { readRefs, type Refs } from "./refs.ts";

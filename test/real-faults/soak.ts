@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { descendants, sampleProcesses } from "../../src/sandbox/local/processes.ts";
+import { descendants, sampleProcesses } from "../../src/sandbox/machine/processes.ts";
 import { FaultyService } from "./installation.ts";
 import { seedOfRun } from "./rounds.ts";
 import { isRising, lineThrough, type Line, type Sample } from "./slope.ts";

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { signal } from "../../src/sandbox/local/processes.ts";
+import { signal } from "../../src/sandbox/machine/processes.ts";
 import type { FaultyService } from "./installation.ts";
 
 /** bubblewrap itself, and what runs under it. */

@@ -3,9 +3,9 @@ import { constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type GateOptions, gateProgram } from "../../src/sandbox/local/gate.ts";
-import { seccompProgram } from "../../src/sandbox/local/seccomp.ts";
-import { withPlanted } from "./local-descriptors.ts";
+import { type GateOptions, gateProgram } from "../../src/sandbox/machine/gate.ts";
+import { seccompProgram } from "../../src/sandbox/machine/seccomp.ts";
+import { withPlanted } from "./machine-descriptors.ts";
 
 const AGENT_FILTER = seccompProgram("agent", "x64");
 const script = (text: string, ...args: readonly string[]) => ["/bin/sh", "-c", text, "sh", ...args];

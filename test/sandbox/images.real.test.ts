@@ -9,9 +9,9 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
-import { bundleOf } from "../../src/sandbox/local/installation.ts";
-import { openRunDirectory } from "../../src/sandbox/local/run-directory.ts";
-import { findTools } from "../../src/sandbox/local/tools.ts";
+import { bundleOf } from "../../src/sandbox/machine/installation.ts";
+import { openRunDirectory } from "../../src/sandbox/machine/run-directory.ts";
+import { findTools } from "../../src/sandbox/machine/tools.ts";
 import {
   dockerArchive,
   ociArchive,

@@ -1,7 +1,7 @@
 /** `local` on the machine's own root. */
 import { sampled } from "../support/vitest/rings.ts";
-import { localSuites } from "./local-harness.ts";
+import { machineSuites } from "./machine-harness.ts";
 
 const FORMS = ["bubblewrap", "namespaces"] as const;
 
-localSuites({ image: null, lacks: null, forms: FORMS, others: sampled(FORMS, ["bubblewrap"]) });
+machineSuites({ image: null, lacks: null, forms: FORMS, others: sampled(FORMS, ["bubblewrap"]) });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Architecture, type FilterKind, seccompProgram } from "../../src/sandbox/local/seccomp.ts";
+import { type Architecture, type FilterKind, seccompProgram } from "../../src/sandbox/machine/seccomp.ts";
 
 const ALLOW = "allow";
 const KILL = "kill";

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DEFAULT_LIMITS } from "../../src/sandbox/local/installation.ts";
-import type { ProcessSample } from "../../src/sandbox/local/processes.ts";
+import { DEFAULT_LIMITS } from "../../src/sandbox/machine/installation.ts";
+import type { ProcessSample } from "../../src/sandbox/machine/processes.ts";
 import {
   type SandboxPaths,
   type SandboxRecord,
   sandboxPaths,
-} from "../../src/sandbox/local/run-directory.ts";
+} from "../../src/sandbox/machine/run-directory.ts";
 import {
   LOG_KEPT_BYTES,
   type Watched,
@@ -14,7 +14,7 @@ import {
   measureProcesses,
   newestLines,
   trimLog,
-} from "../../src/sandbox/local/watcher.ts";
+} from "../../src/sandbox/machine/watcher.ts";
 
 const MIB = 1024 * 1024;
 const limits = { ...DEFAULT_LIMITS, memoryBytes: 100 * MIB, processes: 10, diskBytes: 1 * MIB };

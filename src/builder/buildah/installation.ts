@@ -9,9 +9,9 @@ import {
   groupDirectories,
   type GroupParent,
   removeGroup,
-} from "../../sandbox/local/cgroup.ts";
-import { gateProgram } from "../../sandbox/local/gate.ts";
-import { architectureOf, seccompProgram } from "../../sandbox/local/seccomp.ts";
+} from "../../sandbox/machine/cgroup.ts";
+import { gateProgram } from "../../sandbox/machine/gate.ts";
+import { architectureOf, seccompProgram } from "../../sandbox/machine/seccomp.ts";
 import { FILTER_FD } from "./launch.ts";
 import type { StoreBounds } from "./layer-stores.ts";
 import { killPhase } from "./phase.ts";

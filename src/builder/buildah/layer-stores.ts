@@ -17,11 +17,11 @@ import { chmod, chown, mkdir, readdir, readFile, rename, rm, writeFile } from "n
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as Schema from "effect/Schema";
-import { removeTree } from "../../sandbox/local/run-directory.ts";
+import { removeTree } from "../../sandbox/machine/run-directory.ts";
 
 /** User ids of one build, from 0 on in its user namespace. Images use all of 16 bits. */
 export const BLOCK_UIDS = 65_536;
-/** Above the uids of local sandboxes (sandbox/local/sandboxes.ts). Each installation has a range of its own. */
+/** Above the uids of local sandboxes (sandbox/machine/sandboxes.ts). Each installation has a range of its own. */
 const UID_FIRST = 700_000_000;
 const BLOCKS = 64;
 const RANGES = 345;

@@ -5,8 +5,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { statfs } from "node:fs/promises";
-import { memoryKills, processRefusals } from "../../sandbox/local/cgroup.ts";
-import { descendants, sampleProcesses } from "../../sandbox/local/processes.ts";
+import { memoryKills, processRefusals } from "../../sandbox/machine/cgroup.ts";
+import { descendants, sampleProcesses } from "../../sandbox/machine/processes.ts";
 import type { BuildFailure } from "../../domain/build-failure.ts";
 import type { BuildLimits } from "../port.ts";
 

@@ -5,8 +5,8 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { joinGroups } from "../../sandbox/local/cgroup.ts";
-import { processesSeeing, signal } from "../../sandbox/local/processes.ts";
+import { joinGroups } from "../../sandbox/machine/cgroup.ts";
+import { processesSeeing, signal } from "../../sandbox/machine/processes.ts";
 import { identityMap, type LaunchRequest, launchCommand } from "./launch.ts";
 
 /** What the program inside may report: one line of JSON with the image's environment. */

@@ -1,7 +1,7 @@
 /** What this machine needs, so that images can be built on it with buildah. */
 import { readFileSync } from "node:fs";
-import { findProgram } from "../../sandbox/local/tools.ts";
-import { architectureOf } from "../../sandbox/local/seccomp.ts";
+import { findProgram } from "../../sandbox/machine/tools.ts";
+import { architectureOf } from "../../sandbox/machine/seccomp.ts";
 import { BLOCK_UIDS } from "./layer-stores.ts";
 
 export interface BuildTools {

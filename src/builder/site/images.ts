@@ -15,7 +15,7 @@ import type { ImageFacts } from "../../sandbox/images/image.ts";
 import type { ImageStore, NamedImage } from "../../sandbox/images/store.ts";
 import { UnpackFailure } from "../../sandbox/images/unpack/failure.ts";
 import { prepareRoot } from "../../sandbox/images/unpack/mount-points.ts";
-import { removeTree } from "../../sandbox/local/run-directory.ts";
+import { removeTree } from "../../sandbox/machine/run-directory.ts";
 import { writeContext } from "./context.ts";
 import { BuildError, type BuildLimits, type BuildRequest, EnvironmentBuilder } from "../port.ts";
 import { BuildSite, type CollectRequest, type SiteEvent, type SiteRequest } from "./port.ts";

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
-import { localOptions, operatorBuilder } from "../../adapters.ts";
+import { machineKinds, machineOptions, operatorBuilder } from "../../adapters.ts";
 import { buildahBuilder } from "../../builder/buildah/buildah.ts";
 import { EnvironmentBuilder } from "../../builder/port.ts";
 import { readConfig } from "../../config.ts";
-import { doctorReport } from "../../sandbox/local/doctor.ts";
-import { leaveRunDirectory } from "../../sandbox/local/run-directory.ts";
+import { doctorReport } from "../../sandbox/machine/doctor.ts";
+import { leaveRunDirectory } from "../../sandbox/machine/run-directory.ts";
 import type { DoctorReport } from "../../sandbox/port.ts";
 import { builderFinding, findingLines, installationFindings, type Finding } from "./doctor-installation.ts";
 
@@ -50,9 +50,9 @@ export const examine = Effect.fnUntraced(function* (environment: Environment) {
   const dataDir = yield* temporaryDirectory;
   const found = yield* installationFindings(config);
   const installation = { installationId: randomUUID(), nodeId: randomUUID() };
-  const options = yield* localOptions({ config, dataDir, installation, port: 0 });
+  const options = yield* machineOptions({ config, dataDir, installation, port: 0 });
   const report = yield* Effect.ensuring(
-    doctorReport(options),
+    doctorReport(options, machineKinds(config)),
     Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir))),
   );
   const builder = config.builder === "none" ? null : yield* builderReport({ config, dataDir, installation });

@@ -10,9 +10,9 @@ import { openInstallation } from "../../installation.ts";
 import type { Image } from "../../sandbox/images/image.ts";
 import { importImage } from "../../sandbox/images/import.ts";
 import { ImageStore, type NamedImage } from "../../sandbox/images/store.ts";
-import { bundleOf } from "../../sandbox/local/installation.ts";
-import { openRunDirectory, runDirectoryOf } from "../../sandbox/local/run-directory.ts";
-import { findTools } from "../../sandbox/local/tools.ts";
+import { bundleOf } from "../../sandbox/machine/installation.ts";
+import { openRunDirectory, runDirectoryOf } from "../../sandbox/machine/run-directory.ts";
+import { findTools } from "../../sandbox/machine/tools.ts";
 import { EXIT, Failure } from "../failure.ts";
 
 const failed = (message: string): Failure => new Failure(EXIT.refused, "failed", { message });

@@ -16,7 +16,7 @@ import {
   removeGroups,
   removeRunDirectory,
   runDirectories,
-} from "../../sandbox/local/leftovers.ts";
+} from "../../sandbox/machine/leftovers.ts";
 import { acquire, livingOwner } from "../../store/data-directory.ts";
 import { endServer, leftLinks, leftServers, removeLink } from "../../store/postgres/embedded/leftovers.ts";
 import { homeOf } from "../../store/run-directory-claim.ts";

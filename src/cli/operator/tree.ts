@@ -26,7 +26,7 @@ import {
   CRASH_BUDGET,
   CRASH_WINDOW_MS,
 } from "../../machines/agent-runtime.ts";
-import { WATCH_INTERVAL_MS } from "../../sandbox/local/provider.ts";
+import { WATCH_INTERVAL_MS } from "../../sandbox/machine/provider.ts";
 import { DEFAULTS } from "../../store/postgres/connection/connection.ts";
 import { LISTEN_AGAIN_MS, NOTIFY_PAUSE_MS } from "../../store/postgres/connection/signals.ts";
 import { RESTART_AFTER_MS, START_TRIES } from "../../store/postgres/embedded/embedded.ts";

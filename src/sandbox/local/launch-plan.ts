@@ -14,31 +14,32 @@
  * it itself. In the `namespaces` form the gate installs it (gate.ts), as the last program before PID 1 and before the
  * agent. In both forms the launcher starts behind a gate that closes every descriptor except the launcher's own.
  */
+import type { SandboxUsers } from "../machine/isolation.ts";
 import {
-  AGENT_UID,
-  DAEMON_UID,
-  LIBRARY,
-  SANDBOX_HOSTNAME,
-  bubblewrapArguments,
-  namespaceScript,
-} from "./layout.ts";
-import type { MountStep } from "./layout.ts";
-import type { Tools } from "./tools.ts";
+  AGENT_GATE,
+  DROP_ALL,
+  FILTER_FD,
+  INNER_GATE,
+  AGENT_INIT,
+  SIGNAL_FD,
+  become,
+  shell,
+  waiting,
+} from "../machine/launcher.ts";
+import { AGENT_UID, DAEMON_UID, LIBRARY, SANDBOX_HOSTNAME, bubblewrapArguments } from "../machine/layout.ts";
+import type { MountStep } from "../machine/layout.ts";
+import type { Tools } from "../machine/tools.ts";
+import { namespaceScript } from "./layout-script.ts";
 
 export type Form = "bubblewrap" | "namespaces";
 
-/** How many host uids (and gids of the same numbers) one sandbox of a root service uses, from its base on. */
-export const UIDS_PER_SANDBOX = 3;
-export const setupUid = (base: number): number => base;
-export const daemonUid = (base: number): number => base + 1;
-export const agentUid = (base: number): number => base + 2;
-
-/** The content of uid_map and gid_map. Inside, 0 is used for set-up only; 1000 and 1001 are daemon and agent. */
-export const identityMap = (base: number): string => `0 ${base} 1\n${DAEMON_UID} ${base + 1} 2\n`;
-
-/** Descriptors of the launcher: for its progress lines, and for the filter's program. */
-export const SIGNAL_FD = 3;
-export const FILTER_FD = 4;
+/** Inside, 0 is used for set-up only; 1000 and 1001 are daemon and agent. */
+export const localUsers = (base: number): SandboxUsers => ({
+  setup: base,
+  daemon: base + 1,
+  agent: base + 2,
+  map: `0 ${base} 1\n${DAEMON_UID} ${base + 1} 2\n`,
+});
 
 /** Kernel limits on each process, set as resource limits inside the sandbox. */
 export interface ProcessLimits {
@@ -47,7 +48,7 @@ export interface ProcessLimits {
   readonly fileBytes: number;
 }
 
-export interface LaunchRequest {
+export interface LaunchPlan {
   readonly form: Form;
   /** The first host uid. Null if the service is an ordinary user. */
   readonly uidBase: number | null;
@@ -62,14 +63,8 @@ export interface LaunchRequest {
   readonly gate: string | null;
 }
 
-/** Names of the gates inside, below LIBRARY: before PID 1, and before an ordinary user's agent. */
-export const INNER_GATE = "gate";
-export const AGENT_GATE = "agent-gate";
-
 /** The first descriptor that the launcher does not inherit. Only bubblewrap reads the filter from one. */
 export const launcherCloseFrom = (form: Form): number => (form === "bubblewrap" ? FILTER_FD : SIGNAL_FD) + 1;
-/** PID 1 reports over SIGNAL_FD that it runs. */
-export const INNER_CLOSE_FROM = SIGNAL_FD + 1;
 
 /**
  * How many user namespaces an ordinary user's sandbox may create: the daemon's, and one for each command that runs as
@@ -79,8 +74,6 @@ const NESTED_MAX = 128;
 
 /** Capabilities that the daemon keeps if it starts the agent under another uid. */
 const DAEMON_CAPABILITIES = ["setuid", "setgid", "kill", "setpcap"].map((name) => `+${name}`).join(",");
-
-const DROP_ALL = ["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"];
 
 const keepOnly = (capabilities: string): string[] => [
   "--no-new-privs",
@@ -96,10 +89,8 @@ const keepOnly = (capabilities: string): string[] => [
  */
 const mapTo = (uid: number): string[] => [`--map-user=${uid}`, `--map-group=${uid}`, "--keep-caps"];
 
-const become = (uid: number): string[] => ["--reuid", String(uid), "--regid", String(uid), "--clear-groups"];
-
 /** The last steps before PID 1, already inside: resource limits, then the daemon's user and capabilities. */
-const innerChain = (request: LaunchRequest): string[] => [
+const innerChain = (request: LaunchPlan): string[] => [
   "prlimit",
   ...(request.limits.processes === null ? [] : [`--nproc=${request.limits.processes}`]),
   `--nofile=${request.limits.openFiles}`,
@@ -114,15 +105,8 @@ const innerChain = (request: LaunchRequest): string[] => [
   "/usr/local/bin/platform-entrypoint",
 ];
 
-/**
- * The launcher. It reports that its user namespace exists, waits until the service has mapped uids, set limits and
- * recorded it, and ends if the service dies before that.
- */
-const WAIT = `echo waiting >&${SIGNAL_FD}; read -r _ || exit 1; exec "$@" </dev/null`;
 /** Root in the new user namespace gets its capabilities only with the next program. */
 const NO_USER_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
-
-const sh = (tools: Tools, script: string): string[] => [tools.sh, "-c", script, "sandbox"];
 
 const OWN_NAMESPACES = [
   "--unshare-ipc",
@@ -133,7 +117,7 @@ const OWN_NAMESPACES = [
 ];
 const SESSION = ["--hostname", SANDBOX_HOSTNAME, "--new-session", "--as-pid-1", "--chdir", "/workspace"];
 
-const bubblewrap = (request: LaunchRequest): string[] => {
+const bubblewrap = (request: LaunchPlan): string[] => {
   const { tools } = request;
   const run = [
     tools.bwrap ?? "bwrap",
@@ -149,23 +133,23 @@ const bubblewrap = (request: LaunchRequest): string[] => {
     ...innerChain(request),
   ];
   return request.uidBase === null
-    ? [...sh(tools, WAIT), ...run]
-    : [tools.unshare, "--user", "--", ...sh(tools, WAIT), ...sh(tools, NO_USER_NAMESPACES), ...run];
+    ? [...waiting(tools), ...run]
+    : [tools.unshare, "--user", "--", ...waiting(tools), ...shell(tools, NO_USER_NAMESPACES), ...run];
 };
 
-const namespaces = (request: LaunchRequest): string[] => {
+const namespaces = (request: LaunchPlan): string[] => {
   const { tools } = request;
   const ordinary = request.uidBase === null;
   // Mounting requires uid 0. Outside, that uid has no power, and PID 1 gives it up (`innerChain`).
   const identity = ordinary ? ["--map-user=0", "--map-group=0"] : [];
   const script = namespaceScript(request.layout, request.newRoot, ordinary ? NESTED_MAX : 0);
-  const outer = [tools.unshare, "--user", ...identity, "--", ...sh(tools, WAIT)];
+  const outer = [tools.unshare, "--user", ...identity, "--", ...waiting(tools)];
   const inner = [tools.unshare, "--mount", "--pid", "--fork", "--net", "--ipc", "--uts", "--cgroup", "--"];
-  return [...outer, ...inner, ...sh(tools, script), ...innerChain(request)];
+  return [...outer, ...inner, ...shell(tools, script), ...innerChain(request)];
 };
 
 /** The command that becomes the sandbox. It uses the launcher's protocol on stdin and SIGNAL_FD. */
-export const launchCommand = (request: LaunchRequest): string[] => [
+export const launchCommand = (request: LaunchPlan): string[] => [
   ...(request.gate === null ? [] : [request.gate]),
   ...(request.form === "bubblewrap" ? bubblewrap(request) : namespaces(request)),
 ];
@@ -178,16 +162,7 @@ const NESTED_BUBBLEWRAP = [
   `--seccomp 9 -- "$@" 9<${LIBRARY}/agent.bpf`,
 ].join(" ");
 
-/** PID 1 of the agent's own pid namespace: reaps processes, forwards SIGTERM, exits with the agent's code. */
-const NESTED_INIT = [
-  '"$@" <&0 & child=$!',
-  `trap 'kill -TERM "$child" 2>/dev/null' TERM`,
-  'wait "$child"; code=$?',
-  'while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done',
-  "exit $code",
-].join("\n");
-
-const nestedNamespaces = (gate: readonly string[], shell: string): string =>
+const nestedNamespaces = (gate: readonly string[], shellPath: string): string =>
   [
     "set -e",
     "mount -t proc proc /proc",
@@ -201,7 +176,7 @@ const nestedNamespaces = (gate: readonly string[], shell: string): string =>
     "echo 0 > /proc/sys/user/max_user_namespaces",
     'cd "$here"',
     "unset OLDPWD",
-    `exec ${["setpriv", ...DROP_ALL, ...gate].join(" ")} ${shell} -c "$init" agent "$@"`,
+    `exec ${["setpriv", ...DROP_ALL, ...gate].join(" ")} ${shellPath} -c "$init" agent "$@"`,
   ].join("\n");
 
 /** How a sandbox's agent is started. */
@@ -214,11 +189,11 @@ interface AgentRequest {
 }
 
 /** The daemon's prefix for each command that runs as the agent (domain/launch.ts `prefix`). */
-export const agentPrefix = ({ form, uidBase, gated, shell }: AgentRequest): string[] => {
+export const agentPrefix = ({ form, uidBase, gated, shell: shellPath }: AgentRequest): string[] => {
   if (uidBase !== null) return ["setpriv", ...become(AGENT_UID), ...DROP_ALL];
   if (form === "bubblewrap") return ["sh", "-c", NESTED_BUBBLEWRAP, "agent"];
   const own = ["--pid", "--fork", "--kill-child=KILL", "--mount", "--"];
-  const nested = nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [], shell ?? "/bin/sh");
-  const script = `here=$PWD init='${NESTED_INIT.replaceAll("'", `'\\''`)}'\n${nested}`;
+  const nested = nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [], shellPath ?? "/bin/sh");
+  const script = `here=$PWD init='${AGENT_INIT.replaceAll("'", `'\\''`)}'\n${nested}`;
   return ["unshare", "--user", ...mapTo(AGENT_UID), ...own, "sh", "-c", script, "agent"];
 };

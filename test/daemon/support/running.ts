@@ -10,7 +10,7 @@ import type { AgentAdapter, LaunchSettings, Recap } from "../../../src/domain/la
 import { signUserContext } from "../../../src/domain/user-context.ts";
 import type { HealthReport } from "../../../daemon/report.ts";
 import type { Layout } from "../../../daemon/settings.ts";
-import { identify } from "../../../src/sandbox/local/processes.ts";
+import { identify } from "../../../src/sandbox/machine/processes.ts";
 import { daemonPrograms, type Programs, runDirectory } from "./program.ts";
 import { Service } from "./service.ts";
 import { freePort } from "../../support/machine/free-port.ts";

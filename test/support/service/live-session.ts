@@ -61,6 +61,11 @@ export class LiveSession {
     return new LiveSession(life, `/v1/projects/${projectId}/sessions/${String(id)}`);
   }
 
+  /** The same session, as a later life of its service has it. */
+  at(life: Life): LiveSession {
+    return new LiveSession(life, this.path);
+  }
+
   /** An address below the session's, for other clients. `headers` carry the token. */
   address(below: string) {
     const url = new URL(`${this.life.url}${this.path}/${below}`);

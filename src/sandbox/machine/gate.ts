@@ -1,5 +1,5 @@
 /**
- * The gate: a static program of a few hundred bytes that `local` starts before a sandbox's programs. It closes
+ * The gate: a static program of a few hundred bytes that starts before a sandbox's programs. It closes
  * descriptors, installs a seccomp filter, and executes the program in its arguments. Node cannot do either, util-linux
  * 2.38 has no program for it, and a machine may lack a compiler, Perl and Python. So the service generates the program
  * itself.

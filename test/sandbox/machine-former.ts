@@ -5,16 +5,15 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as Effect from "effect/Effect";
-import { openInstallation } from "../../src/sandbox/local/form.ts";
-import { sandboxPaths, writeRecord } from "../../src/sandbox/local/run-directory.ts";
-import { LocalSandboxes } from "../../src/sandbox/local/sandboxes.ts";
+import { sandboxPaths, writeRecord } from "../../src/sandbox/machine/run-directory.ts";
+import { MachineSandboxes } from "../../src/sandbox/machine/sandboxes.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { type Case, type Subject, sandbox, specOf } from "../conformance/sandbox.ts";
-import { type LocalSetup, ask, localOptions } from "./local-subject.ts";
+import { type MachineSetup, ask, machineOptions, installationOf } from "./machine-subject.ts";
 
 /** Makes a sandbox and stops when its groups exist. @returns the files on the disk at that moment. */
-const makeGroupsOf = async (setup: LocalSetup, spec: ReturnType<typeof specOf>) => {
-  const installation = await openInstallation(localOptions(setup, "http://127.0.0.1:1"));
+const makeGroupsOf = async (setup: MachineSetup, spec: ReturnType<typeof specOf>) => {
+  const installation = await installationOf(setup, machineOptions(setup, "http://127.0.0.1:1"));
   const paths = sandboxPaths(setup.runDir, spec.id);
   let record = "";
   const groupParents = installation.groupParents.map((parent) => ({
@@ -25,7 +24,7 @@ const makeGroupsOf = async (setup: LocalSetup, spec: ReturnType<typeof specOf>) 
       throw new Error("killed");
     },
   }));
-  const sandboxes = await LocalSandboxes.open({ ...installation, groupParents });
+  const sandboxes = await MachineSandboxes.open({ ...installation, groupParents });
   // Where the user can make no group there is nothing to stop at, and nothing to leave.
   if (groupParents.length > 0) await assert.rejects(sandboxes.create(spec), /killed/);
   sandboxes.close();
@@ -40,7 +39,7 @@ export const formerServiceCases = ({
   setup,
   subject,
 }: {
-  readonly setup: LocalSetup;
+  readonly setup: MachineSetup;
   readonly subject: Subject;
 }): readonly Case[] => [
   {
@@ -76,9 +75,12 @@ export const formerServiceCases = ({
       const provider = yield* SandboxProvider;
       const spec = specOf(randomUUID(), { image: subject.image });
       yield* sandbox(spec);
-      const options = localOptions({ ...setup, runDir: path.join(setup.runDir, "o") }, "http://127.0.0.1:1");
+      const options = machineOptions(
+        { ...setup, runDir: path.join(setup.runDir, "o") },
+        "http://127.0.0.1:1",
+      );
       yield* Effect.promise(async () => {
-        const others = await LocalSandboxes.open(await openInstallation(options));
+        const others = await MachineSandboxes.open(await installationOf(setup, options));
         await others.end(spec.id);
         await others.destroy(spec.id);
         others.close();

@@ -1,7 +1,7 @@
 /**
- * A sandbox's file system (spec.md, sandbox layout) as an ordered list of steps, and the two ways to build it:
- * arguments for bubblewrap, or commands for a shell in fresh namespaces. The root is read-only. It is this machine's, or
- * that of an image (src/sandbox/images). The agent may write only /workspace, its home, /tmp and /dev/shm.
+ * A sandbox's file system (spec.md, sandbox layout) as an ordered list of steps, and as arguments for bubblewrap.
+ * ../local/layout-script.ts has it as commands for a shell. The root is read-only. It is this machine's, or that of an image
+ * (src/sandbox/images). The agent may write only /workspace, its home, /tmp and /dev/shm.
  */
 import { lstatSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
@@ -76,7 +76,7 @@ export const DAEMON_UID = 1000;
 export const AGENT_UID = 1001;
 
 /** The size of /dev/shm and of our small directories, in bytes. */
-const SHARED_MEMORY_BYTES = 64 * 1024 * 1024;
+export const SHARED_MEMORY_BYTES = 64 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 
 /**
@@ -193,123 +193,31 @@ export const sandboxLayout = (paths: SandboxPaths, parts: Parts, image: ImageRoo
   { kind: "seal", target: image === null ? "/" : "/opt/platform" },
 ];
 
-/** The layout as bubblewrap's arguments. */
-export const bubblewrapArguments = (steps: readonly MountStep[]): string[] =>
+/**
+ * The layout as bubblewrap's arguments.
+ * @param root the directory that becomes the sandbox's root. Empty: bubblewrap's own root
+ */
+export const bubblewrapArguments = (steps: readonly MountStep[], root = ""): string[] =>
   steps.flatMap((step) => {
+    const target = root === "" || step.target !== "/" ? root + step.target : root;
     switch (step.kind) {
       case "root":
-        return ["--ro-bind", step.source, "/"];
+        return ["--ro-bind", step.source, target];
       case "bind":
-        return [step.optional ? "--bind-try" : "--bind", step.source, step.target];
+        return [step.optional ? "--bind-try" : "--bind", step.source, target];
       case "read-only-bind":
-        return [step.optional ? "--ro-bind-try" : "--ro-bind", step.source, step.target];
+        return [step.optional ? "--ro-bind-try" : "--ro-bind", step.source, target];
       case "symlink":
-        return ["--symlink", step.source, step.target];
+        return ["--symlink", step.source, target];
       case "directory":
-        return ["--dir", step.target];
+        return ["--dir", target];
       case "proc":
-        return ["--proc", step.target];
+        return ["--proc", target];
       case "devices":
-        return ["--dev", step.target];
+        return ["--dev", target];
       case "seal":
-        return ["--remount-ro", step.target];
+        return ["--remount-ro", target];
       case "memory":
-        return ["--perms", step.mode, "--size", String(step.bytes), "--tmpfs", step.target];
+        return ["--perms", step.mode, "--size", String(step.bytes), "--tmpfs", target];
     }
   });
-
-/** Quotes `text` as one literal word of a shell command. */
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-
-/**
- * Functions for the script below. `seal_tree` also covers mounts below its target, each with its own flags. As in
- * bubblewrap, no set-uid program and no device works there.
- */
-const SHELL_FUNCTIONS = `
-place() { # source, target: an empty mount point of the source's kind
-  if [ -d "$1" ]; then mkdir -p "$2"; else mkdir -p "\${2%/*}"; [ -e "$2" ] || : > "$2"; fi
-}
-bind() { place "$1" "$2"; mount --rbind "$1" "$2"; }
-seal_tree() {
-  while read -r _ _ _ _ target options _; do
-    case $target in "$1" | "$1"/*) mount -o "remount,bind,ro,nosuid,nodev,\${options#r?,}" "$target" ;; esac
-  done < /proc/self/mountinfo
-}
-devices() {
-  mkdir -p "$1"
-  mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs "$1"
-  for name in null zero full random urandom tty; do
-    : > "$1/$name"
-    mount --bind "/dev/$name" "$1/$name"
-  done
-  mkdir "$1/pts"
-  mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$1/pts"
-  ln -s pts/ptmx "$1/ptmx"
-  ln -s /proc/self/fd "$1/fd"
-  ln -s /proc/self/fd/0 "$1/stdin"
-  ln -s /proc/self/fd/1 "$1/stdout"
-  ln -s /proc/self/fd/2 "$1/stderr"
-}`;
-
-const shellCommand = (step: MountStep, root: string): string => {
-  const target = quote(root + (step.target === "/" ? "" : step.target));
-  switch (step.kind) {
-    case "root":
-      return `mount --rbind ${quote(step.source)} ${quote(root)}; seal_tree ${quote(root)}`;
-    case "bind":
-    case "read-only-bind": {
-      const source = quote(step.source);
-      const mounted = `bind ${source} ${target}`;
-      const done = step.kind === "bind" ? mounted : `${mounted}; seal_tree ${target}`;
-      return step.optional ? `if [ -e ${source} ]; then ${done}; fi` : done;
-    }
-    case "symlink":
-      return `mkdir -p "$(dirname ${target})"; ln -s ${quote(step.source)} ${target}`;
-    case "directory":
-      return `mkdir -p ${target}`;
-    case "proc":
-      return `mkdir -p ${target}; mount -t proc proc ${target}`;
-    case "devices":
-      return `devices ${target}`;
-    case "seal":
-      return `mount -o remount,bind,ro ${target}`;
-    case "memory":
-      return `mkdir -p ${target}; mount -t tmpfs -o ${quote(`mode=${step.mode},size=${step.bytes}`)} tmpfs ${target}`;
-  }
-};
-
-/**
- * The layout as a script for `sh`, which needs every capability in fresh user, mount and network namespaces. It builds
- * the tree in memory over the directory `root`, makes it the root, and brings loopback up. Then it forbids further user
- * namespaces beyond `nestedUserNamespaces`, and executes the command in its arguments.
- */
-export const namespaceScript = (
-  steps: readonly MountStep[],
-  root: string,
-  nestedUserNamespaces: number,
-): string =>
-  [
-    "set -eu",
-    "umask 022",
-    SHELL_FUNCTIONS,
-    ...(steps[0]?.kind === "root"
-      ? []
-      : [`mount -t tmpfs -o mode=755,size=${SMALL_BYTES} tmpfs ${quote(root)}`]),
-    ...steps
-      .filter(({ kind, target }) => kind === "root" || target !== "/")
-      .map((step) => shellCommand(step, root)),
-    `hostname ${SANDBOX_HOSTNAME} 2>/dev/null || true`,
-    "ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null || busybox ip link set lo up",
-    `cd ${quote(root)}`,
-    // The old root is then on top of the new one. It needs no directory there, because the new one may be read-only.
-    "pivot_root . .",
-    // The programs are in other places now.
-    "hash -r",
-    "umount -l .",
-    "cd /",
-    "mount -o remount,bind,ro /",
-    `echo ${nestedUserNamespaces} > /proc/sys/user/max_user_namespaces`,
-    "cd /workspace",
-    "unset OLDPWD",
-    'exec "$@"',
-  ].join("\n");

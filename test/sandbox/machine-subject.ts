@@ -1,4 +1,4 @@
-/** `local` as the conformance suite's subject, and how its cases talk to the stand-in daemon inside. */
+/** A provider of this machine as the conformance suite's subject, and how its cases talk to the stand-in daemon inside. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -6,18 +6,28 @@ import { request } from "node:http";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import { DEFAULT_LIMITS, type LocalLimits, type LocalOptions } from "../../src/sandbox/local/installation.ts";
-import { localProvider } from "../../src/sandbox/local/provider.ts";
+import {
+  DEFAULT_LIMITS,
+  type SandboxLimits,
+  type MachineOptions,
+} from "../../src/sandbox/machine/installation.ts";
+import { gvisorKind } from "../../src/sandbox/gvisor/gvisor.ts";
+import { localKinds } from "../../src/sandbox/local/local.ts";
+import type { Kind } from "../../src/sandbox/machine/isolation.ts";
+import { machineProvider } from "../../src/sandbox/machine/provider.ts";
+import { type Opened, openInstallation } from "../../src/sandbox/machine/trial.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import type { Subject } from "../conformance/sandbox.ts";
 
 /** What the test process hands to the child that runs the cases. */
-export interface LocalSetup {
+export interface MachineSetup {
   readonly runDir: string;
   readonly nodePath: string;
   readonly daemon: string;
-  readonly form: "bubblewrap" | "namespaces";
+  readonly form: "bubblewrap" | "namespaces" | "gvisor";
+  /** gVisor's program. Null where no case needs it. */
+  readonly runsc: string | null;
   readonly path: string;
   /** The image of all sandboxes, in `imagesDir`. Null: they see the machine's root. */
   readonly image: string | null;
@@ -26,11 +36,11 @@ export interface LocalSetup {
   readonly planted: readonly number[];
 }
 
-export const localOptions = (
-  setup: LocalSetup,
+export const machineOptions = (
+  setup: MachineSetup,
   serviceUrl: string,
-  limits: Partial<LocalLimits> = {},
-): LocalOptions => ({
+  limits: Partial<SandboxLimits> = {},
+): MachineOptions => ({
   imagesDir: setup.imagesDir,
   runDir: setup.runDir,
   installationId: "0e6f1c52-conformance",
@@ -47,9 +57,19 @@ export const localOptions = (
   setupTimeoutMs: 600_000,
   limits: { ...DEFAULT_LIMITS, ...limits },
   serviceUrl,
-  form: setup.form,
   path: setup.path,
 });
+
+const kinds = ({ form, runsc }: MachineSetup): readonly Kind[] =>
+  form === "gvisor" ? [gvisorKind(runsc)] : localKinds(form);
+
+export const providerOf = (setup: MachineSetup, options: MachineOptions) =>
+  machineProvider(options, kinds(setup));
+
+export const installationOf = async (
+  setup: MachineSetup,
+  options: MachineOptions,
+): Promise<Opened["installation"]> => (await openInstallation(options, kinds(setup))).installation;
 
 /** One request to the stand-in daemon. */
 const call = (socketPath: string, path: string, body?: unknown): Promise<string> => {
@@ -97,8 +117,8 @@ const groupsOf = (id: string): string[] => {
   return stdout.split("\n").filter(Boolean);
 };
 
-export const localSubject = (setup: LocalSetup, serviceUrl: string): Subject => ({
-  layer: localProvider(localOptions(setup, serviceUrl)),
+export const machineSubject = (setup: MachineSetup, serviceUrl: string): Subject => ({
+  layer: providerOf(setup, machineOptions(setup, serviceUrl)),
   // The daemon ends while it answers, so the answer may not come.
   end: (id) => Effect.ignore(ask(id, "/exit/7")),
   leftovers: (id) =>

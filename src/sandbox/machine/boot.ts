@@ -1,5 +1,5 @@
 /**
- * Starts the processes of one `local` sandbox: directories, record, launcher, PID 1. The order ensures that
+ * Starts the processes of one sandbox on this machine: directories, record, launcher, PID 1. The order ensures that
  * `teardown.ts` finds and removes whatever a crash leaves, at any point (sandbox/port.ts P4).
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -9,9 +9,8 @@ import type { Duplex } from "node:stream";
 import type { LaunchSettings } from "../../domain/launch.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import type { Installation } from "./installation.ts";
-import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { OpenedImage } from "./image.ts";
-import { agentPrefix, agentUid, daemonUid, identityMap, launchCommand, setupUid } from "./launch-plan.ts";
+import type { SandboxUsers } from "./isolation.ts";
 import { SANDBOX_HOME, WORKSPACE, agentPath, platformPath, sandboxLayout } from "./layout.ts";
 import type { SandboxSpec } from "../port.ts";
 import { identify } from "./processes.ts";
@@ -31,9 +30,6 @@ export interface BootRequest {
   readonly image: OpenedImage | null;
 }
 
-/** In an image's root, no step of the start uses the image's own shell. */
-const shellOf = (image: OpenedImage | null): string | null => (image === null ? null : `${BUNDLE_TOOLS}/sh`);
-
 /** Settings for the daemon and the agent, in addition to the injected environment. */
 export const launchSettings = (
   installation: Installation,
@@ -43,12 +39,7 @@ export const launchSettings = (
   const proxy = "http://127.0.0.1:3128";
   const noProxy = "127.0.0.1,localhost";
   return {
-    prefix: agentPrefix({
-      form: installation.form,
-      uidBase,
-      gated: installation.gate !== null,
-      shell: shellOf(image),
-    }),
+    prefix: installation.isolation.agentPrefix({ uidBase, image }),
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
     agentPath: agentPath(image, image?.path ?? null),
@@ -92,13 +83,13 @@ const makeDirectory = async (path: string, { uid, mode }: Ownership): Promise<vo
  * Creates the sandbox's directories. If the service is root, each directory belongs to the uid that may write it, and
  * root owns the rest.
  */
-const makeDirectories = async (paths: SandboxPaths, uidBase: number | null): Promise<void> => {
+const makeDirectories = async (paths: SandboxPaths, users: SandboxUsers | null): Promise<void> => {
   const own = process.geteuid?.() ?? 0;
-  const daemon = uidBase === null ? own : daemonUid(uidBase);
-  const agent = uidBase === null ? own : agentUid(uidBase);
+  const daemon = users?.daemon ?? own;
+  const agent = users?.agent ?? own;
   await mkdir(paths.root, { recursive: true });
-  if (uidBase !== null) await chown(paths.root, own, setupUid(uidBase));
-  await chmod(paths.root, uidBase === null ? 0o700 : 0o710);
+  if (users !== null) await chown(paths.root, own, users.setup);
+  await chmod(paths.root, users === null ? 0o700 : 0o710);
   await mkdir(paths.disk, { recursive: true });
   await chmod(paths.disk, 0o711);
   await makeDirectory(paths.run, { uid: daemon, mode: 0o711 });
@@ -113,9 +104,9 @@ const makeDirectories = async (paths: SandboxPaths, uidBase: number | null): Pro
   ]);
 };
 
-const writeLaunchFile = async (paths: SandboxPaths, settings: LaunchSettings, uidBase: number | null) => {
+const writeLaunchFile = async (paths: SandboxPaths, settings: LaunchSettings, users: SandboxUsers | null) => {
   await writeFile(paths.launch, JSON.stringify(settings), { mode: 0o600 });
-  if (uidBase !== null) await chown(paths.launch, daemonUid(uidBase), daemonUid(uidBase));
+  if (users !== null) await chown(paths.launch, users.daemon, users.daemon);
 };
 
 /** Reads the progress lines of the launcher and PID 1. Ends when all of them have closed the pipe. */
@@ -158,39 +149,36 @@ export const readLogTail = async (path: string, bytes: number): Promise<string> 
   }
 };
 
-const spawnLauncher = (installation: Installation, request: BootRequest): ChildProcess => {
-  const { uidBase } = request.record;
-  const [command = "", ...args] = launchCommand({
-    form: installation.form,
+const spawnLauncher = async (
+  installation: Installation,
+  { paths, record: { uidBase }, image, environment }: BootRequest,
+  users: SandboxUsers | null,
+): Promise<ChildProcess> => {
+  const { command, ...launcher } = await installation.isolation.launch({
+    paths,
+    layout: sandboxLayout(paths, installation.parts, image),
+    image,
     uidBase,
-    tools: installation.tools,
-    layout: sandboxLayout(request.paths, installation.parts, request.image),
-    shell: shellOf(request.image),
-    newRoot: request.paths.newRoot,
-    gate: installation.gate,
-    limits: {
-      processes: installation.countsProcessesPerSandbox ? installation.options.limits.processes : null,
-      openFiles: installation.options.limits.openFiles,
-      fileBytes: installation.options.limits.diskBytes,
+    environment: {
+      ...environment,
+      // spec.md, injected environment: part of the image, so it is not injected.
+      PLATFORM_WORKSPACE: WORKSPACE,
+      PATH: platformPath(image),
+      HOME: SANDBOX_HOME,
     },
   });
-  const log = openSync(request.paths.log, "a", 0o600);
-  const filter = installation.filter === null ? "ignore" : openSync(installation.filter, "r");
+  const [program = "", ...args] = command;
+  const log = openSync(paths.log, "a", 0o600);
+  const filter = launcher.filter === null ? "ignore" : openSync(launcher.filter, "r");
   try {
-    const child = spawn(command, args, {
+    const child = spawn(program, args, {
       cwd: "/",
       // The sandbox outlives the service, so it gets its own process group and session, and writes its output to a
       // file.
       detached: true,
-      env: {
-        ...request.environment,
-        // spec.md, injected environment: part of the image, so it is not injected.
-        PLATFORM_WORKSPACE: WORKSPACE,
-        PATH: platformPath(request.image),
-        HOME: SANDBOX_HOME,
-      },
+      env: launcher.environment,
       stdio: ["pipe", log, log, "pipe", filter],
-      ...(uidBase === null ? {} : { uid: setupUid(uidBase), gid: setupUid(uidBase) }),
+      ...(users === null ? {} : { uid: users.setup, gid: users.setup }),
     });
     child.unref();
     return child;
@@ -200,8 +188,8 @@ const spawnLauncher = (installation: Installation, request: BootRequest): ChildP
   }
 };
 
-const mapIdentities = (pid: number, uidBase: number): void => {
-  for (const file of ["gid_map", "uid_map"]) writeFileSync(`/proc/${pid}/${file}`, identityMap(uidBase));
+const mapIdentities = (pid: number, { map }: SandboxUsers): void => {
+  for (const file of ["gid_map", "uid_map"]) writeFileSync(`/proc/${pid}/${file}`, map);
 };
 
 /** Rejects after a while: a launcher that hangs must not block its caller for ever. */
@@ -226,15 +214,18 @@ export interface Booted {
 export const boot = async (installation: Installation, request: BootRequest): Promise<Booted> => {
   const { paths } = request;
   const { uidBase, id } = request.record;
-  await makeDirectories(paths, uidBase);
+  const { isolation, options } = installation;
+  const users = uidBase === null ? null : isolation.users(uidBase);
+  await makeDirectories(paths, users);
   const groups = groupDirectories(installation.groupParents, id);
   const planned = { ...request.record, cgroups: groups };
   // The record comes first: otherwise a group could outlive a service that is killed in between.
   await writeRecord(paths, planned);
-  await makeGroups(installation.groupParents, id, installation.options.limits);
-  await writeLaunchFile(paths, request.settings, uidBase);
+  const processes = isolation.hostProcesses(options.limits.processes);
+  await makeGroups(installation.groupParents, id, { ...options.limits, processes });
+  await writeLaunchFile(paths, request.settings, users);
 
-  const child = spawnLauncher(installation, request);
+  const child = await spawnLauncher(installation, request, users);
   const { pid } = child;
   const [stdin, , , signal] = child.stdio as unknown as [Duplex, null, null, Duplex];
   for (const stream of [stdin, signal]) stream.on("error", () => undefined);
@@ -249,7 +240,7 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
     await step("waiting");
     const launcher = pid === undefined ? null : identify(pid);
     if (launcher === null) throw new Error("the launcher ended early");
-    if (uidBase !== null) mapIdentities(launcher.pid, uidBase);
+    if (users !== null) mapIdentities(launcher.pid, users);
     await joinGroups(groups, launcher.pid);
     const record = { ...planned, launcher };
     await writeRecord(paths, record);

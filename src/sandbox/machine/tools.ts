@@ -1,4 +1,4 @@
-/** This machine's programs with which `local` builds sandboxes. */
+/** This machine's programs with which sandboxes are built. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 

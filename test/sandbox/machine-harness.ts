@@ -1,7 +1,7 @@
 /**
- * Runs the conformance suite and the probes over `local`, in both forms, as root and as an ordinary user. The cases run
- * in the test's process as its own user; a root process runs them once more in a child of another user
- * (local-runner.ts, bundled into a directory which that user can read).
+ * Runs the conformance suite and the probes over `local`, in both forms, as root and as an ordinary user, and over
+ * `gvisor` as root. The cases run in the test's process as its own user; a root process runs them once more in a child
+ * of another user (machine-runner.ts, bundled into a directory which that user can read).
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,13 +12,13 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readRecord, sandboxIds, sandboxPaths } from "../../src/sandbox/local/run-directory.ts";
-import { tearDown } from "../../src/sandbox/local/teardown.ts";
-import { findTools } from "../../src/sandbox/local/tools.ts";
+import { readRecord, sandboxIds, sandboxPaths } from "../../src/sandbox/machine/run-directory.ts";
+import { tearDown } from "../../src/sandbox/machine/teardown.ts";
+import { findTools } from "../../src/sandbox/machine/tools.ts";
 import { runCase } from "../conformance/sandbox.ts";
-import { localCases, openService } from "./local-cases.ts";
-import { DESCRIPTOR_CASE, plantedIn, withPlanted } from "./local-descriptors.ts";
-import type { LocalSetup } from "./local-subject.ts";
+import { machineCases, openService } from "./machine-cases.ts";
+import { DESCRIPTOR_CASE, plantedIn, withPlanted } from "./machine-descriptors.ts";
+import type { MachineSetup } from "./machine-subject.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 const path = process.env["PATH"] ?? "";
@@ -30,16 +30,21 @@ const OTHER_USER = 65_534;
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** What this machine lacks for a form, null where it lacks nothing. */
-const missing = (form: LocalSetup["form"]): string | null => {
+const missing = (form: MachineSetup["form"]): string | null => {
   const lacks = [...tools.missing, ...(form === "bubblewrap" && tools.bwrap === null ? ["bwrap"] : [])];
   return lacks.length === 0 ? null : `not installed: ${lacks.join(", ")}`;
 };
 
-const setupOf = (form: LocalSetup["form"], runDir: string, image: string | null): LocalSetup => ({
+const setupOf = (
+  form: MachineSetup["form"],
+  runDir: string,
+  { image, runsc = null }: Pick<Suite, "image" | "runsc">,
+): MachineSetup => ({
   runDir,
   nodePath: process.execPath,
   daemon: here("stand-in-daemon.mjs"),
   form,
+  runsc,
   path,
   planted: [],
   image,
@@ -51,11 +56,13 @@ export interface Suite {
   readonly image: string | null;
   /** Makes the image. */
   readonly prepare?: () => Promise<void>;
+  /** gVisor's program, for that form. */
+  readonly runsc?: string | null;
   /** Why the machine cannot run the suite. Null if it can. */
   readonly lacks: string | null;
-  readonly forms: readonly LocalSetup["form"][];
+  readonly forms: readonly MachineSetup["form"][];
   /** The forms whose cases another user runs, too. */
-  readonly others: readonly LocalSetup["form"][];
+  readonly others: readonly MachineSetup["form"][];
 }
 
 const service = await openService();
@@ -78,7 +85,9 @@ const clearSandboxes = async (runDir: string): Promise<void> => {
 
 afterAll(async () => {
   service.close();
-  const runDirs = ["", "other-", "planted-"].flatMap((who) => [`${who}bubblewrap`, `${who}namespaces`]);
+  const runDirs = ["", "other-", "planted-"].flatMap((who) =>
+    ["bubblewrap", "namespaces", "gvisor"].map((form) => `${who}${form}`),
+  );
   await Promise.all(runDirs.map((name) => clearSandboxes(join(directory, name))));
   await rm(directory, { recursive: true, force: true });
 });
@@ -114,7 +123,7 @@ const prepareChildren = async (): Promise<Child> => {
     cp(process.execPath, node),
     cp(here("stand-in-daemon.mjs"), daemon),
     build({
-      entryPoints: [here("local-runner.ts")],
+      entryPoints: [here("machine-runner.ts")],
       outfile: runner,
       bundle: true,
       platform: "node",
@@ -129,7 +138,7 @@ const prepareChildren = async (): Promise<Child> => {
 const starts: ((child: Child) => Promise<void>)[] = [];
 /** A child that runs cases of a form as a user, with planted descriptors; all of them unless one is named. */
 interface Runner {
-  readonly form: LocalSetup["form"];
+  readonly form: MachineSetup["form"];
   readonly name: string;
   readonly uid: number;
   readonly only?: string;
@@ -139,9 +148,9 @@ interface Runner {
 /** Registers a form's cases as a child tells of them. @returns what starts that child. */
 const inChild = ({ form, name: directoryName, uid, only, image }: Runner) => {
   const runDir = join(directory, directoryName);
-  const asked = { ...setupOf(form, runDir, image), planted: [...planted.keys()] };
+  const asked = { ...setupOf(form, runDir, { image }), planted: [...planted.keys()] };
   const told = new Map(
-    localCases(asked, port)
+    machineCases(asked, port)
       .filter(({ name }) => only === undefined || name === only)
       .map(({ name }) => [name, Promise.withResolvers<string | null>()]),
   );
@@ -170,20 +179,21 @@ const inChild = ({ form, name: directoryName, uid, only, image }: Runner) => {
 };
 
 /** Registers the suite's tests. */
-export const localSuites = ({ image, prepare, lacks: lacking, forms, others }: Suite): void => {
+export const machineSuites = (suite: Suite): void => {
+  const { image, prepare, lacks: lacking, forms, others } = suite;
   beforeAll(async () => {
     await prepare?.();
     if (starts.length === 0) return;
     const child = await prepareChildren();
     await Promise.all(starts.map((start) => start(child)));
   });
-  const what = image === null ? "local" : "local, on an image";
   for (const form of forms) {
     const lacks = lacking ?? missing(form);
+    const what = `${form === "gvisor" ? "" : "local, "}${form}${image === null ? "" : ", on an image"}`;
     describe.skipIf(lacks !== null)(
-      `${what}, ${form}, as ${isRoot ? "root" : "an ordinary user"} ${lacks ?? ""}`,
+      `${what}, as ${isRoot ? "root" : "an ordinary user"} ${lacks ?? ""}`,
       () => {
-        for (const one of localCases(setupOf(form, join(directory, form), image), port))
+        for (const one of machineCases(setupOf(form, join(directory, form), suite), port))
           it(one.name, () => runCase(one));
       },
     );
@@ -191,11 +201,19 @@ export const localSuites = ({ image, prepare, lacks: lacking, forms, others }: S
       ...(others.includes(form)
         ? [["as another user", { name: `other-${form}`, uid: OTHER_USER }] as const]
         : []),
-      ["as root with planted descriptors", { name: `planted-${form}`, uid: 0, only: DESCRIPTOR_CASE }],
+      // Files have other numbers inside gVisor, so the case could not fail there.
+      ...(form === "gvisor"
+        ? []
+        : [
+            [
+              "as root with planted descriptors",
+              { name: `planted-${form}`, uid: 0, only: DESCRIPTOR_CASE },
+            ] as const,
+          ]),
     ];
     for (const [who, runner] of runners) {
       describe.skipIf(lacks !== null || !isRoot)(
-        `${what}, ${form}, ${who} ${lacks ?? (isRoot ? "" : "(only root can do this)")}`,
+        `${what}, ${who} ${lacks ?? (isRoot ? "" : "(only root can do this)")}`,
         () => {
           const start = inChild({ form, image, ...runner });
           if (lacks === null && isRoot) starts.push(start);

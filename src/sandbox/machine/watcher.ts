@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFile, open, rename, stat, statfs, truncate, writeFile } from "node:fs/promises";
 import { memoryKills } from "./cgroup.ts";
-import type { LocalLimits } from "./installation.ts";
+import type { SandboxLimits } from "./installation.ts";
 import type { SandboxExit } from "../port.ts";
 import { type ProcessSample, descendants } from "./processes.ts";
 import type { SandboxPaths, SandboxRecord } from "./run-directory.ts";
@@ -39,7 +39,7 @@ interface DiskWalk {
 
 /** The limits to watch, and those that the kernel enforces itself. */
 export interface WatchRules {
-  readonly limits: LocalLimits;
+  readonly limits: SandboxLimits;
   readonly kernelMemory: boolean;
   readonly kernelProcesses: boolean;
 }
@@ -52,7 +52,7 @@ export const memoryExceeded = (limit: number): SandboxExit => ({
 });
 
 /** The exit if the kernel killed a process of the sandbox because its memory was exhausted. */
-export const kernelVerdict = (record: SandboxRecord, limits: LocalLimits): SandboxExit | null =>
+export const kernelVerdict = (record: SandboxRecord, limits: SandboxLimits): SandboxExit | null =>
   memoryKills(record.cgroups) > 0 ? memoryExceeded(limits.memoryBytes) : null;
 
 /** Memory and processes from one pass over /proc. */
@@ -138,7 +138,7 @@ export const newestLines = (text: string, bytes: number): string => {
  * sandbox has the file open for appending and continues at its new end. While no service watches, the daemon itself
  * truncates a log that is several times larger (daemon/start.ts).
  */
-export const trimLog = async ({ paths }: Watched, limits: LocalLimits): Promise<void> => {
+export const trimLog = async ({ paths }: Watched, limits: SandboxLimits): Promise<void> => {
   const { size } = await stat(paths.log);
   const kept = Math.min(LOG_KEPT_BYTES, limits.logBytesPerSecond);
   if (size <= kept) return;

@@ -1,5 +1,5 @@
 /**
- * The files of `local`: one directory for each installation. The sandboxes' uids can traverse it; below a 0700 home they
+ * The files of sandboxes on this machine: one directory for each installation. The sandboxes' uids can traverse it; below a 0700 home they
  * could not, so nothing there could be bound into a sandbox.
  *
  *     <run directory>/parts/<content hash>/<name>   programs and settings that every sandbox binds read-only

@@ -1,12 +1,11 @@
-/** Chooses the form of `local` sandboxes by starting one of each, strongest first. */
+/** Chooses what isolates the sandboxes of this machine, by starting one sandbox of each kind, strongest first. */
 import { randomUUID } from "node:crypto";
 import { boot } from "./boot.ts";
-import { type Installation, type LocalOptions, install } from "./installation.ts";
-import type { Form } from "./launch-plan.ts";
+import { type Installation, type MachineOptions, install } from "./installation.ts";
+import type { Kind } from "./isolation.ts";
 import { isRecorded, readRecord, sandboxIds, sandboxPaths, type SandboxRecord } from "./run-directory.ts";
 import { killSandbox, tearDown } from "./teardown.ts";
 
-const FORMS: readonly Form[] = ["bubblewrap", "namespaces"];
 /** Outside the uids of all real sandboxes. */
 const TRIAL_UID_BASE = 299_999_000;
 
@@ -14,8 +13,8 @@ const TRIAL_UID_BASE = 299_999_000;
 const TRIAL = "trial";
 
 /** Starts PID 1 and ends it. @throws Error with the machine's refusal */
-const tryForm = async (options: LocalOptions, form: Form): Promise<Installation> => {
-  const installation = await install(options, form);
+const tryKind = async (options: MachineOptions, kind: Kind): Promise<Installation> => {
+  const installation = await install(options, kind);
   const id = randomUUID();
   const paths = sandboxPaths(options.runDir, id);
   const record: SandboxRecord = {
@@ -50,22 +49,29 @@ const tryForm = async (options: LocalOptions, form: Form): Promise<Installation>
   }
 };
 
+/** The kind that works on this machine, and the reasons against stronger ones. */
+export interface Opened {
+  readonly installation: Installation;
+  /** One sentence for each kind that was tried before. */
+  readonly refusals: readonly string[];
+}
+
 /**
- * Prepares `local` on this machine in the requested form, or in the strongest form that works.
- * @throws Error that names what each form lacks
+ * Prepares the first kind that works on this machine.
+ * @param kinds strongest first
+ * @throws Error that names what each kind lacks
  */
-export const openInstallation = async (options: LocalOptions): Promise<Installation> => {
-  const forms = options.form === "auto" ? FORMS : [options.form];
-  const problems: string[] = [];
-  for (const form of forms) {
+export const openInstallation = async (options: MachineOptions, kinds: readonly Kind[]): Promise<Opened> => {
+  const refusals: string[] = [];
+  for (const kind of kinds) {
     try {
-      // eslint-disable-next-line no-await-in-loop -- the weaker form is tried only where the stronger fails
-      return await tryForm(options, form);
+      // eslint-disable-next-line no-await-in-loop -- the weaker kind is tried only where the stronger fails
+      return { installation: await tryKind(options, kind), refusals };
     } catch (error) {
-      problems.push(`${form}: ${error instanceof Error ? error.message : String(error)}`);
+      refusals.push(`${kind.name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  throw new Error(`no sandbox can be started on this machine (${problems.join("; ")})`);
+  throw new Error(`no sandbox can be started on this machine (${refusals.join("; ")})`);
 };
 
 /**

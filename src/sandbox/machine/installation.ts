@@ -1,19 +1,18 @@
 /**
- * Parts that all sandboxes of one `local` provider share: programs in the run directory, control groups, the chosen
- * form.
+ * Parts that all sandboxes of one provider on this machine share: programs in the run directory, control groups, what
+ * isolates them.
  */
 import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
-import { release } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentAdapter } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
-import { type GroupParent, findGroupParents } from "./cgroup.ts";
+import { type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
-import { AGENT_GATE, type Form, INNER_CLOSE_FROM, INNER_GATE, launcherCloseFrom } from "./launch-plan.ts";
+import type { Isolation, Kind } from "./isolation.ts";
 import { type Parts, sandboxSettings } from "./layout.ts";
 import {
   bundlesDirectory,
@@ -22,10 +21,10 @@ import {
   installFile,
   openRunDirectory,
 } from "./run-directory.ts";
-import { architectureOf, type FilterKind, seccompProgram } from "./seccomp.ts";
+import { type FilterKind, seccompProgram } from "./seccomp.ts";
 import { type Tools, findProgram, findTools } from "./tools.ts";
 
-export interface LocalLimits {
+export interface SandboxLimits {
   /** Memory of all processes of a sandbox together, in bytes. */
   readonly memoryBytes: number;
   /** How many processes and threads a sandbox may have. */
@@ -43,7 +42,7 @@ export interface LocalLimits {
 const MIB = 1024 * 1024;
 
 /** api.md 8. The limit on files prevents one sandbox from using up the file system's inodes. */
-export const DEFAULT_LIMITS: LocalLimits = {
+export const DEFAULT_LIMITS: SandboxLimits = {
   memoryBytes: 2048 * MIB,
   processes: 512,
   openFiles: 4096,
@@ -52,7 +51,7 @@ export const DEFAULT_LIMITS: LocalLimits = {
   logBytesPerSecond: MIB,
 };
 
-export interface LocalOptions {
+export interface MachineOptions {
   /** Images of sandboxes (images/store.ts). */
   readonly imagesDir: string;
   /** Created if missing. Its path is short, and other users can traverse it (so it is not below a 0700 home). */
@@ -73,36 +72,28 @@ export interface LocalOptions {
   readonly models?: DefaultModels;
   /** Programs of the agent runtime, placed on the PATH under their own file names. */
   readonly agentBinaries: readonly string[];
-  readonly limits: LocalLimits;
+  readonly limits: SandboxLimits;
   /** Milliseconds without contact from the service after which a sandbox ends itself. */
   readonly orphanMs: number;
   /** How long a project's setup command may run, ms. */
   readonly setupTimeoutMs: number;
   /** The origin of this service's listener, which platform.internal leads to. */
   readonly serviceUrl: string;
-  /** `auto`: the strongest form that works on this machine. */
-  readonly form: "auto" | Form;
   /** The service's PATH, to find bubblewrap and other programs. */
   readonly path: string;
 }
 
 export interface Installation {
-  readonly options: LocalOptions;
+  readonly options: MachineOptions;
   readonly tools: Tools;
   readonly parts: Parts;
-  readonly form: Form;
-  /** The file with the seccomp program that bubblewrap installs for PID 1 and its children. Null in the other form. */
-  readonly filter: string | null;
-  /** The gate before the launcher (gate.ts). Null if it does not support this processor. */
-  readonly gate: string | null;
+  readonly isolation: Isolation;
   readonly images: ImageStore;
   /** The runtime bundle's directory. It is made for the first sandbox with an image. */
   readonly bundle: () => Promise<string>;
   readonly groupParents: readonly GroupParent[];
   /** Whether sandboxes get uids of their own (the service is root). */
   readonly ownUids: boolean;
-  /** Whether RLIMIT_NPROC counts within the sandbox, as opposed to all processes of its uid on this machine. */
-  readonly countsProcessesPerSandbox: boolean;
 }
 
 /** Hashed, because ids that were created at nearly the same time begin alike. */
@@ -111,13 +102,7 @@ const groupName = (installationId: string): string =>
 
 const inDaemon = (name: string): string => fileURLToPath(new URL(`../../../daemon/${name}`, import.meta.url));
 
-/** From Linux 5.14 on, the limit counts in each user namespace. */
-const countsInUserNamespace = (kernel: string): boolean => {
-  const [major = 0, minor = 0] = kernel.split(".").map(Number);
-  return major > 5 || (major === 5 && minor >= 14);
-};
-
-const installParts = async (options: LocalOptions, library: Record<string, string>): Promise<Parts> => {
+const installParts = async (options: MachineOptions, library: Isolation["library"]): Promise<Parts> => {
   const { runDir } = options;
   const settings = await Promise.all(
     Object.entries(sandboxSettings).map(async ([name, content]) => [
@@ -140,7 +125,7 @@ const installParts = async (options: LocalOptions, library: Record<string, strin
 const installLibrary = async ({
   runDir,
   daemonCodeCache,
-}: LocalOptions): Promise<Record<string, string>> => ({
+}: MachineOptions): Promise<Record<string, string>> => ({
   "forwarder.cjs": await installFile(runDir, inDaemon("forwarder.cjs")),
   ...(daemonCodeCache !== null && {
     "launcher.cjs": await installFile(runDir, inDaemon("launcher.cjs")),
@@ -148,46 +133,17 @@ const installLibrary = async ({
   }),
 });
 
-const installFilter = async (runDir: string, kind: FilterKind): Promise<string> => {
-  const architecture = architectureOf(process.arch);
-  if (architecture === null) throw new Error(`no seccomp filter exists for ${process.arch}`);
-  return installContent(runDir, `${kind}.bpf`, seccompProgram(kind, architecture));
-};
-
-/** If the service is an ordinary user, a second bubblewrap inside starts the agent. It has its own filter. */
-const nestedLibrary = async (options: LocalOptions, bwrap: string): Promise<Record<string, string>> => ({
-  bwrap: await installFile(options.runDir, bwrap, "bwrap"),
-  "agent.bpf": await installFilter(options.runDir, "agent"),
-});
-
-/**
- * In an ordinary user's sandbox, starting the agent creates further namespaces, so the filter of PID 1 must allow that.
- */
-const filterOfPid1 = (ownUids: boolean): FilterKind => (ownUids ? "agent" : "supervisor");
-
 /** Gates support one processor (gate.ts). */
-const hasGates = (): boolean => process.arch === "x64";
+export const hasGates = (): boolean => process.arch === "x64";
 
 /** Installs a gate under its name. @param kind of its filter; null for none */
-const installGate = (
+export const installGate = (
   runDir: string,
   gate: { readonly name: string; readonly closeFrom: number; readonly kind: FilterKind | null },
 ): Promise<string> => {
   const filter = gate.kind === null ? null : seccompProgram(gate.kind, "x64");
   return installContent(runDir, gate.name, gateProgram({ closeFrom: gate.closeFrom, filter }));
 };
-
-/** The gates inside. They install the filters in the form without bubblewrap. */
-const gateLibrary = async (runDir: string, ownUids: boolean): Promise<Record<string, string>> => ({
-  [INNER_GATE]: await installGate(runDir, {
-    name: INNER_GATE,
-    closeFrom: INNER_CLOSE_FROM,
-    kind: filterOfPid1(ownUids),
-  }),
-  ...(!ownUids && {
-    [AGENT_GATE]: await installGate(runDir, { name: AGENT_GATE, closeFrom: 3, kind: "agent" }),
-  }),
-});
 
 /** Does the work for the first caller. The others get its result; after a failure, the next caller tries again. */
 const once = <A>(work: () => Promise<A>): (() => Promise<A>) => {
@@ -210,7 +166,7 @@ export const bundleOf = async ({
   nodePath,
   agentBinaries,
   path,
-}: Pick<LocalOptions, "runDir" | "nodePath" | "agentBinaries" | "path">): Promise<string> =>
+}: Pick<MachineOptions, "runDir" | "nodePath" | "agentBinaries" | "path">): Promise<string> =>
   makeBundle({
     directory: await bundlesDirectory(runDir),
     nodePath,
@@ -220,15 +176,13 @@ export const bundleOf = async ({
   });
 
 /** Removes parts of earlier versions. Sandboxes that still use one keep it through their own mount. */
-export const removeOldParts = async ({ options, parts, filter, gate }: Installation): Promise<void> => {
-  const files = [
-    parts.node,
-    parts.daemon,
-    parts.entrypoint,
-    parts.commandLine,
-    filter ?? "",
-    gate ?? "",
-  ].concat(parts.agentBinaries, Object.values(parts.settings), Object.values(parts.library));
+export const removeOldParts = async ({ options, parts, isolation }: Installation): Promise<void> => {
+  const files = [parts.node, parts.daemon, parts.entrypoint, parts.commandLine].concat(
+    isolation.files,
+    parts.agentBinaries,
+    Object.values(parts.settings),
+    Object.values(parts.library),
+  );
   const used = new Set(files.map(dirname));
   const root = join(options.runDir, "parts");
   const old = (await readdir(root)).filter((name) => !name.startsWith(".") && !used.has(join(root, name)));
@@ -236,34 +190,28 @@ export const removeOldParts = async ({ options, parts, filter, gate }: Installat
 };
 
 /**
- * Prepares the run directory for one form, without starting anything.
+ * Prepares the run directory for one kind of isolation, without starting anything.
  * @throws Error that says what is missing on this machine
  */
-export const install = async (options: LocalOptions, form: Form): Promise<Installation> => {
+export const install = async (options: MachineOptions, kind: Kind): Promise<Installation> => {
   const tools = findTools(options.path);
   if (tools.missing.length > 0) throw new Error(`not installed: ${tools.missing.join(", ")}`);
-  const { bwrap } = tools;
-  if (form === "bubblewrap" && bwrap === null) throw new Error("not installed: bwrap (bubblewrap)");
   await openRunDirectory(options.runDir);
   const ownUids = process.geteuid?.() === 0;
-  const nested = form === "bubblewrap" && !ownUids && bwrap !== null;
-  const parts = await installParts(options, {
-    ...(nested && (await nestedLibrary(options, bwrap))),
-    ...(form === "namespaces" && hasGates() && (await gateLibrary(options.runDir, ownUids))),
-  });
-  const filter = form === "bubblewrap" ? await installFilter(options.runDir, filterOfPid1(ownUids)) : null;
-  const outer = { name: "launcher-gate", closeFrom: launcherCloseFrom(form), kind: null };
+  const isolation = await kind.prepare({ options, tools, ownUids });
+  const groupParents = await findGroupParents(groupName(options.installationId));
+  const controls = groupControls(groupParents);
+  if (isolation.needsGroups && !(controls.has("memory") && controls.has("processes"))) {
+    throw new Error("it needs control groups for memory and processes, which this service cannot create");
+  }
   return {
     options,
     tools,
-    parts,
-    form,
-    filter,
-    gate: hasGates() ? await installGate(options.runDir, outer) : null,
+    parts: await installParts(options, isolation.library),
+    isolation,
     images: new ImageStore(options.imagesDir),
     bundle: once(() => bundleOf(options)),
-    groupParents: await findGroupParents(groupName(options.installationId)),
+    groupParents,
     ownUids,
-    countsProcessesPerSandbox: ownUids || countsInUserNamespace(release()),
   };
 };

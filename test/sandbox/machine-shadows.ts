@@ -5,9 +5,8 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
-import { localProvider } from "../../src/sandbox/local/provider.ts";
 import { type Case, sandbox, specOf } from "../conformance/sandbox.ts";
-import { type LocalSetup, ask, localOptions, runIn } from "./local-subject.ts";
+import { type MachineSetup, ask, machineOptions, runIn, providerOf } from "./machine-subject.ts";
 
 /** The programs of launcher, PID 1, daemon and the way to the agent, and those that the daemon's scripts call. */
 const OURS = (
@@ -31,13 +30,13 @@ const makeShadows = Effect.acquireRelease(
 /** Says where each of these programs is found; a name that is found nowhere says nothing. */
 const WHERE = `for name in ${OURS.join(" ")}; do command -v "$name" || :; done`;
 
-export const shadowCases = (setup: LocalSetup): readonly Case[] => [
+export const shadowCases = (setup: MachineSetup): readonly Case[] => [
   {
     name: "keeps its own programs apart from the agent's, whatever their names",
     run: Effect.gen(function* () {
       const directory = yield* makeShadows;
       const agentBinaries = OURS.map((name) => join(directory, name));
-      const layer = localProvider({ ...localOptions(setup, "http://127.0.0.1:1"), agentBinaries });
+      const layer = providerOf(setup, { ...machineOptions(setup, "http://127.0.0.1:1"), agentBinaries });
       yield* Effect.gen(function* () {
         const spec = specOf(randomUUID(), { image: setup.image });
         yield* sandbox(spec);

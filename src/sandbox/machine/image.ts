@@ -1,4 +1,4 @@
-/** The image of one `local` sandbox: found on this machine, with the runtime bundle that works in it. */
+/** The image of one sandbox: found on this machine, with the runtime bundle that works in it. */
 import { checkSecretName } from "../../domain/secret.ts";
 import type { Image } from "../images/image.ts";
 import type { Installation } from "./installation.ts";

@@ -1,7 +1,8 @@
 /**
- * The provider `local`: sandboxes on this machine from Linux namespaces, with or without bubblewrap, as root or as an
- * ordinary user (launch-plan.ts says how). It owns the parts that end with the service: the egress proxies' sockets and
- * the watch over limits. The sandboxes themselves outlive the service, and their records identify them later.
+ * The providers whose sandboxes are on this machine: `local` and `gvisor`. A provider owns the parts that end with the
+ * service: the egress proxies' sockets and the watch over limits. The sandboxes themselves outlive the service, and
+ * their records identify them later. A provider also takes over sandboxes that another kind of isolation started,
+ * because ending and removing one needs only its record.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -9,24 +10,23 @@ import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { doctorReport } from "./doctor.ts";
 import { groupControls } from "./cgroup.ts";
-import type { Installation, LocalOptions } from "./installation.ts";
+import type { Installation, MachineOptions } from "./installation.ts";
 import { removeOldParts } from "./installation.ts";
-import { openInstallation, removeTrials } from "./form.ts";
-import { LocalSandboxes } from "./sandboxes.ts";
+import type { Kind } from "./isolation.ts";
+import { openInstallation, removeTrials } from "./trial.ts";
+import { MachineSandboxes } from "./sandboxes.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 
 /** How often running sandboxes are checked (api.md 8). */
 export const WATCH_INTERVAL_MS = 1_000;
 
 /** The isolation of this installation, for the start-up log. */
-export const summarize = (installation: Installation): string => {
-  const controls = groupControls(installation.groupParents);
+export const summarize = ({ isolation, groupParents, ownUids }: Installation): string => {
+  const controls = groupControls(groupParents);
   const limits = ["memory", "processes"] as const;
   return [
-    installation.form === "bubblewrap"
-      ? "bubblewrap: namespaces and a seccomp filter"
-      : `plain namespaces${installation.gate === null ? ", without a seccomp filter (weaker: install bubblewrap)" : " and a seccomp filter"}`,
-    installation.ownUids ? "uids of its own for each sandbox" : "one uid, the service's",
+    isolation.summary,
+    ownUids ? "uids of its own for each sandbox" : "one uid, the service's",
     `${limits.map((limit) => `${limit} by ${controls.has(limit) ? "the kernel" : "a watcher"}`).join(", ")}, disk by a watcher`,
   ].join("; ");
 };
@@ -42,18 +42,23 @@ const attempt = <A>(
   });
 
 /**
- * The provider as a layer. Building it tries the forms on this machine, and takes over the sandboxes that a former
- * service of this installation left running. If no form works, it fails and names what is missing.
+ * The provider as a layer. Building it tries the kinds of isolation on this machine, strongest first, and takes over
+ * the sandboxes that a former service of this installation left running. If no kind works, it fails and names what is
+ * missing.
  */
-export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvider, SandboxError> =>
+export const machineProvider = (
+  options: MachineOptions,
+  kinds: readonly Kind[],
+): Layer.Layer<SandboxProvider, SandboxError> =>
   Layer.effect(
     SandboxProvider,
     Effect.gen(function* () {
-      const installation = yield* attempt("create", () => openInstallation(options));
+      const { installation, refusals } = yield* attempt("create", () => openInstallation(options, kinds));
+      for (const refusal of refusals) yield* Effect.logInfo(`sandboxes are not isolated by ${refusal}`);
       yield* attempt("create", () => removeOldParts(installation));
       yield* attempt("destroy", () => removeTrials(options.runDir));
       const sandboxes = yield* Effect.acquireRelease(
-        attempt("list", () => LocalSandboxes.open(installation)),
+        attempt("list", () => MachineSandboxes.open(installation)),
         (opened) => Effect.sync(() => opened.close()),
       );
       yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -71,7 +76,7 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
       yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL_MS)));
 
       return SandboxProvider.of({
-        name: "local",
+        name: installation.isolation.provider,
         summary: summarize(installation),
         create: (spec) => Effect.uninterruptible(attempt("create", () => sandboxes.create(spec))),
         awaitExit: (id) => Effect.promise(() => sandboxes.exitOf(id)),
@@ -82,7 +87,7 @@ export const localProvider = (options: LocalOptions): Layer.Layer<SandboxProvide
         logs: (id) => attempt("logs", () => sandboxes.logs(id)),
         end: (id) => Effect.uninterruptible(attempt("end", () => sandboxes.end(id))),
         destroy: (id) => Effect.uninterruptible(attempt("destroy", () => sandboxes.destroy(id))),
-        doctor: doctorReport(options),
+        doctor: doctorReport(options, kinds),
       });
     }),
   );

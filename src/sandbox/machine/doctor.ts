@@ -9,9 +9,11 @@ import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { groupControls } from "./cgroup.ts";
-import type { Installation, LocalOptions } from "./installation.ts";
-import { openInstallation } from "./form.ts";
-import { LocalSandboxes } from "./sandboxes.ts";
+import type { Installation, MachineOptions } from "./installation.ts";
+import type { Kind } from "./isolation.ts";
+import { Sighting, commonFindings, judge, refused } from "./sighting.ts";
+import { openInstallation } from "./trial.ts";
+import { MachineSandboxes } from "./sandboxes.ts";
 import type { DoctorFinding, DoctorReport } from "../port.ts";
 import { sandboxPaths } from "./run-directory.ts";
 
@@ -20,93 +22,47 @@ const PATIENCE_MS = 30_000;
 
 const PROBE = fileURLToPath(new URL("../../../daemon/doctor.mjs", import.meta.url));
 
-/** The output of daemon/doctor.mjs: results of commands that ran as the agent. */
-const Sighting = Schema.Struct({
-  status: Schema.String,
-  attempts: Schema.String,
-  processes: Schema.String,
-  interfaces: Schema.String,
-  limits: Schema.String,
-});
-type Sighting = typeof Sighting.Type;
 const decodeSighting = Schema.decodeUnknownSync(Schema.fromJsonString(Sighting));
 
-const kernel = (subject: string, holds: boolean, detail: string): DoctorFinding => ({
-  subject,
-  how: holds ? "kernel" : "not at all",
-  detail,
-});
-
-const refused = (sighting: Sighting, ...names: string[]): boolean =>
-  names.every((name) => new RegExp(`^${name} no$`, "m").test(sighting.attempts));
-
-const statusField = (sighting: Sighting, name: string): string =>
-  new RegExp(`^${name}:\\s+(\\S+)`, "m").exec(sighting.status)?.[1] ?? "unknown";
-
-/** The agent, its shell and the shell's commands. More processes mean that it sees those of others. */
-const PROCESSES_SEEN_MAX = 12;
-
-const isolation = (sighting: Sighting): DoctorFinding[] => {
-  const interfaces = sighting.interfaces.split("\n").map((line) => line.split(":")[0]?.trim() ?? "");
-  const seen = Number(sighting.processes);
-  const powers = statusField(sighting, "CapEff");
-  const filter = statusField(sighting, "Seccomp") === "2";
-  return [
-    kernel("processes of this machine", seen <= PROCESSES_SEEN_MAX, `the agent sees ${seen} processes`),
-    kernel(
-      "network",
-      interfaces.filter(Boolean).join() === "lo",
-      "loopback only; other traffic goes through the egress proxy",
-    ),
-    kernel(
-      "read-only root",
-      refused(sighting, "write_usr", "write_root", "write_sysctl"),
-      "/usr, / and /proc/sys",
-    ),
-    kernel("no privileges", /^0+$/.test(powers), `the agent's capabilities are ${powers}`),
-    kernel(
-      "no new privileges",
-      statusField(sighting, "NoNewPrivs") === "1",
-      "set-uid programs give no privileges",
-    ),
-    kernel(
-      "no user namespaces",
-      refused(sighting, "new_user_namespace", "new_mount_namespace"),
-      "the agent cannot create any",
-    ),
-    kernel(
-      "system calls",
-      filter,
-      filter ? "a seccomp filter" : "no filter in this form on this processor; install bubblewrap",
-    ),
-    kernel(
-      "daemon isolated from the agent",
-      refused(sighting, "read_launch_file", "read_daemon_environment", "signal_daemon"),
-      "the agent cannot read its files or environment, nor signal it",
-    ),
-  ];
-};
-
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
+
+/** Where gVisor bounds processes itself, control groups bound those that it is made of. */
+const processFinding = (
+  { options: { limits }, isolation, groupParents }: Installation,
+  limited: boolean,
+): DoctorFinding => {
+  const subject = "processes";
+  if (isolation.enforcer === "gvisor") {
+    const outside = isolation.hostProcesses(limits.processes);
+    const detail = `${limits.processes} for each user of a sandbox; the kernel allows gVisor ${outside} of its own`;
+    return judge("gvisor")(subject, limited, detail);
+  }
+  const held = groupControls(groupParents).has("processes") || limited;
+  return { subject, how: held ? "kernel" : "watcher", detail: `${limits.processes} for each sandbox` };
+};
 
 const limitFindings = (installation: Installation, sighting: Sighting): DoctorFinding[] => {
   const { limits } = installation.options;
   const controls = groupControls(installation.groupParents);
   const limited = (name: string, value: number): boolean =>
     new RegExp(`^${name}\\s+${value}\\s`, "m").test(sighting.limits);
-  const processes = controls.has("processes") || limited("Max processes", limits.processes);
   return [
     {
       subject: "memory",
       how: controls.has("memory") ? "kernel" : "watcher",
       detail: `${mebibytes(limits.memoryBytes)} for each sandbox`,
     },
+    processFinding(installation, limited("Max processes", limits.processes)),
+    judge(installation.isolation.enforcer)(
+      "open files",
+      limited("Max open files", limits.openFiles),
+      `${limits.openFiles} for each process`,
+    ),
     {
-      subject: "processes",
-      how: processes ? "kernel" : "watcher",
-      detail: `${limits.processes} for each sandbox`,
+      subject: "processor time",
+      how: "not at all",
+      detail: "no limit: sandboxes share the processors with each other and with the service",
     },
-    kernel("open files", limited("Max open files", limits.openFiles), `${limits.openFiles} for each process`),
     {
       subject: "disk",
       how: "watcher",
@@ -159,7 +115,7 @@ const within = <A>(operation: Promise<A>, milliseconds: number): Promise<A> => {
   return Promise.race([operation, promise]);
 };
 
-const examine = async (options: LocalOptions): Promise<DoctorReport> => {
+const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise<DoctorReport> => {
   // A separate owner, so that a running service's sandboxes are not touched.
   const own = {
     ...options,
@@ -167,8 +123,9 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
     daemonBundle: PROBE,
     daemonCodeCache: null,
   };
-  const installation = await openInstallation(own);
-  const sandboxes = await LocalSandboxes.open(installation);
+  const { installation, refusals } = await openInstallation(own, kinds);
+  const { isolation } = installation;
+  const sandboxes = await MachineSandboxes.open(installation);
   const id = randomUUID();
   try {
     await sandboxes.create({
@@ -192,10 +149,19 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
       throw new Error("the agent cannot write its workspace or its home");
     }
     return {
-      provider: `local (${installation.form})`,
+      provider: `${isolation.provider} (${isolation.form})`,
       usable: true,
       problem: null,
-      findings: [...isolation(sighting), ...limitFindings(installation, sighting)],
+      findings: [
+        ...commonFindings(sighting, judge(isolation.enforcer)),
+        ...isolation.findings(sighting),
+        ...limitFindings(installation, sighting),
+        ...refusals.map((refusal) => ({
+          subject: "stronger isolation",
+          how: "not at all" as const,
+          detail: `not used: ${refusal}`,
+        })),
+      ],
     };
   } finally {
     await sandboxes.destroy(id);
@@ -203,12 +169,15 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
   }
 };
 
-/** Starts one real sandbox, runs the checks in it, and destroys it. A failure is part of the report. */
-export const doctorReport = (options: LocalOptions): Effect.Effect<DoctorReport> =>
-  Effect.tryPromise(() => examine(options)).pipe(
+/**
+ * Starts one real sandbox, runs the checks in it, and destroys it. A failure is part of the report.
+ * @param kinds of isolation to try, strongest first
+ */
+export const doctorReport = (options: MachineOptions, kinds: readonly Kind[]): Effect.Effect<DoctorReport> =>
+  Effect.tryPromise(() => examine(options, kinds)).pipe(
     Effect.catch((error) =>
       Effect.succeed({
-        provider: "local",
+        provider: kinds.map(({ name }) => name).join(" or "),
         usable: false,
         problem: advise(error.cause instanceof Error ? error.cause.message : String(error.cause)),
         findings: [],

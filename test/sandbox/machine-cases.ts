@@ -6,21 +6,27 @@ import { readFileSync } from "node:fs";
 import { type Server, createServer } from "node:http";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
-import { openInstallation } from "../../src/sandbox/local/form.ts";
-import { LocalSandboxes } from "../../src/sandbox/local/sandboxes.ts";
-import { localProvider } from "../../src/sandbox/local/provider.ts";
+import { MachineSandboxes } from "../../src/sandbox/machine/sandboxes.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { CANARY, type Case, type Subject, sandbox, sandboxCases, specOf } from "../conformance/sandbox.ts";
 import { INTRUSION, probes } from "../conformance/sandbox-probes.ts";
-import { descriptorCases } from "./local-descriptors.ts";
-import { formerServiceCases } from "./local-former.ts";
-import { shadowCases } from "./local-shadows.ts";
-import { type LocalSetup, ask, localOptions, localSubject, runIn } from "./local-subject.ts";
+import { descriptorCases } from "./machine-descriptors.ts";
+import { formerServiceCases } from "./machine-former.ts";
+import { limitCases } from "./machine-limits.ts";
+import { shadowCases } from "./machine-shadows.ts";
+import {
+  type MachineSetup,
+  ask,
+  machineOptions,
+  machineSubject,
+  runIn,
+  installationOf,
+} from "./machine-subject.ts";
 
 /** Where the cases run: the provider's setup, and a listener on the host's loopback that stands for the service. */
-export interface LocalWorld {
-  readonly setup: LocalSetup;
+export interface MachineWorld {
+  readonly setup: MachineSetup;
   readonly subject: Subject;
   readonly port: number;
 }
@@ -68,10 +74,10 @@ const told = (id: string, file: "cmdline" | "status"): readonly string[] =>
   });
 
 /** Whether the form has a seccomp filter here: without bubblewrap, on the processor that gates are written for. */
-const filters = ({ form }: LocalSetup): boolean => form === "bubblewrap" || process.arch === "x64";
+const filters = ({ form }: MachineSetup): boolean => form === "bubblewrap" || process.arch === "x64";
 
 /** Cases that share one sandbox, which is booted by the first that asks and destroyed by the last case. */
-const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
+const sharedCases = ({ setup, subject, port }: MachineWorld): readonly Case[] => {
   const runtime = ManagedRuntime.make(subject.layer);
   const spec = specOf(randomUUID(), { image: subject.image });
   let booted: Promise<void> | null = null;
@@ -88,7 +94,8 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
     }),
   });
   const agent = (script: string) => runIn(spec.id, "agent", script);
-  const world = { runDir: setup.runDir, canary: CANARY, hostPort: port };
+  const ownKernel = setup.form === "gvisor";
+  const world = { runDir: setup.runDir, canary: CANARY, hostPort: port, ownKernel };
 
   return [
     inside(
@@ -135,11 +142,13 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
     inside(
       "gives the agent no capability, no new privileges, and the filter where there is one",
       Effect.gen(function* () {
-        const { stdout } = yield* agent("cat /proc/self/status");
-        for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) {
+        const { stdout } = yield* agent("cat /proc/self/status; setpriv --dump");
+        for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd"]) {
           assert.match(stdout, new RegExp(`^${set}:\\s+0+$`, "m"));
         }
-        assert.match(stdout, /^NoNewPrivs:\s+1$/m);
+        // gVisor has none to ask for.
+        assert.match(stdout, /^Ambient capabilities: \[(?:none|unsupported)\]$/m);
+        assert.match(stdout, /^no_new_privs: 1$/m);
         assert.match(stdout, filters(setup) ? /^Seccomp:\s+2$/m : /^Seccomp:\s+0$/m);
       }),
     ),
@@ -215,7 +224,7 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
       Effect.gen(function* () {
         const { code, stdout } = yield* runIn(spec.id, "daemon", INTRUSION);
         assert.equal(code, 0);
-        const calls = setup.form === "bubblewrap" ? [] : ["signal by handle to "];
+        const calls = setup.form === "namespaces" ? ["signal by handle to "] : [];
         for (const way of ["environ of ", "fd of ", "signal to ", ...calls])
           assert.ok(stdout.includes(way), stdout);
       }),
@@ -235,40 +244,9 @@ const sharedCases = ({ setup, subject, port }: LocalWorld): readonly Case[] => {
   ];
 };
 
-/** Cases about limits, each with a sandbox that has little. */
-const limitCases = ({ setup, port }: LocalWorld): readonly Case[] => {
-  const mib = 1024 * 1024;
-  const layer = localProvider(
-    localOptions(setup, `http://127.0.0.1:${port}`, { memoryBytes: 256 * mib, diskBytes: 64 * mib }),
-  );
-  const exceeds = (name: string, code: string, script: string): Case => ({
-    name,
-    run: Effect.gen(function* () {
-      const provider = yield* SandboxProvider;
-      const spec = specOf(randomUUID(), { image: setup.image });
-      yield* sandbox(spec);
-      yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script], detached: true });
-      assert.equal((yield* provider.awaitExit(spec.id)).code, code);
-      assert.deepEqual(processesOfSandbox(spec.id), []);
-    }).pipe(Effect.scoped, Effect.provide(layer)),
-  });
-  return [
-    exceeds(
-      "ends a sandbox that takes more memory than it may",
-      "memory_exceeded",
-      "node -e 'const kept = []; setInterval(() => kept.push(Buffer.alloc(32 << 20, 1)), 20)'",
-    ),
-    exceeds(
-      "ends a sandbox that fills its disk",
-      "disk_exceeded",
-      "while :; do head -c 16777216 /dev/zero >> /workspace/fill; sleep 0.02; done",
-    ),
-  ];
-};
-
 const stuck = () => Promise.reject(new Error("processes of the sandbox cannot be stopped"));
 
-const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
+const ownCases = ({ setup, subject }: MachineWorld): readonly Case[] => {
   const serviceOf = <A>(body: Effect.Effect<A, unknown, SandboxProvider>) =>
     Effect.provide(body, subject.layer);
   return [
@@ -297,10 +275,10 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
     {
       name: "reports the launcher's message when a sandbox cannot start, and leaves nothing [I9]",
       run: Effect.gen(function* () {
-        const options = localOptions(setup, "http://127.0.0.1:1");
-        const installation = yield* Effect.promise(() => openInstallation(options));
+        const options = machineOptions(setup, "http://127.0.0.1:1");
+        const installation = yield* Effect.promise(() => installationOf(setup, options));
         const parts = { ...installation.parts, entrypoint: "/nonexistent/entrypoint" };
-        const sandboxes = yield* Effect.promise(() => LocalSandboxes.open({ ...installation, parts }));
+        const sandboxes = yield* Effect.promise(() => MachineSandboxes.open({ ...installation, parts }));
         const spec = specOf(randomUUID(), { image: subject.image });
         yield* Effect.promise(() => assert.rejects(sandboxes.create(spec), /entrypoint/));
         assert.deepEqual(yield* subject.leftovers(spec.id), []);
@@ -310,10 +288,10 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
     {
       name: "reports the end of a sandbox whose processes do not end, and destroys it later",
       run: Effect.gen(function* () {
-        const options = localOptions(setup, "http://127.0.0.1:1", { diskBytes: 0 });
+        const options = machineOptions(setup, "http://127.0.0.1:1", { diskBytes: 0 });
         const spec = specOf(randomUUID(), { image: subject.image });
         yield* Effect.promise(async () => {
-          const sandboxes = await LocalSandboxes.open(await openInstallation(options), stuck);
+          const sandboxes = await MachineSandboxes.open(await installationOf(setup, options), stuck);
           await sandboxes.create(spec);
           await sandboxes.watch(0);
           assert.equal((await sandboxes.exitOf(spec.id)).code, "disk_exceeded");
@@ -344,7 +322,12 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
           const provider = yield* SandboxProvider;
           const spec = specOf(randomUUID(), { image: subject.image });
           yield* sandbox(spec);
-          yield* runIn(spec.id, "daemon", "ln -sf /run/platform/other.sock /run/platform/d.sock");
+          const linked = yield* runIn(
+            spec.id,
+            "daemon",
+            "rm -f /run/platform/d.sock; ln -s /run/platform/other.sock /run/platform/d.sock",
+          );
+          assert.equal(linked.stderr, "");
           const failure = yield* Effect.flip(provider.link(spec.id));
           assert.match(failure.message, /not a socket/);
         }).pipe(Effect.scoped),
@@ -363,22 +346,23 @@ const ownCases = ({ setup, subject }: LocalWorld): readonly Case[] => {
       }),
     },
     {
-      name: "reports to the doctor that the kernel enforces everything except the watched limits",
+      name: "reports to the doctor that everything is enforced except processor time",
       run: Effect.gen(function* () {
         const report = yield* Effect.flatMap(SandboxProvider, (provider) => provider.doctor);
         assert.deepEqual([report.usable, report.problem], [true, null]);
         const weak = report.findings
           .filter(({ how }) => how === "not at all")
           .map(({ subject: what }) => what);
-        assert.deepEqual(weak, filters(setup) ? [] : ["system calls"]);
+        assert.deepEqual(weak, [...(filters(setup) ? [] : ["system calls"]), "processor time"]);
+        assert.match(report.provider, setup.form === "gvisor" ? /^gvisor / : /^local /);
       }).pipe(Effect.provide(subject.layer)),
     },
   ];
 };
 
 /** Every case, in the order in which they are to run. */
-export const localCases = (setup: LocalSetup, port: number): readonly Case[] => {
-  const world = { setup, port, subject: localSubject(setup, `http://127.0.0.1:${port}`) };
+export const machineCases = (setup: MachineSetup, port: number): readonly Case[] => {
+  const world = { setup, port, subject: machineSubject(setup, `http://127.0.0.1:${port}`) };
   return [
     ...sandboxCases(world.subject),
     ...ownCases(world),

@@ -1,5 +1,5 @@
 /**
- * Ends a `local` sandbox and removes its leftovers. It needs only the sandbox's record and directory, because the
+ * Ends a sandbox and removes its leftovers. It needs only the sandbox's record and directory, because the
  * process that created it may be long gone (sandbox/port.ts P2, P4).
  */
 import { setTimeout as sleep } from "node:timers/promises";

@@ -6,8 +6,8 @@ import { constants, fstatSync, openSync } from "node:fs";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { type Case, sandbox, specOf } from "../conformance/sandbox.ts";
-import type { LocalWorld } from "./local-cases.ts";
-import { runIn } from "./local-subject.ts";
+import type { MachineWorld } from "./machine-cases.ts";
+import { runIn } from "./machine-subject.ts";
 
 /** Low and high numbers, directories, files, a pipe, and (`"pipe"` is a pair of them) sockets. */
 export const plantedIn = (directory: string): ReadonlyMap<number, number | "pipe"> => {
@@ -49,7 +49,7 @@ export const DESCRIPTOR_CASE = "passes no inherited descriptor to daemon and age
 /** Names the file behind each descriptor of each process that its user may look at. */
 const DESCRIPTORS = "stat -L -c '%d:%i %n' /proc/[0-9]*/fd/* /proc/self/fd/* 2>/dev/null";
 
-export const descriptorCases = ({ setup, subject }: LocalWorld): readonly Case[] =>
+export const descriptorCases = ({ setup, subject }: MachineWorld): readonly Case[] =>
   setup.planted.length === 0
     ? []
     : [

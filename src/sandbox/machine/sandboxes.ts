@@ -1,5 +1,5 @@
 /**
- * The sandboxes of one `local` provider, by id: their records on disk, and the resources that this process holds for
+ * The sandboxes of one provider on this machine, by id: their records on disk, and the resources that this process holds for
  * each running one (proxy, exit).
  *
  *  L1 One operation a sandbox at a time: a destroy waits for a create under way, and the reverse.
@@ -14,7 +14,7 @@ import { openImage } from "./image.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
-import { UIDS_PER_SANDBOX } from "./launch-plan.ts";
+import { UIDS_PER_SANDBOX } from "./isolation.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
 import {
@@ -64,7 +64,7 @@ interface Entry extends Watched {
 
 const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
 
-export class LocalSandboxes {
+export class MachineSandboxes {
   readonly #installation: Installation;
   readonly #entries = new Map<string, Entry>();
   readonly #tails = new Map<string, Promise<void>>();
@@ -81,8 +81,8 @@ export class LocalSandboxes {
    * Takes over the sandboxes of a former service: running ones get their proxy back, ended ones keep their reason.
    * @param kill ends a sandbox that exceeds a limit; tests make it fail
    */
-  static async open(installation: Installation, kill = killSandbox): Promise<LocalSandboxes> {
-    const opened = new LocalSandboxes(installation, kill);
+  static async open(installation: Installation, kill = killSandbox): Promise<MachineSandboxes> {
+    const opened = new MachineSandboxes(installation, kill);
     const ids = await sandboxIds(installation.options.runDir);
     await Promise.all(ids.map((id) => opened.#adopt(id)));
     return opened;

@@ -1,0 +1,160 @@
+/**
+ * A service whose sandboxes run under gVisor, with the real agent runtime: the agent clones, commits and pushes; a
+ * service that was killed finds its sandbox again; and the doctor ends what one left that never comes back.
+ */
+import { execFile, spawnSync } from "node:child_process";
+import { appendFileSync, copyFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { release, tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
+import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
+import { lacksRunsc, runsc } from "../support/machine/runsc.ts";
+import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS } from "../support/patience.ts";
+import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
+import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+
+const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
+const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
+
+/** An import of an image unpacks it under bubblewrap. */
+const lacks =
+  lacksRunsc ??
+  (sandboxesStartHere && busybox !== undefined ? null : "(needs bubblewrap and busybox-static)");
+
+const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
+/** Fails in a sandbox that shares this machine's kernel. */
+const OWN_KERNEL = `[ "$(cut -d' ' -f3 /proc/version)" != ${release()} ]`;
+
+const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
+  const { files_changed: files } = await session.call("GET", "changes");
+  return (files as readonly Json[]).map((file) => file["path"]).toSorted();
+};
+
+describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
+  let installation: Installation;
+  let images = "";
+  let life: Life;
+
+  const settings = (provider = "gvisor"): Record<string, string> => ({
+    PLATFORM_SANDBOX_PROVIDER: provider,
+    PLATFORM_RUNSC: runsc ?? "",
+    PLATFORM_IMAGES_DIR: path.join(images, "kept"),
+  });
+  const platform = async (...args: readonly string[]): Promise<Json> => {
+    const { DATABASE_URL: _ours, ...environment } = process.env;
+    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--json"], {
+      env: { ...environment, ...settings(), PLATFORM_DATA_DIR: installation.dataDir },
+    });
+    return JSON.parse(stdout) as Json;
+  };
+  beforeAll(async () => {
+    images = mkdtempSync(path.join(tmpdir(), "platform-test-gvisor-"));
+    await chmod(images, 0o755);
+    installation = await Installation.open();
+    life = await installation.start(settings());
+  }, TEST_MS);
+  afterAll(async () => {
+    await life?.end("SIGTERM");
+    await installation?.close();
+    if (images !== "") await rm(images, { recursive: true, force: true });
+  }, TEST_MS);
+
+  it(
+    "clones, commits and pushes, also after its service was killed and came back",
+    { timeout: TEST_MS },
+    async () => {
+      const session = await LiveSession.start(life, installation);
+      const before = await session.call("GET", "sandbox");
+      expect(before).toMatchObject({ provider: "gvisor" });
+      await session.run(`${OWN_KERNEL} && echo 1 > first && ${COMMIT}`);
+      await life.end("SIGKILL");
+      // The later service takes gVisor by itself, because it starts here.
+      life = await installation.start(settings("auto"));
+      const again = session.at(life);
+      await again.run(`${OWN_KERNEL} && echo 2 > second && ${COMMIT}`);
+      expect(await filesChanged(again)).toEqual(["first", "second"]);
+      expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
+      await again.stop();
+    },
+  );
+
+  it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {
+    const root = path.join(images, "root");
+    const file = path.join(images, "busybox.tar");
+    await mkdir(root);
+    await writeToolImage(root, file);
+    await platform("images", "import", "busybox:1", file);
+    const manifest = path.join(images, "platform.toml");
+    copyFileSync(path.join(installation.sample, "platform.toml"), manifest);
+    appendFileSync(manifest, '\n[environment]\nimage = "busybox:1"\n');
+    commitToSample(installation, { "platform.toml": manifest });
+    const session = await LiveSession.start(life, installation);
+    expect(await session.call("GET", "sandbox")).toMatchObject({ image: "busybox:1", provider: "gvisor" });
+    await session.run(`${OWN_KERNEL} && echo /usr/* > usr && ${COMMIT}`);
+    expect(await filesChanged(session)).toEqual(["usr"]);
+    await session.stop();
+  });
+});
+
+describe.skipIf(lacksRunsc !== null)(
+  `a sandbox under gVisor whose service never comes back ${lacksRunsc ?? ""}`,
+  () => {
+    let installation: Installation;
+    let runDir = "";
+    let sandboxId = "";
+
+    beforeEach(async () => {
+      installation = await Installation.open();
+      const life = await installation.start({
+        PLATFORM_SANDBOX_PROVIDER: "gvisor",
+        PLATFORM_RUNSC: runsc ?? "",
+        PLATFORM_AGENT_COMMAND: "light-agent",
+        PLATFORM_AGENT_ADAPTER: "plain",
+        PATH: `${LIGHT_AGENT}${path.delimiter}${process.env["PATH"] ?? ""}`,
+      });
+      const session = await LiveSession.start(life, installation);
+      sandboxId = String((await session.call("GET", "sandbox"))["id"]);
+      const installationId = readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim();
+      runDir = runDirectoryOf(installationId);
+      await life.end("SIGKILL");
+      expect(processesOfSandbox(sandboxId)).not.toEqual([]);
+    }, TEST_MS);
+    afterEach(async () => {
+      for (const pid of processesOfSandbox(sandboxId)) process.kill(pid, "SIGKILL");
+      await rm(runDir, { recursive: true, force: true });
+      await installation?.close();
+    }, TEST_MS);
+
+    const orphans = async (...more: readonly string[]): Promise<readonly Json[]> => {
+      const args = [CLI, "doctor", "--orphans", "--json", "--of", installation.dataDir, ...more];
+      const { stdout } = await promisify(execFile)(process.execPath, args);
+      return (JSON.parse(stdout) as { readonly orphans: readonly Json[] }).orphans;
+    };
+
+    it(
+      "is listed and ended by the doctor, with all that belongs to it [I9]",
+      { timeout: TEST_MS },
+      async () => {
+        const left = (await orphans()).find(({ kind }) => kind === "sandbox");
+        expect(left).toMatchObject({ what: sandboxId, pids: processesOfSandbox(sandboxId) });
+        const ended = await orphans("--end");
+        expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
+        expect(processesOfSandbox(sandboxId)).toEqual([]);
+        expect(existsSync(runDir)).toBe(false);
+        expect(spawnSync("find", ["/sys/fs/cgroup", "-name", sandboxId], { encoding: "utf8" }).stdout).toBe(
+          "",
+        );
+      },
+    );
+
+    it("ends itself if its run directory is removed", { timeout: TEST_MS }, async () => {
+      await rm(runDir, { recursive: true });
+      await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
+    });
+  },
+);
