@@ -151,6 +151,20 @@ const echoed = async ({ life }: Node, session: string, text: string): Promise<st
 
 const remote = ({ life }: Node): string => `${life.url.replace("//", `//x:${TOKEN}@`)}/v1/git/${project}.git`;
 
+/** Uses of each node's sandboxes and events through each node. */
+const opensEverywhere = async (authorization: string): Promise<readonly Readable[]> => {
+  const opened: Readable[] = [];
+  for (const node of [first, second]) {
+    for (const owner of [first, second]) {
+      const [session = ""] = await sessionsOn(owner);
+      opened.push(await openedAt(node, target(session, "/runtime/endless"), { authorization }));
+      opened.push(await openedAt(node, target(session, "/runtime/socket"), { authorization, ...WEBSOCKET }));
+    }
+    opened.push(await openedAt(node, `/v1/projects/${project}/events`, { authorization }));
+  }
+  return opened;
+};
+
 describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   beforeAll(async () => {
     scope = Effect.runSync(Scope.make());
@@ -200,22 +214,6 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     },
     TEST_MS,
   );
-
-  /** Uses of each node's sandboxes and events through each node. */
-  const opensEverywhere = async (authorization: string): Promise<readonly Readable[]> => {
-    const opened: Readable[] = [];
-    for (const node of [first, second]) {
-      for (const owner of [first, second]) {
-        const [session = ""] = await sessionsOn(owner);
-        opened.push(await openedAt(node, target(session, "/runtime/endless"), { authorization }));
-        opened.push(
-          await openedAt(node, target(session, "/runtime/socket"), { authorization, ...WEBSOCKET }),
-        );
-      }
-      opened.push(await openedAt(node, `/v1/projects/${project}/events`, { authorization }));
-    }
-    return opened;
-  };
 
   it(
     "cut a token's connections on both nodes when it is revoked on either [T03]",
