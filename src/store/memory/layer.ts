@@ -14,6 +14,8 @@ import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
+import * as OutboundDeliveries from "./outbound-deliveries.ts";
+import * as OutboundWebhooks from "./outbound-webhooks.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
@@ -39,6 +41,8 @@ export const overTables = Layer.mergeAll(
   Identity.layer,
   Nodes.layer,
   Operations.layer,
+  OutboundDeliveries.layer,
+  OutboundWebhooks.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,

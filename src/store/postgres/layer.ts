@@ -17,6 +17,8 @@ import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
+import * as OutboundDeliveries from "./outbound-deliveries.ts";
+import * as OutboundWebhooks from "./outbound-webhooks.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectChanges from "./project-changes.ts";
 import * as ProjectUsage from "./project-usage.ts";
@@ -50,6 +52,8 @@ export const postgresStore = Layer.mergeAll(
   Identity.layer,
   Nodes.layer,
   Operations.layer,
+  OutboundDeliveries.layer,
+  OutboundWebhooks.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,
