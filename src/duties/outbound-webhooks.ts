@@ -18,6 +18,7 @@ import { verdictOf } from "../domain/outbound-tries.ts";
 import { newUuid } from "../services/entropy.ts";
 import { Outbound } from "../services/outbound.ts";
 import { Events } from "../store/ports/events.ts";
+import { Faults } from "../store/ports/faults.ts";
 import {
   DELIVERIES_KEPT_MS,
   OutboundDeliveries,
@@ -36,7 +37,7 @@ const FAILING_REQUESTS = 128;
 /** Requests to one receiver at once, over all nodes. */
 const REQUESTS_EACH = 4;
 /** Longer than a request with its time limit, the write of its result, and the difference of two nodes' clocks. */
-const LEASE_MS = 60_000;
+const LEASE_MS = 30_000;
 /** How many receivers a round reads events for, and how many events for each. */
 const RECEIVERS_AT_ONCE = 200;
 const EVENTS_AT_ONCE = 500;
@@ -73,7 +74,7 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
     })),
   );
   const now = yield* Clock.currentTimeMillis;
-  yield* (yield* OutboundWebhooks).collect({
+  const isFirst = yield* (yield* OutboundWebhooks).collect({
     projectId,
     id,
     from: cursor,
@@ -81,6 +82,7 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
     deliveries,
     now,
   });
+  if (isFirst && deliveries.length > 0) (yield* Faults)("outbound.collected");
   return read.events.length >= EVENTS_AT_ONCE;
 });
 
@@ -100,6 +102,7 @@ const deliver = Effect.fnUntraced(function* (claimed: ClaimedDelivery): Effect.f
 /** The places for requests of this node (W3), and the results that are not written yet. */
 const makeSending = Effect.gen(function* () {
   const deliveries = yield* OutboundDeliveries;
+  const faults = yield* Faults;
   const scope = yield* Effect.scope;
   const done = yield* Queue.unbounded<{ readonly result: DeliveryResult; readonly isFailing: boolean }>();
   /** A round should come early: a place is free, and more may be due. */
@@ -129,6 +132,7 @@ const makeSending = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis;
     const claimed = yield* deliveries.claim({ now, leaseUntil: now + LEASE_MS, room });
     mayBeMore = claimed.length > 0;
+    if (mayBeMore) faults("outbound.claimed");
     for (const each of claimed) {
       busy += 1;
       if (each.isFailing) failing += 1;
@@ -138,6 +142,7 @@ const makeSending = Effect.gen(function* () {
 
   const record = Effect.gen(function* () {
     const results = yield* Queue.takeAll(done);
+    faults("outbound.answered");
     const now = yield* Clock.currentTimeMillis;
     yield* dutyPart(NAME, deliveries.record(results.map(({ result }) => result), now));
     free(results);
