@@ -1,5 +1,5 @@
 /**
- * What the service tells receivers outside (teams.md 4): which events, and a small message for each. A message has ids,
+ * What the service tells receivers outside (api.md 12): which events, and a small message for each. A message has ids,
  * names and a link. It has no prompt, no text of an agent, no message of an error and no secret.
  */
 import { derivedUuid } from "./ids.ts";

@@ -1,5 +1,5 @@
 /**
- * The address of a receiver, and what is stored of it (teams.md 4, threats.md X03). Whether a name leads to a private address shows
+ * The address of a receiver, and what is stored of it (api.md 12, threats.md O01). Whether a name leads to a private address shows
  * only when it is dialled: the sender checks that again.
  */
 import * as Result from "effect/Result";

@@ -1,4 +1,4 @@
-/** When a delivery is sent again, and when a receiver that fails is given up (teams.md 4). */
+/** When a delivery is sent again, and when a receiver that fails is given up (api.md 12). */
 import { cutText, storableText } from "./text.ts";
 
 const SECOND = 1000;
@@ -38,7 +38,8 @@ export interface TryOutcome {
   readonly retryAfterMs: number | null;
 }
 
-export const isAccepted = ({ status }: TryOutcome): boolean => status !== null && status >= 200 && status < 300;
+export const isAccepted = ({ status }: TryOutcome): boolean =>
+  status !== null && status >= 200 && status < 300;
 
 /** The receiver wants nothing more. */
 const GONE = 410;
@@ -60,9 +61,13 @@ export const verdictOf = (
 ): Verdict => {
   if (isAccepted(outcome)) return { is: "delivered" };
   const pause = PAUSES_MS[tries];
-  if (outcome.status === GONE || pause === undefined) return { is: "failed", isGone: outcome.status === GONE };
+  if (outcome.status === GONE || pause === undefined)
+    return { is: "failed", isGone: outcome.status === GONE };
   const wanted = Math.min(outcome.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
-  return { is: "again", dueAt: now + Math.max(Math.round(pause * (1 - JITTER + 2 * JITTER * jitter)), wanted) };
+  return {
+    is: "again",
+    dueAt: now + Math.max(Math.round(pause * (1 - JITTER + 2 * JITTER * jitter)), wanted),
+  };
 };
 
 /** The value of a `Retry-After` header in ms from now: seconds, or an HTTP date. Null if it is neither. */

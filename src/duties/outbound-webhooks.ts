@@ -1,5 +1,5 @@
 /**
- * Tells receivers outside of a project's events (teams.md 4). A round turns new events into deliveries, and begins to send those
+ * Tells receivers outside of a project's events (api.md 12). A round turns new events into deliveries, and begins to send those
  * that are due. It waits for no receiver.
  *
  *  W1 A receiver's place in the events moves with its deliveries (outbound-webhooks.ts O2), on whichever node is first.
@@ -87,11 +87,9 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
 });
 
 /** Sends a claimed delivery, and says what follows from its answer. */
-const deliver = Effect.fnUntraced(function* (claimed: ClaimedDelivery): Effect.fn.Return<
-  DeliveryResult,
-  never,
-  Outbound
-> {
+const deliver = Effect.fnUntraced(function* (
+  claimed: ClaimedDelivery,
+): Effect.fn.Return<DeliveryResult, never, Outbound> {
   const { id, webhookId, claim, tries } = claimed;
   const message = JSON.parse(claimed.message) as OutboundMessage;
   const outcome = yield* (yield* Outbound).send({ ...claimed, id: webhookId }, message);
@@ -144,7 +142,13 @@ const makeSending = Effect.gen(function* () {
     const results = yield* Queue.takeAll(done);
     faults("outbound.answered");
     const now = yield* Clock.currentTimeMillis;
-    yield* dutyPart(NAME, deliveries.record(results.map(({ result }) => result), now));
+    yield* dutyPart(
+      NAME,
+      deliveries.record(
+        results.map(({ result }) => result),
+        now,
+      ),
+    );
     free(results);
     if (mayBeMore) yield* Queue.offer(early, undefined);
   });

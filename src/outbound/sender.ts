@@ -1,5 +1,5 @@
 /**
- * Sends requests to receivers outside, without any decision about them (teams.md 4, threats.md X03).
+ * Sends requests to receivers outside, without any decision about them (threats.md O01).
  *
  *  X1 A host is resolved once for each connection. The address is checked, and exactly that address is dialled.
  *  X2 Only a host that the operator allows may have a private address, or one of this machine's own.
@@ -80,8 +80,7 @@ const connectorOf = (options: SenderOptions): buildConnector.connector => {
 };
 
 const ADDRESS_FAULTS = {
-  private:
-    "The host has a private address. The operator can allow it in PLATFORM_WEBHOOK_ALLOW_HOSTS.",
+  private: "The host has a private address. The operator can allow it in PLATFORM_WEBHOOK_ALLOW_HOSTS.",
   unresolved: "The host's name cannot be resolved.",
   late: "The host's name was not resolved in time.",
 } as const;

@@ -1,6 +1,5 @@
 /**
- * The address behind a host that someone else has named: resolved once, checked, and then dialled as a number (threats.md G03,
- * X03). The egress proxy and the sender of outbound webhooks use it.
+ * The address behind a host that someone else has named: resolved once, checked, and then dialled as a number (threats.md G03, O01). The egress proxy and the sender of outbound webhooks use it.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";

@@ -37,7 +37,8 @@ export class Outbound extends Context.Service<
 
 const UNREADABLE: TryOutcome = {
   status: null,
-  error: "The stored address cannot be opened with this service's master key. Delete the webhook and add it again.",
+  error:
+    "The stored address cannot be opened with this service's master key. Delete the webhook and add it again.",
   answer: "",
   tookMs: 0,
   retryAfterMs: null,

@@ -137,10 +137,7 @@ export const noteReport = (draft: ConversationDraft, before: Conversation, repor
 };
 
 /** The request with which a report has the agent begin to ask a person. Null: it asks nothing new. */
-export const newRequest = (
-  known: readonly Item[],
-  changes: readonly ConversationChange[],
-): string | null => {
+export const newRequest = (known: readonly Item[], changes: readonly ConversationChange[]): string | null => {
   const before = new Set(known.map(({ id }) => id));
   const asked = changes.flatMap((change) => {
     if (change.type !== "item") return [];

@@ -113,11 +113,17 @@ export const admissionEvents = ({
     ),
   ),
   ...fires.flatMap((fire) => fireEvents([fire], fire.decidedAt)),
-  ...queue.flatMap(({ fire, fills, queuedAt }) => (fills === null ? [] : [queueFullEvent(fire, fills, queuedAt)])),
+  ...queue.flatMap(({ fire, fills, queuedAt }) =>
+    fills === null ? [] : [queueFullEvent(fire, fills, queuedAt)],
+  ),
 ];
 
 /** A fire took the last place of its account's queue. */
-const queueFullEvent = ({ id, projectId, triggerSlug }: PlannedFire, limit: number, at: number): NewEvent => ({
+const queueFullEvent = (
+  { id, projectId, triggerSlug }: PlannedFire,
+  limit: number,
+  at: number,
+): NewEvent => ({
   projectId,
   sessionId: null,
   at,

@@ -84,7 +84,10 @@ const checkClaims = (check: Check): void => {
       const { record } = yield* OutboundDeliveries;
       const first = (yield* claimAll(NOON, { each: 1 })).filter(({ webhookId }) => webhookId === failing.id);
       expect(first).toHaveLength(1);
-      yield* record(first.map((claimed) => resultOf(claimed, 500, again(NOON + 5))), NOON + 1);
+      yield* record(
+        first.map((claimed) => resultOf(claimed, 500, again(NOON + 5))),
+        NOON + 1,
+      );
       const ofReceivers = (claimed: readonly { readonly webhookId: string }[]) =>
         [a, b, failing].map(({ id }) => claimed.filter(({ webhookId }) => webhookId === id).length);
       // a and b have one place each in use.
@@ -170,7 +173,10 @@ const checkResults = (check: Check): void => {
       if (first === undefined) return expect.unreachable();
       yield* record([resultOf(first, 410, { is: "failed", isGone: true })], NOON);
       expect(yield* receiverNow(gone)).toMatchObject({ status: "disabled", disabledReason: "gone" });
-      expect((yield* listed(gone.id)).map(({ status }) => status).toSorted()).toEqual(["cancelled", "failed"]);
+      expect((yield* listed(gone.id)).map(({ status }) => status).toSorted()).toEqual([
+        "cancelled",
+        "failed",
+      ]);
 
       const failing = yield* receiverWith(world, 1);
       const states: unknown[] = [];
@@ -261,7 +267,10 @@ const checkKeeping = (check: Check): void => {
       const receiver = yield* receiverWith(world, DELIVERIES_KEPT_EACH + 1);
       const { record, prune, newest, list } = yield* OutboundDeliveries;
       const claimed = yield* claimAll(NOON, { all: 5000, each: 5000 });
-      yield* record(claimed.map((each) => resultOf(each, 200, DELIVERED)), NOON);
+      yield* record(
+        claimed.map((each) => resultOf(each, 200, DELIVERED)),
+        NOON,
+      );
       const [waiting] = yield* more(world, receiver, { count: 1, now: NOON + 1 });
       expect((yield* newest([receiver.id, randomUUID()])).get(receiver.id)?.id).toBe(waiting);
       expect((yield* newest([receiver.id, randomUUID()])).size).toBe(1);

@@ -23,7 +23,8 @@ const eventsOf = Effect.fnUntraced(function* (world: World, start: string, type:
   const { events } = yield* Effect.repeat(
     after({ projectId: world.projectId, sessionId: null, cursor: start, limit: 500 }),
     {
-      until: (read) => read.events.some(({ type: found, at }) => found === "manifest.stale" && at === NOON + 99),
+      until: (read) =>
+        read.events.some(({ type: found, at }) => found === "manifest.stale" && at === NOON + 99),
       schedule: Schedule.spaced("10 millis"),
     },
   );

@@ -57,7 +57,10 @@ const checkRecords = (check: Check): void => {
     "are no more than a number for each project, also if several are added at once",
     Effect.gen(function* () {
       const world = yield* makeWorld(1);
-      const add = Effect.match(addReceiver(world), { onSuccess: () => "added", onFailure: ({ _tag }) => _tag });
+      const add = Effect.match(addReceiver(world), {
+        onSuccess: () => "added",
+        onFailure: ({ _tag }) => _tag,
+      });
       const outcomes = yield* Effect.all(
         Array.from({ length: RECEIVERS_MAX + 3 }, () => add),
         { concurrency: 4 },
@@ -108,11 +111,21 @@ const checkPlaces = (check: Check): void => {
       expect(yield* behind(9)).toEqual([]);
       yield* admitSession(world);
       const [found] = yield* behindOnce(1);
-      expect(found).toMatchObject({ id: receiver.id, projectId: world.projectId, events: ["session.failed"] });
+      expect(found).toMatchObject({
+        id: receiver.id,
+        projectId: world.projectId,
+        events: ["session.failed"],
+      });
       expect(found?.projectName).not.toBe("");
       const to = yield* endOf(world.projectId);
       const deliveries = [{ id: randomUUID(), messageId: "evt_1", type: "session.failed", message: "{}" }];
-      const moved = { projectId: world.projectId, id: receiver.id, from: found?.cursor ?? "", to, deliveries };
+      const moved = {
+        projectId: world.projectId,
+        id: receiver.id,
+        from: found?.cursor ?? "",
+        to,
+        deliveries,
+      };
       const twice = yield* Effect.all([collect({ ...moved, now: NOON }), collect({ ...moved, now: NOON })], {
         concurrency: 2,
       });
@@ -135,7 +148,7 @@ const checkPlaces = (check: Check): void => {
   );
 
   check(
-    "keep the events that they have yet to read, unless they are disabled [X04]",
+    "keep the events that they have yet to read, unless they are disabled [O02]",
     Effect.gen(function* () {
       const world = yield* makeWorld(9);
       const receiver = yield* addReceiver(world);
@@ -158,7 +171,6 @@ const checkPlaces = (check: Check): void => {
       expect(yield* read).toEqual([0, true]);
     }),
   );
-
 };
 
 const checkStatus = (check: Check): void => {
@@ -175,9 +187,10 @@ const checkStatus = (check: Check): void => {
       const { disable, enable, behind } = yield* OutboundWebhooks;
       const gone = yield* disable(projectId, receiver.id, { reason: "gone", now: NOON + 1 });
       expect(gone).toMatchObject({ status: "disabled", disabledReason: "gone", updatedAt: NOON + 1 });
-      expect(
-        yield* disable(projectId, receiver.id, { reason: "requested", now: NOON + 2 }),
-      ).toMatchObject({ disabledReason: "gone", updatedAt: NOON + 1 });
+      expect(yield* disable(projectId, receiver.id, { reason: "requested", now: NOON + 2 })).toMatchObject({
+        disabledReason: "gone",
+        updatedAt: NOON + 1,
+      });
       expect(yield* disable(yield* addProject(world), receiver.id, { reason: "gone", now: NOON })).toBe(null);
       const { list } = yield* OutboundDeliveries;
       const { items } = yield* list(receiver.id, { limit: 9, cursor: null });

@@ -187,7 +187,12 @@ describe("an outbound webhook", () => {
     const test = async () =>
       fields(expectStatus(await service.request("POST", at(`/${String(webhook["id"])}/test`)), 200));
     receiver.behaviour = answering(418, "I am a teapot");
-    expect(await test()).toMatchObject({ delivered: false, status: 418, error: null, answer: "I am a teapot" });
+    expect(await test()).toMatchObject({
+      delivered: false,
+      status: 418,
+      error: null,
+      answer: "I am a teapot",
+    });
     receiver.behaviour = answering(200, "ok");
     expect(await test()).toMatchObject({ delivered: true, status: 200, answer: "ok" });
     const requests = await receivedAt(pathOf(webhook), 2);
@@ -227,7 +232,10 @@ describe("an outbound webhook", () => {
   });
 
   it("that answers 410 is disabled at once, which the project's others are told", async () => {
-    const [gone, other] = [await add({ events: ["session.stopped"] }), await add({ events: ["webhook.disabled"] })];
+    const [gone, other] = [
+      await add({ events: ["session.stopped"] }),
+      await add({ events: ["webhook.disabled"] }),
+    ];
     receiver.behaviour = (response, { path }) => response.writeHead(path === pathOf(gone) ? 410 : 204).end();
     await happen();
     const [told] = await receivedAt(pathOf(other), 1);
@@ -250,10 +258,12 @@ describe("an outbound webhook", () => {
     const patch = async (body: Fields) =>
       fields(expectStatus(await service.request("PATCH", at(`/${id}`), { body }), 200));
     const path = `/${randomUUID()}`;
-    expect(await patch({ url: `${receiver.url}${path}?token=x`, events: ["session.stopped"] })).toMatchObject({
-      url: `${receiver.url}${path}?…`,
-      events: ["session.stopped"],
-    });
+    expect(await patch({ url: `${receiver.url}${path}?token=x`, events: ["session.stopped"] })).toMatchObject(
+      {
+        url: `${receiver.url}${path}?…`,
+        events: ["session.stopped"],
+      },
+    );
     expect(await patch({ status: "disabled" })).toMatchObject({
       status: "disabled",
       disabled_reason: "requested",
@@ -309,7 +319,7 @@ describe("a request for an outbound webhook", () => {
     ["https://hooks.example.org/a b", /without spaces/],
     ["ftp://hooks.example.org/", /https:\/\//],
     ["not a url", /must be a URL/],
-  ])("for %s is refused with a sentence [X03]", async (url, sentence) => {
+  ])("for %s is refused with a sentence [O01]", async (url, sentence) => {
     const answer = await refusedUrl(url);
     expect(answer.status).toBe(400);
     expect(issuesOf(answer)).toEqual([{ path: "url", message: expect.stringMatching(sentence) as string }]);

@@ -58,7 +58,7 @@ describe("a request to a receiver", () => {
     expect(await send(receiver.url)).toMatchObject({ status, error: null, retryAfter: "120" });
   });
 
-  it("follows no redirect [X03]", async () => {
+  it("follows no redirect [O01]", async () => {
     receiver.behaviour = answering(302, "", { location: `${receiver.url}/inside` });
     const before = receiver.received.length;
     expect(await send(`${receiver.url}/out`)).toMatchObject({ status: 302 });
@@ -132,7 +132,11 @@ describe("a request to a receiver", () => {
 });
 
 describe("the address of a receiver", () => {
-  const addressed = async (url: string, addresses: readonly string[], options: Partial<SenderOptions> = {}) => {
+  const addressed = async (
+    url: string,
+    addresses: readonly string[],
+    options: Partial<SenderOptions> = {},
+  ) => {
     const dialled: string[] = [];
     const real = buildConnector({});
     const answer = await send(url, {
@@ -149,7 +153,7 @@ describe("the address of a receiver", () => {
   const PRIVATE =
     "The host has a private address. The operator can allow it in PLATFORM_WEBHOOK_ALLOW_HOSTS.";
 
-  it("that was checked is the one that is dialled, under the host's name [X03]", async () => {
+  it("that was checked is the one that is dialled, under the host's name [O01]", async () => {
     receiver.behaviour = answering(204);
     const resolved: string[] = [];
     const rebinding = [["93.184.216.34"], ["127.0.0.1"]];
@@ -178,19 +182,19 @@ describe("the address of a receiver", () => {
     ["https://mixed.example.org/", ["93.184.216.34", "10.0.0.1"]],
     ["https://mapped.example.org/", ["::ffff:10.0.0.1"]],
     ["https://linked.example.org/", ["fe80::1%eth0"]],
-  ])("%s is refused if it leads to %j [X03]", async (url, addresses) => {
+  ])("%s is refused if it leads to %j [O01]", async (url, addresses) => {
     const { answer, dialled } = await addressed(url, addresses);
     expect(answer).toMatchObject({ status: null, error: PRIVATE });
     expect(dialled).toEqual([]);
   });
 
-  it("of this machine is refused, also if it is public [X03]", async () => {
+  it("of this machine is refused, also if it is public [O01]", async () => {
     const own = () => ["93.184.216.34"];
     const { answer, dialled } = await addressed("https://me.example.org/", ["93.184.216.34"], { own });
     expect([answer.error, dialled]).toEqual([PRIVATE, []]);
   });
 
-  it("may be private for hosts that the operator allows, and for no others [X03]", async () => {
+  it("may be private for hosts that the operator allows, and for no others [O01]", async () => {
     receiver.behaviour = answering(204);
     const options = { allowHosts: ["hooks.internal"] };
     const allowed = await addressed("http://Hooks.Internal:8080/", ["10.0.0.1"], options);

@@ -86,7 +86,7 @@ describe("a reader of events", () => {
 });
 
 describe("the newest events of a project", () => {
-  it.live("are kept beyond their number while a receiver has yet to read them [X04]", () =>
+  it.live("are kept beyond their number while a receiver has yet to read them [O02]", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
       const world = yield* makeWorld(5);

@@ -97,7 +97,7 @@ const webhookParams = { ...projectParams, id: Uuid };
 const deliveryParams = { ...webhookParams, did: Uuid };
 
 /**
- * Outbound webhooks: receivers of a project's events, and what they were sent (teams.md 4). The webhooks that a project receives are
+ * Outbound webhooks: receivers of a project's events, and what they were sent (api.md 12). The webhooks that a project receives are
  * triggers.
  */
 export class OutboundWebhooksGroup extends HttpApiGroup.make("outboundWebhooks")

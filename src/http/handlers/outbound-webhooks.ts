@@ -128,7 +128,11 @@ const sealed = Effect.fnUntraced(function* (
   return { version, envelope: sealSecret((yield* Keyring).secrets, place, { value, nonce }) };
 });
 
-const unsealed = Effect.fnUntraced(function* ({ projectId, id, sealed: { version, envelope } }: OutboundWebhook) {
+const unsealed = Effect.fnUntraced(function* ({
+  projectId,
+  id,
+  sealed: { version, envelope },
+}: OutboundWebhook) {
   const place = { projectId, name: sealedNameOf(id), version };
   const opened = unsealSecret((yield* Keyring).secrets, place, envelope);
   if (Result.isFailure(opened))

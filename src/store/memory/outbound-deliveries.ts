@@ -126,34 +126,33 @@ const prune = (tables: TableSet, before: number): number => {
 
 export const layer = Layer.effect(
   OutboundDeliveries,
-  Effect.map(
-    Tables,
-    (tables): Service => ({
-      claim: (request) => Effect.sync(() => claim(tables, request)),
-      record: (results, now) => Effect.sync(() => record(tables, results, now)),
-      list: (webhookId, request) =>
-        Effect.suspend(() => {
-          const records = rowsOf(tables, webhookId).map((row) => row.record);
-          return pageFrom(records, request, ({ createdAt, id }) => ({ at: createdAt, id }));
-        }),
-      newest: (webhookIds) =>
-        Effect.sync(
-          () =>
-            new Map(
-              webhookIds.flatMap((webhookId) => {
-                const [first] = rowsOf(tables, webhookId).map((row) => row.record).toSorted(newestFirst);
-                return first === undefined ? [] : [[webhookId, first] as const];
-              }),
-            ),
-        ),
-      replay: (...given) => Effect.sync(() => replay(tables, ...given)),
-      prune: (before) => Effect.sync(() => prune(tables, before)),
-      waiting: Effect.sync(() => {
-        const pending = [...tables.outboundDeliveries.values()].flatMap(({ record: each }) =>
-          each.status === "pending" ? [each.createdAt] : [],
-        );
-        return { count: pending.length, oldestAt: pending.length === 0 ? null : Math.min(...pending) };
+  Effect.map(Tables, (tables): Service => ({
+    claim: (request) => Effect.sync(() => claim(tables, request)),
+    record: (results, now) => Effect.sync(() => record(tables, results, now)),
+    list: (webhookId, request) =>
+      Effect.suspend(() => {
+        const records = rowsOf(tables, webhookId).map((row) => row.record);
+        return pageFrom(records, request, ({ createdAt, id }) => ({ at: createdAt, id }));
       }),
+    newest: (webhookIds) =>
+      Effect.sync(
+        () =>
+          new Map(
+            webhookIds.flatMap((webhookId) => {
+              const [first] = rowsOf(tables, webhookId)
+                .map((row) => row.record)
+                .toSorted(newestFirst);
+              return first === undefined ? [] : [[webhookId, first] as const];
+            }),
+          ),
+      ),
+    replay: (...given) => Effect.sync(() => replay(tables, ...given)),
+    prune: (before) => Effect.sync(() => prune(tables, before)),
+    waiting: Effect.sync(() => {
+      const pending = [...tables.outboundDeliveries.values()].flatMap(({ record: each }) =>
+        each.status === "pending" ? [each.createdAt] : [],
+      );
+      return { count: pending.length, oldestAt: pending.length === 0 ? null : Math.min(...pending) };
     }),
-  ),
+  })),
 );

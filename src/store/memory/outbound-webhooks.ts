@@ -67,7 +67,10 @@ const create = (tables: TableSet, webhook: NewOutboundWebhook) => {
   return Effect.succeed(record);
 };
 
-const change = (tables: TableSet, { projectId, id, events, secrets, now }: Parameters<Service["change"]>[0]) => {
+const change = (
+  tables: TableSet,
+  { projectId, id, events, secrets, now }: Parameters<Service["change"]>[0],
+) => {
   const row = rowOf(tables, projectId, id);
   if (row === null) return Effect.succeed(null);
   if (secrets !== undefined && row.record.sealed.version !== secrets.version - 1)
@@ -87,13 +90,17 @@ const change = (tables: TableSet, { projectId, id, events, secrets, now }: Param
 const enable = (tables: TableSet, ...[projectId, id, from]: Parameters<Service["enable"]>) => {
   const row = rowOf(tables, projectId, id);
   if (row === null || row.record.status === "enabled") return row?.record ?? null;
-  return edit(tables, { ...row, cursor: from.cursor }, {
-    status: "enabled",
-    disabledReason: null,
-    failingSince: null,
-    warnedAt: null,
-    updatedAt: from.now,
-  });
+  return edit(
+    tables,
+    { ...row, cursor: from.cursor },
+    {
+      status: "enabled",
+      disabledReason: null,
+      failingSince: null,
+      warnedAt: null,
+      updatedAt: from.now,
+    },
+  );
 };
 
 const behind = (tables: TableSet, limit: number): readonly ReceiverBehind[] =>
@@ -144,34 +151,31 @@ const collect = (tables: TableSet, collected: Parameters<Service["collect"]>[0])
 
 export const layer = Layer.effect(
   OutboundWebhooks,
-  Effect.map(
-    Tables,
-    (tables): Service => ({
-      create: (webhook) => Effect.suspend(() => create(tables, webhook)),
-      change: (wanted) => Effect.suspend(() => change(tables, wanted)),
-      enable: (...given) => Effect.sync(() => enable(tables, ...given)),
-      disable: (projectId, id, by) =>
-        Effect.sync(() => {
-          if (rowOf(tables, projectId, id) === null) return null;
-          disableReceiver(tables, id, by);
-          return rowOf(tables, projectId, id)?.record ?? null;
-        }),
-      remove: (projectId, id) =>
-        Effect.sync(() => {
-          if (rowOf(tables, projectId, id) === null) return false;
-          for (const [key, { record }] of tables.outboundDeliveries)
-            if (record.webhookId === id) tables.outboundDeliveries.delete(key);
-          return tables.outboundWebhooks.delete(id);
-        }),
-      get: (projectId, id) => Effect.sync(() => rowOf(tables, projectId, id)?.record ?? null),
-      list: (projectId, request) =>
-        Effect.suspend(() => {
-          const records = [...tables.outboundWebhooks.values()].map(({ record }) => record);
-          const own = records.filter((record) => record.projectId === projectId);
-          return pageFrom(own, request, ({ createdAt, id }) => ({ at: createdAt, id }));
-        }),
-      behind: (limit) => Effect.sync(() => behind(tables, limit)),
-      collect: (collected) => Effect.sync(() => collect(tables, collected)),
-    }),
-  ),
+  Effect.map(Tables, (tables): Service => ({
+    create: (webhook) => Effect.suspend(() => create(tables, webhook)),
+    change: (wanted) => Effect.suspend(() => change(tables, wanted)),
+    enable: (...given) => Effect.sync(() => enable(tables, ...given)),
+    disable: (projectId, id, by) =>
+      Effect.sync(() => {
+        if (rowOf(tables, projectId, id) === null) return null;
+        disableReceiver(tables, id, by);
+        return rowOf(tables, projectId, id)?.record ?? null;
+      }),
+    remove: (projectId, id) =>
+      Effect.sync(() => {
+        if (rowOf(tables, projectId, id) === null) return false;
+        for (const [key, { record }] of tables.outboundDeliveries)
+          if (record.webhookId === id) tables.outboundDeliveries.delete(key);
+        return tables.outboundWebhooks.delete(id);
+      }),
+    get: (projectId, id) => Effect.sync(() => rowOf(tables, projectId, id)?.record ?? null),
+    list: (projectId, request) =>
+      Effect.suspend(() => {
+        const records = [...tables.outboundWebhooks.values()].map(({ record }) => record);
+        const own = records.filter((record) => record.projectId === projectId);
+        return pageFrom(own, request, ({ createdAt, id }) => ({ at: createdAt, id }));
+      }),
+    behind: (limit) => Effect.sync(() => behind(tables, limit)),
+    collect: (collected) => Effect.sync(() => collect(tables, collected)),
+  })),
 );

@@ -1,5 +1,5 @@
 /**
- * The port to the deliveries of a project's events (teams.md 4). It is one of the store's ports, with the same adapters
+ * The port to the deliveries of a project's events (api.md 12). It is one of the store's ports, with the same adapters
  * (journal.ts).
  *
  *  O4 A delivery that is claimed is no other node's until its lease ends. A result counts only for the claim that it

@@ -1,5 +1,5 @@
 /**
- * The port to the receivers of a project's events (teams.md 4). It is one of the store's ports, with the same adapters
+ * The port to the receivers of a project's events (api.md 12). It is one of the store's ports, with the same adapters
  * (journal.ts).
  *
  *  O1 An enabled receiver has a place in its project's events. No event behind that place is pruned (events.ts).

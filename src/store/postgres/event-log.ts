@@ -51,7 +51,13 @@ const make = Effect.gen(function* () {
   const append = (events: readonly NewEvent[]): Effect.Effect<void, SqlError> =>
     events.length === 0 ? Effect.void : Effect.andThen(insertion(events, always), tell(events));
   const wake = (projectId: string) => say([projectId]);
-  return { append, insertion, tell, wake, changed: (projectId: string | null) => waiting.wait(projectId ?? ANY) };
+  return {
+    append,
+    insertion,
+    tell,
+    wake,
+    changed: (projectId: string | null) => waiting.wait(projectId ?? ANY),
+  };
 });
 
 const eventRow = (event: NewEvent) => ({

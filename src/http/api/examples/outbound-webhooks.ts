@@ -44,7 +44,8 @@ export const OUTBOUND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: { webhooks: [webhook], next_cursor: null },
   },
   "outboundWebhooks.create": {
-    summary: "Add a receiver of the project's events. The answer has its signing secret, which is not shown again.",
+    summary:
+      "Add a receiver of the project's events. The answer has its signing secret, which is not shown again.",
     request: { url: webhook.url, events: webhook.events },
     response: { ...webhook, last_delivery: null, secret },
   },
