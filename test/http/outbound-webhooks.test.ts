@@ -299,12 +299,12 @@ describe("an outbound webhook", () => {
   });
 });
 
-describe("a request for an outbound webhook", () => {
-  const refusedUrl = async (url: string, on: TestService = closed): Promise<Answer> => {
-    const project = await makeProject(on);
-    return on.request("POST", `/v1/projects/${project}/webhooks`, { body: { url, events: ["queue.full"] } });
-  };
+const refusedUrl = async (url: string, on: TestService = closed): Promise<Answer> => {
+  const project = await makeProject(on);
+  return on.request("POST", `/v1/projects/${project}/webhooks`, { body: { url, events: ["queue.full"] } });
+};
 
+describe("a request for an outbound webhook", () => {
   it.each([
     ["http://hooks.example.org/", /https:\/\/ and use port 443/],
     ["https://hooks.example.org:8443/", /port 443/],

@@ -131,25 +131,24 @@ describe("a request to a receiver", () => {
   });
 });
 
+const ownAddress = () => ["93.184.216.34"];
+const resolvesNothing = () => Promise.reject(new Error("ENOTFOUND"));
+const addressed = async (url: string, addresses: readonly string[], options: Partial<SenderOptions> = {}) => {
+  const dialled: string[] = [];
+  const real = buildConnector({});
+  const answer = await send(url, {
+    allowHosts: [],
+    resolve: () => Promise.resolve(addresses),
+    dial: (wanted, connected) => {
+      dialled.push(`${wanted.hostname}:${wanted.port} ${wanted.servername ?? ""}`.trim());
+      real({ ...wanted, protocol: "http:", hostname: "127.0.0.1", port: String(receiver.port) }, connected);
+    },
+    ...options,
+  });
+  return { answer, dialled };
+};
+
 describe("the address of a receiver", () => {
-  const addressed = async (
-    url: string,
-    addresses: readonly string[],
-    options: Partial<SenderOptions> = {},
-  ) => {
-    const dialled: string[] = [];
-    const real = buildConnector({});
-    const answer = await send(url, {
-      allowHosts: [],
-      resolve: () => Promise.resolve(addresses),
-      dial: (wanted, connected) => {
-        dialled.push(`${wanted.hostname}:${wanted.port} ${wanted.servername ?? ""}`.trim());
-        real({ ...wanted, protocol: "http:", hostname: "127.0.0.1", port: String(receiver.port) }, connected);
-      },
-      ...options,
-    });
-    return { answer, dialled };
-  };
   const PRIVATE =
     "The host has a private address. The operator can allow it in PLATFORM_WEBHOOK_ALLOW_HOSTS.";
 
@@ -189,8 +188,9 @@ describe("the address of a receiver", () => {
   });
 
   it("of this machine is refused, also if it is public [O01]", async () => {
-    const own = () => ["93.184.216.34"];
-    const { answer, dialled } = await addressed("https://me.example.org/", ["93.184.216.34"], { own });
+    const { answer, dialled } = await addressed("https://me.example.org/", ["93.184.216.34"], {
+      own: ownAddress,
+    });
     expect([answer.error, dialled]).toEqual([PRIVATE, []]);
   });
 
@@ -204,8 +204,7 @@ describe("the address of a receiver", () => {
   });
 
   it("that does not exist is an answer for the people of the project", async () => {
-    const fails = () => Promise.reject(new Error("ENOTFOUND"));
-    const { answer } = await addressed("https://nowhere.example.org/", [], { resolve: fails });
+    const { answer } = await addressed("https://nowhere.example.org/", [], { resolve: resolvesNothing });
     expect(answer.error).toBe("The host's name cannot be resolved.");
   });
 });

@@ -29,7 +29,7 @@ const edit = (tables: TableSet, row: OutboundWebhookRow, part: Partial<OutboundW
   return record;
 };
 
-/** Disables an enabled receiver: cancels what waits, and writes the event (O3). */
+/** Disables an enabled receiver: cancels what waits, and writes the event (ports/outbound-webhooks.ts O3). */
 export const disableReceiver = (
   tables: TableSet,
   id: string,

@@ -42,7 +42,7 @@ const placeOf = (cursor: string): { readonly tx: string; readonly row: string } 
 };
 
 /**
- * Disables an enabled receiver inside the caller's transaction: cancels what waits, and writes the event (O3).
+ * Disables an enabled receiver inside the caller's transaction: cancels what waits, and writes the event (ports/outbound-webhooks.ts O3).
  *
  * @returns the row; null if it was not enabled.
  */
