@@ -33,9 +33,8 @@ export interface World {
   readonly firedOnce: () => Promise<string>;
   /** The id of a project whose Dockerfile is built, and that of its newest build. */
   readonly builtProject: () => Promise<readonly [pid: string, build: string]>;
-  /** The id of an outbound webhook. */
   readonly outboundWebhook: () => Promise<string>;
-  /** The ids of an outbound webhook and of a delivery that waits for its next try. */
+  /** An outbound webhook, and a delivery that waits for its next try. */
   readonly outboundDelivery: () => Promise<readonly [webhook: string, delivery: string]>;
   /** A webhook was turned away, and is on record. */
   readonly refusedOnce: () => Promise<void>;

@@ -31,6 +31,21 @@ const eventsOf = Effect.fnUntraced(function* (world: World, start: string, type:
   return events.filter((event) => event.type === type && event.at !== NOON + 99);
 });
 
+const asks = (id: string, rev: number, status: "pending" | "completed") =>
+  nativeItem(id, rev, { kind: "request", status });
+const good = (commit: string) => ({
+  commit,
+  good: { commit, text: "", agents: [], bringsModel: null, environment: null },
+  failure: null,
+  now: NOON,
+});
+const bad = (commit: string, now: number) => ({
+  commit,
+  good: null,
+  failure: { message: `broken at ${commit}`, path: null, line: 1 },
+  now,
+});
+
 export const checkOutboundEvents = (check: Check): void => {
   describe("events for receivers", () => {
     check(
@@ -40,8 +55,6 @@ export const checkOutboundEvents = (check: Check): void => {
         const { sessionId, sandboxId } = yield* converse(world);
         const start = yield* endOf(world.projectId);
         const { note } = yield* Conversations;
-        const asks = (id: string, rev: number, status: "pending" | "completed") =>
-          nativeItem(id, rev, { kind: "request", status });
         const noted = yield* note(sessionId, report(sandboxId, 1, { items: [asks("q1", 1, "pending")] }));
         yield* note(sessionId, report(sandboxId, 2, { items: [asks("q1", 2, "pending")] }));
         yield* note(sessionId, report(sandboxId, 3, { items: [asks("q1", 3, "completed")] }));
@@ -81,18 +94,6 @@ export const checkOutboundEvents = (check: Check): void => {
         const { projectId } = world;
         const start = yield* endOf(projectId);
         const { recordManifest } = yield* Projects;
-        const good = (commit: string) => ({
-          commit,
-          good: { commit, text: "", agents: [], bringsModel: null, environment: null },
-          failure: null,
-          now: NOON,
-        });
-        const bad = (commit: string, now: number) => ({
-          commit,
-          good: null,
-          failure: { message: `broken at ${commit}`, path: null, line: 1 },
-          now,
-        });
         yield* recordManifest(projectId, good("c1"));
         yield* recordManifest(projectId, bad("c2", NOON + 2));
         yield* recordManifest(projectId, bad("c2", NOON + 3));

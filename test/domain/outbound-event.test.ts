@@ -11,6 +11,8 @@ const event = (type: string, data: SourceEvent["data"], sessionId: string | null
   data,
 });
 
+const idOf = (cursor: string, at = 1000) => messageOf({ ...event("queue.full", {}), cursor, at }, place)?.id;
+
 describe("the message of an event", () => {
   it("has codes and ids, and no text of a failure", () => {
     const failure = { code: "boot_failed", message: "canary text" };
@@ -40,8 +42,6 @@ describe("the message of an event", () => {
   });
 
   it("has the same id each time, and another one for another event", () => {
-    const idOf = (cursor: string, at = 1000) =>
-      messageOf({ ...event("queue.full", {}), cursor, at }, place)?.id;
     expect(idOf("7.1")).toBe(idOf("7.1"));
     expect(new Set([idOf("7.1"), idOf("7.2"), idOf("7.1", 1001)]).size).toBe(3);
     expect(idOf("7.1")).toMatch(/^evt_[0-9a-f]{32}$/);
