@@ -14,7 +14,7 @@ const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
-const ADAPTERS = "^src/(store|git|sandbox|builder|telemetry)/";
+const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|telemetry)/";
 /** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
 const SOCKETS = "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/";
 
@@ -341,6 +341,7 @@ module.exports = {
           "^src/domain/",
           "^src/git/",
           "^src/sandbox/",
+          "^src/outbound/",
           "^src/store/postgres/",
           "^src/proxy/",
           "^src/telemetry/inspect-page\\.ts$",

@@ -310,6 +310,61 @@ CREATE TABLE nodes (
   CONSTRAINT nodes_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE outbound_deliveries (
+  id uuid NOT NULL,
+  outbound_webhook_id uuid NOT NULL,
+  message_id text NOT NULL,
+  type text NOT NULL,
+  message text NOT NULL,
+  status text NOT NULL,
+  tries integer NOT NULL DEFAULT 0,
+  due_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  claim integer NOT NULL DEFAULT 0,
+  tried_at timestamp with time zone,
+  took_ms integer,
+  answer_status integer,
+  answer text,
+  error text,
+  created_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone,
+  CONSTRAINT outbound_deliveries_end_dated CHECK (((status = 'pending'::text) = (ended_at IS NULL))),
+  CONSTRAINT outbound_deliveries_message_key UNIQUE (outbound_webhook_id, message_id),
+  CONSTRAINT outbound_deliveries_pending_due CHECK (((status = 'pending'::text) = (due_at IS NOT NULL))),
+  CONSTRAINT outbound_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT outbound_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text]))),
+  CONSTRAINT outbound_deliveries_webhook_fkey FOREIGN KEY (outbound_webhook_id) REFERENCES outbound_webhooks(id) ON DELETE CASCADE
+);
+CREATE INDEX outbound_deliveries_due_idx ON public.outbound_deliveries USING btree (outbound_webhook_id, due_at) WHERE (status = 'pending'::text);
+CREATE INDEX outbound_deliveries_ended_idx ON public.outbound_deliveries USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX outbound_deliveries_list_idx ON public.outbound_deliveries USING btree (outbound_webhook_id, created_at DESC, id DESC);
+
+CREATE TABLE outbound_webhooks (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  format text NOT NULL,
+  shown_url text NOT NULL,
+  events text[] NOT NULL,
+  envelope bytea NOT NULL,
+  sealed_version integer NOT NULL,
+  previous_secret_until timestamp with time zone,
+  status text NOT NULL,
+  disabled_reason text,
+  failing_since timestamp with time zone,
+  warned_at timestamp with time zone,
+  cursor_tx xid8 NOT NULL DEFAULT pg_snapshot_xmin(pg_current_snapshot()),
+  cursor_row bigint NOT NULL DEFAULT 0,
+  created_at timestamp with time zone NOT NULL,
+  updated_at timestamp with time zone NOT NULL,
+  CONSTRAINT outbound_webhooks_disabled_reasoned CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
+  CONSTRAINT outbound_webhooks_format_known CHECK ((format = ANY (ARRAY['standard'::text, 'slack'::text, 'discord'::text]))),
+  CONSTRAINT outbound_webhooks_pkey PRIMARY KEY (id),
+  CONSTRAINT outbound_webhooks_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT outbound_webhooks_reason_known CHECK ((disabled_reason = ANY (ARRAY['requested'::text, 'gone'::text, 'failing'::text, 'backlog'::text]))),
+  CONSTRAINT outbound_webhooks_status_known CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text])))
+);
+CREATE INDEX outbound_webhooks_project_idx ON public.outbound_webhooks USING btree (project_id, created_at DESC, id DESC);
+
 CREATE TABLE outbox (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   actor_kind text NOT NULL,

@@ -39,6 +39,9 @@ const ABOUT: Readonly<Record<string, string>> = {
   events: "One event of a project's event stream.",
   event_horizons:
     "The newest event that was removed from a project's stream: older readers are told `reset`.",
+  outbound_webhooks:
+    "A receiver of a project's events: its encrypted address and secrets, and its place in the events.",
+  outbound_deliveries: "An event that one receiver is told, with its tries and the last answer.",
   nodes: "A node of the service and its heartbeat.",
   cluster_runners: "The actor runner of a node, kept by the cluster library.",
   cluster_locks: "Which runner owns which shard of actors, kept by the cluster library.",
@@ -57,9 +60,10 @@ const NOUNS: Readonly<Record<string, string>> = {
   sandbox: "session_sandboxes",
   node: "nodes",
   item: "conversation_items",
+  outbound_webhook: "outbound_webhooks",
 };
 /** Columns that end in `_id` and refer to no single table. */
-const FOREIGN_IDS = new Set(["actor_id", "delivery_id", "machine_id", "native_id", "shard_id"]);
+const FOREIGN_IDS = new Set(["actor_id", "delivery_id", "machine_id", "message_id", "native_id", "shard_id"]);
 
 interface Column {
   readonly name: string;

@@ -45,7 +45,9 @@ import type { Kind } from "./sandbox/machine/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
 import { leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
+import { makeSender } from "./outbound/sender.ts";
 import { Providers } from "./services/model-keys.ts";
+import { OutboundSender } from "./services/outbound-sender.ts";
 import * as Client from "./store/postgres/connection/client.ts";
 import * as Embedded from "./store/postgres/embedded/embedded.ts";
 import { postgresStore } from "./store/postgres/layer.ts";
@@ -124,6 +126,10 @@ export const repositories = Effect.fnUntraced(function* (
 
 /** The way to the providers of models. Only their public addresses are dialled. */
 export const providers = Layer.effect(Providers, makeWire([]));
+
+/** The way to receivers of outbound webhooks. */
+export const outboundSender = ({ webhookAllowHosts }: Config) =>
+  Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts }));
 
 /** The code cache lets the daemon start sooner. Without it the bundle starts all the same. */
 const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {

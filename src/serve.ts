@@ -16,6 +16,7 @@ import {
   buildSite,
   hosted,
   hostedIn,
+  outboundSender,
   providers,
   repositories,
   runner,
@@ -127,6 +128,7 @@ const serve = Effect.gen(function* () {
     ports: Layer.mergeAll(
       Layer.succeedContext(Context.merge(own, kept.ports)),
       providers,
+      outboundSender(config),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
         ? Layer.empty

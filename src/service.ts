@@ -33,6 +33,8 @@ import { directoryLayer } from "./services/directory.ts";
 import { ModelPolicy } from "./services/models.ts";
 import { manifestsLayer, reconcileLayer } from "./duties/manifests.ts";
 import { pullRequestsLayer } from "./duties/pull-requests.ts";
+import { outboundLayer } from "./services/outbound.ts";
+import { outboundWebhooksLayer } from "./duties/outbound-webhooks.ts";
 import { pullMirrorLayer } from "./services/pull-mirror.ts";
 import { orphansLayer } from "./duties/orphans.ts";
 import { peopleLayer } from "./duties/people.ts";
@@ -75,6 +77,7 @@ import { machinesHandlers } from "./http/handlers/machines.ts";
 import { metricsRoute } from "./http/metrics.ts";
 import { openingsLayer } from "./http/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
+import { outboundWebhooksHandlers } from "./http/handlers/outbound-webhooks.ts";
 import { operatorHandlers } from "./http/handlers/operator.ts";
 import { peopleHandlers } from "./http/handlers/people.ts";
 import { projectsHandlers } from "./http/handlers/projects.ts";
@@ -108,6 +111,8 @@ import type { Conversations } from "./store/ports/conversations.ts";
 import type { Counters } from "./store/ports/counters.ts";
 import type { Nodes } from "./store/ports/nodes.ts";
 import type { Operations } from "./store/ports/operations.ts";
+import type { OutboundDeliveries } from "./store/ports/outbound-deliveries.ts";
+import type { OutboundWebhooks } from "./store/ports/outbound-webhooks.ts";
 import type { Previews } from "./store/ports/previews.ts";
 import type { ProjectUsage } from "./store/ports/project-usage.ts";
 import type { SessionLogs } from "./store/ports/session-logs.ts";
@@ -128,6 +133,8 @@ export type Ports =
   | People
   | Nodes
   | Operations
+  | OutboundDeliveries
+  | OutboundWebhooks
   | Previews
   | ProjectUsage
   | Projects
@@ -313,6 +320,7 @@ const handlers = Layer.mergeAll(
   triggerWishesHandlers,
   firesHandlers,
   webhookRefusalsHandlers,
+  outboundWebhooksHandlers,
   changeRequestsHandlers,
   environmentsHandlers,
   sandboxHandlers,
@@ -351,8 +359,10 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       webhookRecordLayer,
       requestBranchesLayer({ intervalMs: DUTIES.change_requests.periodMs(options.config) }),
       pullRequestsLayer,
+      outboundWebhooksLayer(options),
     ).pipe(
       Layer.provideMerge(openingsLayer),
+      Layer.provideMerge(outboundLayer),
       Layer.provideMerge(actorLayers({ ...options, ready: Deferred.await(ready) })),
     ),
   );

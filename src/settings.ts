@@ -55,6 +55,13 @@ export const SETTINGS = define({
       "Loopback port of a page that [shows live actors](inspect.md), also to Stately's inspector. Prompts and secrets are redacted. " +
       "`npm run inspect` uses 8090.",
   },
+  PLATFORM_WEBHOOK_ALLOW_HOSTS: {
+    group: "Addresses",
+    kind: "list",
+    separator: ",",
+    about:
+      "Hosts of receivers of outbound webhooks that may have a private or loopback address, use plain http, or another port than 443.",
+  },
   PLATFORM_DATA_DIR: {
     group: "Data and identity",
     kind: "text",

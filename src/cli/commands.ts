@@ -8,11 +8,13 @@ import { secretCommands } from "./commands/secrets.ts";
 import { sessionCommands } from "./commands/sessions.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 import { triggerCommands } from "./commands/triggers.ts";
+import { webhookCommands } from "./commands/webhooks.ts";
 
 export const commands: readonly Command[] = [
   ...changeRequestCommands,
   ...sessionCommands,
   ...triggerCommands,
+  ...webhookCommands,
   ...secretCommands,
   ...environmentCommands,
   ...projectCommands,

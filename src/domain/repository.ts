@@ -133,13 +133,14 @@ const checkUser = (scheme: RepositoryUrl["scheme"], user: string | undefined): s
 };
 
 /** A host as programs compare it: `0x7f.1` is 127.0.0.1 (threats.md X03). Null if it is not a host. */
-const canonicalHost = (written: string): string | null => {
+export const canonicalHost = (written: string): string | null => {
   if (!URL.canParse(`http://${written}/`)) return null;
   const host = new URL(`http://${written}/`).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   return isIP(host) !== 0 || HOST_NAME.test(host) ? host : null;
 };
 
-const isPrivateHost = (host: string): boolean =>
+/** Whether a canonical host is private by its spelling. A public name may still lead to a private address. */
+export const isPrivateHost = (host: string): boolean =>
   isIP(host) === 0 ? /(?:^|\.)(?:localhost|local|internal)$/.test(host) : isPrivateAddress(host);
 
 /** The source of a hosted repository's import. */

@@ -91,6 +91,13 @@ export const DUTIES = {
     signal: "change request changed",
     owner: "each node",
   },
+  outbound_webhooks: {
+    about: "tells receivers of events",
+    // A delivery that is due again is at most this late.
+    periodMs: SECOND,
+    signal: "event written, request ended",
+    owner: "each node",
+  },
   retention: {
     about: "removes rows that are old enough",
     periodMs: MINUTE,

@@ -26,6 +26,8 @@ export class Limits extends Context.Service<
     readonly saveTimeoutMs: number;
     readonly idleTimeoutMs: number;
     readonly requestTtlMs: number;
+    /** PLATFORM_WEBHOOK_ALLOW_HOSTS, in lower case. */
+    readonly webhookAllowHosts: readonly string[];
     /** PLATFORM_AGENT_ADAPTER. */
     readonly agentAdapter: AgentAdapter;
   }

@@ -9,7 +9,9 @@ import { Directory } from "../services/directory.ts";
 import { DUTY_NAMES } from "../duties/duties.ts";
 import { DutyRuns } from "../duties/duty.ts";
 import { Scheduler } from "../duties/scheduler.ts";
+import { Outbound, OUTCOMES } from "../services/outbound.ts";
 import { WebhookRecord } from "../services/webhook-record.ts";
+import { OutboundDeliveries } from "../store/ports/outbound-deliveries.ts";
 import { Identity } from "../store/ports/identity.ts";
 import { ProjectUsage } from "../store/ports/project-usage.ts";
 import { lackOf } from "./access.ts";
@@ -36,6 +38,24 @@ const countWebhooks = Effect.fnUntraced(function* () {
     incremental: true,
   });
   yield* Metric.update(lost, dropped);
+});
+
+/** Requests to receivers of outbound webhooks since this process began, and what waits in the database. */
+const showOutbound = Effect.fnUntraced(function* (now: number) {
+  const counts = (yield* Outbound).counts();
+  const requests = Metric.counter("outbound_requests_total", {
+    description: "Requests to receivers of outbound webhooks since the process started, by outcome.",
+    incremental: true,
+  });
+  for (const outcome of OUTCOMES)
+    yield* Metric.update(Metric.withAttributes(requests, { outcome }), counts.get(outcome) ?? 0);
+  const { count, oldestAt } = yield* (yield* OutboundDeliveries).waiting;
+  yield* set("outbound_deliveries_waiting", "Deliveries to receivers of outbound webhooks that wait.", count);
+  yield* set(
+    "outbound_oldest_age_seconds",
+    "Age of the oldest delivery to a receiver of an outbound webhook that waits, or 0.",
+    oldestAt === null ? 0 : (now - oldestAt) / 1000,
+  );
 });
 
 /** The last run of each background duty in this process (duties/duties.ts). One that has not run yet has no line but its failures. */
@@ -115,6 +135,7 @@ const gauges = Effect.fnUntraced(function* (accountId: string) {
   yield* set("fires_queued", "Queued fires of the account.", account.queuedFires);
   yield* countUsage(accountId);
   yield* countWebhooks();
+  yield* showOutbound(now);
   yield* showDuties();
   return yield* PrometheusMetrics.format({ prefix: "platform" });
 });

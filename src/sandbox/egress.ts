@@ -3,7 +3,6 @@
  * the caller. It accepts plain HTTP in absolute form and CONNECT, streams both ways with back-pressure, stores nothing,
  * and answers each refusal with 403 and its reason.
  */
-import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import {
@@ -18,11 +17,9 @@ import { type Socket, connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect as connectTls } from "node:tls";
-import { isPrivateAddress } from "../domain/repository.ts";
 import { type EgressPolicy, decideEgress } from "./egress-policy.ts";
+import { AddressRefusal, publicAddress, type Resolve } from "./public-address.ts";
 
-/** The addresses of a name. Tests resolve without a network. */
-export type Resolve = (host: string) => Promise<readonly string[]>;
 /** Opens a connection to a numeric address. Tests redirect public addresses. */
 export type Dial = (address: string, port: number) => Socket;
 
@@ -76,40 +73,26 @@ interface Target {
   readonly name: string | null;
 }
 
-const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
-
-/** Settles with `operation`, or refuses if it takes longer. A later result is ignored. */
-const within = async <A>(operation: Promise<A>, milliseconds: number, late: string): Promise<A> => {
-  const timeout = AbortSignal.timeout(milliseconds);
-  const { promise, reject } = Promise.withResolvers<never>();
-  timeout.addEventListener("abort", () => reject(new Refusal(504, late)), { once: true });
-  return Promise.race([operation, promise]);
-};
-
 const dialTcp: Dial = (host, port) => connect({ host, port, allowHalfOpen: true });
 
 const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
 /** Resolves once, and returns a checked address. The name is not resolved again afterwards. */
-const publicAddress = async (host: string, options: EgressOptions): Promise<string> => {
+const checkedAddress = async (host: string, options: EgressOptions): Promise<string> => {
   const { connectMs } = options.limits ?? EGRESS_LIMITS;
-  const addresses =
-    isIP(host) === 0
-      ? await within(
-          (options.resolve ?? resolveAll)(host),
-          connectMs,
-          `${host} did not resolve in time`,
-        ).catch((error: unknown) => {
-          if (error instanceof Refusal) throw error;
-          throw new Refusal(502, `${host} does not resolve`);
-        })
-      : [host];
-  const [address] = addresses;
-  // A private address among public ones is a rebinding attempt or a split network. A sandbox may use neither.
-  if (address === undefined || addresses.some(isPrivateAddress)) {
-    throw new Refusal(403, `${host} does not resolve to a public address`);
+  try {
+    return await publicAddress(host, { resolve: options.resolve, withinMs: connectMs });
+  } catch (error) {
+    if (!(error instanceof AddressRefusal)) throw error;
+    switch (error.fault) {
+      case "late":
+        throw new Refusal(504, `${host} did not resolve in time`);
+      case "unresolved":
+        throw new Refusal(502, `${host} does not resolve`);
+      case "private":
+        throw new Refusal(403, `${host} does not resolve to a public address`);
+    }
   }
-  return address;
 };
 
 const chooseTarget = async (options: EgressOptions, host: string, port: number): Promise<Target> => {
@@ -125,7 +108,7 @@ const allowedTarget = async (options: EgressOptions, host: string, port: number)
   const decision = decideEgress(options.policy, host, port);
   if (decision.kind === "refused") throw new Refusal(403, decision.reason);
   if (decision.kind === "public") {
-    return { address: await publicAddress(decision.host, options), port, tls: false, name: null };
+    return { address: await checkedAddress(decision.host, options), port, tls: false, name: null };
   }
   const { origin } = decision;
   const tls = origin.protocol === "https:";

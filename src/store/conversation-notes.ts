@@ -6,7 +6,7 @@ import { isClosed, NO_USAGE, type Author, type NativeItem } from "../domain/conv
 import { derivedUuid } from "../domain/ids.ts";
 import { storableText } from "../domain/text.ts";
 import type { ConversationDraft, ItemVersion } from "./conversation-draft.ts";
-import type { Conversation, Item, NotedReport } from "./ports/conversations.ts";
+import type { Conversation, ConversationChange, Item, NotedReport } from "./ports/conversations.ts";
 
 /** The id of an item that the runtime made: the same in every report of it. */
 const itemIdOf = (sessionId: string, nativeId: string): string => derivedUuid(sessionId, nativeId);
@@ -134,6 +134,17 @@ export const noteReport = (draft: ConversationDraft, before: Conversation, repor
   if (turn === null) return;
   const since = turn.state === before.turn.state ? before.turn.since : now;
   draft.setTurn({ state: turn.state, since, waitingFor: draft.ofNative(turn.waiting_for)?.id ?? null });
+};
+
+/** The request with which a report has the agent begin to ask a person. Null: it asks nothing new. */
+export const newRequest = (known: readonly Item[], changes: readonly ConversationChange[]): string | null => {
+  const before = new Set(known.map(({ id }) => id));
+  const asked = changes.flatMap((change) => {
+    if (change.type !== "item") return [];
+    const { id, kind, status } = change.item;
+    return kind === "request" && !isClosed(status) && !before.has(id) ? [id] : [];
+  });
+  return asked[0] ?? null;
 };
 
 /** Closes the open items of an ended sandbox. Its turn ends unless a later sandbox has begun another. */

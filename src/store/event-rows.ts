@@ -2,7 +2,7 @@
 import type { Failure } from "../domain/failure.ts";
 import type { FireStatus } from "../domain/fire.ts";
 import type { LastTurn } from "../domain/last-turn.ts";
-import type { PlannedFire, PlannedSession } from "./admission/plan.ts";
+import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
 import type { StoredEvent } from "./ports/events.ts";
 import type { Fire } from "./ports/fires.ts";
@@ -96,11 +96,16 @@ export const fireEvents = (fires: readonly Fire[], at: number): readonly NewEven
     return [{ type, at, projectId: fire.projectId, sessionId: fire.sessionId, data }];
   });
 
-/** The events of an admission or a drain: new sessions, started fires, waiting fires. */
-export const admissionEvents = (
-  sessions: readonly PlannedSession[],
-  fires: readonly PlannedFire[],
-): readonly NewEvent[] => [
+/** The events of an admission or a drain: new sessions, started fires, waiting fires, a queue that is full now. */
+export const admissionEvents = ({
+  sessions,
+  fires,
+  queue,
+}: {
+  readonly sessions: readonly PlannedSession[];
+  readonly fires: readonly PlannedFire[];
+  readonly queue: readonly PlannedEntry[];
+}): readonly NewEvent[] => [
   ...sessions.map(({ session, now }) =>
     sessionStatusEvent(
       { projectId: session.projectId, sessionId: session.id, at: now },
@@ -108,7 +113,23 @@ export const admissionEvents = (
     ),
   ),
   ...fires.flatMap((fire) => fireEvents([fire], fire.decidedAt)),
+  ...queue.flatMap(({ fire, fills, queuedAt }) =>
+    fills === null ? [] : [queueFullEvent(fire, fills, queuedAt)],
+  ),
 ];
+
+/** A fire took the last place of its account's queue. */
+const queueFullEvent = (
+  { id, projectId, triggerSlug }: PlannedFire,
+  limit: number,
+  at: number,
+): NewEvent => ({
+  projectId,
+  sessionId: null,
+  at,
+  type: "queue.full",
+  data: { fire_id: id, trigger_slug: triggerSlug, limit },
+});
 
 const CHANGE_REQUEST_EVENTS = {
   open: "change_request.opened",
@@ -141,6 +162,35 @@ export const changeRequestMoved = (
   at,
   type: "change_request.updated",
   data: { number, status, base_commit: tips.base, head_commit: tips.head },
+});
+
+/** The agent has begun to ask a person. */
+export const sessionWaitingEvent = (place: Place, requestId: string): NewEvent => ({
+  ...place,
+  type: "session.waiting",
+  data: { request_id: requestId },
+});
+
+/** The newest manifest cannot be read. The reading before had no error, or there was none. */
+export const manifestStaleEvent = (projectId: string, commit: string | null, at: number): NewEvent => ({
+  projectId,
+  sessionId: null,
+  at,
+  type: "manifest.stale",
+  data: { commit },
+});
+
+/** A receiver of events was disabled. */
+export const webhookDisabledEvent = (
+  { id, projectId }: { readonly id: string; readonly projectId: string },
+  reason: string,
+  at: number,
+): NewEvent => ({
+  projectId,
+  sessionId: null,
+  at,
+  type: "webhook.disabled",
+  data: { webhook_id: id, reason },
 });
 
 const failureOf = (failure: Failure | null | undefined) =>

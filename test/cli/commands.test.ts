@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ReceiverServer } from "../support/servers/receiver.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
@@ -55,6 +56,7 @@ let pid: string;
 const upstreams = mkdtempSync(path.join(tmpdir(), "upstreams-"));
 let upstream: UpstreamServer;
 let externalPid: string;
+let receiver: ReceiverServer;
 
 const run = (args: readonly string[], { env = {}, ...rest }: Running = {}) =>
   line.run(args, {
@@ -170,6 +172,27 @@ const builtProject = async (): Promise<readonly [string, string]> => {
   });
 };
 
+const outboundWebhook = async (url = "https://receiver.example.org/"): Promise<string> => {
+  const target = `/v1/projects/${pid}/webhooks`;
+  // A project has few: those of earlier rows go.
+  for (const { id } of listOf(await service.request("GET", target), "webhooks"))
+    expectStatus(await service.request("DELETE", `${target}/${String(id)}`), 204);
+  const body = { url, events: ["session.stopped"] };
+  return String(fields(expectStatus(await service.request("POST", target, { body }), 201))["id"]);
+};
+
+/** Its receiver takes no event, and each test. */
+const outboundDelivery = async (): Promise<readonly [string, string]> => {
+  const id = await outboundWebhook(receiver.url);
+  await stopSession(service, pid, await runSession(service, pid));
+  return eventually(async () => {
+    const page = await service.request("GET", `/v1/projects/${pid}/webhooks/${id}/deliveries`);
+    const [delivery] = listOf(page, "deliveries");
+    expect(delivery?.["last_try"]).toMatchObject({ status: 500 });
+    return [id, String(delivery?.["id"])] as const;
+  });
+};
+
 /** Once: the record is the same for each who asks. */
 let refusal: Promise<void> | null = null;
 const refusedOnce = (): Promise<void> => (refusal ??= refuse());
@@ -191,6 +214,8 @@ const world: World = {
   stoppedSession,
   firedOnce,
   refusedOnce,
+  outboundWebhook: () => outboundWebhook(),
+  outboundDelivery,
 };
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 
@@ -199,7 +224,16 @@ const APART = ["triggers cancel", "sessions watch", "sessions chat", "sessions a
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);
-  service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+  receiver = await ReceiverServer.open();
+  receiver.behaviour = (response, { body }) => {
+    const isTest = (JSON.parse(body) as { type: string }).type === "webhook.test";
+    // No second try while a row is tested.
+    response.writeHead(isTest ? 204 : 500, { "retry-after": "3600" }).end();
+  };
+  service = await startTestService({
+    PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1",
+    PLATFORM_WEBHOOK_ALLOW_HOSTS: "127.0.0.1",
+  });
   line = await CommandLine.make();
   externalPid = await makeExternal();
   pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
@@ -208,6 +242,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.close();
   await upstream?.close();
+  await receiver?.close();
   rmSync(upstreams, { recursive: true, force: true });
   line?.remove();
 });

@@ -7,6 +7,7 @@ import {
   SECRET_NAME,
   type Fields,
 } from "../support/service/requests.ts";
+import { webhookRowsOf } from "./webhook-rows.ts";
 import type { TestService } from "../support/service/service.ts";
 
 /** The id of nothing. */
@@ -32,6 +33,9 @@ export interface World {
   readonly firedOnce: () => Promise<string>;
   /** The id of a project whose Dockerfile is built, and that of its newest build. */
   readonly builtProject: () => Promise<readonly [pid: string, build: string]>;
+  readonly outboundWebhook: () => Promise<string>;
+  /** An outbound webhook, and a delivery that waits for its next try. */
+  readonly outboundDelivery: () => Promise<readonly [webhook: string, delivery: string]>;
   /** A webhook was turned away, and is on record. */
   readonly refusedOnce: () => Promise<void>;
 }
@@ -230,6 +234,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: "/secrets",
     refused: [["--project", NOWHERE], 4, notFound("Project")],
   },
+  ...webhookRowsOf(world),
   "secrets set": {
     args: () => ["BY_THE_TABLE"],
     input: "canary value\n",

@@ -21,6 +21,8 @@ import type { Accounts } from "../../src/store/ports/accounts.ts";
 import type { Nodes } from "../../src/store/ports/nodes.ts";
 import type { Operations } from "../../src/store/ports/operations.ts";
 import type { People } from "../../src/store/ports/people.ts";
+import type { OutboundDeliveries } from "../../src/store/ports/outbound-deliveries.ts";
+import type { OutboundWebhooks } from "../../src/store/ports/outbound-webhooks.ts";
 import type { Previews } from "../../src/store/ports/previews.ts";
 import type { ProjectUsage } from "../../src/store/ports/project-usage.ts";
 import type { SessionLogs } from "../../src/store/ports/session-logs.ts";
@@ -41,6 +43,8 @@ export type Store =
   | Nodes
   | Operations
   | People
+  | OutboundDeliveries
+  | OutboundWebhooks
   | Previews
   | ProjectUsage
   | Projects

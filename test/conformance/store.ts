@@ -20,6 +20,9 @@ import { checkPeople } from "./store-people.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkLogs } from "./store-logs.ts";
+import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
+import { checkOutboundEvents } from "./store-outbound-events.ts";
+import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
 import { checkProjectUsage } from "./store-project-usage.ts";
 import { checkQueue } from "./store-queue.ts";
 import { checkRecords } from "./store-records.ts";
@@ -63,5 +66,8 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkPages(check);
     checkEvents(check);
     checkTransitions(check);
+    checkOutboundWebhooks(check);
+    checkOutboundDeliveries(check);
+    checkOutboundEvents(check);
   });
 };

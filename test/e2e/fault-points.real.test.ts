@@ -41,6 +41,8 @@ type Passing =
   | "a merge"
   /** upstream-fault-points.real.test.ts */
   | "a ref at another server"
+  /** outbound-nodes.real.test.ts */
+  | "an event for a receiver"
   /** master-key.real.test.ts */
   | "a rotation of the master key";
 
@@ -64,6 +66,9 @@ const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   "rotation.drafted": ["a rotation of the master key"],
   "rotation.written": ["a rotation of the master key"],
   "rotation.committed": ["a rotation of the master key"],
+  "outbound.collected": ["an event for a receiver"],
+  "outbound.claimed": ["an event for a receiver"],
+  "outbound.answered": ["an event for a receiver"],
   "upstream.begun": ["a ref at another server"],
   "upstream.answered": ["a ref at another server"],
   "merge.noted": ["a merge"],

@@ -130,6 +130,7 @@ const fill = (pattern: string, ids: { readonly pid: string; readonly sid: string
     .replace(":sid", ids.sid)
     .replace(":id", cast.fireId)
     .replace(":bid", cast.fireId)
+    .replace(":did", cast.fireId)
     .replace(":number", "1")
     .replace(":port", "3000")
     .replace("*", "x")

@@ -56,6 +56,15 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     const kept = await cast.service.request("POST", target, { body: "the file" });
     return String(fields(expectStatus(kept, 201))["id"]);
   };
+  const addWebhook = async (): Promise<string> => {
+    const body = { url: "https://receiver.example.org/", events: ["queue.full"] };
+    const made = await cast.service.request("POST", `/v1/projects/${cast.pid}/webhooks`, { body });
+    return String(fields(expectStatus(made, 201))["id"]);
+  };
+  let shared: Promise<string> | null = null;
+  /** A path below an outbound webhook that stays. */
+  const inWebhook = (rest: string) => async () =>
+    `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
 
@@ -268,6 +277,37 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [404],
     },
     "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
+    "GET /v1/projects/:pid/webhooks": { target: project("/webhooks"), answers: [200] },
+    "POST /v1/projects/:pid/webhooks": {
+      target: project("/webhooks"),
+      body: () => ({ url: "https://receiver.example.org/", events: ["queue.full"] }),
+      answers: [201],
+    },
+    "GET /v1/projects/:pid/webhooks/:id": { target: inWebhook(""), answers: [200] },
+    "PATCH /v1/projects/:pid/webhooks/:id": {
+      target: inWebhook(""),
+      body: () => ({ events: ["queue.full"] }),
+      answers: [200],
+    },
+    "DELETE /v1/projects/:pid/webhooks/:id": {
+      target: async (kind) =>
+        WORKERS.has(kind) && kind !== "session"
+          ? `/v1/projects/${cast.pid}/webhooks/${await addWebhook()}`
+          : await inWebhook("")(),
+      answers: [204],
+    },
+    // The host of the address does not exist.
+    "POST /v1/projects/:pid/webhooks/:id/test": { target: inWebhook("/test"), answers: [200] },
+    "POST /v1/projects/:pid/webhooks/:id/rotate": {
+      target: inWebhook("/rotate"),
+      body: () => ({}),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/webhooks/:id/deliveries": { target: inWebhook("/deliveries"), answers: [200] },
+    "POST /v1/projects/:pid/webhooks/:id/deliveries/:did/replay": {
+      target: inWebhook(`/deliveries/${randomUUID()}/replay`),
+      answers: [404],
+    },
     "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
     "GET /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [200] },
     "POST /v1/projects/:pid/fires/:id/replay": {

@@ -6,12 +6,14 @@ import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
-import { Events } from "../../src/store/ports/events.ts";
+import { Events, EVENTS_KEPT_PER_PROJECT } from "../../src/store/ports/events.ts";
+import { OutboundWebhooks } from "../../src/store/ports/outbound-webhooks.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
+import { addReceiver } from "../support/world/outbound.ts";
 import { admitSession } from "../support/world/sessions.ts";
-import { makeWorld, type World } from "../support/world/world.ts";
+import { makeWorld, NOON, type World } from "../support/world/world.ts";
 import { freshDatabase, storeOfFile } from "../support/postgres/postgres.ts";
 
 const store = storeOfFile();
@@ -80,5 +82,43 @@ describe("a reader of events", () => {
         ).not.toBe(null);
       }).pipe(Effect.scoped);
     }).pipe(Effect.scoped),
+  );
+});
+
+describe("the newest events of a project", () => {
+  it.live("are kept beyond their number while a receiver has yet to read them [O02]", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      const world = yield* makeWorld(5);
+      const { projectId } = world;
+      const receiver = yield* addReceiver(world);
+      const begin = yield* read(world, null);
+      yield* sql`
+        INSERT INTO events (project_id, type, at, data)
+        SELECT ${projectId}::uuid, 'any', to_timestamp(${NOON / 1000}), '{}'
+        FROM generate_series(1, ${EVENTS_KEPT_PER_PROJECT + 2})`;
+      const { prune } = yield* Events;
+      const { behind, collect } = yield* OutboundWebhooks;
+      const [found] = yield* Effect.repeat(behind(9), {
+        until: (receivers) => receivers.length > 0,
+        schedule: Schedule.spaced("10 millis"),
+      });
+      yield* prune(NOON);
+      const all = yield* read(world, begin.cursor);
+      expect(all.reset).toBe(false);
+      const to = all.events[0]?.cursor ?? "";
+      yield* collect({
+        projectId,
+        id: receiver.id,
+        from: found?.cursor ?? "",
+        to,
+        deliveries: [],
+        now: NOON,
+      });
+      yield* prune(NOON);
+      // The receiver has read one of the two that are too many.
+      expect((yield* read(world, begin.cursor)).reset).toBe(true);
+      expect((yield* read(world, to)).reset).toBe(false);
+    }).pipe(Effect.provide(store, { local: true })),
   );
 });

@@ -111,7 +111,11 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
     written: () => faults("rotation.written"),
   });
   faults("rotation.committed");
-  return { version: current.version, secrets: counted.secrets, repository_credentials: counted.credentials };
+  return {
+    version: current.version,
+    secrets: counted.secrets + counted.receivers,
+    repository_credentials: counted.credentials,
+  };
 });
 
 const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFile: string | null) {

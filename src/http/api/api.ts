@@ -10,6 +10,7 @@ import { MachinesGroup } from "./machines.ts";
 import { MessagesGroup } from "./messages.ts";
 import { OperatorGroup } from "./operator.ts";
 import { PeopleGroup } from "./people.ts";
+import { OutboundWebhooksGroup } from "./outbound-webhooks.ts";
 import { ProjectsGroup } from "./projects.ts";
 import { SandboxGroup } from "./sandbox.ts";
 import { SecretsGroup } from "./secrets.ts";
@@ -30,6 +31,7 @@ export class Api extends HttpApi.make("platform")
   .add(TriggerWishesGroup)
   .add(FiresGroup)
   .add(WebhookRefusalsGroup)
+  .add(OutboundWebhooksGroup)
   .add(ChangeRequestsGroup)
   .add(EnvironmentsGroup)
   .add(MachinesGroup)

@@ -55,6 +55,8 @@ export interface PlannedEntry {
   readonly template: CronTemplate | null;
   /** The waiting fire, written before this batch, whose place in the queue it takes; null: it is the last. */
   readonly replaces: string | null;
+  /** It takes the last place of a queue of this many. Null: places are left. */
+  readonly fills: number | null;
   readonly queuedAt: number;
   readonly expiresAt: number;
 }
@@ -281,11 +283,13 @@ class Planner {
     const { prompt } = fire;
     const place = fire.kind === "cron" ? trigger : row.id;
     const former = this.#queue.get(place);
+    const isLast = replaced === undefined && this.#waiting === fire.queueMax;
     this.#queue.set(place, {
       fire: queued,
       session: { ...session, initialPrompt: prompt.is === "rendered" ? prompt.text : null },
       template: prompt.is === "cron" ? storable(prompt.template) : null,
       replaces: former === undefined ? (replaced ?? null) : former.replaces,
+      fills: isLast ? fire.queueMax : (former?.fills ?? null),
       queuedAt: now,
       expiresAt: now + fire.queueTtlMs,
     });

@@ -56,15 +56,13 @@ const writeFire = (tables: TableSet, fire: PlannedFire): void => {
   tables.lastFired.set(fire.projectId, slugs.set(fire.triggerSlug, Math.max(former, fire.firedAt)));
 };
 
+type Started = Pick<AdmissionPlan, "sessions" | "fires" | "queue">;
+
 /** Writes sessions with their first commands, ledger rows, last_fired_at, and the events of all of these. */
-const start = (
-  tables: TableSet,
-  sessions: readonly PlannedSession[],
-  fires: readonly PlannedFire[],
-): void => {
+const start = (tables: TableSet, { sessions, fires, queue }: Started): void => {
   for (const planned of sessions) insertSession(tables, planned);
   for (const fire of fires) writeFire(tables, fire);
-  tables.events.append(admissionEvents(sessions, fires));
+  tables.events.append(admissionEvents({ sessions, fires, queue }));
 };
 
 const known = (tables: TableSet, fires: readonly NewFire[]): readonly Fire[] => {
@@ -137,7 +135,7 @@ const admit = (
   requireAllWait(tables, plan.overlapped, "skipped");
   for (const id of plan.outlived) editFire(tables, id, { answersDelivery: false });
   for (const id of plan.overlapped) editFire(tables, id, { status: "skipped", reason: "overlapped" });
-  start(tables, plan.sessions, plan.fires);
+  start(tables, plan);
   for (const fire of plan.fires) {
     if (fire.kind === "cron" && fire.replayOf === null) moveCursor(tables, fire, fire.scheduledFor ?? 0);
   }
@@ -284,7 +282,7 @@ const drain = (tables: TableSet, accountId: string, request: DrainRequest) => {
   );
   const { sessions, rows, admitted } = planDrain(accountId, next, { lastFired, request });
   tables.moveCounters(accountId, { sessions: sessions.length, queued: -taken.length });
-  start(tables, sessions, rows);
+  start(tables, { sessions, fires: rows, queue: [] });
   const isWaiting = tables.queue.some((row) => row.accountId === accountId);
   return { admitted, more: taken.length > 0 && isWaiting && admitted.length < free };
 };

@@ -17,11 +17,13 @@ import {
   concerned,
   emptyConversation,
   isNews,
+  newRequest,
   noteReport,
   putPrompt,
 } from "../conversation-notes.ts";
 import { noteStep, snapshotOf, stepConcerns, type ConversationStep } from "../conversation-steps.ts";
 import { changesOf, pageOfItems, placeOf } from "../conversation-pages.ts";
+import { sessionWaitingEvent } from "../event-rows.ts";
 import { cutBytes, storableReport } from "../conversation-reports.ts";
 import {
   ATTACHMENT_UNUSED_MS,
@@ -141,7 +143,13 @@ const note = (
   noteReport(draft, before, { report, agentName: session.agentName });
   addSpent(tables, session.projectId, { now: report.now, spent: draft.spent });
   makeRoom(row, draft);
-  return write(tables, row, draft);
+  const changed = write(tables, row, draft);
+  const requestId = newRequest(items, changed.changes);
+  if (requestId !== null) {
+    const place = { projectId: session.projectId, sessionId: id, at: report.now };
+    tables.events.append([sessionWaitingEvent(place, requestId)]);
+  }
+  return changed;
 };
 
 const close = (tables: TableSet, id: string, end: Parameters<Service["close"]>[1]) => {

@@ -2,7 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../ports/events.ts";
-import { Tables, type EventTable } from "./tables.ts";
+import { ANY_PROJECT, Tables, type TableSet } from "./tables.ts";
+
+type EventTable = TableSet["events"];
 
 type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];
 interface Read {
@@ -31,12 +33,20 @@ const after = (table: EventTable, { projectId, sessionId, cursor, limit }: After
   return { events, cursor: String(last), reset: false, isHeldBack: false };
 };
 
-const prune = (table: EventTable, now: number): void => {
+const prune = ({ events: table, outboundWebhooks }: TableSet, now: number): void => {
+  /** Whether an enabled receiver has yet to read the event (outbound-webhooks.ts O1). */
+  const isAwaited = (projectId: string, place: number): boolean =>
+    [...outboundWebhooks.values()].some(
+      ({ record, cursor }) =>
+        record.projectId === projectId && record.status === "enabled" && Number(cursor) < place,
+    );
   const newer = new Map<string, number>();
   const kept = table.rows.toReversed().filter((row) => {
     const count = (newer.get(row.projectId) ?? 0) + 1;
     newer.set(row.projectId, count);
-    const isKept = row.at >= now - EVENTS_KEPT_MS && count <= EVENTS_KEPT_PER_PROJECT;
+    const isKept =
+      (row.at >= now - EVENTS_KEPT_MS && count <= EVENTS_KEPT_PER_PROJECT) ||
+      isAwaited(row.projectId, row.place);
     if (!isKept) {
       table.horizons.set(row.projectId, Math.max(table.horizons.get(row.projectId) ?? 0, row.place));
     }
@@ -47,13 +57,13 @@ const prune = (table: EventTable, now: number): void => {
 
 export const layer = Layer.effect(
   Events,
-  Effect.map(Tables, ({ events }) => ({
-    after: (request) => Effect.sync(() => after(events, request)),
-    changed: (projectId) => events.waiting.wait(projectId),
+  Effect.map(Tables, (tables) => ({
+    after: (request) => Effect.sync(() => after(tables.events, request)),
+    changed: (projectId) => tables.events.waiting.wait(projectId ?? ANY_PROJECT),
     isLater: (cursor, than) => Number(cursor) > Number(than),
     prune: (now) =>
       Effect.sync(() => {
-        prune(events, now);
+        prune(tables, now);
       }),
   })),
 );

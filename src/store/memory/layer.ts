@@ -15,6 +15,8 @@ import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
 import * as People from "./people.ts";
+import * as OutboundDeliveries from "./outbound-deliveries.ts";
+import * as OutboundWebhooks from "./outbound-webhooks.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectUsage from "./project-usage.ts";
 import * as Projects from "./projects.ts";
@@ -41,6 +43,8 @@ export const overTables = Layer.mergeAll(
   Nodes.layer,
   Operations.layer,
   People.layer,
+  OutboundDeliveries.layer,
+  OutboundWebhooks.layer,
   Previews.layer,
   ProjectUsage.layer,
   Projects.layer,

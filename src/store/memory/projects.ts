@@ -10,6 +10,7 @@ import {
   type ProjectUpdate,
   type TriggerCursor,
 } from "../ports/projects.ts";
+import { manifestStaleEvent } from "../event-rows.ts";
 import { takeOut } from "./queue.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
@@ -99,6 +100,8 @@ const recordManifest: (tables: TableSet) => (typeof Projects)["Service"]["record
         manifestFailure: failure,
       });
       if (isNews) tables.markChanged(id);
+      if (isNews && error !== null && former.error === null)
+        tables.events.append([manifestStaleEvent(id, commit, now)]);
     });
 
 const states = (tables: TableSet, ids: readonly string[]): readonly ProjectState[] =>

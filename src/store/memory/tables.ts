@@ -23,6 +23,8 @@ import type { Attachment, Conversation, Item } from "../ports/conversations.ts";
 import type { PendingCommand, Unsettled } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
+import type { OutboundDelivery } from "../ports/outbound-deliveries.ts";
+import type { OutboundWebhook } from "../ports/outbound-webhooks.ts";
 import type { EnvironmentBuild, LogPiece } from "../ports/environment-builds.ts";
 import type { StoredEvent } from "../ports/events.ts";
 import type { Fire, StoredRequest } from "../ports/fires.ts";
@@ -141,6 +143,16 @@ export interface PreviewRow extends Omit<NewPreview, "hash" | "now"> {
   /** False once a cookie has replaced the link. */
   readonly isOpen: boolean;
 }
+export interface OutboundWebhookRow {
+  readonly record: OutboundWebhook;
+  /** Its place in the project's events. */
+  readonly cursor: string;
+}
+export interface OutboundDeliveryRow {
+  readonly record: OutboundDelivery;
+  readonly leasedUntil: number | null;
+  readonly claim: number;
+}
 export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly version: number;
   /** Null: removed; the row keeps the version. */
@@ -209,6 +221,9 @@ export class Outbox<Command extends Named> {
   }
 }
 
+/** The subject of readers of all projects. */
+export const ANY_PROJECT = "";
+
 /** Event rows in commit order, and the place up to which each project's rows were pruned. */
 export class EventTable {
   rows: readonly (StoredEvent & { readonly place: number })[] = [];
@@ -227,6 +242,7 @@ export class EventTable {
     });
     this.rows = [...this.rows, ...added];
     for (const { projectId } of events) this.waiting.wake(projectId);
+    if (events.length > 0) this.waiting.wake(ANY_PROJECT);
   }
 }
 
@@ -263,6 +279,8 @@ export class TableSet {
   readonly environmentBuildOutbox = new Outbox<EnvironmentBuildCommand>();
   /** By project, then by name. */
   readonly secrets = new Map<string, Map<string, SecretRow>>();
+  readonly outboundWebhooks = new Map<string, OutboundWebhookRow>();
+  readonly outboundDeliveries = new Map<string, OutboundDeliveryRow>();
   readonly settings = new Map<string, string>();
   /** By session, then by sandbox. */
   readonly logs = new Map<string, Map<string, Buffer>>();

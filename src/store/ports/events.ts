@@ -40,10 +40,13 @@ export class Events extends Context.Service<
     readonly isLater: (cursor: string, than: string) => boolean;
     /**
      * Completes when an event may have been appended: at a commit's signal. The reader's poll makes up for lost
-     * signals.
+     * signals. Null: an event of any project.
      */
-    readonly changed: (projectId: string) => Effect.Effect<void>;
-    /** Removes rows beyond 24 h or 10,000 for each project, in small steps. */
+    readonly changed: (projectId: string | null) => Effect.Effect<void>;
+    /**
+     * Removes rows beyond 24 h or 10,000 for each project, in small steps. Rows that an enabled receiver has yet to read
+     * stay (outbound-webhooks.ts).
+     */
     readonly prune: (now: number) => Stored<void>;
   }
 >()("platform/store/Events") {}

@@ -41,6 +41,12 @@ export const FAULT_POINTS = [
   "merge.made",
   /** The manifest was read after a merge, but the row is still open. */
   "merge.read",
+  /** The deliveries of a receiver's events are committed, but none is sent. */
+  "outbound.collected",
+  /** A node has claimed deliveries, but sent none of them. */
+  "outbound.claimed",
+  /** A receiver has answered, but the result is not written. */
+  "outbound.answered",
   /** A new master key is on the disk, but the database does not know it. */
   "rotation.drafted",
   /** Everything is sealed with the new key, but not committed. */

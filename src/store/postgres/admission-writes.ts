@@ -247,7 +247,7 @@ export const makeWrite = Effect.gen(function* () {
     const fires = [...added, ...moved];
     const fired = fires.filter(({ status }) => status === "fired");
     const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
-    const events = admissionEvents(sessions, fires);
+    const events = admissionEvents({ sessions, fires, queue });
     const [last, replacing] = [
       queue.filter(({ replaces }) => replaces === null),
       queue.filter(({ replaces }) => replaces !== null),

@@ -12,6 +12,7 @@ import {
   concerned,
   emptyConversation,
   isNews,
+  newRequest,
   noteReport,
   putPrompt,
   type Beginning,
@@ -29,6 +30,7 @@ import {
 } from "../ports/conversations.ts";
 import { firstTransition } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
+import { sessionWaitingEvent } from "../event-rows.ts";
 import { makeSignal } from "./connection/signals.ts";
 import { at, stored } from "./connection/statement.ts";
 import { ReportGuesses, writeGuessed } from "./conversation-guesses.ts";
@@ -48,6 +50,7 @@ import {
   writeMarked,
   type ConversationRow,
 } from "./conversation-rows.ts";
+import { EventLog } from "./event-log.ts";
 import { addSpent } from "./project-usage.ts";
 import { keeping } from "./transition-rows.ts";
 
@@ -98,6 +101,7 @@ interface Fence {
 
 const makeNote = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const log = yield* EventLog;
   const guesses = new ReportGuesses();
   /** Null: nothing is written, and the report must be decided under the lock. */
   const guessed = Effect.fnUntraced(function* (id: string, report: NotedReport) {
@@ -129,6 +133,11 @@ const makeNote = Effect.gen(function* () {
     yield* addSpent(sql, fence.projectId, { now: report.now, spent: draft.spent });
     yield* makeRoom(sql, draft);
     const { changed, mark } = yield* writeMarked(sql, draft);
+    const requestId = newRequest(fence.items, changed.changes);
+    if (requestId !== null) {
+      const place = { projectId: fence.projectId, sessionId: id, at: report.now };
+      yield* log.append([sessionWaitingEvent(place, requestId)]);
+    }
     // A transaction that fails to commit leaves a mark that no row has.
     guesses.note(report, { ...changed, agentName: fence.agentName, mark, items: new Map() });
     return changed;

@@ -12,6 +12,8 @@ import { makeSignal } from "./connection/signals.ts";
 import { json } from "./connection/statement.ts";
 
 const CHANNEL = "platform_events";
+/** The subject of readers of all projects. */
+const ANY = "";
 
 export class EventLog extends Context.Service<
   EventLog,
@@ -26,7 +28,8 @@ export class EventLog extends Context.Service<
     readonly tell: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
     /** Wakes the project's readers after the commit; they find no event where none was appended. */
     readonly wake: (projectId: string) => Effect.Effect<void, SqlError>;
-    readonly changed: (projectId: string) => Effect.Effect<void>;
+    /** Null: any project's. */
+    readonly changed: (projectId: string | null) => Effect.Effect<void>;
   }
 >()("platform/store/postgres/EventLog") {}
 
@@ -35,6 +38,7 @@ const make = Effect.gen(function* () {
   const waiting = new Waiting();
   const { say } = yield* makeSignal(CHANNEL, (projectId) => {
     waiting.wake(projectId);
+    if (projectId !== null) waiting.wake(ANY);
   });
   const always = sql`(SELECT) AS always`;
   const insertion = (events: readonly NewEvent[], given: Fragment) => sql`
@@ -47,7 +51,13 @@ const make = Effect.gen(function* () {
   const append = (events: readonly NewEvent[]): Effect.Effect<void, SqlError> =>
     events.length === 0 ? Effect.void : Effect.andThen(insertion(events, always), tell(events));
   const wake = (projectId: string) => say([projectId]);
-  return { append, insertion, tell, wake, changed: (projectId: string) => waiting.wait(projectId) };
+  return {
+    append,
+    insertion,
+    tell,
+    wake,
+    changed: (projectId: string | null) => waiting.wait(projectId ?? ANY),
+  };
 });
 
 const eventRow = (event: NewEvent) => ({

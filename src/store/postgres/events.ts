@@ -15,6 +15,11 @@ interface Place {
 
 /** Both numbers fit their columns. Only at the very end of its range would a xid8 have more digits. */
 const FORM = /^(\d{1,18})\.(\d{1,18})$/;
+/** Whether an enabled receiver has yet to read the event (outbound-webhooks.ts O1). */
+const AWAITED = `EXISTS (
+  SELECT FROM outbound_webhooks AS webhook WHERE webhook.project_id = events.project_id AND webhook.status = 'enabled'
+    AND (webhook.cursor_tx, webhook.cursor_row) < (events.tx, events.id)
+)`;
 /** How many rows one statement removes: few enough not to block other statements. */
 const PRUNE_STEP = 1_000;
 
@@ -102,7 +107,9 @@ const makePrune = Effect.gen(function* () {
   return Effect.fnUntraced(function* (now: number) {
     yield* untilFew(
       removeStep(
-        sql`SELECT ctid FROM events WHERE at < ${at(now - EVENTS_KEPT_MS)} ORDER BY at LIMIT ${PRUNE_STEP}`,
+        sql`
+          SELECT ctid FROM events WHERE at < ${at(now - EVENTS_KEPT_MS)} AND NOT ${sql.literal(AWAITED)}
+          ORDER BY at LIMIT ${PRUNE_STEP}`,
       ),
     );
     const crowded = yield* sql<{ readonly projectId: string }>`
@@ -112,9 +119,9 @@ const makePrune = Effect.gen(function* () {
       yield* untilFew(
         removeStep(sql`
           SELECT ctid FROM (
-            SELECT ctid, tx, id FROM events WHERE project_id = ${projectId}
+            SELECT ctid, tx, id, project_id FROM events WHERE project_id = ${projectId}
             ORDER BY tx DESC, id DESC OFFSET ${EVENTS_KEPT_PER_PROJECT}
-          ) AS surplus ORDER BY tx, id LIMIT ${PRUNE_STEP}`),
+          ) AS events WHERE NOT ${sql.literal(AWAITED)} ORDER BY tx, id LIMIT ${PRUNE_STEP}`),
       );
     }
   });

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { pageOf, positionOf } from "../cursor.ts";
-import { fireEvents } from "../event-rows.ts";
+import { fireEvents, manifestStaleEvent } from "../event-rows.ts";
 import type { BuildSource } from "../../domain/environment-source.ts";
 import { NEW_PROJECT_ROLES } from "../../domain/role.ts";
 import {
@@ -114,6 +114,7 @@ const manifestsOf = (row: ManifestRow | undefined): Pick<ProjectState, "manifest
 const makeManifests = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const changes = yield* ProjectChanges;
+  const events = yield* EventLog;
 
   const recordManifest: (typeof Projects)["Service"]["recordManifest"] = (
     id,
@@ -126,7 +127,7 @@ const makeManifests = Effect.gen(function* () {
       // Locks the project's row first, so that two readings wait for each other.
       yield* sql`SELECT id FROM projects WHERE id = ${id} FOR NO KEY UPDATE`;
       // If a reading does not parse, the last good one stays.
-      const news = yield* sql`
+      const news = yield* sql<{ readonly hadNoError: boolean }>`
         WITH former AS (SELECT read_commit, error, commit_sha FROM project_manifests WHERE project_id = ${id}),
         written AS (
           INSERT INTO project_manifests AS manifest
@@ -144,9 +145,11 @@ const makeManifests = Effect.gen(function* () {
             environment = CASE WHEN excluded.commit_sha IS NULL THEN manifest.environment ELSE excluded.environment END
           RETURNING read_commit, error, commit_sha
         )
-        SELECT FROM written WHERE (read_commit, error, commit_sha) IS DISTINCT FROM
-          (SELECT ROW(read_commit, error, commit_sha) FROM former)`;
+        SELECT NOT EXISTS (SELECT FROM former WHERE error IS NOT NULL) AS "hadNoError" FROM written
+        WHERE (read_commit, error, commit_sha) IS DISTINCT FROM (SELECT ROW(read_commit, error, commit_sha) FROM former)`;
       if (news.length > 0) yield* changes.mark(id);
+      if (failure !== null && news[0]?.hadNoError === true)
+        yield* events.append([manifestStaleEvent(id, commit, now)]);
     }).pipe(sql.withTransaction, stored("projects.recordManifest"));
 
   const states: (typeof Projects)["Service"]["states"] = (ids) =>

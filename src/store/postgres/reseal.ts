@@ -7,11 +7,13 @@
  */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
+import { sealedNameOf } from "../../domain/outbound-receiver.ts";
 import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
 /** The columns with sealed values. */
 export const SEALED_COLUMNS = [
+  "outbound_webhooks.envelope",
   "project_credentials.envelope",
   "project_secrets.envelope",
   "project_secrets.previous_envelope",
@@ -91,7 +93,7 @@ const secrets = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) 
       SELECT project_id AS "projectId", name, version, envelope, previous_version AS "previousVersion",
         previous_envelope AS "previousEnvelope"
       FROM project_secrets
-      WHERE envelope IS NOT NULL AND (project_id, name) > (${after?.projectId ?? NO_PROJECT}::uuid, ${after?.name ?? ""})
+      WHERE envelope IS NOT NULL AND (project_id, name) > (${after?.projectId ?? NO_ID}::uuid, ${after?.name ?? ""})
       ORDER BY project_id, name LIMIT ${PORTION} FOR UPDATE`;
     for (const row of rows) {
       const envelope = Buffer.from(yield* reseal(row));
@@ -113,7 +115,7 @@ const previousOf = ({ projectId, name, previousVersion, previousEnvelope }: Secr
     : { projectId, name, version: previousVersion, envelope: previousEnvelope };
 
 /** Sorts before every other id. */
-const NO_PROJECT = "00000000-0000-0000-0000-000000000000";
+const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
   const sql = yield* SqlClient.SqlClient;
@@ -126,12 +128,37 @@ const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal
   return rows.length;
 });
 
+/** Addresses and signing secrets of receivers. */
+const receivers = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+  const sql = yield* SqlClient.SqlClient;
+  let after: (SealedRow & { readonly id: string }) | null = null;
+  let count = 0;
+  for (;;) {
+    const rows: readonly (SealedRow & { readonly id: string })[] = yield* sql<
+      SealedRow & { readonly id: string }
+    >`
+      SELECT id, project_id AS "projectId", ${sealedNameOf("")} || id::text AS name, sealed_version AS version, envelope
+      FROM outbound_webhooks WHERE id > ${after?.id ?? NO_ID}::uuid ORDER BY id LIMIT ${PORTION} FOR UPDATE`;
+    for (const row of rows) {
+      const envelope = Buffer.from(yield* reseal(row));
+      yield* sql`UPDATE outbound_webhooks SET envelope = ${envelope} WHERE id = ${row.id}`;
+    }
+    count += rows.length;
+    after = rows.at(-1) ?? null;
+    if (after === null) return count;
+  }
+});
+
 /** @returns how many values it sealed. */
 export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Resealing<E>) {
   const sql = yield* SqlClient.SqlClient;
   const all = Effect.gen(function* () {
     const kept = yield* work.decide(yield* look(work.aliveSince));
-    const counted = { secrets: yield* secrets(work.reseal), credentials: yield* credentials(work.reseal) };
+    const counted = {
+      secrets: yield* secrets(work.reseal),
+      credentials: yield* credentials(work.reseal),
+      receivers: yield* receivers(work.reseal),
+    };
     yield* keep(kept);
     work.written();
     return counted;

@@ -24,7 +24,7 @@ import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { upstreamsLayer } from "../../../src/services/upstreams.ts";
-import { hosted, repositories } from "../../../src/adapters.ts";
+import { hosted, outboundSender, repositories } from "../../../src/adapters.ts";
 import { readConfig, type Config, type Environment } from "../../../src/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
 import { GitBackend } from "../../../src/git/port.ts";
@@ -213,6 +213,7 @@ const stage = Effect.fnUntraced(function* (
       hosted({ config, dataDir: config.dataDir }),
       keyringLayer({ current: master, former: [] }),
       singleRunner,
+      outboundSender(config),
     ),
   );
   return { databaseUrl, context };

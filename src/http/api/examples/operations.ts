@@ -37,6 +37,7 @@ import {
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
+import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
 import { PEOPLE_EXAMPLES } from "./people.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
@@ -282,6 +283,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...MACHINE_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,
   ...PEOPLE_EXAMPLES,
+  ...OUTBOUND_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {

@@ -7,6 +7,8 @@ export const SANDBOX = "019a7c41-8e30-7f11-9d2e-7a8b9c0d1e05";
 export const TOKEN = "019a7c42-0c4d-7e3b-8a6f-1b2c3d4e5f06";
 export const FIRE = "019a7c43-27f1-7d9c-b3e8-0f1e2d3c4b07";
 export const BUILD = "019a7c45-31d8-7a60-8c1b-4e5f6a7b8c09";
+export const WEBHOOK = "019a7c47-05e2-7c14-8f3d-6a7b8c9d0e10";
+export const DELIVERY = "019a7c48-19f3-7d25-9a4e-7b8c9d0e1f11";
 const CHANGE_REQUEST = "019a7c44-6b55-7c2d-95a1-a0b1c2d3e408";
 export const COMMIT = "3f2c9a7d1e5b8064c2d7f9e0a1b3c4d5e6f70819";
 export const BASE_COMMIT = "9b1d4e7f2a5c8063d1e6f8b9c0a2d3e4f5061728";
@@ -20,6 +22,7 @@ export const PATH_EXAMPLES: Readonly<Record<string, string>> = {
   pid: PROJECT,
   sid: SESSION,
   bid: BUILD,
+  did: DELIVERY,
   id: FIRE,
   slug: "on-push",
   name: "OPENAI_API_KEY",

@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import type { OutboundMessage } from "../../src/domain/outbound-event.ts";
+import { bodyOf } from "../../src/domain/outbound-format.ts";
+
+const message = (project_name: string): OutboundMessage => ({
+  id: "evt_1",
+  type: "queue.full",
+  at: 0,
+  data: { project_name, limit: 2, url: "https://p/#/x" },
+});
+
+it("escapes what Slack and Discord would obey, and makes one line of a name", () => {
+  const hostile = message("<!channel>\n@everyone [x](https://evil) *b*");
+  expect(JSON.parse(bodyOf("slack", hostile))).toEqual({
+    text: "&lt;!channel&gt; @everyone [x](https://evil) *b*: the queue is full (2). <https://p/#/x|Open>",
+  });
+  const { content, allowed_mentions: mentions } = JSON.parse(bodyOf("discord", hostile)) as Record<
+    string,
+    unknown
+  >;
+  expect(content).toContain("\\<!channel\\> \\@everyone \\[x\\]\\(https\\://evil\\) \\*b\\*");
+  expect(mentions).toEqual({ parse: [] });
+});
+
+it("writes the standard body the same each time", () => {
+  expect(bodyOf("standard", message("a"))).toBe(
+    '{"type":"queue.full","timestamp":"1970-01-01T00:00:00.000Z","data":{"project_name":"a","limit":2,"url":"https://p/#/x"}}',
+  );
+});
