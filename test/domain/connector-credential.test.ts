@@ -13,7 +13,7 @@ const CREDENTIAL = "s3cr&t+/credential=";
 const KEYRING = { current: { version: 1, bytes: new Uint8Array(32) }, former: [] };
 const PLACE = { projectId: "p", slug: "docs", origin: "https://docs.example.com", version: 1 };
 
-test("opens a credential for its own connector and origin only [EX04]", () => {
+test("opens a credential for its own connector and origin only [K04]", () => {
   const sealed = sealSecret(KEYRING, credentialPlace(PLACE), {
     value: CREDENTIAL,
     nonce: new Uint8Array(12),
@@ -52,14 +52,14 @@ test.each([
   ["in hexadecimal", bytes.toString("hex")],
   ["in JSON", JSON.stringify({ a: CREDENTIAL })],
   ["backwards", [...CREDENTIAL].toReversed().join("")],
-])("masks a credential %s [EX06]", (_, text) => {
+])("masks a credential %s [K06]", (_, text) => {
   const masked = credentialMask(CREDENTIAL).redact(`before ${text} after`);
   expect(masked).toContain("[redacted]");
   expect(masked).not.toContain(text);
   expect(masked).not.toContain("credential");
 });
 
-test.each(["", "u", "us", "user"])("masks a credential in base64 after %o [EX06]", (before) => {
+test.each(["", "u", "us", "user"])("masks a credential in base64 after %o [K06]", (before) => {
   const text = Buffer.from(`${before}:${CREDENTIAL}`).toString("base64");
   const masked = credentialMask(CREDENTIAL).redact(text);
   // At most two characters of the credential share a base64 group with other text.

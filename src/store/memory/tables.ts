@@ -31,6 +31,8 @@ import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../p
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
+import type { SealedCredential, StoredCatalogue, StoredCredential } from "../ports/connectors.ts";
+import type { ExecutorCall } from "../ports/executor-calls.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
 import type { ActorKey, WaitingCommand } from "../ports/transitions.ts";
 import type { NewTransition } from "../../machines/transition.ts";
@@ -137,6 +139,11 @@ export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   /** Null: removed; the row keeps the version. */
   readonly envelope: Uint8Array | null;
   readonly previous: PreviousSecret | null;
+}
+export interface ConnectorCredentialRow
+  extends Omit<SealedCredential, "envelope">, Omit<StoredCredential, "slug" | "origin"> {
+  /** Null: removed; the row keeps the version. */
+  readonly envelope: Uint8Array | null;
 }
 
 /** The pending commands of one kind of actor, by actor. */
@@ -252,6 +259,10 @@ export class TableSet {
   /** By project, then by name. */
   readonly secrets = new Map<string, Map<string, SecretRow>>();
   readonly settings = new Map<string, string>();
+  /** By project and slug. */
+  readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();
+  readonly connectorCatalogues = new Map<string, StoredCatalogue & { readonly projectId: string }>();
+  readonly executorCalls = new Map<string, ExecutorCall>();
   /** By session, then by sandbox. */
   readonly logs = new Map<string, Map<string, Buffer>>();
   /** By session. */
