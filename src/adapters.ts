@@ -42,6 +42,8 @@ import { DEFAULT_LIMITS, type LocalOptions } from "./sandbox/local/installation.
 import { localProvider } from "./sandbox/local/provider.ts";
 import { leaveRunDirectory, runDirectoryOf } from "./sandbox/local/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
+import { ConnectorServers } from "./mcp/port.ts";
+import { makeServers } from "./mcp/servers.ts";
 import { Providers } from "./services/model-keys.ts";
 import * as Client from "./store/postgres/connection/client.ts";
 import * as Embedded from "./store/postgres/embedded/embedded.ts";
@@ -121,6 +123,10 @@ export const repositories = Effect.fnUntraced(function* (
 
 /** The way to the providers of models. Only their public addresses are dialled. */
 export const providers = Layer.effect(Providers, makeWire([]));
+
+/** The way to the servers of connectors. */
+export const connectorServers = ({ connectorAllowHosts }: Config) =>
+  Layer.effect(ConnectorServers, makeServers(connectorAllowHosts));
 
 /** The code cache lets the daemon start sooner. Without it the bundle starts all the same. */
 const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {

@@ -48,6 +48,7 @@ export interface Config {
   readonly egressAllow: readonly string[];
   readonly importRoots: readonly string[];
   readonly gitAllowHosts: readonly string[];
+  readonly connectorAllowHosts: readonly string[];
   readonly tierCaps: TierCaps;
   readonly defaultTier: Tier;
   readonly llm: {
@@ -132,6 +133,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
     gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
+    connectorAllowHosts: read.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps),
     defaultTier: read.choice("PLATFORM_DEFAULT_TIER"),
     llm: read.gateway(),

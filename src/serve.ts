@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer";
 import { keyringLayer } from "./services/keyring.ts";
 import {
   buildSite,
+  connectorServers,
   hosted,
   hostedIn,
   providers,
@@ -127,6 +128,7 @@ const serve = Effect.gen(function* () {
     ports: Layer.mergeAll(
       Layer.succeedContext(Context.merge(own, kept.ports)),
       providers,
+      connectorServers(config),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
         ? Layer.empty

@@ -120,12 +120,17 @@ export const readDefaultPolicy = (value: unknown): Result.Result<Policy, string>
     : Result.fail(`default must be "allow", "ask" or "deny". Until this is fixed, no tool is allowed by it.`);
 };
 
-/** K2. */
-export const policyOf = (
+/** K2. @returns the policy, and the pattern that decided: `default` if no rule matches. */
+export const ruleFor = (
   { defaultPolicy }: Pick<Executor, "defaultPolicy">,
   { rules }: Pick<Connector, "rules">,
   tool: string,
-): Policy => rules.find(({ match }) => matchesTool(match, tool))?.policy ?? defaultPolicy;
+): { readonly policy: Policy; readonly rule: string } => {
+  const found = rules.find(({ match }) => matchesTool(match, tool));
+  return found === undefined
+    ? { policy: defaultPolicy, rule: "default" }
+    : { policy: found.policy, rule: found.match };
+};
 
 /** Whether a name matches a pattern. It takes the leftmost place of each part, so its time is linear. */
 export const matchesTool = (pattern: string, tool: string): boolean => {

@@ -18,6 +18,7 @@ const MAY: Readonly<Record<Power, readonly CallerKind[]>> = {
   work: ["user", "session"],
   converse: ["user"],
   propose: ["user", "session", "trigger"],
+  execute: ["session", "trigger"],
   govern: ["user"],
   operate: ["user"],
   clone: ["sandbox"],

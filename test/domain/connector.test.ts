@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import {
   CONNECTOR_LIMIT,
   matchesTool,
-  policyOf,
   readConnectorEntry,
+  ruleFor,
   shownName,
   type Connector,
 } from "../../src/domain/connector.ts";
@@ -170,9 +170,12 @@ test("lets the first rule that matches decide", () => {
       { match: "*", policy: "allow" },
     ],
   });
-  expect(policyOf({ defaultPolicy: "ask" }, connector, "delete_all")).toBe("deny");
-  expect(policyOf({ defaultPolicy: "ask" }, connector, "list")).toBe("allow");
-  expect(policyOf({ defaultPolicy: "ask" }, read({}), "list")).toBe("ask");
+  expect(ruleFor({ defaultPolicy: "ask" }, connector, "delete_all")).toEqual({
+    policy: "deny",
+    rule: "delete_*",
+  });
+  expect(ruleFor({ defaultPolicy: "ask" }, connector, "list").policy).toBe("allow");
+  expect(ruleFor({ defaultPolicy: "ask" }, read({}), "list")).toEqual({ policy: "ask", rule: "default" });
 });
 
 test.each([

@@ -30,6 +30,8 @@ export type Power =
   | "converse"
   /** Open and update change requests. */
   | "propose"
+  /** Use the project's connectors, as the agent of a session. For the tokens of sandboxes only. */
+  | "execute"
   /** Govern a project: secrets, settings, merges. For user tokens only, including one bound to that project. */
   | "govern"
   /** See the service itself. For account-wide user tokens of the first account; its handlers check which account. */

@@ -36,6 +36,7 @@ import {
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
+import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
@@ -280,6 +281,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...TRIGGER_WISH_EXAMPLES,
   ...MACHINE_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,
+  ...CONNECTOR_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {
