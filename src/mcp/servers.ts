@@ -150,6 +150,7 @@ const call = async (
   options: { signal: AbortSignal; timeout: number },
 ): Promise<ToolResult> => {
   exchange.isCalling = true;
+  exchange.status = null;
   const { content, structuredContent, isError } = await client.callTool(
     { name, arguments: { ...given } },
     { ...options, toolDefinition: { name, inputSchema: { ...inputSchema, type: "object" } } },

@@ -111,6 +111,15 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
     trigger: 403,
     sandbox: 403,
   }),
+  execute: good({
+    user: 403,
+    bound: 403,
+    elsewhere: 403,
+    foreign: 403,
+    session: "in",
+    trigger: "in",
+    sandbox: 403,
+  }),
   clone: good({
     user: 403,
     bound: 403,
@@ -243,7 +252,8 @@ const expectAlike = async (
 
 describe("another account's id", () => {
   const inProjects = ROUTES.filter(
-    ({ pattern, power }) => pattern.includes(":pid") && power !== "clone" && power !== null,
+    ({ pattern, power }) =>
+      pattern.includes(":pid") && power !== "clone" && power !== "execute" && power !== null,
   );
   const inSessions = inProjects.filter(({ pattern }) => pattern.includes(":sid"));
 

@@ -245,7 +245,8 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "POST /v1/projects/:pid/executor/mcp": {
       target: project("/executor/mcp"),
       body: () => ({ jsonrpc: "2.0", id: 1, method: "ping" }),
-      answers: [200, 400, 406],
+      headers: { accept: "application/json, text/event-stream" },
+      answers: [200],
     },
     "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
     "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
