@@ -181,6 +181,7 @@ const examine = async (options: LocalOptions): Promise<DoctorReport> => {
       llmUpstream: null,
       wip: null,
       recap: null,
+      hasConnectors: false,
       bootDeadlineMs: PATIENCE_MS,
     });
     await within(sandboxes.exitOf(id), PATIENCE_MS);
