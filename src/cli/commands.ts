@@ -1,6 +1,7 @@
 /** All commands that call the service, in the order of the help. */
 import type { Command } from "./command.ts";
 import { changeRequestCommands } from "./commands/change-requests.ts";
+import { connectorCommands } from "./commands/connectors.ts";
 import { environmentCommands } from "./commands/environments.ts";
 import { projectCommands } from "./commands/projects.ts";
 import { secretCommands } from "./commands/secrets.ts";
@@ -13,6 +14,7 @@ export const commands: readonly Command[] = [
   ...sessionCommands,
   ...triggerCommands,
   ...secretCommands,
+  ...connectorCommands,
   ...environmentCommands,
   ...projectCommands,
   ...tokenCommands,
