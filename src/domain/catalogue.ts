@@ -105,9 +105,6 @@ export const changesOf = (accepted: Catalogue | null, latest: Catalogue | null):
   };
 };
 
-export const hasChanges = ({ added, changed, removed }: CatalogueChanges): boolean =>
-  added.length + changed.length + removed.length > 0;
-
 /**
  * JSON with the fields of every object in the order of their names. A list of entries in place of an object keeps a
  * field such as `__proto__` as what it is.

@@ -4,7 +4,7 @@
  *
  *  R1 A credential opens for its own connector and origin only: both are authenticated with the value. So a manifest
  *     that moves a connector to another origin finds no credential there.
- *  R2 What a server answers is masked: the credential, its encoded forms, and the header that carries it.
+ *  R2 A server's answers are masked: the credential, its encoded forms, and the header that carries it.
  */
 import type { ConnectorAuth } from "./connector.ts";
 import { Redactor } from "./redactor.ts";

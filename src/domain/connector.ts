@@ -2,7 +2,7 @@
  * Connectors: the remote servers whose tools a project's agents may use, and the rules for each tool (manifest tables
  * `[executor]`, `[[connectors]]` and `[[connectors.tools]]`). An entry is accepted whole, or refused with every reason.
  *
- *  K1 What an entry does not say is closed: tools are not allowed, and sessions of triggers have no access.
+ *  K1 A missing field closes: tools are not allowed, and sessions of triggers have no access.
  *  K2 The first rule that matches decides. Nothing that a server says about its tools changes a policy.
  */
 import { createHash } from "node:crypto";

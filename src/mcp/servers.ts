@@ -24,15 +24,21 @@ const WITHOUT_HANDSHAKE = "2026-07-28";
 type Library = typeof import("@modelcontextprotocol/client");
 type Client = InstanceType<Library["Client"]>;
 
+interface LibraryOptions {
+  readonly signal: AbortSignal;
+  readonly timeout: number;
+}
+
 interface Connecting {
   readonly agent: Agent;
   readonly allowHosts: ReadonlySet<string>;
 }
 
-interface Exchanging {
+interface Exchanging<A> {
   readonly target: ServerTarget;
   readonly maxBytes: number;
   readonly deadlineMs: number;
+  readonly work: (client: Client, exchange: Exchange, options: LibraryOptions) => Promise<A>;
 }
 
 const faultOf = (why: string, exchange: Exchange | null): ServerFault => ({
@@ -42,7 +48,7 @@ const faultOf = (why: string, exchange: Exchange | null): ServerFault => ({
   status: exchange?.status ?? null,
 });
 
-/** What the client library's error says, in our words where the reason is known. */
+/** The reason in an error of the client library, as part of a sentence about the server. */
 const reasonFor = (error: unknown, exchange: Exchange, library: Library): string => {
   if (error instanceof WireFault) return error.why;
   if (error instanceof library.ProtocolError) {
@@ -70,8 +76,7 @@ const negotiation = (protocol: string | null) =>
 /** Connects, does the work, and ends the server's session. */
 const exchanging = async <A>(
   { agent, allowHosts }: Connecting,
-  { target, maxBytes, deadlineMs }: Exchanging,
-  work: (client: Client, exchange: Exchange, options: { signal: AbortSignal; timeout: number }) => Promise<A>,
+  { target, maxBytes, deadlineMs, work }: Exchanging<A>,
   signal: AbortSignal,
 ): Promise<A> => {
   const library = await libraryOf();
@@ -127,10 +132,7 @@ const asEffect = <A>(exchange: (signal: AbortSignal) => Promise<A>): Effect.Effe
     catch: (error) => (isFault(error) ? error : faultOf("cannot be reached", null)),
   });
 
-const list = async (
-  client: Client,
-  options: { signal: AbortSignal; timeout: number },
-): Promise<ListedTools> => {
+const list = async (client: Client, options: LibraryOptions): Promise<ListedTools> => {
   const { tools } = await client.listTools(undefined, options);
   return {
     tools: tools.map(({ name, description, inputSchema }): CatalogueTool => ({
@@ -146,8 +148,7 @@ const list = async (
 const call = async (
   client: Client,
   exchange: Exchange,
-  { name, inputSchema, arguments: given }: ToolCall,
-  options: { signal: AbortSignal; timeout: number },
+  { name, inputSchema, arguments: given, options }: ToolCall & { readonly options: LibraryOptions },
 ): Promise<ToolResult> => {
   exchange.isCalling = true;
   exchange.status = null;
@@ -176,22 +177,31 @@ export const makeServers = (
     );
     const connecting = { agent, allowHosts: allowed };
     return {
-      list: (target) => {
-        const limits = { target, maxBytes: LIST_MAX_BYTES, deadlineMs: LIST_MS };
-        return asEffect((signal) =>
-          exchanging(connecting, limits, (client, _, options) => list(client, options), signal),
-        );
-      },
-      call: (target, wanted) => {
-        const limits = { target, maxBytes: RESULT_MAX_BYTES, deadlineMs: callMs };
-        return asEffect((signal) =>
+      list: (target) =>
+        asEffect((signal) =>
           exchanging(
             connecting,
-            limits,
-            (client, exchange, options) => call(client, exchange, wanted, options),
+            {
+              target,
+              maxBytes: LIST_MAX_BYTES,
+              deadlineMs: LIST_MS,
+              work: (client, _, options) => list(client, options),
+            },
             signal,
           ),
-        );
-      },
+        ),
+      call: (target, wanted) =>
+        asEffect((signal) =>
+          exchanging(
+            connecting,
+            {
+              target,
+              maxBytes: RESULT_MAX_BYTES,
+              deadlineMs: callMs,
+              work: (client, exchange, options) => call(client, exchange, { ...wanted, options }),
+            },
+            signal,
+          ),
+        ),
     };
   });

@@ -1,5 +1,5 @@
 /**
- * What a project's connectors are now: the manifest of the default branch, joined with the credentials and catalogues
+ * The present connectors of a project: the manifest of the default branch, joined with the credentials and catalogues
  * that people stored and accepted.
  *
  *  C1 A credential is used for the origin for which it was stored, and a catalogue for the URL at which it was seen. A
@@ -50,17 +50,18 @@ export const catalogueFor = (
 export const toolsOf = (catalogue: StoredCatalogue | null): readonly CatalogueTool[] =>
   usableTools(catalogue?.accepted?.catalogue ?? null, catalogue?.latest?.catalogue ?? null);
 
-/** An opened credential, or why there is none. */
+/** An opened credential, or the reason why it is missing. */
 export type Opened =
   | { readonly credential: string | null; readonly missing: null }
   | { readonly credential: null; readonly missing: string };
+
+const missing = (why: string): Opened => ({ credential: null, missing: why });
 
 /** Opens the credential that a connector needs (C1). */
 export const openCredential = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
   const { slug, auth, url } = connector;
   if (auth.kind === "none") return { credential: null, missing: null } satisfies Opened;
   const origin = originOf(url);
-  const missing = (why: string): Opened => ({ credential: null, missing: why });
   const sealed = yield* (yield* Connectors).credential(projectId, slug);
   if (sealed === null)
     return missing(`The connector ${slug} has no credential. A person can store one on the page Connectors.`);

@@ -129,7 +129,7 @@ const scoreOf = ({ shown, tool }: Offer, words: readonly string[]): number => {
 
 const MUST_ASK = "A person must allow this tool first. Its policy is ask, and this service cannot ask yet.";
 
-/** The tools that fit a query best, as JSON. All words are optional: a tool that has none of them is left out. */
+/** The tools that fit a query best, as JSON. A tool without any of the words is left out. */
 export const findTools = Effect.fnUntraced(function* (caller: AgentCaller, query: string) {
   const { executor, known } = yield* connectorsFor(caller);
   const offers = executor === null ? [] : offersOf(executor, known);
@@ -142,12 +142,8 @@ export const findTools = Effect.fnUntraced(function* (caller: AgentCaller, query
   let left = FOUND_MAX_BYTES;
   const shown = found.map(({ offer: { shown: name, tool, policy } }) => {
     const { description, inputSchema } = tool;
-    const entry = {
-      name,
-      description,
-      input_schema: inputSchema,
-      ...(policy === "ask" && { note: MUST_ASK }),
-    };
+    const about = { name, description, input_schema: inputSchema };
+    const entry = policy === "ask" ? Object.assign(about, { note: MUST_ASK }) : about;
     left -= Buffer.byteLength(JSON.stringify(entry));
     return left < 0 ? { name, note: "Its description is too long here. Search for it alone." } : entry;
   });
@@ -161,7 +157,7 @@ const noneFound = (offers: number, connectors: number): string => {
   return "No tool has these words. Try other words, or an empty query for the first tools.";
 };
 
-/** What was decided about a call: refused with a sentence, or to be sent. */
+/** The decision about a call: refused with a sentence, or to be sent. */
 type Decision =
   | {
       readonly refused: string;
@@ -262,7 +258,7 @@ const BUSY = {
 /**
  * Calls a tool by the name that the agent has for it.
  *
- * @returns its result, or the reason why there is none, as a result.
+ * @returns its result. A refusal and a failure are results, too.
  */
 export const callTool = Effect.fnUntraced(function* (caller: AgentCaller, name: string, given: Arguments) {
   const executor = yield* executorOf(caller.projectId);

@@ -36,7 +36,7 @@ import { startTestService, type TestService } from "../support/service/service.t
 
 /** Two for each row that proposes something. */
 const BRANCHES = 12;
-const connector = (url: string): string =>
+const connectorEntry = (url: string): string =>
   `[[connectors]]\nslug = "wiki"\nkind = "mcp"\nurl = "${url}"\nauth = "bearer"\n`;
 
 const MANIFEST = `${webhookEntry("push", "Review {{ body.ref }}")}
@@ -219,7 +219,7 @@ beforeAll(async () => {
   mcp = await startMcpServer([{ name: "read", description: "Reads a page." }]);
   line = await CommandLine.make();
   externalPid = await makeExternal();
-  pid = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${connector(mcp.url)}` } });
+  pid = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${connectorEntry(mcp.url)}` } });
   await Promise.all([putSecret(service, pid, SECRET_NAME, SECRET), pushBranches(BRANCHES)]);
 });
 afterAll(async () => {

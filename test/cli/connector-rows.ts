@@ -33,7 +33,7 @@ export const connectorRowsOf = (world: World): Readonly<Record<string, Row>> => 
     args: async () => ["wiki", await world.connectedPin()],
     human: /^1 tools of wiki accepted\n$/,
     json: { slug: "wiki", removed: [] },
-    refused: [["wiki", "0"], 1, /are not those that you looked at/],
+    refused: [["wiki", "0"], 5, /are not those that you looked at/],
   },
   "connectors delete-credential": {
     args: async () => (await world.connectedPin(), ["wiki"]),

@@ -73,7 +73,7 @@ const CatalogueWire = Schema.Struct({
       policy,
       rule: Schema.String,
       state: Schema.Literals(["accepted", "new", "changed"]),
-      /** What was accepted, if it differs. */
+      /** The accepted form, if it differs. */
       accepted: nullable(Shape),
     }),
   ),

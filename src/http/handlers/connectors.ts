@@ -165,14 +165,17 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
     removed: changesOf(accepted?.catalogue ?? null, latest?.catalogue ?? null).removed,
     tools: (latest?.catalogue.tools ?? []).map((tool) => {
       const former = before.get(tool.name);
+      const { policy, rule } = ruleFor(executor, connector, tool.name);
       const isSame = former !== undefined && toolPin(former) === toolPin(tool);
       const state =
         former === undefined ? ("new" as const) : isSame ? ("accepted" as const) : ("changed" as const);
       return {
         name: tool.name,
         shown: shownName(slug, tool.name),
-        ...shapeOf(tool),
-        ...ruleFor(executor, connector, tool.name),
+        description: tool.description,
+        input_schema: tool.inputSchema,
+        policy,
+        rule,
         state,
         accepted: former === undefined || isSame ? null : shapeOf(former),
       };

@@ -2,7 +2,7 @@
  * `POST /v1/projects/{pid}/executor/mcp`: the platform's tools for the agent of a session, by the Model Context Protocol
  * (streamable HTTP, revisions 2025-11-25 and 2026-07-28). A raw route, because the protocol has its own form of errors.
  *
- *  G1 Only the token of a session's sandbox is accepted (power `execute`). It ends with the session, and so does a call.
+ *  G1 Only the token of a session's sandbox is accepted (power `execute`). It ends with the session. A call under way ends, too.
  *  G2 Nothing is remembered between two requests.
  *  G3 A request that names another host or comes from a page of another origin is refused before it is read.
  */
@@ -71,18 +71,17 @@ const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
         startedBy: caller.origin === "trigger" ? "trigger" : "user",
       };
 
+const refused = (what: string) =>
+  new Forbidden({ error: `This address does not accept requests ${what}.`, code: "forbidden" });
+
 /** G3. The service's own names, for people and for sandboxes. Sandboxes send no origin. */
 const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.HttpServerRequest) {
   const { publicUrl, internalUrl } = yield* Addresses;
   const own = [new URL(publicUrl), new URL(internalUrl)];
   const { host, origin } = headers;
-  const refuse = (what: string) =>
-    Effect.fail(
-      new Forbidden({ error: `This address does not accept requests ${what}.`, code: "forbidden" }),
-    );
-  if (!own.some((url) => url.host === host)) return yield* refuse("for another host");
+  if (!own.some((url) => url.host === host)) return yield* refused("for another host");
   if (origin !== undefined && !own.some((url) => url.origin === origin))
-    return yield* refuse("from another origin");
+    return yield* refused("from another origin");
   return null;
 });
 
@@ -148,9 +147,10 @@ const answerMessage = Effect.fnUntraced(function* (caller: AgentCaller, text: st
         server.setRequestHandler("tools/list", () => ({
           tools: [
             ...OWN_TOOLS,
-            ...direct.map((tool) => ({
-              ...tool,
-              inputSchema: { ...tool.inputSchema, type: "object" as const },
+            ...direct.map(({ name, description, inputSchema }) => ({
+              name,
+              description,
+              inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
             })),
           ],
         }));
@@ -189,12 +189,12 @@ const mcp = calledWith("execute", (caller, { pid }) =>
     const agent = agentOf(caller, pid);
     if (agent === null) return yield* forbidden(caller);
     const ended = yield* endOf(caller, pid);
-    const answering = Effect.gen(function* () {
+    const reading = Effect.gen(function* () {
       const { text, parsed } = yield* messageOf(request);
       const { status, type, body } = yield* answerMessage(agent, text, parsed);
       return HttpServerResponse.text(body, { status, ...(type !== null && { contentType: type }) });
     });
-    return yield* Effect.raceFirst(answering, Effect.andThen(ended, tokenEnded()));
+    return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
   }),
 );
 

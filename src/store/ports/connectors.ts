@@ -29,7 +29,7 @@ export interface StoredCatalogue {
   readonly url: string;
   /** As last seen. Null: the server was never reached. */
   readonly latest: SeenCatalogue | null;
-  /** As a person accepted it. Null: nobody did. */
+  /** As a person accepted it. Null: it was not accepted. */
   readonly accepted: AcceptedCatalogue | null;
   /** Why the last refresh failed. Null: it did not. */
   readonly failure: string | null;
@@ -75,9 +75,9 @@ export class Connectors extends Context.Service<
     /** In the order of slugs. */
     readonly catalogues: (projectId: string) => Stored<readonly StoredCatalogue[]>;
     readonly catalogue: (projectId: string, slug: string) => Stored<StoredCatalogue | null>;
-    /** Writes what a server listed. What was accepted for another URL is forgotten. */
+    /** Writes what a server listed. The accepted catalogue of another URL is forgotten. */
     readonly saw: (key: CatalogueKey, seen: SeenCatalogue) => Stored<void>;
-    /** Writes why a server did not list its tools. What was seen and accepted of this URL stays. */
+    /** Writes why a server did not list its tools. The catalogues of this URL stay. */
     readonly failed: (
       key: CatalogueKey,
       why: { readonly failure: string; readonly now: number },

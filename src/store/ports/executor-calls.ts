@@ -13,7 +13,7 @@ import type { Page, PageRequest } from "./page.ts";
 
 export const CALL_OUTCOMES = ["ok", "error", "denied", "unknown"] as const;
 /**
- * `denied`: the call was not made. `unknown`: it was made, and the service did not learn its result. Such a call is never
+ * `denied`: the call was not made. `unknown`: it was made, and the service did not learn its result. This call is never
  * repeated.
  */
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];

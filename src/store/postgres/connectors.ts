@@ -106,28 +106,18 @@ const makeCredentials = Effect.gen(function* () {
   } satisfies Partial<Service>;
 });
 
+const LATEST = ["latest", "latest_pin", "latest_at", "protocol"];
+const ACCEPTED = ["accepted", "accepted_pin", "accepted_at", "accepted_by"];
+
+/** Assignments that keep these columns of a row about the same URL, and empty them otherwise. */
+const kept = (columns: readonly string[]): string =>
+  columns.map((column) => `${column} = CASE WHEN held.url = excluded.url THEN held.${column} END`).join(", ");
+
 const makeCatalogues = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(CATALOGUE_COLUMNS);
-  const forgetOther = sql.literal(
-    [
-      "latest",
-      "latest_pin",
-      "latest_at",
-      "protocol",
-      "accepted",
-      "accepted_pin",
-      "accepted_at",
-      "accepted_by",
-    ]
-      .map((column) => `${column} = CASE WHEN held.url = excluded.url THEN held.${column} END`)
-      .join(", "),
-  );
-  const forgetOtherAccepted = sql.literal(
-    ["accepted", "accepted_pin", "accepted_at", "accepted_by"]
-      .map((column) => `${column} = CASE WHEN held.url = excluded.url THEN held.${column} END`)
-      .join(", "),
-  );
+  const forgetOther = sql.literal(kept([...LATEST, ...ACCEPTED]));
+  const forgetOtherAccepted = sql.literal(kept(ACCEPTED));
   return {
     catalogues: (projectId) =>
       sql<CatalogueRow>`
