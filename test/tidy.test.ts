@@ -97,6 +97,7 @@ const THREATS: Readonly<Record<string, number>> = {
   R: 12, // races and crashes
   D: 11, // conversation
   E: 14, // environments
+  K: 10, // connectors
   I: 22, // invariants
 };
 

@@ -1,5 +1,5 @@
 /**
- * MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
+ * The adapter of src/mcp/port.ts: MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
  * this process remembers no session of a server, so that a restart changes nothing for an agent.
  */
 import * as Effect from "effect/Effect";

@@ -1,6 +1,6 @@
 /**
  * HTTP for the client of MCP servers: a `fetch` for one exchange with one server, which checks where it connects and
- * bounds what it reads (U1 to U3 of port.ts). It opens no stream for messages beside its requests.
+ * bounds what it reads (U1 to U3 of src/mcp/port.ts). It opens no stream for messages beside its requests.
  */
 import { lookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";

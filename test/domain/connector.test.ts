@@ -8,6 +8,7 @@ import {
   shownName,
   type Connector,
 } from "../../src/domain/connector.ts";
+import { readExecutor } from "../../src/domain/manifest-connectors.ts";
 import { parse } from "./manifest-text.ts";
 
 const ENTRY = { slug: "linear", kind: "mcp", url: "https://mcp.example.com/mcp" };
@@ -117,6 +118,17 @@ test("allows nothing by a default that it cannot read", () => {
   const manifest = parse('[executor]\ndefault = "sometimes"\n');
   expect(manifest.executor.defaultPolicy).toBe("deny");
   expect(manifest.errors.map(({ path, line }) => [path, line])).toEqual([["executor.default", 1]]);
+});
+
+test.each([
+  ["a connector without double brackets", { executor: undefined, connectors: {} }, "connectors"],
+  ["another field of executor", { executor: { defaults: "allow" }, connectors: [] }, "executor.default"],
+  ["an executor that is no table", { executor: "allow", connectors: [] }, "executor.default"],
+])("reports %s, and allows nothing by it", (_, tables, path) => {
+  const { executor, errors } = readExecutor(tables, "");
+  expect(errors.map((error) => error.path)).toEqual([path]);
+  expect(executor.connectors).toEqual([]);
+  expect(executor.defaultPolicy).not.toBe("allow");
 });
 
 test("asks for tools that no rule matches, if the manifest does not say otherwise", () => {

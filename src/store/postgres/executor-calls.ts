@@ -1,4 +1,4 @@
-/** The record of calls to connectors: the table executor_calls. */
+/** The record of calls to connectors (src/store/ports/executor-calls.ts): the table executor_calls. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
