@@ -144,7 +144,7 @@ const list = async (client: Client, options: LibraryOptions): Promise<ListedTool
   };
 };
 
-/** `isCalling` from the moment at which the call is handed to the library (U4). */
+/** `isCalling` from the moment at which the call is handed to the library. */
 const call = async (
   client: Client,
   exchange: Exchange,

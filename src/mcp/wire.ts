@@ -56,7 +56,7 @@ export const makeAgent = (allowHosts: ReadonlySet<string>): Agent =>
 
 const setting = "The operator can allow it in PLATFORM_CONNECTOR_ALLOW_HOSTS";
 
-/** Node resolves no address, so a literal one is checked here (U2). */
+/** Node resolves no address, so a literal one is checked here. */
 const checkHost = (url: URL, allowHosts: ReadonlySet<string>): void => {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   if (allowHosts.has(host)) return;
@@ -96,7 +96,7 @@ const reasonOf = (error: unknown): string => {
 export interface ExchangeOptions {
   readonly agent: Agent;
   readonly allowHosts: ReadonlySet<string>;
-  /** The URL of the server. Requests to another origin are refused (U1). */
+  /** The URL of the server. Requests to another origin are refused. */
   readonly url: URL;
   /** For all answers together, decoded. */
   readonly maxBytes: number;

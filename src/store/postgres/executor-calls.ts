@@ -21,7 +21,7 @@ const COLUMNS = `
   arguments_preview AS "argumentsPreview", at, ended_at AS "endedAt", outcome, message,
   upstream_status AS "upstreamStatus", result_bytes AS "resultBytes"`;
 
-/** Counts before it writes. Calls of one project wait for each other here, so that two cannot take the last place (L3). */
+/** Counts before it writes. Calls of one project wait for each other here, so that two cannot take the last place. */
 const makeWriting = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const alone = (projectId: string) =>
