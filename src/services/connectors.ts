@@ -64,7 +64,9 @@ export const openCredential = Effect.fnUntraced(function* (projectId: string, co
   const origin = originOf(url);
   const sealed = yield* (yield* Connectors).credential(projectId, slug);
   if (sealed === null)
-    return missing(`The connector ${slug} has no credential. A person can store one on the page Connectors.`);
+    return missing(
+      `The connector ${slug} has no credential. A person can store one: platform connectors set-credential ${slug}.`,
+    );
   if (sealed.origin !== origin)
     return missing(
       `The connector ${slug} moved to ${origin}, and its credential is for ${sealed.origin}. A person can store one for the new place.`,

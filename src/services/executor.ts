@@ -210,7 +210,7 @@ const decide = Effect.fnUntraced(function* ({ caller, executor, connector, name,
   const pin = toolPin(tool);
   if (!toolsOf(catalogue).includes(tool))
     return refuse(
-      `The tool ${tool.name} of ${slug} is new or was changed, and no person has accepted it yet. It can be accepted on the page Connectors.`,
+      `The tool ${tool.name} of ${slug} is new or was changed, and no person has accepted it yet. A person can accept it: platform connectors accept ${slug}.`,
       { tool: tool.name, pin },
     );
   const { policy, rule } = ruleFor(executor, connector, tool.name);
