@@ -281,7 +281,11 @@ const agentLaunch = (
     ...settings.launch.commonEnv,
     ...languageOf(agentEnv.secrets),
     ...gitEnvironment(settings),
-    ...adapter.environment({ configDir, defaults: settings.layout.runtimeDefaultsFile }),
+    ...adapter.environment({
+      configDir,
+      defaults: settings.layout.runtimeDefaultsFile,
+      hasConnectors: settings.launch.hasConnectors === true,
+    }),
     AGENT_CONFIG_DIR: configDir,
   },
 });

@@ -93,6 +93,42 @@ CREATE TABLE cluster_runners (
   CONSTRAINT cluster_runners_pkey PRIMARY KEY (machine_id)
 );
 
+CREATE TABLE connector_catalogues (
+  project_id uuid NOT NULL,
+  slug text NOT NULL,
+  url text NOT NULL,
+  protocol text,
+  latest text,
+  latest_pin text,
+  latest_at timestamp with time zone,
+  accepted text,
+  accepted_pin text,
+  accepted_at timestamp with time zone,
+  accepted_by uuid,
+  failure text,
+  tried_at timestamp with time zone NOT NULL,
+  CONSTRAINT connector_catalogues_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES users(id),
+  CONSTRAINT connector_catalogues_accepted_whole CHECK ((num_nonnulls(accepted, accepted_pin, accepted_at, accepted_by) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT connector_catalogues_latest_whole CHECK ((num_nonnulls(protocol, latest, latest_pin, latest_at) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT connector_catalogues_pkey PRIMARY KEY (project_id, slug),
+  CONSTRAINT connector_catalogues_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE
+);
+CREATE INDEX connector_catalogues_tried_idx ON public.connector_catalogues USING btree (tried_at);
+
+CREATE TABLE connector_credentials (
+  project_id uuid NOT NULL,
+  slug text NOT NULL,
+  version integer NOT NULL,
+  origin text NOT NULL,
+  envelope bytea,
+  updated_at timestamp with time zone NOT NULL,
+  updated_by uuid,
+  CONSTRAINT connector_credentials_pkey PRIMARY KEY (project_id, slug),
+  CONSTRAINT connector_credentials_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT connector_credentials_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES users(id),
+  CONSTRAINT connector_credentials_version_positive CHECK ((version > 0))
+);
+
 CREATE TABLE conversation_attachments (
   session_id uuid NOT NULL,
   id uuid NOT NULL,
@@ -217,6 +253,37 @@ CREATE TABLE events (
   CONSTRAINT events_pkey PRIMARY KEY (project_id, tx, id)
 );
 CREATE INDEX events_at_idx ON public.events USING brin (at);
+
+CREATE TABLE executor_calls (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  session_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  started_by text NOT NULL,
+  connector text NOT NULL,
+  tool text NOT NULL,
+  origin text NOT NULL,
+  pin text,
+  rule text,
+  arguments_digest text NOT NULL,
+  arguments_bytes integer NOT NULL,
+  arguments_preview text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone,
+  outcome text,
+  message text,
+  upstream_status integer,
+  result_bytes integer,
+  CONSTRAINT executor_calls_ended_whole CHECK ((num_nonnulls(ended_at, outcome) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT executor_calls_outcome_known CHECK ((outcome = ANY (ARRAY['ok'::text, 'error'::text, 'denied'::text, 'unknown'::text]))),
+  CONSTRAINT executor_calls_pkey PRIMARY KEY (id),
+  CONSTRAINT executor_calls_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT executor_calls_started_by_known CHECK ((started_by = ANY (ARRAY['user'::text, 'trigger'::text])))
+);
+CREATE INDEX executor_calls_at_idx ON public.executor_calls USING btree (at);
+CREATE INDEX executor_calls_connector_idx ON public.executor_calls USING btree (project_id, connector, at);
+CREATE INDEX executor_calls_open_idx ON public.executor_calls USING btree (session_id, at) WHERE (outcome IS NULL);
+CREATE INDEX executor_calls_project_idx ON public.executor_calls USING btree (project_id, at DESC, id DESC);
 
 CREATE TABLE fire_queue (
   fire_id uuid NOT NULL,

@@ -46,6 +46,8 @@ import { machineProvider } from "./sandbox/machine/provider.ts";
 import { leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./outbound/sender.ts";
+import { ConnectorServers } from "./mcp/port.ts";
+import { makeServers } from "./mcp/servers.ts";
 import { Providers } from "./services/model-keys.ts";
 import { OutboundSender } from "./services/outbound-sender.ts";
 import * as Client from "./store/postgres/connection/client.ts";
@@ -130,6 +132,9 @@ export const providers = Layer.effect(Providers, makeWire([]));
 /** The way to receivers of outbound webhooks. */
 export const outboundSender = ({ webhookAllowHosts }: Config) =>
   Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts }));
+/** The way to the servers of connectors. */
+export const connectorServers = ({ connectorAllowHosts }: Config) =>
+  Layer.effect(ConnectorServers, makeServers(connectorAllowHosts));
 
 /** The code cache lets the daemon start sooner. Without it the bundle starts all the same. */
 const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {

@@ -51,6 +51,7 @@ export interface Config {
   readonly importRoots: readonly string[];
   readonly gitAllowHosts: readonly string[];
   readonly webhookAllowHosts: readonly string[];
+  readonly connectorAllowHosts: readonly string[];
   readonly tierCaps: TierCaps;
   readonly defaultTier: Tier;
   readonly llm: {
@@ -138,6 +139,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
     gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
     webhookAllowHosts: read.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
+    connectorAllowHosts: read.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps),
     defaultTier: read.choice("PLATFORM_DEFAULT_TIER"),
     llm: read.gateway(),

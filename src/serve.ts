@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer";
 import { keyringLayer } from "./services/keyring.ts";
 import {
   buildSite,
+  connectorServers,
   hosted,
   hostedIn,
   outboundSender,
@@ -129,6 +130,7 @@ const serve = Effect.gen(function* () {
       Layer.succeedContext(Context.merge(own, kept.ports)),
       providers,
       outboundSender(config),
+      connectorServers(config),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
         ? Layer.empty

@@ -16,6 +16,7 @@ import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
+import { connectorsLayer } from "./duties/connectors.ts";
 import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
 import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
 import type { Lease } from "./actors/lease.ts";
@@ -60,6 +61,7 @@ import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
+import { connectorsHandlers } from "./http/handlers/connectors.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { environmentsHandlers } from "./http/handlers/environments.ts";
 import { messagesHandlers } from "./http/handlers/messages.ts";
@@ -72,6 +74,7 @@ import { GitEndpoint, gitRoute } from "./http/git/git.ts";
 import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
+import { executorRoute } from "./http/raw/executor.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { machinesHandlers } from "./http/handlers/machines.ts";
 import { metricsRoute } from "./http/metrics.ts";
@@ -107,6 +110,8 @@ import type { Sandboxes } from "./store/ports/sandboxes.ts";
 import type { Sessions } from "./store/ports/sessions.ts";
 import type { Secrets } from "./store/ports/secrets.ts";
 import type { ChangeRequests } from "./store/ports/change-requests.ts";
+import type { Connectors } from "./store/ports/connectors.ts";
+import type { ExecutorCalls } from "./store/ports/executor-calls.ts";
 import type { Conversations } from "./store/ports/conversations.ts";
 import type { Counters } from "./store/ports/counters.ts";
 import type { Nodes } from "./store/ports/nodes.ts";
@@ -124,10 +129,12 @@ export type Ports =
   | Admissions
   | ChangeRequests
   | CloneCredentials
+  | Connectors
   | Conversations
   | Counters
   | EnvironmentBuilds
   | Events
+  | ExecutorCalls
   | Fires
   | Identity
   | People
@@ -239,6 +246,7 @@ export const actorLayers = <E>({
     environmentsDuty({ nodeId }),
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
+    connectorsLayer,
   );
   return duties.pipe(
     Layer.provideMerge(
@@ -316,6 +324,7 @@ const handlers = Layer.mergeAll(
   projectsHandlers,
   sessionsHandlers,
   secretsHandlers,
+  connectorsHandlers,
   triggersHandlers,
   triggerWishesHandlers,
   firesHandlers,
@@ -337,6 +346,7 @@ const routes = Layer.mergeAll(
   gitRoute,
   liveRoutes,
   attachmentRoutes,
+  executorRoute,
   systemRoutes,
   metricsRoute,
   guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),

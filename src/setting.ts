@@ -17,6 +17,7 @@ export const GROUPS = [
   "Triggers",
   "Git",
   "Models",
+  "Connectors",
   "Accounts and load",
   "Several nodes",
 ] as const;

@@ -250,6 +250,12 @@ export const SETTINGS = define({
     separator: ",",
     about: "Git servers that may have a private or loopback address, or use plain http.",
   },
+  PLATFORM_CONNECTOR_ALLOW_HOSTS: {
+    group: "Connectors",
+    kind: "list",
+    separator: ",",
+    about: "Servers of connectors that may have a private or loopback address, or use plain http.",
+  },
   PLATFORM_CLONE_CREDENTIAL_TTL_MS: duration(
     "Git",
     HOUR,

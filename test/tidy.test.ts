@@ -97,6 +97,7 @@ const THREATS: Readonly<Record<string, number>> = {
   R: 12, // races and crashes
   D: 11, // conversation
   E: 16, // environments
+  K: 10, // connectors
   O: 3, // outbound webhooks
   I: 22, // invariants
 };

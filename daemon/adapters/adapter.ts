@@ -50,6 +50,11 @@ export interface PromptRefused {
 }
 
 /** Paths in the runtime's environment. */
+export interface RuntimeTools {
+  /** The runtime is told where the tools of the project's connectors are. */
+  readonly hasConnectors: boolean;
+}
+
 export interface RuntimePaths {
   /** The project's agent config directory. */
   readonly configDir: string;
@@ -175,7 +180,7 @@ export interface RuntimeAdapter {
   /** Null: the runtime's conversation can be neither followed nor steered. */
   readonly steering: AdapterSteering | null;
   /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
-  readonly environment: (paths: RuntimePaths) => Readonly<Record<string, string>>;
+  readonly environment: (paths: RuntimePaths & RuntimeTools) => Readonly<Record<string, string>>;
   /**
    * The text of the file at `RuntimePaths.defaults`: settings that the project may override. It contains no key; keys
    * are named as environment variables. Null: no file is written.

@@ -26,12 +26,26 @@ import { decodeEvent, OpencodeTurns, type RuntimeEvent } from "./opencode-turns.
 
 /** A longer event is ignored. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
+/** A call of a connector's tool lasts up to a minute. */
+const CONNECTORS_MS = 90_000;
+/** The gateway to connectors. The token is named, never written. */
+const CONNECTORS = {
+  type: "remote",
+  url: "{env:PLATFORM_API_URL}/projects/{env:PLATFORM_PROJECT_ID}/executor/mcp",
+  headers: { Authorization: "Bearer {env:PLATFORM_EXECUTOR_TOKEN}" },
+  oauth: false,
+  timeout: CONNECTORS_MS,
+  enabled: true,
+};
+
 /** Overrides the project's configuration. File snapshots cost seconds on a large repository. */
-const FIXED = JSON.stringify({
-  autoupdate: false,
-  share: "disabled",
-  snapshot: false,
-});
+const fixedOf = (hasConnectors: boolean): string =>
+  JSON.stringify({
+    autoupdate: false,
+    share: "disabled",
+    snapshot: false,
+    ...(hasConnectors && { mcp: { "platform-executor": CONNECTORS } }),
+  });
 
 /** The managed gateway as a provider. Its key is named, never written. */
 const gatewayProvider = (models: readonly string[]) => ({
@@ -62,10 +76,10 @@ const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`
 export const opencodeSettings: Pick<RuntimeAdapter, "defaults" | "ownEdit" | "environment"> = {
   defaults: defaultsOf,
   ownEdit: OWN_EDIT,
-  environment: ({ configDir, defaults }) => ({
+  environment: ({ configDir, defaults, hasConnectors }) => ({
     OPENCODE_CONFIG: defaults,
     OPENCODE_CONFIG_DIR: configDir,
-    OPENCODE_CONFIG_CONTENT: FIXED,
+    OPENCODE_CONFIG_CONTENT: fixedOf(hasConnectors),
     OPENCODE_DISABLE_AUTOUPDATE: "1",
     OPENCODE_DISABLE_MODELS_FETCH: "1",
   }),

@@ -1,6 +1,7 @@
 /** All commands that call the service, in the order of the help. */
 import type { Command } from "./command.ts";
 import { changeRequestCommands } from "./commands/change-requests.ts";
+import { connectorCommands } from "./commands/connectors.ts";
 import { environmentCommands } from "./commands/environments.ts";
 import { peopleCommands } from "./commands/people.ts";
 import { projectCommands } from "./commands/projects.ts";
@@ -16,6 +17,7 @@ export const commands: readonly Command[] = [
   ...triggerCommands,
   ...webhookCommands,
   ...secretCommands,
+  ...connectorCommands,
   ...environmentCommands,
   ...projectCommands,
   ...peopleCommands,

@@ -76,6 +76,8 @@ export const LaunchSettings = Schema.Struct({
       model: Schema.NullOr(Schema.String),
     }),
   ),
+  /** The project has connectors that this session may use. Absent: it has none. */
+  hasConnectors: Schema.optionalKey(Schema.Boolean),
   /**
    * Milliseconds without contact from the service after which the sandbox ends itself. Without it, the sandbox never
    * does.

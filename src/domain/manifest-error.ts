@@ -23,3 +23,13 @@ export const lineOf = (text: string, pattern: RegExp): number | null => {
   const index = text.split("\n").findIndex((line) => pattern.test(line));
   return index === -1 ? null : index + 1;
 };
+
+/**
+ * The lines of the headers `[[<table>]]`. A multi-line text may contain a line that looks like a header. If the number of
+ * headers differs from the number of entries, the result is null rather than wrong lines.
+ */
+export const headerLines = (text: string, table: string, entryCount: number): readonly number[] | null => {
+  const header = new RegExp(String.raw`^[ \t]*\[\[[ \t]*${table}[ \t]*\]\]`);
+  const lines = text.split("\n").flatMap((line, index) => (header.test(line) ? [index + 1] : []));
+  return lines.length === entryCount ? lines : null;
+};

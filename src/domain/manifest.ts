@@ -1,6 +1,6 @@
 /**
- * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, their filters, the agent's config directory and
- * the names of the secrets that a project uses. Reading it never throws: an unreadable file is one fatal error with its
+ * The manifest `platform.toml` (spec.md 2.4, 7.2; api.md 4): triggers, their filters, connectors, the agent's config
+ * directory and the names of the secrets that a project uses. Reading it never throws: an unreadable file is one fatal error with its
  * line, and a bad part is an error beside the good parts.
  *
  * This file cannot check whether an agent's file exists. The caller that reads the repository looks up
@@ -17,7 +17,9 @@ import {
   type EnvironmentFault,
   type ManifestEnvironment,
 } from "./environment-source.ts";
-import { lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
+import { NO_CONNECTORS, type Executor } from "./connector.ts";
+import { readExecutor } from "./manifest-connectors.ts";
+import { headerLines, lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import { withFilters } from "./manifest-filters.ts";
 import { checkSecretName } from "./secret.ts";
 import { parseToml, type Table } from "./toml.ts";
@@ -42,6 +44,8 @@ export interface Manifest {
   readonly env: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /** The root file system of the project's sandboxes. A wrong `[environment]` is fatal. */
   readonly environment: ManifestEnvironment;
+  /** The remote servers whose tools the agents may use. */
+  readonly executor: Executor;
   /** The shell command that prepares the checkout in each new sandbox. Null: none. */
   readonly setup: string | null;
   /** Relative to the checkout, normalised. The default if the setting is missing or invalid. */
@@ -79,16 +83,21 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   if (Result.isFailure(environment)) return wrong(environment.failure);
   const setup = readSetup(table);
   if (Result.isFailure(setup)) return wrong(setup.failure);
-  const read = readTriggers(entries, headerLines(text, entries.length));
+  const read = readTriggers(entries, headerLines(text, "triggers", entries.length));
   const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
   const configDir = readConfigDir(document.success, text);
   const env = readEnv(document.success, text);
+  const { executor, errors: executorErrors } = readExecutor(
+    { executor: fieldOf(document.success, "executor"), connectors: fieldOf(document.success, "connectors") },
+    text,
+  );
   return {
     triggers: filtered.triggers,
     places: read.places,
-    errors: [...configDir.errors, ...env.errors, ...read.errors, ...filtered.errors],
+    errors: [...configDir.errors, ...env.errors, ...executorErrors, ...read.errors, ...filtered.errors],
     env: { required: env.required, optional: env.optional },
     environment: environment.success,
+    executor,
     setup: setup.success,
     configDir: configDir.path,
     fatal: false,
@@ -122,6 +131,7 @@ const unreadable = (
   errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
   env: { required: [], optional: [] },
   environment: DEFAULT_ENVIRONMENT,
+  executor: NO_CONNECTORS,
   setup: null,
   configDir: DEFAULT_CONFIG_DIR,
   fatal: true,
@@ -212,14 +222,3 @@ const fieldOf = (value: unknown, field: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, field)
     ? (value as Table)[field]
     : undefined;
-
-/**
- * The lines of the entries' headers. A multi-line prompt may contain a line that looks like a header. If the number of
- * headers differs from the number of entries, the result is null rather than wrong lines.
- */
-const headerLines = (text: string, entryCount: number): readonly number[] | null => {
-  const lines = text
-    .split("\n")
-    .flatMap((line, index) => (/^[ \t]*\[\[[ \t]*triggers[ \t]*\]\]/.test(line) ? [index + 1] : []));
-  return lines.length === entryCount ? lines : null;
-};

@@ -104,6 +104,12 @@ export const DUTIES = {
     signal: null,
     owner: "each node",
   },
+  connectors: {
+    about: "fetches tools of connectors again",
+    periodMs: 10 * MINUTE,
+    signal: null,
+    owner: "each node",
+  },
   environments: {
     about: "makes room for images of builds",
     periodMs: MINUTE,

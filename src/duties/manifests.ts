@@ -10,6 +10,7 @@ import * as RcMap from "effect/RcMap";
 import * as Result from "effect/Result";
 import * as Semaphore from "effect/Semaphore";
 import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
+import { NO_CONNECTORS } from "../domain/connector.ts";
 import { parseManifest } from "../domain/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
@@ -37,6 +38,7 @@ const NOTHING: ReadManifest = {
   triggers: [],
   errors: [],
   env: { required: [], optional: [] },
+  executor: NO_CONNECTORS,
   commit: null,
   syncedAt: null,
   stale: false,

@@ -1,12 +1,13 @@
 /**
  * Removes expired rows, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous values of
- * secrets, attachments that no message has, the history of actors, events (api.md 1).
+ * secrets, attachments that no message has, calls of connectors, the history of actors, events (api.md 1).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Conversations } from "../store/ports/conversations.ts";
 import { Events } from "../store/ports/events.ts";
+import { ExecutorCalls } from "../store/ports/executor-calls.ts";
 import { Fires } from "../store/ports/fires.ts";
 import { Secrets } from "../store/ports/secrets.ts";
 import { Transitions, TRANSITIONS_KEPT, TRANSITIONS_KEPT_MS } from "../store/ports/transitions.ts";
@@ -21,6 +22,8 @@ export interface RetentionOptions {
 
 /** How many bytes of stored requests an account may keep. The oldest go first. */
 const REQUEST_BYTES = 2 * 1024 * 1024 * 1024;
+/** A call lasts a minute. One without an outcome after this time was cut off with its service. */
+const ABANDONED_MS = 5 * 60_000;
 /** Pause between two steps, so that pruning a large backlog leaves the database to others. */
 const BREATH = "50 millis";
 
@@ -39,6 +42,9 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: Retention
   while ((yield* secrets.prunePrevious(now)) > 0) yield* Effect.sleep(BREATH);
   const conversations = yield* Conversations;
   while ((yield* conversations.pruneAttachments(now)) > 0) yield* Effect.sleep(BREATH);
+  const calls = yield* ExecutorCalls;
+  yield* calls.abandon(now - ABANDONED_MS, now);
+  while ((yield* calls.prune(before)) > 0) yield* Effect.sleep(BREATH);
   const transitions = yield* Transitions;
   const history = {
     before: now - TRANSITIONS_KEPT_MS,

@@ -22,6 +22,7 @@ const MAY: Readonly<Record<Power, readonly CallerKind[]>> = {
   propose: ["user", "session", "trigger"],
   contribute: ["user"],
   merge: ["user"],
+  execute: ["session", "trigger"],
   govern: ["user"],
   operate: ["user"],
   clone: ["sandbox"],
@@ -38,6 +39,7 @@ const NEEDS: Partial<Readonly<Record<Power, ProjectRole>>> = {
   work: "member",
   converse: "member",
   propose: "member",
+  execute: "member",
   contribute: "member",
   govern: "owner",
 };

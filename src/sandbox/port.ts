@@ -44,6 +44,8 @@ export interface SandboxSpec {
   readonly wip: string | null;
   /** The conversation with former sandboxes. Null without one. */
   readonly recap: Recap | null;
+  /** Whether the agent has connectors, so that its runtime is told where their tools are. */
+  readonly hasConnectors: boolean;
   /** Milliseconds after which a boot is given up. By then the daemon has stopped retrying its clone. */
   readonly bootDeadlineMs: number;
 }

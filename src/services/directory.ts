@@ -41,6 +41,7 @@ export interface ReadManifest {
   readonly triggers: readonly TriggerDefinition[];
   readonly errors: readonly ManifestError[];
   readonly env: Manifest["env"];
+  readonly executor: Manifest["executor"];
   /** The commit that the triggers were read from. */
   readonly commit: string | null;
   readonly syncedAt: number | null;
@@ -109,6 +110,7 @@ const parsed = (good: GoodManifest | null, former: Parsed | undefined): Parsed =
 const readingOf = ({ project, manifestFailure }: ProjectState, { good, manifest }: Parsed): ReadManifest => ({
   triggers: manifest.triggers,
   env: manifest.env,
+  executor: manifest.executor,
   commit: good?.commit ?? null,
   syncedAt: project.manifest.syncedAt,
   stale: manifestFailure !== null,

@@ -31,11 +31,16 @@ import {
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import { CommandLine, type Running } from "../support/service/command-line.ts";
 import { peopleRows } from "./rows-people.ts";
-import { ID, rowsOf, type Row, type World } from "./rows.ts";
+import { ID, type Row, type World } from "./row.ts";
+import { rowsOf } from "./rows.ts";
+import { startMcpServer, type McpServer } from "../support/servers/mcp-server.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 
 /** Two for each row that proposes something. */
 const BRANCHES = 12;
+const connectorEntry = (url: string): string =>
+  `[[connectors]]\nslug = "wiki"\nkind = "mcp"\nurl = "${url}"\nauth = "bearer"\n`;
+
 const MANIFEST = `${webhookEntry("push", "Review {{ body.ref }}")}
 [[triggers]]
 slug = "nightly"
@@ -197,6 +202,14 @@ const outboundDelivery = async (): Promise<readonly [string, string]> => {
 let refusal: Promise<void> | null = null;
 const refusedOnce = (): Promise<void> => (refusal ??= refuse());
 
+let mcp: McpServer;
+const connectedPin = async (): Promise<string> => {
+  const connector = `/v1/projects/${pid}/connectors/wiki`;
+  const body = { value: "canary-credential" };
+  expectStatus(await service.request("PUT", `${connector}/credential`, { body }), 200);
+  return String(fields(expectStatus(await service.request("GET", `${connector}/catalogue`), 200))["pin"]);
+};
+
 const world: World = {
   get service() {
     return service;
@@ -216,6 +229,7 @@ const world: World = {
   refusedOnce,
   outboundWebhook: () => outboundWebhook(),
   outboundDelivery,
+  connectedPin,
 };
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 
@@ -232,15 +246,18 @@ beforeAll(async () => {
   };
   service = await startTestService({
     PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1",
+    PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
     PLATFORM_WEBHOOK_ALLOW_HOSTS: "127.0.0.1",
   });
+  mcp = await startMcpServer([{ name: "read", description: "Reads a page." }]);
   line = await CommandLine.make();
   externalPid = await makeExternal();
-  pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
+  pid = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${connectorEntry(mcp.url)}` } });
   await Promise.all([putSecret(service, pid, SECRET_NAME, SECRET), pushBranches(BRANCHES)]);
 });
 afterAll(async () => {
   await service?.close();
+  await mcp?.close();
   await upstream?.close();
   await receiver?.close();
   rmSync(upstreams, { recursive: true, force: true });

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { expectStatus, fields, invitePerson } from "../support/service/requests.ts";
-import { ID, type Row, type World } from "./rows.ts";
+import { ID, type Row, type World } from "./row.ts";
 
 const notFound = (what: string): RegExp => new RegExp(`^${what} not found\\.\n$`);
 

@@ -1,59 +1,13 @@
 /** The call that commands.test.ts tries for each command: one row a command. */
 import { expect } from "vitest";
-import {
-  makeUserToken,
-  putSecret,
-  runSession,
-  SECRET_NAME,
-  type Fields,
-} from "../support/service/requests.ts";
+import { makeUserToken, putSecret, runSession, SECRET_NAME } from "../support/service/requests.ts";
 import { webhookRowsOf } from "./webhook-rows.ts";
-import type { TestService } from "../support/service/service.ts";
+import { connectorRowsOf } from "./connector-rows.ts";
+import { ID, NOWHERE, notFound, type Row, type World } from "./row.ts";
 
-/** The id of nothing. */
-const NOWHERE = "0190f3b2-0000-7000-8000-00000000dead";
 /** A token in the right form that belongs to no user. */
 const STRANGER = `platform_pat_${"x".repeat(43)}`;
 
-/** What the rows need of the service: projects, and things to use up. */
-export interface World {
-  readonly service: TestService;
-  readonly pid: string;
-  /** A project whose repository is at a git server, which lets `ci` in. */
-  readonly externalPid: string;
-  /** The same project, with a credential that its server does not want. */
-  readonly openedPid: () => Promise<string>;
-  /** A branch with a commit of its own. */
-  readonly freshBranch: () => string;
-  /** The number of an open change request. */
-  readonly openRequest: () => Promise<string>;
-  /** The id of a session that holds no slot. */
-  readonly stoppedSession: () => Promise<string>;
-  /** The id of a fire. */
-  readonly firedOnce: () => Promise<string>;
-  /** The id of a project whose Dockerfile is built, and that of its newest build. */
-  readonly builtProject: () => Promise<readonly [pid: string, build: string]>;
-  readonly outboundWebhook: () => Promise<string>;
-  /** An outbound webhook, and a delivery that waits for its next try. */
-  readonly outboundDelivery: () => Promise<readonly [webhook: string, delivery: string]>;
-  /** A webhook was turned away, and is on record. */
-  readonly refusedOnce: () => Promise<void>;
-}
-
-export interface Row {
-  /** The arguments; made for each call, so that a call may use up the objects that it names. */
-  readonly args: () => readonly string[] | Promise<readonly string[]>;
-  readonly input?: string;
-  /** What a person sees, in part. */
-  readonly human: RegExp;
-  /** What a program gets: the API's answer to this path, or something of the document. */
-  readonly json: string | Fields | ((args: readonly string[]) => string);
-  /** Refused: other arguments, how it ends, and the sentence. */
-  readonly refused: readonly [args: readonly string[], code: number, sentence: RegExp];
-}
-
-export const ID = "[0-9a-f-]{36}";
-const notFound = (what: string): RegExp => new RegExp(`^${what} not found\\.\n$`);
 const NOT_A_NUMBER = /^NUMBER must be a number of 1 or more\.\n$/;
 
 /** The rows, by command; `world` exists when they are called. */
@@ -228,6 +182,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { status: "fired" },
     refused: [[NOWHERE], 4, notFound("Fire")],
   },
+  ...connectorRowsOf(world),
   "secrets list": {
     args: () => [],
     human: new RegExp(`^NAME +CHANGED +MASKED IN LOGS +PREVIOUS UNTIL\n${SECRET_NAME} +\\d{4}-.* +yes`),

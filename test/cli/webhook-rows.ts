@@ -1,6 +1,6 @@
 /** The rows of `platform webhooks` (rows.ts). */
 import { expect } from "vitest";
-import type { Row, World } from "./rows.ts";
+import type { Row, World } from "./row.ts";
 
 const ID = "[0-9a-f-]{36}";
 /** The id of nothing. */

@@ -43,6 +43,7 @@ export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxS
   llmUpstream: null,
   wip: null,
   recap: null,
+  hasConnectors: false,
   bootDeadlineMs: 60_000,
   ...changes,
 });

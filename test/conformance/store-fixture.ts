@@ -14,6 +14,8 @@ import type { Projects } from "../../src/store/ports/projects.ts";
 import type { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import type { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Secrets } from "../../src/store/ports/secrets.ts";
+import type { Connectors } from "../../src/store/ports/connectors.ts";
+import type { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
 import type { Conversations } from "../../src/store/ports/conversations.ts";
 import type { Counters } from "../../src/store/ports/counters.ts";
 import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
@@ -34,10 +36,12 @@ export type Store =
   | Admissions
   | ChangeRequests
   | CloneCredentials
+  | Connectors
   | Conversations
   | Counters
   | EnvironmentBuilds
   | Events
+  | ExecutorCalls
   | Fires
   | Identity
   | Nodes

@@ -92,7 +92,11 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
         HTTP_PROXY: proxy.url,
         HTTPS_PROXY: proxy.url,
         NO_PROXY: "127.0.0.1,localhost",
-        ...environment({ configDir: path.join(workspace, ".platform/runtime"), defaults: file }),
+        ...environment({
+          configDir: path.join(workspace, ".platform/runtime"),
+          defaults: file,
+          hasConnectors: false,
+        }),
         // Else it asks the registry for its plugin package, for the directory under HOME too.
         npm_config_offline: "true",
         PLATFORM_LLM_BASE_URL: "http://llm.platform.internal/v1",

@@ -1,3 +1,4 @@
+import { NO_CONNECTORS } from "../../src/domain/connector.ts";
 import { DEFAULT_ENVIRONMENT } from "../../src/domain/environment-source.ts";
 import * as fc from "fast-check";
 import * as Result from "effect/Result";
@@ -72,6 +73,7 @@ prompt = "Look at {{ body.after }}"
     errors: [],
     env: { required: ["ANTHROPIC_API_KEY"], optional: ["HOOK_SECRET"] },
     environment: DEFAULT_ENVIRONMENT,
+    executor: NO_CONNECTORS,
     setup: null,
     configDir: ".platform/agents",
     fatal: false,
@@ -82,6 +84,7 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
   const nothing: Manifest = {
     triggers: [],
     environment: DEFAULT_ENVIRONMENT,
+    executor: NO_CONNECTORS,
     setup: null,
     places: new Map(),
     errors: [],
@@ -96,6 +99,7 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
 test("[environment] may have a setup command, and a wrong one is an error with its line", () => {
   expect(parse('[environment]\nsetup = "npm ci"\n')).toMatchObject({
     environment: DEFAULT_ENVIRONMENT,
+    executor: NO_CONNECTORS,
     setup: "npm ci",
     errors: [],
   });

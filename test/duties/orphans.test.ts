@@ -16,6 +16,7 @@ const spec = (id: string): SandboxSpec => ({
   llmUpstream: null,
   wip: null,
   recap: null,
+  hasConnectors: false,
   bootDeadlineMs: 1000,
 });
 

@@ -57,6 +57,7 @@ const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
   work:       row("in   in    in     403    404      in    404       404     in      403     403"),
   propose:    row("in   in    in     403    404      in    404       404     in      in      403"),
   converse:   row("in   in    in     403    404      in    404       404     403     403     403"),
+  execute:    row("403  403   403    403    403      403   403       403     in      in      403"),
   contribute: row("in   in    in     403    404      in    404       404     403     403     403"),
   merge:      row("in   in    in     403    404      in    404       404     403     403     403"),
   govern:     row("in   in    403    403    404      in    404       404     403     403     403"),
@@ -160,7 +161,8 @@ const expectAlike = async (
 
 describe("another account's id", () => {
   const inProjects = ROUTES.filter(
-    ({ pattern, power }) => pattern.includes(":pid") && power !== "clone" && power !== null,
+    ({ pattern, power }) =>
+      pattern.includes(":pid") && power !== "clone" && power !== "execute" && power !== null,
   );
   const inSessions = inProjects.filter(({ pattern }) => pattern.includes(":sid"));
 

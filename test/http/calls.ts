@@ -276,6 +276,32 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: project(`/environment/builds/${cast.fireId}/cancel`),
       answers: [404],
     },
+    "GET /v1/projects/:pid/connectors": { target: project("/connectors"), answers: [200] },
+    "PUT /v1/projects/:pid/connectors/:slug/credential": {
+      target: project("/connectors/none/credential"),
+      body: () => ({ value: "by-the-table" }),
+      answers: [404],
+    },
+    "DELETE /v1/projects/:pid/connectors/:slug/credential": {
+      target: project("/connectors/none/credential"),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/connectors/:slug/catalogue": {
+      target: project("/connectors/none/catalogue"),
+      answers: [404],
+    },
+    "POST /v1/projects/:pid/connectors/:slug/catalogue": {
+      target: project("/connectors/none/catalogue"),
+      body: () => ({ action: "refresh" }),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/executor/calls": { target: project("/executor/calls"), answers: [200] },
+    "POST /v1/projects/:pid/executor/mcp": {
+      target: project("/executor/mcp"),
+      body: () => ({ jsonrpc: "2.0", id: 1, method: "ping" }),
+      headers: { accept: "application/json, text/event-stream" },
+      answers: [200],
+    },
     "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
     "GET /v1/projects/:pid/webhooks": { target: project("/webhooks"), answers: [200] },
     "POST /v1/projects/:pid/webhooks": {

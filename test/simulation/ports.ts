@@ -7,6 +7,8 @@ import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes, type SimulatedFault } from "../../src/sandbox/simulated.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
+import { Connectors } from "../../src/store/ports/connectors.ts";
+import { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Counters } from "../../src/store/ports/counters.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
@@ -91,10 +93,12 @@ export const STORE = [
   Admissions,
   ChangeRequests,
   CloneCredentials,
+  Connectors,
   Conversations,
   Counters,
   EnvironmentBuilds,
   Events,
+  ExecutorCalls,
   Fires,
   Identity,
   Previews,

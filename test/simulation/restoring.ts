@@ -92,6 +92,7 @@ export const plantOrphan = (world: World): void => {
     llmUpstream: null,
     wip: null,
     recap: null,
+    hasConnectors: false,
     bootDeadlineMs: 0,
   };
   world.ask(Effect.flatMap(SimulatedSandboxes, ({ plant }) => plant(spec)));

@@ -41,6 +41,7 @@ export interface Rotated {
   readonly version: number;
   readonly secrets: number;
   readonly repository_credentials: number;
+  readonly connector_credentials: number;
   /** `file`: the service finds it by itself. `given`: the service must be started with it. */
   readonly key: "file" | "given";
   readonly data_dir: string;
@@ -66,7 +67,7 @@ const resealed = (former: MasterKey, current: MasterKey) => (row: SealedRow) =>
       const secret = { value: opened.success, nonce: randomBytes(NONCE_BYTES) };
       return Effect.succeed(sealSecret({ current, former: [] }, place, secret));
     }
-    const what = row.name === null ? "The repository's credential" : `The secret ${row.name}`;
+    const what = row.name === null ? "The repository's credential" : `The secret "${row.name}"`;
     return failed(
       "cannot_unseal",
       `${what} of project ${row.projectId} cannot be decrypted (${opened.failure}). Replace or delete it, then try again. Nothing was changed.`,
@@ -115,6 +116,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
     version: current.version,
     secrets: counted.secrets + counted.receivers,
     repository_credentials: counted.credentials,
+    connector_credentials: counted.connectorCredentials,
   };
 });
 
@@ -132,7 +134,14 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
   const done = given === null ? null : keyProvedBy(given, known.check);
   // An earlier call was killed after its commit.
   if (done !== null)
-    return { version: done.version, secrets: 0, repository_credentials: 0, key, data_dir: dataDir };
+    return {
+      version: done.version,
+      secrets: 0,
+      repository_credentials: 0,
+      connector_credentials: 0,
+      key,
+      data_dir: dataDir,
+    };
   const keys = yield* openMasterKeys(dataDir, config);
   const rotated = yield* rotate(keys, given ?? (yield* nextKey(dataDir, null)), config);
   if (keyFile === null) yield* attempt(() => settleKey(dataDir));

@@ -32,6 +32,8 @@ export type Power =
   | "converse"
   /** Open and update change requests. */
   | "propose"
+  /** Use the project's connectors, as the agent of a session. For the tokens of sandboxes only. */
+  | "execute"
   /** Powers of a member that her agents lack: names of secrets, proposals of triggers. For user tokens only. */
   | "contribute"
   /** Merge a change request. For user tokens only, of the role that the project names. */

@@ -1,6 +1,7 @@
 /** The platform's HTTP API: definitions only, shared by server, clients and the OpenAPI document. */
 import { HttpApi, OpenApi } from "effect/http-api";
 import { ChangeRequestsGroup } from "./change-requests.ts";
+import { ConnectorsGroup } from "./connectors.ts";
 import { ConversationGroup } from "./conversation.ts";
 import { EnvironmentsGroup } from "./environments.ts";
 import { FiresGroup } from "./fires.ts";
@@ -27,6 +28,7 @@ export class Api extends HttpApi.make("platform")
   .add(ConversationGroup)
   .add(MessagesGroup)
   .add(SecretsGroup)
+  .add(ConnectorsGroup)
   .add(TriggersGroup)
   .add(TriggerWishesGroup)
   .add(FiresGroup)

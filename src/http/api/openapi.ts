@@ -223,9 +223,32 @@ const health = (id: string, summary: string, more: Readonly<Record<string, Node>
 
 const SESSION = "/v1/projects/{pid}/sessions/{sid}";
 
+const executor: RawOperation = {
+  tag: "connectors",
+  id: "executor.mcp",
+  summary:
+    "The tools of the project's connectors, by the Model Context Protocol, for the agent of a session.",
+  body: "application/json",
+  responses: {
+    200: {
+      description: "Messages of the Model Context Protocol (streamable HTTP), without a session.",
+      content: {
+        "application/json": { schema: { type: "object" } },
+        "text/event-stream": { schema: { type: "string" } },
+      },
+    },
+    202: { description: "The notification was accepted." },
+    400: refusal("The body is not a message, or has a field `__proto__`."),
+    ...reading,
+    413: refusal("The body is larger than 512 KiB."),
+    415: refusal("The body is not sent as application/json."),
+  },
+};
+
 /** Path → method → operation of each raw route. `x-any-method`: the caller chooses the method. */
 const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
+  "/v1/projects/{pid}/executor/mcp": { post: executor },
   "/v1/projects/{pid}/events": { get: stream("live.project", "Stream a project's events.") },
   [`${SESSION}/events`]: { get: stream("live.session", "Stream a session's events.") },
   [`${SESSION}/logs`]: { get: logs },

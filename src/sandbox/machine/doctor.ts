@@ -138,6 +138,7 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
       llmUpstream: null,
       wip: null,
       recap: null,
+      hasConnectors: false,
       bootDeadlineMs: PATIENCE_MS,
     });
     await within(sandboxes.exitOf(id), PATIENCE_MS);

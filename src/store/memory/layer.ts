@@ -6,10 +6,12 @@ import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
+import * as Connectors from "./connectors.ts";
 import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
 import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
+import * as ExecutorCalls from "./executor-calls.ts";
 import * as Fires from "./fires.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
@@ -34,10 +36,12 @@ export const overTables = Layer.mergeAll(
   Admissions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
+  Connectors.layer,
   Conversations.layer,
   Counters.layer,
   EnvironmentBuilds.layer,
   Events.layer,
+  ExecutorCalls.layer,
   Fires.layer,
   Identity.layer,
   Nodes.layer,

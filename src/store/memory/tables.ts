@@ -35,6 +35,8 @@ import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../p
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
+import type { SealedCredential, StoredCatalogue, StoredCredential } from "../ports/connectors.ts";
+import type { ExecutorCall } from "../ports/executor-calls.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
 import type { ActorKey, WaitingCommand } from "../ports/transitions.ts";
 import type { NewTransition } from "../../machines/transition.ts";
@@ -159,6 +161,11 @@ export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly envelope: Uint8Array | null;
   readonly previous: PreviousSecret | null;
 }
+export interface ConnectorCredentialRow
+  extends Omit<SealedCredential, "envelope">, Omit<StoredCredential, "slug" | "origin"> {
+  /** Null: removed; the row keeps the version. */
+  readonly envelope: Uint8Array | null;
+}
 
 /** The pending commands of one kind of actor, by actor. */
 export class Outbox<Command extends Named> {
@@ -282,6 +289,10 @@ export class TableSet {
   readonly outboundWebhooks = new Map<string, OutboundWebhookRow>();
   readonly outboundDeliveries = new Map<string, OutboundDeliveryRow>();
   readonly settings = new Map<string, string>();
+  /** By project and slug. */
+  readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();
+  readonly connectorCatalogues = new Map<string, StoredCatalogue & { readonly projectId: string }>();
+  readonly executorCalls = new Map<string, ExecutorCall>();
   /** By session, then by sandbox. */
   readonly logs = new Map<string, Map<string, Buffer>>();
   /** By session. */

@@ -8,11 +8,13 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { sealedNameOf } from "../../domain/outbound-receiver.ts";
+import { credentialPlace } from "../../domain/connector-credential.ts";
 import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
 /** The columns with sealed values. */
 export const SEALED_COLUMNS = [
+  "connector_credentials.envelope",
   "outbound_webhooks.envelope",
   "project_credentials.envelope",
   "project_secrets.envelope",
@@ -149,6 +151,20 @@ const receivers = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]
   }
 });
 
+const connectorCredentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+  const sql = yield* SqlClient.SqlClient;
+  const rows = yield* sql<Omit<SealedRow, "name"> & { readonly slug: string; readonly origin: string }>`
+    SELECT project_id AS "projectId", slug, origin, version, envelope FROM connector_credentials
+    WHERE envelope IS NOT NULL FOR UPDATE`;
+  for (const row of rows) {
+    const envelope = Buffer.from(yield* reseal({ ...row, ...credentialPlace(row) }));
+    yield* sql`
+      UPDATE connector_credentials SET envelope = ${envelope}
+      WHERE project_id = ${row.projectId} AND slug = ${row.slug}`;
+  }
+  return rows.length;
+});
+
 /** @returns how many values it sealed. */
 export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Resealing<E>) {
   const sql = yield* SqlClient.SqlClient;
@@ -158,6 +174,7 @@ export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Reseal
       secrets: yield* secrets(work.reseal),
       credentials: yield* credentials(work.reseal),
       receivers: yield* receivers(work.reseal),
+      connectorCredentials: yield* connectorCredentials(work.reseal),
     };
     yield* keep(kept);
     work.written();

@@ -59,7 +59,7 @@ class Bare {
         HOME: directory,
         PLATFORM_LLM_BASE_URL: modelUrl,
         PLATFORM_LLM_API_KEY: "timed",
-        ...opencodeSettings.environment({ configDir: directory, defaults }),
+        ...opencodeSettings.environment({ configDir: directory, defaults, hasConnectors: false }),
       },
       stdio: "ignore",
     });

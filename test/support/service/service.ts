@@ -24,7 +24,7 @@ import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { upstreamsLayer } from "../../../src/services/upstreams.ts";
-import { hosted, outboundSender, repositories } from "../../../src/adapters.ts";
+import { connectorServers, hosted, outboundSender, repositories } from "../../../src/adapters.ts";
 import { readConfig, type Config, type Environment } from "../../../src/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
 import { GitBackend } from "../../../src/git/port.ts";
@@ -211,6 +211,7 @@ const stage = Effect.fnUntraced(function* (
       renamed(simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }), needsModel),
       daemon,
       hosted({ config, dataDir: config.dataDir }),
+      connectorServers(config),
       keyringLayer({ current: master, former: [] }),
       singleRunner,
       outboundSender(config),

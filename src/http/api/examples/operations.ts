@@ -36,6 +36,7 @@ import {
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
+import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
@@ -284,6 +285,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...ENVIRONMENT_EXAMPLES,
   ...PEOPLE_EXAMPLES,
   ...OUTBOUND_EXAMPLES,
+  ...CONNECTOR_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {

@@ -1,0 +1,176 @@
+/**
+ * `platform connectors` and `platform calls`. A credential comes from standard input or a file, because every program on
+ * the machine can see arguments.
+ */
+import { command } from "../command.ts";
+import { usage } from "../failure.ts";
+import { table, time, timeOrDash, visible } from "../terminal.ts";
+import { anyId, segment } from "../words.ts";
+import { page, pageOptions, pageOutcome } from "./lists.ts";
+
+const SLUG = "SLUG";
+const PIN = "PIN";
+
+const list = command({
+  name: "connectors list",
+  about: "List a project's connectors, and what each of them needs",
+  inProject: true,
+  run: async ({ api, project }) => {
+    const { value, text } = await api().call("GET /v1/projects/:pid/connectors", {
+      params: { pid: await project() },
+    });
+    const rows = value.connectors.map((one) => [
+      one.slug,
+      one.state,
+      String(one.usable),
+      String(one.to_accept),
+      timeOrDash(one.refreshed_at),
+      one.failure ?? one.url,
+    ]);
+    const errors = value.errors.map(({ path, line, message }) =>
+      visible(`platform.toml${line === null ? "" : `:${line}`}: ${path ?? "file"}: ${message}`),
+    );
+    const columns = ["SLUG", "STATE", "TOOLS", "TO ACCEPT", "FETCHED", "SERVER OR FAILURE"];
+    return { json: text, text: [table(columns, rows, "No connectors."), ...errors].join("\n") };
+  },
+});
+
+const setCredential = command({
+  name: "connectors set-credential",
+  about: "Store a connector's credential, from standard input or a file, and fetch its tools",
+  takes: [SLUG],
+  inProject: true,
+  options: { file: { value: "FILE", about: "Take the file's content" } },
+  notes: "One line break at the end is removed. At a terminal, the command asks for the value.",
+  run: async ({ given, options: { file }, input, api, project }) => {
+    const slug = segment(given.SLUG, SLUG);
+    const pid = await project();
+    const value = (await credential()).replace(/\r?\n$/, "");
+    if (value === "") throw usage("The credential is empty.");
+    const { value: stored, text } = await api().call("PUT /v1/projects/:pid/connectors/:slug/credential", {
+      params: { pid, slug },
+      payload: { value },
+    });
+    const failure = stored.failure === null ? "" : ` ${stored.failure}`;
+    return { json: text, text: visible(`${slug}: ${stored.state}.${failure}`) };
+
+    async function credential(): Promise<string> {
+      if (file !== undefined) return await input.file(file);
+      if (input.isTerminal) return await input.hiddenLine(`Credential of ${visible(slug)} (not shown): `);
+      return await input.all();
+    }
+  },
+});
+
+const deleteCredential = command({
+  name: "connectors delete-credential",
+  about: "Delete a connector's credential",
+  takes: [SLUG],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const slug = segment(given.SLUG, SLUG);
+    const { text } = await api().call("DELETE /v1/projects/:pid/connectors/:slug/credential", {
+      params: { pid: await project(), slug },
+    });
+    return { json: text, text: visible(`The credential of ${slug} is deleted.`) };
+  },
+});
+
+interface ShownCatalogue {
+  readonly pin: string | null;
+  readonly failure: string | null;
+  readonly removed: readonly string[];
+  readonly tools: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly policy: string;
+    readonly description: string;
+  }[];
+}
+
+const catalogueText = ({ pin, failure, removed, tools }: ShownCatalogue): string => {
+  const rows = tools.map(({ name, state, policy, description }) => [name, state, policy, description]);
+  return [
+    table(["TOOL", "STATE", "POLICY", "DESCRIPTION"], rows, "No tools."),
+    ...removed.map((name) => visible(`removed: ${name}`)),
+    ...(failure === null ? [] : [visible(`The last refresh failed: ${failure}`)]),
+    ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
+  ].join("\n");
+};
+
+const tools = command({
+  name: "connectors tools",
+  about: "Show the tools of a connector, what changed since they were accepted, and their pin",
+  takes: [SLUG],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const { value, text } = await api().call("GET /v1/projects/:pid/connectors/:slug/catalogue", {
+      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
+    });
+    return { json: text, text: catalogueText(value) };
+  },
+});
+
+const refresh = command({
+  name: "connectors refresh",
+  about: "Fetch the tools of a connector again",
+  takes: [SLUG],
+  inProject: true,
+  run: async ({ given, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/connectors/:slug/catalogue", {
+      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
+      payload: { action: "refresh" },
+    });
+    return { json: text, text: catalogueText(value) };
+  },
+});
+
+const accept = command({
+  name: "connectors accept",
+  about: "Accept the tools of a connector, as `connectors tools` showed them with this pin",
+  takes: [SLUG, PIN],
+  inProject: true,
+  notes: "It is refused if the tools changed since. Then look at them again.",
+  run: async ({ given, api, project }) => {
+    const slug = segment(given.SLUG, SLUG);
+    const { value, text } = await api().call("POST /v1/projects/:pid/connectors/:slug/catalogue", {
+      params: { pid: await project(), slug },
+      payload: { action: "accept", pin: given.PIN },
+    });
+    return { json: text, text: visible(`${value.tools.length} tools of ${slug} accepted`) };
+  },
+});
+
+const calls = command({
+  name: "calls",
+  about: "List the calls of agents to connectors, newest first",
+  inProject: true,
+  options: {
+    session: { value: "ID", about: "Only calls of this session" },
+    connector: { value: "SLUG", about: "Only calls of this connector" },
+    ...pageOptions,
+  },
+  run: async ({ options, note, api, project }) => {
+    const { session, connector } = options;
+    const answered = await api().call("GET /v1/projects/:pid/executor/calls", {
+      params: { pid: await project() },
+      query: {
+        ...page(options),
+        ...(session !== undefined && { session_id: anyId(session, "--session") }),
+        ...(connector !== undefined && { connector }),
+      },
+    });
+    const rows = answered.value.calls.map((call) => [
+      time(call.at),
+      call.connector,
+      call.tool,
+      call.outcome ?? "under way",
+      call.session_id,
+      call.message ?? call.arguments_preview.slice(0, 60),
+    ]);
+    const columns = ["AT", "CONNECTOR", "TOOL", "OUTCOME", "SESSION", "REASON OR ARGUMENTS"];
+    return pageOutcome(answered, table(columns, rows, "No calls."), note);
+  },
+});
+
+export const connectorCommands = [list, setCredential, deleteCredential, tools, refresh, accept, calls];

@@ -1,0 +1,117 @@
+/**
+ * Catalogues: the tools that a connector's server has, as the service keeps them and a person accepts them.
+ *
+ *  T1 A tool may be used as it was accepted. A tool that is new, or whose description or schema differs from the accepted
+ *     one, is hidden and refused until a person accepts it. The others stay usable.
+ *  T2 Only name, description and input schema are kept. Nothing else that a server says reaches an agent.
+ */
+import { createHash } from "node:crypto";
+import { isToolName, shownName } from "./connector.ts";
+
+export const TOOLS_LIMIT = 2000;
+const SCHEMA_LIMIT_BYTES = 64 * 1024;
+const DESCRIPTION_LIMIT_BYTES = 4 * 1024;
+/** Deeper schemas are not real, and overflow code that walks them. */
+export const DEPTH_LIMIT = 64;
+/** How many tools that are left out are named. */
+const LEFT_OUT_NAMED = 100;
+
+export interface CatalogueTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments. The service neither resolves nor applies it. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** A tool that is not offered, and why. */
+export interface LeftOut {
+  readonly name: string;
+  readonly why: string;
+}
+
+export interface Catalogue {
+  /** In the order of their names. */
+  readonly tools: readonly CatalogueTool[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** Differences between an accepted and a newer catalogue, by the names of tools. */
+export interface CatalogueChanges {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+}
+
+/** Reads what a server listed. A tool that passes a limit is left out, and the others stay. */
+export const readCatalogue = (slug: string, listed: readonly CatalogueTool[]): Catalogue => {
+  const tools = new Map<string, CatalogueTool>();
+  const leftOut: LeftOut[] = [];
+  for (const tool of listed) {
+    const why = tools.size >= TOOLS_LIMIT ? `A connector can have ${TOOLS_LIMIT} tools.` : faultOf(tool);
+    const shown = shownName(slug, tool.name);
+    if (why !== null) leftOut.push({ name: tool.name.slice(0, 128), why });
+    else if (tools.has(shown)) leftOut.push({ name: tool.name, why: "Another tool has the same name." });
+    else tools.set(shown, tool);
+  }
+  return {
+    tools: [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    leftOut: leftOut.slice(0, LEFT_OUT_NAMED),
+  };
+};
+
+const faultOf = ({ name, description, inputSchema }: CatalogueTool): string | null => {
+  if (!isToolName(name)) return "Its name must have 1 to 128 letters, digits, _, -, . or /.";
+  if (Buffer.byteLength(description) > DESCRIPTION_LIMIT_BYTES)
+    return `Its description has more than ${DESCRIPTION_LIMIT_BYTES} bytes.`;
+  if (!isShallow(inputSchema)) return `Its schema has more than ${DEPTH_LIMIT} levels.`;
+  return Buffer.byteLength(JSON.stringify(inputSchema)) > SCHEMA_LIMIT_BYTES
+    ? `Its schema has more than ${SCHEMA_LIMIT_BYTES} bytes.`
+    : null;
+};
+
+/** Whether JSON has at most `levels` levels. */
+export const isShallow = (value: unknown, levels: number = DEPTH_LIMIT): boolean => {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1));
+};
+
+/** Identifies a tool as an agent sees it. The order of a schema's fields does not matter. */
+export const toolPin = ({ name, description, inputSchema }: CatalogueTool): string =>
+  createHash("sha256")
+    .update(canonicalJson([name, description, inputSchema]))
+    .digest("hex");
+
+/** Identifies a whole catalogue: what a person looked at when accepting it. */
+export const cataloguePin = ({ tools }: Pick<Catalogue, "tools">): string =>
+  createHash("sha256").update(tools.map(toolPin).join("\n")).digest("hex");
+
+/** T1. The tools of the latest catalogue that are as they were accepted. */
+export const usableTools = (
+  accepted: Catalogue | null,
+  latest: Catalogue | null,
+): readonly CatalogueTool[] => {
+  if (accepted === null || latest === null) return [];
+  const pins = new Set(accepted.tools.map(toolPin));
+  return latest.tools.filter((tool) => pins.has(toolPin(tool)));
+};
+
+export const changesOf = (accepted: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {
+  const before = new Map((accepted?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));
+  const after = new Map((latest?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));
+  return {
+    added: [...after.keys()].filter((name) => !before.has(name)),
+    changed: [...after].filter(([name, pin]) => (before.get(name) ?? pin) !== pin).map(([name]) => name),
+    removed: [...before.keys()].filter((name) => !after.has(name)),
+  };
+};
+
+/**
+ * JSON with the fields of every object in the order of their names. A list of entries in place of an object keeps a
+ * field such as `__proto__` as what it is.
+ */
+const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([name, inner]) => `${JSON.stringify(name)}:${canonicalJson(inner)}`).join(",")}}`;
+};

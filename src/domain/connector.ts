@@ -1,0 +1,269 @@
+/**
+ * Connectors: the remote servers whose tools a project's agents may use, and the rules for each tool (manifest tables
+ * `[executor]`, `[[connectors]]` and `[[connectors.tools]]`). An entry is accepted whole, or refused with every reason.
+ *
+ *  K1 A missing field closes: tools are not allowed, and sessions of triggers have no access.
+ *  K2 The first rule that matches decides. Nothing that a server says about its tools changes a policy.
+ */
+import { createHash } from "node:crypto";
+import * as Result from "effect/Result";
+
+/** The most connectors of one manifest. */
+export const CONNECTOR_LIMIT = 20;
+/** The most rules of one connector, and the most tools that it shows by name. */
+const RULES_LIMIT = 100;
+const DIRECT_LIMIT = 50;
+const URL_LIMIT = 2048;
+/** The longest name of a tool at its server. */
+const TOOL_NAME_LIMIT = 128;
+/**
+ * The longest name that an agent sees. Model providers accept 64 characters, and opencode adds the server's name in
+ * front, `platform-executor_`.
+ */
+const SHOWN_NAME_LIMIT = 46;
+
+export const POLICIES = ["allow", "ask", "deny"] as const;
+export type Policy = (typeof POLICIES)[number];
+
+/** What may start a session that uses a connector: a person, or a trigger. */
+export const SESSION_KINDS = ["user", "trigger"] as const;
+export type SessionKind = (typeof SESSION_KINDS)[number];
+
+export type ConnectorAuth =
+  | { readonly kind: "none" }
+  | { readonly kind: "bearer" }
+  /** The credential is the value of this header, or of this parameter of the URL. */
+  | { readonly kind: "header"; readonly name: string }
+  | { readonly kind: "query"; readonly name: string };
+
+export interface ToolRule {
+  /** A tool's name, where `*` stands for any characters. */
+  readonly match: string;
+  readonly policy: Policy;
+}
+
+export interface Connector {
+  readonly slug: string;
+  readonly kind: "mcp";
+  /** The normalised URL of the server. */
+  readonly url: string;
+  readonly auth: ConnectorAuth;
+  readonly sessions: readonly SessionKind[];
+  /** Tools that agents see by name. They find all others with `find_tools`. */
+  readonly direct: readonly string[];
+  readonly rules: readonly ToolRule[];
+}
+
+/** The connectors of a manifest with the policy of tools that no rule matches. */
+export interface Executor {
+  readonly defaultPolicy: Policy;
+  readonly connectors: readonly Connector[];
+}
+
+export const NO_CONNECTORS: Executor = { defaultPolicy: "ask", connectors: [] };
+
+/** One error in an entry. `field` is null if it concerns the whole entry. */
+export interface ConnectorFault {
+  readonly field: string | null;
+  readonly message: string;
+}
+
+const SLUG = /^[a-z0-9-]{1,20}$/;
+const TOOL_NAME = /^[A-Za-z0-9_./-]+$/;
+const PATTERN = /^[A-Za-z0-9_./*-]+$/;
+const HEADER_NAME = /^[A-Za-z][A-Za-z0-9-]{0,63}$/;
+const PARAMETER_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+/** Headers that the connection or the protocol sets. */
+const OWN_HEADER =
+  /^(?:accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|last-event-id|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
+/** The platform's own name in front of tools. */
+const RESERVED_SLUG = "platform";
+
+const FIELDS = ["slug", "kind", "url", "auth", "auth_name", "credential", "sessions", "direct", "tools"];
+
+/** Whether a text is a valid slug of a connector, in a manifest and in a URL. */
+export const isConnectorSlug = (text: string): boolean => SLUG.test(text);
+
+/** Whether a server's tool can be offered under this name at all. */
+export const isToolName = (text: string): boolean => text.length <= TOOL_NAME_LIMIT && TOOL_NAME.test(text);
+
+/** Reads one entry of `[[connectors]]`, a value from the TOML parser. */
+export const readConnectorEntry = (entry: unknown): Result.Result<Connector, readonly ConnectorFault[]> => {
+  if (!isTable(entry))
+    return Result.fail([{ field: null, message: "A connector must be a table of fields." }]);
+  const faults: ConnectorFault[] = [];
+  const refuse = (field: string | null, message: string): void => void faults.push({ field, message });
+  for (const field of Object.keys(entry)
+    .filter((name) => !FIELDS.includes(name))
+    .slice(0, 10))
+    refuse(excerpt(field), `Unknown field ${quote(field)}. A connector has the fields ${FIELDS.join(", ")}.`);
+  const slug = readSlug(entry["slug"], refuse);
+  checkKind(entry["kind"], refuse);
+  checkCredential(entry["credential"] ?? "project", refuse);
+  const connector: Connector = {
+    slug,
+    kind: "mcp",
+    url: readUrl(entry["url"], refuse),
+    auth: readAuth(entry, refuse),
+    sessions: readSessions(entry["sessions"] ?? ["user"], refuse),
+    direct: readDirect(entry["direct"] ?? [], refuse),
+    rules: readRules(entry["tools"] ?? [], refuse),
+  };
+  return faults.length > 0 ? Result.fail(faults) : Result.succeed(connector);
+};
+
+/** @returns the policy of `[executor] default`, or what is wrong with it. Absent: `ask`. */
+export const readDefaultPolicy = (value: unknown): Result.Result<Policy, string> => {
+  if (value === undefined) return Result.succeed(NO_CONNECTORS.defaultPolicy);
+  return isPolicy(value)
+    ? Result.succeed(value)
+    : Result.fail(`default must be "allow", "ask" or "deny". Until this is fixed, no tool is allowed by it.`);
+};
+
+/** K2. @returns the policy, and the pattern that decided: `default` if no rule matches. */
+export const ruleFor = (
+  { defaultPolicy }: Pick<Executor, "defaultPolicy">,
+  { rules }: Pick<Connector, "rules">,
+  tool: string,
+): { readonly policy: Policy; readonly rule: string } => {
+  const found = rules.find(({ match }) => matchesTool(match, tool));
+  return found === undefined
+    ? { policy: defaultPolicy, rule: "default" }
+    : { policy: found.policy, rule: found.match };
+};
+
+/** Whether a name matches a pattern. It takes the leftmost place of each part, so its time is linear. */
+export const matchesTool = (pattern: string, tool: string): boolean => {
+  const [first = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return tool === pattern;
+  const last = rest.pop() ?? "";
+  if (!tool.startsWith(first) || tool.length < first.length + last.length) return false;
+  const end = tool.length - last.length;
+  let at = first.length;
+  for (const part of rest) {
+    const found = tool.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return tool.endsWith(last);
+};
+
+/** A name that could be taken for a shortened one is shortened itself, so that the two kinds never meet. */
+const LOOKS_SHORTENED = /_[0-9a-f]{12}$/;
+
+/**
+ * A tool's name as agents see it: `<slug>_<tool>`. A name that is too long or has characters that model providers
+ * refuse is shortened and ends with a hash.
+ */
+export const shownName = (slug: string, tool: string): string => {
+  const plain = `${slug}_${tool}`;
+  const clean = plain.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+  if (clean === plain && plain.length <= SHOWN_NAME_LIMIT && !LOOKS_SHORTENED.test(plain)) return plain;
+  const hash = createHash("sha256").update(`${slug}\0${tool}`).digest("hex").slice(0, 12);
+  return `${clean.slice(0, SHOWN_NAME_LIMIT - hash.length - 1)}_${hash}`;
+};
+
+type Refuse = (field: string | null, message: string) => void;
+
+const readSlug = (value: unknown, refuse: Refuse): string => {
+  if (typeof value !== "string") refuse("slug", "slug is required.");
+  else if (!SLUG.test(value))
+    refuse("slug", `slug ${quote(value)} must have 1 to 20 characters of a-z, 0-9 and -.`);
+  else if (value === RESERVED_SLUG) refuse("slug", `slug "${RESERVED_SLUG}" is reserved for the platform.`);
+  else return value;
+  return "";
+};
+
+const checkKind = (value: unknown, refuse: Refuse): void => {
+  if (value === "openapi" || value === "http")
+    refuse("kind", `kind "${value}" is not supported yet. Use "mcp".`);
+  else if (value !== "mcp") refuse("kind", `kind is required and must be "mcp".`);
+};
+
+const checkCredential = (value: unknown, refuse: Refuse): void => {
+  if (value === "user") refuse("credential", `credential "user" is not supported yet. Use "project".`);
+  else if (value !== "project") refuse("credential", `credential must be "project".`);
+};
+
+const readUrl = (value: unknown, refuse: Refuse): string => {
+  const url = typeof value === "string" && value.length <= URL_LIMIT ? URL.parse(value) : null;
+  if (url === null || !["https:", "http:"].includes(url.protocol))
+    refuse("url", "url is required and must be an https URL.");
+  else if (url.username !== "" || url.password !== "")
+    refuse("url", "url must not contain a user or a password. Store the credential with the connector.");
+  else if (url.hash !== "") refuse("url", "url must not have a fragment.");
+  else return url.href;
+  return "";
+};
+
+const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
+  const kind = entry["auth"] ?? "none";
+  const name = entry["auth_name"];
+  if (kind === "oauth" || kind === "client_credentials" || kind === "basic")
+    refuse("auth", `auth "${kind}" is not supported yet. Use none, bearer, header or query.`);
+  else if (kind === "header" || kind === "query") return readNamedAuth(kind, name, refuse);
+  else if (kind !== "none" && kind !== "bearer")
+    refuse("auth", `auth must be "none", "bearer", "header" or "query".`);
+  else if (name !== undefined) refuse("auth_name", `auth_name is only for auth "header" and "query".`);
+  else return { kind };
+  return { kind: "none" };
+};
+
+const readNamedAuth = (kind: "header" | "query", name: unknown, refuse: Refuse): ConnectorAuth => {
+  if (typeof name !== "string")
+    refuse(
+      "auth_name",
+      `auth_name is required: the name of the ${kind === "header" ? "header" : "parameter"}.`,
+    );
+  else if (kind === "query" && !PARAMETER_NAME.test(name))
+    refuse("auth_name", `auth_name ${quote(name)} must have 1 to 64 letters, digits, _, . or -.`);
+  else if (kind === "header" && (!HEADER_NAME.test(name) || OWN_HEADER.test(name)))
+    refuse("auth_name", `auth_name ${quote(name)} cannot be the header of a credential.`);
+  else return { kind, name };
+  return { kind: "none" };
+};
+
+const readSessions = (value: unknown, refuse: Refuse): readonly SessionKind[] => {
+  const kinds: readonly unknown[] = Array.isArray(value) ? value : [];
+  if (kinds.length > 0 && kinds.every(isSessionKind))
+    return SESSION_KINDS.filter((kind) => kinds.includes(kind));
+  refuse("sessions", `sessions must be a list with "user", "trigger" or both.`);
+  return [];
+};
+
+const readDirect = (value: unknown, refuse: Refuse): readonly string[] => {
+  const names: readonly unknown[] = Array.isArray(value) ? value : [null];
+  if (names.length <= DIRECT_LIMIT && names.every((name) => typeof name === "string" && isToolName(name)))
+    return [...new Set(names as readonly string[])];
+  refuse("direct", `direct must be a list of at most ${DIRECT_LIMIT} names of tools.`);
+  return [];
+};
+
+const readRules = (value: unknown, refuse: Refuse): readonly ToolRule[] => {
+  if (!Array.isArray(value) || value.length > RULES_LIMIT) {
+    refuse("tools", `Write at most ${RULES_LIMIT} rules, each as its own table [[connectors.tools]].`);
+    return [];
+  }
+  return value.flatMap((rule: unknown, index) => {
+    const { match, policy, ...others } = isTable(rule) ? rule : {};
+    const place = `tools[${index}]`;
+    if (typeof match !== "string" || match.length > TOOL_NAME_LIMIT || !PATTERN.test(match))
+      refuse(`${place}.match`, "match must be a tool's name, in which * stands for any characters.");
+    else if (!isPolicy(policy)) refuse(`${place}.policy`, `policy must be "allow", "ask" or "deny".`);
+    else if (Object.keys(others).length > 0) refuse(place, "A rule has the fields match and policy.");
+    else return [{ match, policy }];
+    return [];
+  });
+};
+
+const isPolicy = (value: unknown): value is Policy => POLICIES.some((policy) => policy === value);
+const isSessionKind = (value: unknown): value is SessionKind => SESSION_KINDS.some((kind) => kind === value);
+
+type Table = Readonly<Record<string, unknown>>;
+const isTable = (value: unknown): value is Table =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+
+const EXCERPT_LENGTH = 64;
+const excerpt = (text: string): string =>
+  text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
+const quote = (text: string): string => JSON.stringify(excerpt(text));

@@ -1,0 +1,83 @@
+/** The tables `[executor]` and `[[connectors]]` of a manifest. Bad entries are reported beside good ones. */
+import * as Result from "effect/Result";
+import {
+  CONNECTOR_LIMIT,
+  readConnectorEntry,
+  readDefaultPolicy,
+  type Connector,
+  type Executor,
+} from "./connector.ts";
+import { headerLines, lineOf, type ManifestError } from "./manifest-error.ts";
+
+export interface ReadExecutor {
+  readonly executor: Executor;
+  readonly errors: readonly ManifestError[];
+}
+
+/**
+ * @param tables the values of `executor` and `connectors`; undefined if the file has none.
+ */
+export const readExecutor = (
+  tables: { readonly executor: unknown; readonly connectors: unknown },
+  text: string,
+): ReadExecutor => {
+  const errors: ManifestError[] = [];
+  const defaultPolicy = readDefault(tables.executor, text, errors);
+  const entries = tables.connectors ?? [];
+  if (!Array.isArray(entries)) {
+    errors.push({
+      slug: null,
+      index: null,
+      path: "connectors",
+      message: "Write each connector as its own table with double brackets, [[connectors]].",
+      line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?connectors\b/),
+    });
+    return { executor: { defaultPolicy, connectors: [] }, errors };
+  }
+  return { executor: { defaultPolicy, connectors: readEntries(entries, text, errors) }, errors };
+};
+
+const readDefault = (table: unknown, text: string, errors: ManifestError[]): Executor["defaultPolicy"] => {
+  const isTable = typeof table === "object" && table !== null && !Array.isArray(table);
+  const fields: Readonly<Record<string, unknown>> = isTable ? { ...table } : {};
+  const stray = Object.keys(fields).find((field) => field !== "default");
+  const read =
+    table !== undefined && (!isTable || stray !== undefined)
+      ? Result.fail("[executor] has the field default only. Until this is fixed, no tool is allowed by it.")
+      : readDefaultPolicy(fields["default"]);
+  if (Result.isSuccess(read)) return read.success;
+  const line = lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?executor\b/);
+  errors.push({ slug: null, index: null, path: "executor.default", message: read.failure, line });
+  return "deny";
+};
+
+/** The slug of an error is a trigger's, so these errors have none: their path names the entry. */
+const readEntries = (
+  entries: readonly unknown[],
+  text: string,
+  errors: ManifestError[],
+): readonly Connector[] => {
+  const lines = headerLines(text, "connectors", entries.length);
+  const connectors = new Map<string, Connector>();
+  for (const [index, entry] of entries.slice(0, CONNECTOR_LIMIT).entries()) {
+    const read = readConnectorEntry(entry);
+    const refuse = (field: string | null, message: string): void => {
+      const path = field === null ? `connectors[${index}]` : `connectors[${index}].${field}`;
+      errors.push({ slug: null, index, path, message, line: lines?.[index] ?? null });
+    };
+    if (Result.isFailure(read)) for (const { field, message } of read.failure) refuse(field, message);
+    else if (connectors.has(read.success.slug))
+      refuse("slug", `slug ${read.success.slug} is already used by another connector. Choose another slug.`);
+    else connectors.set(read.success.slug, read.success);
+  }
+  if (entries.length > CONNECTOR_LIMIT) {
+    errors.push({
+      slug: null,
+      index: CONNECTOR_LIMIT,
+      path: "connectors",
+      message: `A manifest can have at most ${CONNECTOR_LIMIT} connectors. The last ${entries.length - CONNECTOR_LIMIT} are ignored.`,
+      line: lines?.[CONNECTOR_LIMIT] ?? null,
+    });
+  }
+  return [...connectors.values()].toSorted((a, b) => (a.slug < b.slug ? -1 : 1));
+};

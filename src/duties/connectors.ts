@@ -1,0 +1,41 @@
+/**
+ * Fetches the tools of connectors again, so that people see in time that a server changed them. It looks at what was
+ * tried longest ago, and takes no input.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { executorOf, refreshCatalogue } from "../services/connectors.ts";
+import { Connectors } from "../store/ports/connectors.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyPart, runDuty } from "./duty.ts";
+
+/** How old a catalogue may be. */
+const REFRESH_MS = 6 * 60 * 60_000;
+/** How many catalogues a round refreshes, and how many of them at a time. */
+const ROUND = 100;
+const AT_ONCE = 4;
+
+/** One round. The catalogue of a connector that the manifest does not have any more is removed. */
+export const refreshOutdated = Effect.gen(function* () {
+  const store = yield* Connectors;
+  const outdated = yield* store.outdated((yield* Clock.currentTimeMillis) - REFRESH_MS, ROUND);
+  const refresh = Effect.fnUntraced(function* (projectId: string, slug: string) {
+    const executor = yield* executorOf(projectId);
+    if (executor === null) return;
+    const connector = executor.connectors.find((one) => one.slug === slug);
+    yield* connector === undefined ? store.forget(projectId, slug) : refreshCatalogue(projectId, connector);
+  });
+  yield* Effect.forEach(outdated, ({ projectId, slug }) => dutyPart("connectors", refresh(projectId, slug)), {
+    concurrency: AT_ONCE,
+    discard: true,
+  });
+});
+
+export const connectorsLayer = Layer.effectDiscard(
+  runDuty("connectors", {
+    round: refreshOutdated,
+    first: "a period",
+    periodMs: DUTIES.connectors.periodMs,
+  }),
+);

@@ -1,0 +1,159 @@
+import * as Schema from "effect/Schema";
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { Access, Authorized } from "./access.ts";
+import { BadRequest, Conflict, NotFound } from "./errors.ts";
+import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
+
+const nullable = Schema.NullOr;
+const texts = Schema.Array(Schema.String);
+const policy = Schema.Literals(["allow", "ask", "deny"]);
+const sessionKind = Schema.Literals(["user", "trigger"]);
+
+const ConnectorWire = Schema.Struct({
+  slug: Schema.String,
+  kind: Schema.Literals(["mcp"]),
+  url: Schema.String,
+  auth: Schema.Literals(["none", "bearer", "header", "query"]),
+  /** The header or the parameter. */
+  auth_name: nullable(Schema.String),
+  sessions: Schema.Array(sessionKind),
+  direct: texts,
+  state: Schema.Literals([
+    "ready",
+    "needs_credential",
+    "needs_refresh",
+    "needs_acceptance",
+    "failed",
+  ]).annotate({
+    description:
+      "`needs_credential`: none is stored for this origin. `needs_refresh`: the tools were never fetched. `needs_acceptance`: there are tools that no person accepted. `failed`: the last refresh failed; accepted tools stay usable.",
+  }),
+  credential: nullable(
+    Schema.Struct({ origin: Schema.String, updated_at: Instant, updated_by: nullable(Uuid) }),
+  ),
+  /** Accepted tools that the server still has, and tools that were added or changed since. */
+  usable: Schema.Finite,
+  to_accept: Schema.Finite,
+  failure: nullable(Schema.String),
+  refreshed_at: nullable(Instant),
+}).annotate({ identifier: "Connector" });
+
+const ErrorWire = Schema.Struct({
+  path: nullable(Schema.String),
+  message: Schema.String,
+  line: nullable(Schema.Finite),
+});
+
+const Listing = Schema.Struct({
+  connectors: Schema.Array(ConnectorWire),
+  default_policy: policy,
+  errors: Schema.Array(ErrorWire),
+});
+
+const Shape = Schema.Struct({
+  description: Schema.String,
+  input_schema: Schema.Record(Schema.String, Schema.Unknown),
+});
+
+const CatalogueWire = Schema.Struct({
+  slug: Schema.String,
+  /** Names what is accepted. Null: the tools were never fetched. */
+  pin: nullable(Schema.String),
+  refreshed_at: nullable(Instant),
+  accepted_at: nullable(Instant),
+  accepted_by: nullable(Uuid),
+  failure: nullable(Schema.String),
+  removed: texts,
+  tools: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      /** The name that agents see. */
+      shown: Schema.String,
+      ...Shape.fields,
+      policy,
+      rule: Schema.String,
+      state: Schema.Literals(["accepted", "new", "changed"]),
+      /** The accepted form, if it differs. */
+      accepted: nullable(Shape),
+    }),
+  ),
+  left_out: Schema.Array(Schema.Struct({ name: Schema.String, why: Schema.String })),
+}).annotate({ identifier: "Catalogue" });
+
+const CallWire = Schema.Struct({
+  id: Uuid,
+  session_id: Uuid,
+  user_id: Uuid,
+  started_by: sessionKind,
+  connector: Schema.String,
+  tool: Schema.String,
+  origin: Schema.String,
+  pin: nullable(Schema.String),
+  rule: nullable(Schema.String),
+  arguments_digest: Schema.String,
+  arguments_bytes: Schema.Finite,
+  arguments_preview: Schema.String,
+  at: Instant,
+  ended_at: nullable(Instant),
+  /** Null: the call is being performed. */
+  outcome: nullable(Schema.Literals(["ok", "error", "denied", "unknown"])),
+  message: nullable(Schema.String),
+  upstream_status: nullable(Schema.Finite),
+  result_bytes: nullable(Schema.Finite),
+}).annotate({ identifier: "ExecutorCall" });
+
+const CallPage = Schema.Struct({
+  calls: Schema.Array(CallWire),
+  next_cursor: nullable(Schema.String),
+});
+
+const slugParams = { ...projectParams, slug: Schema.String };
+
+const CatalogueAction = Schema.Union([
+  Schema.Struct({ action: Schema.Literal("refresh") }),
+  Schema.Struct({ action: Schema.Literal("accept"), pin: Schema.String.check(Schema.isMaxLength(64)) }),
+]);
+
+/** Connectors of a project: what is connected, what needs a person, and what agents called. */
+export class ConnectorsGroup extends HttpApiGroup.make("connectors")
+  .add(
+    HttpApiEndpoint.get("list", "/connectors", {
+      params: projectParams,
+      success: Listing,
+      error: NotFound,
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.put("putCredential", "/connectors/:slug/credential", {
+      params: slugParams,
+      payload: Schema.Struct({ value: Schema.String }),
+      success: ConnectorWire,
+      error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.delete("deleteCredential", "/connectors/:slug/credential", {
+      params: slugParams,
+      success: HttpApiSchema.NoContent,
+      error: [BadRequest, NotFound],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.get("catalogue", "/connectors/:slug/catalogue", {
+      params: slugParams,
+      success: CatalogueWire,
+      error: [BadRequest, NotFound],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.post("changeCatalogue", "/connectors/:slug/catalogue", {
+      params: slugParams,
+      payload: CatalogueAction,
+      success: CatalogueWire,
+      error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.get("calls", "/executor/calls", {
+      params: projectParams,
+      query: {
+        ...pageQuery,
+        session_id: Schema.optionalKey(Uuid),
+        connector: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(20))),
+      },
+      success: CallPage,
+      error: NotFound,
+    }).annotate(Access, "read"),
+  )
+  .middleware(Authorized)
+  .prefix("/v1/projects/:pid") {}

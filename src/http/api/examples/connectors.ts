@@ -1,0 +1,97 @@
+/** Examples of the connectors' operations. */
+const AT = "2026-11-20T12:00:00.000Z";
+const PIN = "6f1c0e2d9b7a4c3e8d5f1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f";
+
+const connector = {
+  slug: "linear",
+  kind: "mcp",
+  url: "https://mcp.example.com/mcp",
+  auth: "bearer",
+  auth_name: null,
+  sessions: ["user"],
+  direct: ["list_issues"],
+  state: "ready",
+  credential: {
+    origin: "https://mcp.example.com",
+    updated_at: AT,
+    updated_by: "0193b3c4-0000-7000-8000-000000000002",
+  },
+  usable: 12,
+  to_accept: 0,
+  failure: null,
+  refreshed_at: AT,
+};
+
+const catalogue = {
+  slug: "linear",
+  pin: PIN,
+  refreshed_at: AT,
+  accepted_at: null,
+  accepted_by: null,
+  failure: null,
+  removed: [],
+  tools: [
+    {
+      name: "list_issues",
+      shown: "linear_list_issues",
+      description: "Lists the issues of a team.",
+      input_schema: { type: "object", properties: { team: { type: "string" } } },
+      policy: "allow",
+      rule: "list_*",
+      state: "new",
+      accepted: null,
+    },
+  ],
+  left_out: [],
+};
+
+export const CONNECTOR_EXAMPLES = {
+  "connectors.list": {
+    summary:
+      "List a project's connectors, what each of them needs, and the errors of their manifest entries.",
+    response: { connectors: [connector], default_policy: "ask", errors: [] },
+  },
+  "connectors.putCredential": {
+    summary: "Store a connector's credential for the origin of its URL, and fetch its tools.",
+    request: { value: "example-credential" },
+    response: connector,
+  },
+  "connectors.deleteCredential": { summary: "Delete a connector's credential." },
+  "connectors.catalogue": {
+    summary: "Show the tools of a connector: as last seen, and what was accepted of them.",
+    response: catalogue,
+  },
+  "connectors.changeCatalogue": {
+    summary: "Fetch a connector's tools again, or accept those with the given pin.",
+    request: { action: "accept", pin: PIN },
+    response: catalogue,
+  },
+  "connectors.calls": {
+    summary: "List the calls of agents to connectors, newest first.",
+    response: {
+      calls: [
+        {
+          id: "0193b3c4-0000-7000-8000-000000000001",
+          session_id: "0193b3c4-0000-7000-8000-000000000003",
+          user_id: "0193b3c4-0000-7000-8000-000000000002",
+          started_by: "user",
+          connector: "linear",
+          tool: "list_issues",
+          origin: "https://mcp.example.com",
+          pin: PIN,
+          rule: "list_*",
+          arguments_digest: PIN,
+          arguments_bytes: 15,
+          arguments_preview: '{"team":"core"}',
+          at: AT,
+          ended_at: AT,
+          outcome: "ok",
+          message: null,
+          upstream_status: 200,
+          result_bytes: 512,
+        },
+      ],
+      next_cursor: null,
+    },
+  },
+};

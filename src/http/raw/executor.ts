@@ -1,0 +1,204 @@
+/**
+ * `POST /v1/projects/{pid}/executor/mcp`: the platform's tools for the agent of a session, by the Model Context Protocol
+ * (streamable HTTP, revisions 2025-11-25 and 2026-07-28). A raw route, because the protocol has its own form of errors.
+ *
+ *  G1 Only the token of a session's sandbox is accepted (power `execute`). It ends with the session. A call under way ends, too.
+ *  G2 Nothing is remembered between two requests.
+ *  G3 A request that names another host or comes from a page of another origin is refused before it is read.
+ */
+import * as Effect from "effect/Effect";
+import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
+import type { Principal } from "../../store/ports/identity.ts";
+import {
+  callTool,
+  directTools,
+  findTools,
+  said,
+  type AgentCaller,
+  type AgentResult,
+  type Arguments,
+} from "../../services/executor.ts";
+import { badRequest, Forbidden, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
+import { awaitBody } from "../body.ts";
+import { forbidden } from "../authorize.ts";
+import { answering, requireProject } from "../handlers/answers.ts";
+import { Addresses, ThisNode } from "../limits.ts";
+import { answered, calledWith, endOf } from "./raw-route.ts";
+
+/** Arguments of 256 KiB, and the message around them. */
+const BODY_MAX_BYTES = 512 * 1024;
+
+type Library = typeof import("@modelcontextprotocol/server");
+/** Loaded at the first request: a service without connectors does not need its 11 MiB. */
+const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server");
+
+const INSTRUCTIONS =
+  "Tools of the project's connectors. find_tools lists tools that fit some words, with their arguments. call_tool calls one. " +
+  "A refused call says what a person can do; do not try it again unchanged.";
+
+const QUERY = {
+  type: "string",
+  description: "Words of the tool's name or description. Empty: the first tools.",
+};
+const OWN_TOOLS = [
+  {
+    name: "call_tool",
+    description: "Calls a tool that find_tools found.",
+    inputSchema: {
+      type: "object" as const,
+      properties: {
+        name: { type: "string", description: "The tool's name, as find_tools shows it." },
+        arguments: { type: "object", description: "The tool's arguments, by its input_schema." },
+      },
+      required: ["name"],
+    },
+  },
+  {
+    name: "find_tools",
+    description: "Finds tools of the project's connectors: their names, descriptions and arguments.",
+    inputSchema: { type: "object" as const, properties: { query: QUERY }, required: ["query"] },
+  },
+];
+
+/** The session of a sandbox's token. Null: it is no such token. */
+const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
+  caller.sessionId === null || caller.projectId !== projectId
+    ? null
+    : {
+        projectId,
+        sessionId: caller.sessionId,
+        userId: caller.user.id,
+        startedBy: caller.origin === "trigger" ? "trigger" : "user",
+      };
+
+const refused = (what: string) =>
+  new Forbidden({ error: `This address does not accept requests ${what}.`, code: "forbidden" });
+
+/** G3. The service's own names, for people and for sandboxes. Sandboxes send no origin. */
+const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.HttpServerRequest) {
+  const { publicUrl, internalUrl } = yield* Addresses;
+  const own = [new URL(publicUrl), new URL(internalUrl)];
+  const { host, origin } = headers;
+  if (!own.some((url) => url.host === host)) return yield* refused("for another host");
+  if (origin !== undefined && !own.some((url) => url.origin === origin))
+    return yield* refused("from another origin");
+  return null;
+});
+
+/** `__proto__` is a field of no tool, and programs disagree on what it means. */
+const hasProto = (text: string): boolean => {
+  let found = false;
+  JSON.parse(text, (name, value: unknown) => {
+    if (name === "__proto__") found = true;
+    return value;
+  });
+  return found;
+};
+
+/** Reads the message. @returns its text and what it says. */
+const messageOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
+    return yield* new UnsupportedMedia({
+      error: "Send the body as application/json.",
+      code: "unsupported_media_type",
+    });
+  yield* awaitBody(request, BODY_MAX_BYTES);
+  const text = yield* Effect.orDie(request.text);
+  const isBad = yield* Effect.try({ try: () => hasProto(text), catch: () => badRequest("", "must be JSON") });
+  if (isBad) return yield* badRequest("", "must not have a field `__proto__`");
+  return { text, parsed: JSON.parse(text) as unknown };
+});
+
+const isObject = (value: unknown): value is Arguments =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** One way for every name: the platform's own tools, and those of connectors. */
+const perform = (caller: AgentCaller, name: string, given: Arguments) => {
+  const { name: wanted, arguments: inner = {}, query } = given;
+  if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "");
+  if (name !== "call_tool") return callTool(caller, name, given);
+  return typeof wanted === "string" && isObject(inner)
+    ? callTool(caller, wanted, inner)
+    : Effect.succeed(said("call_tool needs name, a text, and arguments, an object.", true));
+};
+
+const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
+  content: content as never,
+  ...(structuredContent !== undefined && { structuredContent: structuredContent as never }),
+  isError,
+});
+
+/** Answers one message by the protocol's library. */
+const answerMessage = Effect.fnUntraced(function* (caller: AgentCaller, text: string, parsed: unknown) {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const { version } = yield* ThisNode;
+  const { internalUrl } = yield* Addresses;
+  const direct = yield* directTools(caller);
+  type Services = Effect.Services<ReturnType<typeof perform>>;
+  const services = yield* Effect.context<Services>();
+  return yield* Effect.promise(async (signal) => {
+    const { Server, createMcpHandler } = await libraryOf();
+    const { fetch, close } = createMcpHandler(
+      () => {
+        const server = new Server(
+          { name: "platform-executor", version },
+          { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+        );
+        server.setRequestHandler("tools/list", () => ({
+          tools: [
+            ...OWN_TOOLS,
+            ...direct.map(({ name, description, inputSchema }) => ({
+              name,
+              description,
+              inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
+            })),
+          ],
+        }));
+        server.setRequestHandler("tools/call", ({ params }) =>
+          Effect.runPromiseWith(services)(
+            Effect.map(answering(perform(caller, params.name, params.arguments ?? {})), wireOf),
+            { signal },
+          ),
+        );
+        return server;
+      },
+      { keepAliveMs: 0, maxRequestBodySize: BODY_MAX_BYTES },
+    );
+    const web = new Request(new URL(request.url, internalUrl), {
+      method: "POST",
+      headers: { ...request.headers },
+      body: text,
+      signal,
+    });
+    const response = await fetch(web, { parsedBody: parsed });
+    const answer = {
+      status: response.status,
+      type: response.headers.get("content-type"),
+      body: await response.text(),
+    };
+    await close();
+    return answer;
+  });
+});
+
+const mcp = calledWith("execute", (caller, { pid }) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest;
+    yield* checkSource(request);
+    yield* requireProject(caller, pid);
+    const agent = agentOf(caller, pid);
+    if (agent === null) return yield* forbidden(caller, { by: "token" });
+    const ended = yield* endOf(caller, pid);
+    const reading = Effect.gen(function* () {
+      const { text, parsed } = yield* messageOf(request);
+      const { status, type, body } = yield* answerMessage(agent, text, parsed);
+      return HttpServerResponse.text(body, { status, ...(type !== null && { contentType: type }) });
+    });
+    return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
+  }),
+);
+
+const tokenEnded = () =>
+  new Unauthorized({ error: "The session ended while the call was performed.", code: "unauthorized" });
+
+export const executorRoute = HttpRouter.add("POST", "/v1/projects/:pid/executor/mcp", answered(mcp));

@@ -1,0 +1,69 @@
+/**
+ * The port to the MCP servers of connectors.
+ *
+ *  U1 A credential goes to the origin of its connector and nowhere else. No redirect leaves that origin.
+ *  U2 A host is resolved and checked once for a connection, and exactly the checked address is dialled.
+ *  U3 Time and size of everything that a server answers are bounded, also decompressed.
+ *  U4 A call is sent once. It is never repeated, whatever happens to its answer.
+ */
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import type { CatalogueTool } from "../domain/catalogue.ts";
+
+export interface ServerTarget {
+  /** With the credential, if it is a parameter of the URL. */
+  readonly url: string;
+  /** Fixed headers, with the credential if it is one of them. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The revision that the server spoke last. Null: not known. */
+  readonly protocol: string | null;
+}
+
+export interface ListedTools {
+  readonly tools: readonly CatalogueTool[];
+  /** The revision that the server speaks. */
+  readonly protocol: string;
+}
+
+export interface ToolCall {
+  readonly name: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** A tool's result, as the server sent it. */
+export interface ToolResult {
+  readonly content: readonly unknown[];
+  readonly structuredContent?: unknown;
+  readonly isError: boolean;
+  /** The HTTP status of the answer. */
+  readonly status: number | null;
+}
+
+/** Why there is no result. */
+export interface ServerFault {
+  readonly _tag: "ServerFault";
+  /** As part of a sentence about the server: "refuses connections". */
+  readonly why: string;
+  /** Whether the tool may have run: the call was sent, and its answer is not known. */
+  readonly isUnknown: boolean;
+  readonly status: number | null;
+}
+
+export interface Servers {
+  /** All tools of a server. */
+  readonly list: (target: ServerTarget) => Effect.Effect<ListedTools, ServerFault>;
+  readonly call: (target: ServerTarget, call: ToolCall) => Effect.Effect<ToolResult, ServerFault>;
+}
+
+const none = Effect.fail<ServerFault>({
+  _tag: "ServerFault",
+  why: "is not asked by this service",
+  isUnknown: false,
+  status: null,
+});
+
+/** The way to servers. Without one, none is reached. */
+export const ConnectorServers = Context.Reference<Servers>("platform/mcp/ConnectorServers", {
+  defaultValue: () => ({ list: () => none, call: () => none }),
+});

@@ -1,0 +1,207 @@
+/**
+ * The adapter of src/mcp/port.ts: MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
+ * this process remembers no session of a server, so that a restart changes nothing for an agent.
+ */
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
+import type { Agent } from "undici";
+import type { CatalogueTool } from "../domain/catalogue.ts";
+import type { ListedTools, ServerFault, Servers, ServerTarget, ToolCall, ToolResult } from "./port.ts";
+import { Exchange, makeAgent, WireFault } from "./wire.ts";
+
+/** A call from its first byte to its result, with the connection's handshake. */
+export const CALL_MS = 60_000;
+export const RESULT_MAX_BYTES = 1024 * 1024;
+const LIST_MAX_BYTES = 4 * 1024 * 1024;
+const LIST_MS = 30_000;
+/** How many pages a list may have. */
+const PAGES = 100;
+/** The longest text of a server's error that is passed on. */
+const ERROR_LENGTH = 500;
+/** Older revisions begin with a handshake; this one and later ones do not. */
+const WITHOUT_HANDSHAKE = "2026-07-28";
+
+type Library = typeof import("@modelcontextprotocol/client");
+type Client = InstanceType<Library["Client"]>;
+
+interface LibraryOptions {
+  readonly signal: AbortSignal;
+  readonly timeout: number;
+}
+
+interface Connecting {
+  readonly agent: Agent;
+  readonly allowHosts: ReadonlySet<string>;
+}
+
+interface Exchanging<A> {
+  readonly target: ServerTarget;
+  readonly maxBytes: number;
+  readonly deadlineMs: number;
+  readonly work: (client: Client, exchange: Exchange, options: LibraryOptions) => Promise<A>;
+}
+
+const faultOf = (why: string, exchange: Exchange | null): ServerFault => ({
+  _tag: "ServerFault",
+  why,
+  isUnknown: exchange?.isSent === true && exchange.isCalling,
+  status: exchange?.status ?? null,
+});
+
+/** The reason in an error of the client library, as part of a sentence about the server. */
+const reasonFor = (error: unknown, exchange: Exchange, library: Library): string => {
+  if (error instanceof WireFault) return error.why;
+  if (error instanceof library.ProtocolError) {
+    // The server answered: its tool did not run, or failed.
+    exchange.isSent = false;
+    return `answered: ${error.message.slice(0, ERROR_LENGTH)}`;
+  }
+  const { status } = exchange;
+  if (status !== null && status >= 300) {
+    // A gateway answers 502 and 504 for a server that may have run the tool.
+    if (status !== 502 && status !== 504) exchange.isSent = false;
+    if (status < 400) return `redirects (status ${status}), which is not followed to another place`;
+    const hint = status === 401 || status === 403 ? ". Its credential may be wrong" : "";
+    return `answered with status ${status}${hint}`;
+  }
+  return "answered with something that is not MCP";
+};
+
+/** Loads the library at its first use: a service without connectors does not need its 11 MiB. */
+const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/client");
+
+const negotiation = (protocol: string | null) =>
+  protocol === null ? "auto" : protocol < WITHOUT_HANDSHAKE ? "legacy" : { pin: protocol };
+
+/** Connects, does the work, and ends the server's session. */
+const exchanging = async <A>(
+  { agent, allowHosts }: Connecting,
+  { target, maxBytes, deadlineMs, work }: Exchanging<A>,
+  signal: AbortSignal,
+): Promise<A> => {
+  const library = await libraryOf();
+  const url = new URL(target.url);
+  const exchange = new Exchange({ agent, allowHosts, url, maxBytes });
+  const client = new library.Client(
+    { name: "platform", version: "1" },
+    { versionNegotiation: { mode: negotiation(target.protocol) }, listMaxPages: PAGES },
+  );
+  const transport = new library.StreamableHTTPClientTransport(url, {
+    fetch: exchange.fetch,
+    requestInit: { headers: { ...target.headers } },
+    reconnectionOptions: {
+      maxRetries: 0,
+      initialReconnectionDelay: 1,
+      maxReconnectionDelay: 1,
+      reconnectionDelayGrowFactor: 1,
+    },
+    onInsufficientScope: "throw",
+  });
+  const late = AbortSignal.timeout(deadlineMs);
+  late.addEventListener("abort", () =>
+    exchange.fail(new WireFault(`did not answer within ${deadlineMs / 1000} s`)),
+  );
+  // The library's own deadline comes later.
+  const options = { signal: AbortSignal.any([signal, late]), timeout: deadlineMs * 2 };
+  try {
+    const all = async () => {
+      await client.connect(transport, options);
+      return work(client, exchange, options);
+    };
+    const working = all();
+    working.catch(() => undefined);
+    return await Promise.race([working, exchange.broken]);
+  } catch (error) {
+    throw faultOf(reasonFor(error, exchange, library), exchange);
+  } finally {
+    exchange.isCalling = false;
+    transport
+      .terminateSession()
+      .catch(() => undefined)
+      .finally(() => void client.close().catch(() => undefined));
+  }
+};
+
+const isFault = (error: unknown): error is ServerFault =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "ServerFault";
+
+/** An exchange as an effect. Its interruption aborts every request. */
+const asEffect = <A>(exchange: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ServerFault> =>
+  Effect.tryPromise({
+    try: exchange,
+    catch: (error) => (isFault(error) ? error : faultOf("cannot be reached", null)),
+  });
+
+const list = async (client: Client, options: LibraryOptions): Promise<ListedTools> => {
+  const { tools } = await client.listTools(undefined, options);
+  return {
+    tools: tools.map(({ name, description, inputSchema }): CatalogueTool => ({
+      name,
+      description: (description ?? "").toWellFormed(),
+      inputSchema,
+    })),
+    protocol: client.getNegotiatedProtocolVersion() ?? WITHOUT_HANDSHAKE,
+  };
+};
+
+/** `isCalling` from the moment at which the call is handed to the library. */
+const call = async (
+  client: Client,
+  exchange: Exchange,
+  { name, inputSchema, arguments: given, options }: ToolCall & { readonly options: LibraryOptions },
+): Promise<ToolResult> => {
+  exchange.isCalling = true;
+  exchange.status = null;
+  const { content, structuredContent, isError } = await client.callTool(
+    { name, arguments: { ...given } },
+    { ...options, toolDefinition: { name, inputSchema: { ...inputSchema, type: "object" } } },
+  );
+  return {
+    content,
+    ...(structuredContent !== undefined && { structuredContent }),
+    isError: isError === true,
+    status: exchange.status,
+  };
+};
+
+/** @param allowHosts hosts that may have a private address, or plain http. */
+export const makeServers = (
+  allowHosts: readonly string[],
+  callMs: number = CALL_MS,
+): Effect.Effect<Servers, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const allowed = new Set(allowHosts.map((host) => host.toLowerCase()));
+    const agent = yield* Effect.acquireRelease(
+      Effect.sync(() => makeAgent(allowed)),
+      (opened) => Effect.promise(() => opened.destroy()),
+    );
+    const connecting = { agent, allowHosts: allowed };
+    return {
+      list: (target) =>
+        asEffect((signal) =>
+          exchanging(
+            connecting,
+            {
+              target,
+              maxBytes: LIST_MAX_BYTES,
+              deadlineMs: LIST_MS,
+              work: (client, _, options) => list(client, options),
+            },
+            signal,
+          ),
+        ),
+      call: (target, wanted) =>
+        asEffect((signal) =>
+          exchanging(
+            connecting,
+            {
+              target,
+              maxBytes: RESULT_MAX_BYTES,
+              deadlineMs: callMs,
+              work: (client, exchange, options) => call(client, exchange, { ...wanted, options }),
+            },
+            signal,
+          ),
+        ),
+    };
+  });

@@ -1,0 +1,180 @@
+/** Credentials of connectors, which arrive sealed, and the catalogues of their servers. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import * as SqlClient from "effect/sql/SqlClient";
+import type { Catalogue } from "../../domain/catalogue.ts";
+import {
+  Connectors,
+  type AcceptedCatalogue,
+  type SealedCredential,
+  type SeenCatalogue,
+  type StoredCatalogue,
+  type StoredCredential,
+} from "../ports/connectors.ts";
+import { Fenced } from "../ports/journal.ts";
+import { at, json, stored } from "./connection/statement.ts";
+
+type Service = (typeof Connectors)["Service"];
+
+interface CatalogueRow extends Pick<StoredCatalogue, "slug" | "url" | "failure" | "triedAt"> {
+  readonly latest: string | null;
+  readonly latestPin: string | null;
+  readonly latestAt: number | null;
+  readonly protocol: string | null;
+  readonly accepted: string | null;
+  readonly acceptedPin: string | null;
+  readonly acceptedAt: number | null;
+  readonly acceptedBy: string | null;
+}
+
+const CATALOGUE_COLUMNS = `
+  slug, url, failure, tried_at AS "triedAt", protocol, latest, latest_pin AS "latestPin", latest_at AS "latestAt",
+  accepted, accepted_pin AS "acceptedPin", accepted_at AS "acceptedAt", accepted_by AS "acceptedBy"`;
+
+const read = (text: string): Catalogue => JSON.parse(text) as Catalogue;
+
+const latestOf = ({ latest, latestPin, latestAt, protocol }: CatalogueRow): SeenCatalogue | null =>
+  latest === null || latestPin === null || latestAt === null || protocol === null
+    ? null
+    : { catalogue: read(latest), pin: latestPin, at: latestAt, protocol };
+
+const acceptedOf = (row: CatalogueRow): AcceptedCatalogue | null => {
+  const { accepted, acceptedPin, acceptedAt, acceptedBy } = row;
+  return accepted === null || acceptedPin === null || acceptedAt === null || acceptedBy === null
+    ? null
+    : { catalogue: read(accepted), pin: acceptedPin, at: acceptedAt, by: acceptedBy };
+};
+
+const catalogueOf = (row: CatalogueRow): StoredCatalogue => ({
+  slug: row.slug,
+  url: row.url,
+  failure: row.failure,
+  triedAt: row.triedAt,
+  latest: latestOf(row),
+  accepted: acceptedOf(row),
+});
+
+const makeCredentials = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const putCredential: Service["putCredential"] = (sealed, by) => {
+    const { projectId, slug, version, origin } = sealed;
+    // Of two writes of one version, the second finds the first one's row and changes nothing.
+    return sql<{ readonly slug: string }>`
+      INSERT INTO connector_credentials AS held (project_id, slug, version, origin, envelope, updated_at, updated_by)
+      SELECT ${projectId}, ${slug}, ${version}::integer, ${origin}, ${Buffer.from(sealed.envelope)}, ${at(by.now)},
+        ${by.userId}::uuid
+      WHERE ${version}::integer = 1 OR EXISTS (
+        SELECT FROM connector_credentials WHERE project_id = ${projectId} AND slug = ${slug}
+      )
+      ON CONFLICT (project_id, slug) DO UPDATE SET
+        version = excluded.version, origin = excluded.origin, envelope = excluded.envelope,
+        updated_at = excluded.updated_at, updated_by = excluded.updated_by
+      WHERE held.version = excluded.version - 1
+      RETURNING slug`.pipe(
+      Effect.flatMap(([row]) => (row === undefined ? Effect.fail(new Fenced({ id: slug })) : Effect.void)),
+      stored("connectors.putCredential"),
+    );
+  };
+  return {
+    putCredential,
+    credentials: (projectId) =>
+      sql<StoredCredential>`
+        SELECT slug, origin, updated_at AS "updatedAt", updated_by AS "updatedBy" FROM connector_credentials
+        WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY slug COLLATE "C"`.pipe(
+        stored("connectors.credentials"),
+      ),
+    credential: (projectId, slug) =>
+      sql<SealedCredential>`
+        SELECT project_id AS "projectId", slug, version, origin, envelope FROM connector_credentials
+        WHERE project_id = ${projectId} AND slug = ${slug} AND envelope IS NOT NULL`.pipe(
+        Effect.map(([row]) => row ?? null),
+        stored("connectors.credential"),
+      ),
+    nextVersion: (projectId, slug) =>
+      sql<{ readonly version: number }>`
+        SELECT version FROM connector_credentials WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
+        Effect.map(([row]) => (row?.version ?? 0) + 1),
+        stored("connectors.nextVersion"),
+      ),
+    removeCredential: (projectId, slug, now) =>
+      sql<{ readonly slug: string }>`
+        UPDATE connector_credentials SET envelope = NULL, updated_at = ${at(now)}
+        WHERE project_id = ${projectId} AND slug = ${slug} AND envelope IS NOT NULL RETURNING slug`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        stored("connectors.removeCredential"),
+      ),
+  } satisfies Partial<Service>;
+});
+
+const LATEST = ["latest", "latest_pin", "latest_at", "protocol"];
+const ACCEPTED = ["accepted", "accepted_pin", "accepted_at", "accepted_by"];
+
+/** Assignments that keep these columns of a row about the same URL, and empty them otherwise. */
+const kept = (columns: readonly string[]): string =>
+  columns.map((column) => `${column} = CASE WHEN held.url = excluded.url THEN held.${column} END`).join(", ");
+
+const makeCatalogues = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const columns = sql.literal(CATALOGUE_COLUMNS);
+  const forgetOther = sql.literal(kept([...LATEST, ...ACCEPTED]));
+  const forgetOtherAccepted = sql.literal(kept(ACCEPTED));
+  return {
+    catalogues: (projectId) =>
+      sql<CatalogueRow>`
+        SELECT ${columns} FROM connector_catalogues WHERE project_id = ${projectId} ORDER BY slug COLLATE "C"`.pipe(
+        Effect.map((rows) => rows.map(catalogueOf)),
+        stored("connectors.catalogues"),
+      ),
+    catalogue: (projectId, slug) =>
+      sql<CatalogueRow>`
+        SELECT ${columns} FROM connector_catalogues WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
+        Effect.map(([row]) => (row === undefined ? null : catalogueOf(row))),
+        stored("connectors.catalogue"),
+      ),
+    saw: ({ projectId, slug, url }, { catalogue, pin, protocol, at: seenAt }) =>
+      sql`
+        INSERT INTO connector_catalogues AS held
+          (project_id, slug, url, protocol, latest, latest_pin, latest_at, failure, tried_at)
+        SELECT id, ${slug}, ${url}, ${protocol}, ${json(catalogue)}, ${pin}, ${at(seenAt)}::timestamptz, NULL,
+          ${at(seenAt)}::timestamptz
+        FROM projects WHERE id = ${projectId}
+        ON CONFLICT (project_id, slug) DO UPDATE SET
+          url = excluded.url, protocol = excluded.protocol, latest = excluded.latest,
+          latest_pin = excluded.latest_pin, latest_at = excluded.latest_at, failure = NULL,
+          tried_at = excluded.tried_at, ${forgetOtherAccepted}`.pipe(Effect.asVoid, stored("connectors.saw")),
+    failed: ({ projectId, slug, url }, { failure, now }) =>
+      sql`
+        INSERT INTO connector_catalogues AS held (project_id, slug, url, failure, tried_at)
+        SELECT id, ${slug}, ${url}, ${failure}, ${at(now)}::timestamptz FROM projects WHERE id = ${projectId}
+        ON CONFLICT (project_id, slug) DO UPDATE SET
+          url = excluded.url, failure = excluded.failure, tried_at = excluded.tried_at, ${forgetOther}`.pipe(
+        Effect.asVoid,
+        stored("connectors.failed"),
+      ),
+    accept: ({ projectId, slug, url }, { pin, userId, now }) =>
+      sql<{ readonly slug: string }>`
+        UPDATE connector_catalogues SET accepted = latest, accepted_pin = latest_pin, accepted_at = ${at(now)},
+          accepted_by = ${userId}
+        WHERE project_id = ${projectId} AND slug = ${slug} AND url = ${url} AND latest_pin = ${pin}
+        RETURNING slug`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        stored("connectors.accept"),
+      ),
+    outdated: (before, limit) =>
+      sql<{ readonly projectId: string; readonly slug: string }>`
+        SELECT project_id AS "projectId", slug FROM connector_catalogues WHERE tried_at < ${at(before)}
+        ORDER BY tried_at ${sql.literal(`LIMIT ${limit}`)}`.pipe(stored("connectors.outdated")),
+    forget: (projectId, slug) =>
+      sql`DELETE FROM connector_catalogues WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
+        Effect.asVoid,
+        stored("connectors.forget"),
+      ),
+  } satisfies Partial<Service>;
+});
+
+export const layer = Layer.effect(
+  Connectors,
+  Effect.gen(function* () {
+    return { ...(yield* makeCredentials), ...(yield* makeCatalogues) };
+  }),
+);

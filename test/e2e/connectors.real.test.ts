@@ -1,0 +1,129 @@
+/**
+ * The real agent runtime in a real sandbox uses a tool of a connector, with a credential that is nowhere in the sandbox.
+ * The service is killed in between.
+ */
+import { randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startMcpServer, textResult, type McpServer } from "../support/servers/mcp-server.ts";
+import { promptOf, TalkingModel } from "../support/servers/talking-model.ts";
+import { commitToSample } from "../support/service/live-session.ts";
+import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { sandboxesStartHere } from "../support/requirements.ts";
+import { TEST_MS, WAIT_MS } from "../support/patience.ts";
+
+const POLL = { timeout: WAIT_MS, interval: 100 };
+const CREDENTIAL = "credential-of-the-wiki-42";
+/** Finds the credential, and not itself. */
+const PATTERN = "credential-of-the-wik[i]-42";
+const SEARCH = [
+  `found=$(grep -rlaE '${PATTERN}' / --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev 2>/dev/null)`,
+  `running=$(cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | grep -caE '${PATTERN}')`,
+  `echo "in files: [$found], in processes: $running"`,
+].join("; ");
+
+const manifest = (url: string): string => `
+[[connectors]]
+slug = "wiki"
+kind = "mcp"
+url = "${url}"
+auth = "bearer"
+direct = ["read"]
+[[connectors.tools]]
+match = "*"
+policy = "allow"
+`;
+
+const step = (name: string, given: object) => ({ tools: [[name, given]] as const });
+
+describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
+  const model = new TalkingModel();
+  let server: McpServer;
+  let installation: Installation;
+  let life: Life;
+  let settings: Readonly<Record<string, string>>;
+  let pid = "";
+  beforeAll(async () => {
+    server = await startMcpServer([
+      { name: "read", description: "Reads a page of the wiki." },
+      { name: "write", description: "Writes a page of the wiki." },
+    ]);
+    // A server that echoes what it gets.
+    server.answers.set("read", ({ headers }) => textResult(`the page, asked with ${headers.authorization}`));
+    installation = await Installation.open();
+    settings = {
+      PLATFORM_LLM_BASE_URL: await model.start(),
+      PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
+    };
+    const file = path.join(installation.directory, "platform.toml");
+    const known = path.join(installation.sample, "platform.toml");
+    writeFileSync(file, `${readFileSync(known, "utf8")}\n${manifest(server.url)}`);
+    commitToSample(installation, { "platform.toml": file });
+    life = await installation.start(settings);
+    pid = await life.project(installation.sample);
+    const connector = `/v1/projects/${pid}/connectors/wiki`;
+    await life.call("PUT", `${connector}/credential`, { value: CREDENTIAL });
+    const { pin } = await life.call("GET", `${connector}/catalogue`);
+    await life.call("POST", `${connector}/catalogue`, { action: "accept", pin });
+  }, TEST_MS);
+  afterAll(async () => {
+    await life?.end("SIGTERM");
+    await installation?.close();
+    await server?.close();
+    model.stop();
+  }, TEST_MS);
+
+  const calls = async (): Promise<readonly Json[]> =>
+    (await life.call("GET", `/v1/projects/${pid}/executor/calls`))["calls"] as readonly Json[];
+
+  it(
+    "uses a connector's tool by name and by search, also after the service was killed, and finds no credential",
+    async () => {
+      const prompt = promptOf([
+        step("platform-executor_wiki_read", { page: "home" }),
+        step("platform-executor_find_tools", { query: "write" }),
+        step("platform-executor_call_tool", { name: "wiki_write", arguments: { page: "home" } }),
+        { say: "Written." },
+      ]);
+      const sessions = `/v1/projects/${pid}/sessions`;
+      const { id } = await life.call("POST", sessions, { initial_prompt: prompt });
+      const target = `${sessions}/${String(id)}`;
+      const lastTurn = async () => (await life.call("GET", target))["last_turn"];
+      await expect.poll(lastTurn, POLL).toMatchObject({ state: "completed", error: null });
+      expect(server.calls.map(({ tool, arguments: given }) => [tool, given])).toEqual([
+        ["read", { page: "home" }],
+        ["write", { page: "home" }],
+      ]);
+      expect(server.calls.map(({ headers }) => headers.authorization)).toEqual([
+        `Bearer ${CREDENTIAL}`,
+        `Bearer ${CREDENTIAL}`,
+      ]);
+      expect((await calls()).map(({ tool, outcome }) => [tool, outcome])).toEqual([
+        ["write", "ok"],
+        ["read", "ok"],
+      ]);
+
+      await life.end("SIGKILL");
+      life = await installation.start(settings);
+      const second = promptOf([
+        step("platform-executor_wiki_read", { page: "again" }),
+        step("bash", { command: SEARCH, description: "Search" }),
+        { say: "Searched." },
+      ]);
+      await life.call("POST", `${target}/messages`, { id: randomUUID(), text: second });
+      const conversation = (): Promise<string> => life.text(`${target}/conversation.json`);
+      await expect.poll(conversation, POLL).toContain("in files: [], in processes: 0");
+      expect(server.calls.at(-1)?.arguments).toEqual({ page: "again" });
+      const everything = [
+        await conversation(),
+        await life.text(`${target}/logs?follow=0`),
+        JSON.stringify(await calls()),
+      ].join("\n");
+      expect(everything).toContain("the page, asked with Bearer [redacted]");
+      expect(everything).not.toContain(CREDENTIAL);
+      await life.call("POST", `${target}/stop`);
+    },
+    TEST_MS,
+  );
+});

@@ -1,0 +1,192 @@
+/** The gateway: what an agent may call, what is sent, and what is on record. The server behind it is a real one. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { textResult } from "../support/servers/mcp-server.ts";
+import { connectorEntry, CREDENTIAL, ExecutorWorld, manifest, textOf } from "./executor-world.ts";
+
+let world: ExecutorWorld;
+beforeAll(async () => {
+  world = await ExecutorWorld.start();
+});
+afterAll(() => world.close());
+beforeEach(() => world.reset());
+
+describe("an agent", () => {
+  it.each(["legacy", "auto"] as const)(
+    "lists and calls tools without a session in the service, as a client of mode %s",
+    async (mode) => {
+      world.server.answers.set("read", ({ arguments: given }) => textResult(`page ${JSON.stringify(given)}`));
+      await world.withClient(
+        async (client) => {
+          expect(client.getProtocolEra()).toBe(mode === "auto" ? "modern" : "legacy");
+          const { tools } = await client.listTools();
+          expect(tools.map(({ name }) => name)).toEqual(["call_tool", "find_tools", "wiki_read"]);
+          expect(world.server.requests).toEqual([]);
+          const { content } = await client.callTool({ name: "wiki_read", arguments: { page: 1 } });
+          expect(content).toEqual([{ type: "text", text: 'page {"page":1}' }]);
+        },
+        { mode },
+      );
+    },
+  );
+
+  it("finds tools by words, and is not shown a tool that is denied", async () => {
+    const found = JSON.parse(textOf(await world.call("find_tools", { query: "page" }))) as {
+      readonly tools: readonly { readonly name: string; readonly note?: string }[];
+    };
+    expect(found.tools.map(({ name }) => name).toSorted()).toEqual([
+      "wiki_publish",
+      "wiki_read",
+      "wiki_write",
+    ]);
+    expect(found.tools.find(({ name }) => name === "wiki_publish")?.note).toContain("cannot ask yet");
+  });
+
+  it("uses a credential that it never sees, and each call has its row with the outcome", async () => {
+    const { session, by, rows } = await world.freshSession();
+    await world.call("call_tool", { name: "wiki_write", arguments: { text: "hello" } }, { by });
+    expect(world.server.calls[0]).toMatchObject({ tool: "write", arguments: { text: "hello" } });
+    expect(world.server.calls[0]?.headers.authorization).toBe(`Bearer ${CREDENTIAL}`);
+    expect(world.server.calls[0]?.text).not.toContain(by);
+    expect(JSON.stringify(world.server.calls[0]?.headers)).not.toContain(by);
+    expect(await rows()).toEqual([
+      expect.objectContaining({
+        session_id: session,
+        started_by: "user",
+        connector: "wiki",
+        tool: "write",
+        rule: "*",
+        origin: new URL(world.server.url).origin,
+        arguments_preview: '{"text":"hello"}',
+        outcome: "ok",
+        message: null,
+        upstream_status: 200,
+      }),
+    ]);
+  });
+
+  it.each([
+    ["denied", "wiki_delete_all", "is denied by platform.toml", "delete_*"],
+    [
+      "to be asked for",
+      "wiki_publish",
+      "cannot ask for one yet. A person can allow it with policy",
+      "publish",
+    ],
+    ["not there", "wiki_nothing", "No tool has the name", null],
+  ])("is refused a tool that is %s, by both names, on record", async (_, name, message, rule) => {
+    const { by, rows } = await world.freshSession();
+    for (const result of [
+      await world.call(name, {}, { by }),
+      await world.call("call_tool", { name }, { by }),
+    ]) {
+      expect(result.isError).toBe(true);
+      expect(textOf(result)).toContain(message);
+    }
+    expect(world.server.requests).toEqual([]);
+    expect(await rows()).toEqual([
+      expect.objectContaining({ outcome: "denied", rule }),
+      expect.objectContaining({ outcome: "denied", rule }),
+    ]);
+  });
+
+  it("gets the reason of a server that fails, in a sentence, and other connectors go on", async () => {
+    const dead = await world.newProject(
+      manifest(world.server.url, connectorEntry("dead", "http://127.0.0.1:9/mcp")),
+    );
+    await world.connect(dead);
+    const { by, rows } = await world.freshSession(dead);
+    expect(textOf(await world.call("dead_read", {}, { by, project: dead }))).toContain(
+      "No tool has the name",
+    );
+    expect(textOf(await world.call("wiki_read", {}, { by, project: dead }))).toBe("read ran");
+    world.server.answers.set("read", (_call, response) => {
+      response.writeHead(500).end("boom");
+      return null;
+    });
+    const failed = await world.call("wiki_read", {}, { by, project: dead });
+    expect(textOf(failed)).toMatch(
+      /^The connector wiki gave no result: 127\.0\.0\.1:\d+ answered with status 500\.$/,
+    );
+    expect((await rows())[0]).toMatchObject({ outcome: "error", upstream_status: 500 });
+  });
+
+  it("is told that a call may have run when its answer was lost, and the call is not repeated", async () => {
+    const { by, rows } = await world.freshSession();
+    world.server.answers.set("write", (_call, response) => {
+      response.destroy();
+      return null;
+    });
+    expect(textOf(await world.call("wiki_write", {}, { by }))).toContain(
+      "The tool may have run. It is not called again.",
+    );
+    expect(world.server.calls).toHaveLength(1);
+    expect((await rows())[0]).toMatchObject({ outcome: "unknown" });
+  });
+
+  it("never gets the credential from a server that echoes it, in any form [K06]", async () => {
+    const forms = [
+      CREDENTIAL,
+      `Bearer ${CREDENTIAL}`,
+      Buffer.from(`user:${CREDENTIAL}`).toString("base64"),
+      Buffer.from(CREDENTIAL).toString("hex"),
+      JSON.stringify({ deep: { [CREDENTIAL]: CREDENTIAL } }),
+    ];
+    world.server.answers.set("read", () => ({
+      content: [...forms.map((text) => ({ type: "text", text })), { type: "text", text: "plain" }],
+      structuredContent: { seen: [CREDENTIAL], [CREDENTIAL]: 1 },
+    }));
+    const { by } = await world.freshSession();
+    const result = await world.withClient((client) => client.callTool({ name: "wiki_read" }), { by });
+    const text = JSON.stringify(result);
+    expect(text).toContain("plain");
+    expect(text).not.toContain(CREDENTIAL);
+    expect(text).not.toContain(Buffer.from(CREDENTIAL).toString("hex"));
+    expect(text).not.toContain(Buffer.from(CREDENTIAL).toString("base64").slice(0, 20));
+    world.server.answers.set("read", (_call, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const id = (JSON.parse(_call.text) as { readonly id: number }).id;
+      response.end(
+        JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message: `No ${CREDENTIAL}` } }),
+      );
+      return null;
+    });
+    expect(textOf(await world.call("wiki_read", {}, { by }))).toContain("answered: No [redacted]");
+    const everything = JSON.stringify([
+      await world.calls(),
+      await world.catalogueOf(world.pid),
+      world.service.logs,
+    ]);
+    expect(everything).not.toContain(CREDENTIAL);
+  });
+
+  it("gets no more than a session may have under way", async () => {
+    const { by } = await world.freshSession();
+    const held: (() => void)[] = [];
+    world.server.answers.set("read", ({ text }, response) => {
+      const { id } = JSON.parse(text) as { readonly id: number };
+      held.push(() => {
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result: textResult("late") }));
+      });
+      return null;
+    });
+    const eight = Array.from({ length: 8 }, () => world.call("wiki_read", {}, { by }));
+    await expect.poll(() => held.length).toBe(8);
+    expect(textOf(await world.call("wiki_read", {}, { by }))).toContain("This session has 8 calls under way");
+    for (const answer of held) answer();
+    expect((await Promise.all(eight)).map(textOf)).toEqual(Array.from({ length: 8 }, () => "late"));
+  });
+
+  it("gets no more than 60 calls of a connector in a minute", async () => {
+    const busy = await world.newProject();
+    await world.connect(busy);
+    const { by } = await world.freshSession(busy);
+    for (let round = 0; round < 60; round += 1)
+      await world.call("wiki_delete_all", {}, { by, project: busy });
+    expect(textOf(await world.call("wiki_read", {}, { by, project: busy }))).toContain(
+      "60 calls in the last minute",
+    );
+    expect(world.server.calls).toEqual([]);
+    expect(await world.calls(busy)).toHaveLength(60);
+  });
+});
