@@ -171,15 +171,14 @@ const unusedView = (branch, found) => {
       ? h(
           "p",
           {},
-          "The repository has ",
           code(path),
-          ", which is not used. To use it, add these lines to ",
+          " is not used. To use it, merge these lines of ",
           code("platform.toml"),
-          ", and merge them into ",
+          " into ",
           code(branch),
           ":",
         )
-      : h("p", {}, "The repository has a file that is not used, and could not be: ", prose(problem)),
+      : h("p", {}, "The repository's file cannot be used: ", prose(problem)),
     ...(problem === null ? [commandBlock(useOf(path), "the lines for platform.toml")] : []),
   ];
 };
@@ -226,11 +225,7 @@ const currentView = (projectId, { builder, current, image_of: image }, live) => 
   const input = { "data-project": projectId };
   if (current === null)
     return [
-      h(
-        "p",
-        {},
-        "This has not been built on this node yet. The first session that needs it starts the build.",
-      ),
+      h("p", {}, "It is not built on this node yet. The first session that needs it starts the build."),
       h("p", { class: "actions" }, button("build-environment", "Build now", input)),
     ];
   const build = newest(current, live);

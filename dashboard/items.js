@@ -1,6 +1,6 @@
 /** One item of a conversation as elements. */
 import { isOpen, textOf } from "./conversation-model.js";
-import { diffLines } from "./diff.js";
+import { diffLines } from "./diff-view.js";
 import { h, picture } from "./dom.js";
 import { dollars, duration, grouped } from "./format.js";
 import { markdown } from "./markdown-view.js";

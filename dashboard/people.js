@@ -272,7 +272,7 @@ export const peopleForms = {
     });
     tell({
       title: `The invitation of ${name}`,
-      text: "Send this link to the person. It works once, within seven days. The service does not show it again.",
+      text: "Send this link to the person. It works once, within seven days, and is not shown again.",
       secret: url,
     });
     page.refresh();
@@ -301,7 +301,7 @@ export const PEOPLE_ACTIONS = {
       title: `Make ${title} ${role} of the account?`,
       text:
         role === "owner"
-          ? "An owner may do everything in each project, and manages people and their tokens."
+          ? "An owner may do everything in each project, and manages people."
           : "From now on, the person's own role in each project counts, or the project's default role.",
       confirm: `Make ${role}`,
     });
@@ -315,7 +315,7 @@ export const PEOPLE_ACTIONS = {
       title: `Deactivate ${title}?`,
       text:
         `${own === "" ? "" : "This is you: you will be signed out. "}The person's tokens end at once, with everything that they opened. ` +
-        "Running sessions that the person started save their work and stop. Branches, conversations and triggers stay.",
+        "Running sessions of the person save their work and stop. Branches, conversations and triggers stay.",
       confirm: "Deactivate",
     });
     if (sure === null) return;

@@ -83,7 +83,7 @@ export const join = {
             callout(
               "warn",
               h("strong", {}, `This browser is signed in as ${me.user.name}. `),
-              "Accept only if the link is meant for you: it works once, makes a new person, and signs this browser in as that person.",
+              "Accept only if the link is meant for you: it works once, makes a new person, and signs this browser in.",
             ),
           formView({
             action: "join",
@@ -139,7 +139,7 @@ export const joined = {
         h(
           "p",
           {},
-          "Keep it, for example in a password manager: you sign in with it next time. The service does not show it again.",
+          "Keep it, for example in a password manager: you sign in with it next time. It is not shown again.",
         ),
         h(
           "p",

@@ -35,7 +35,7 @@ export interface SourceEvent {
 
 /** The message of one event, which is the same for each receiver. */
 export interface OutboundMessage {
-  /** The `webhook-id`. The same event has the same id, whoever makes its message. */
+  /** The `webhook-id`. The same event has the same id on each node. */
   readonly id: string;
   readonly type: OutboundEvent | typeof TEST_EVENT;
   /** Milliseconds since 1970. */
@@ -102,7 +102,7 @@ const detailOf = (
   }
 };
 
-/** An event's message. Null: receivers are not told of such events. */
+/** An event's message. Null: receivers do not get this kind of event. */
 export const messageOf = (event: SourceEvent, { projectName, publicUrl }: Place): OutboundMessage | null => {
   const type = typeOf(event);
   if (type === null) return null;

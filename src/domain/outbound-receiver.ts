@@ -69,7 +69,7 @@ export const shownReceiver = (url: URL, format: OutboundFormat): string => {
   return `${url.origin}${url.pathname}${url.search === "" ? "" : "?…"}`;
 };
 
-/** What is sealed of a receiver, as one value. */
+/** The sealed part of a receiver, as one value. */
 export interface ReceiverSecrets {
   readonly url: string;
   /** Null: its format has no signature. */

@@ -19,7 +19,7 @@ export const TRY_TIMEOUT_MS = 15 * SECOND;
 export const ANSWER_KEPT = 1024;
 /** A receiver that failed for so long is shown with a warning. */
 export const WARN_AFTER_MS = DAY;
-/** A receiver that failed for so long is disabled, if the warning was there for a day. */
+/** A receiver that failed for so long is disabled, if people were warned for a day. */
 export const DISABLE_AFTER_MS = 5 * DAY;
 const WARNED_FOR_MS = DAY;
 /** How long both secrets sign after a rotation, ms. */
@@ -27,7 +27,7 @@ export const PREVIOUS_SECRET_MS = DAY;
 
 /** What became of one request. */
 export interface TryOutcome {
-  /** The answer's. Null: there was none. */
+  /** The answer's. Null without an answer. */
   readonly status: number | null;
   /** Why there was no answer, or why the answer is none, as a sentence. */
   readonly error: string | null;

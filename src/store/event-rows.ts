@@ -171,7 +171,7 @@ export const sessionWaitingEvent = (place: Place, requestId: string): NewEvent =
   data: { request_id: requestId },
 });
 
-/** The newest manifest cannot be read. The reading before had no error, or there was none. */
+/** The newest manifest cannot be read. The reading before had no error, or did not exist. */
 export const manifestStaleEvent = (projectId: string, commit: string | null, at: number): NewEvent => ({
   projectId,
   sessionId: null,

@@ -1,7 +1,8 @@
 /** Every route × every kind of token × every role (api.md 1 "Caller", "Origin"): who gets in, and how the others are refused. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeCalls, type Call, type Fate } from "./calls.ts";
+import type { Call, Fate } from "./call.ts";
+import { makeCalls } from "./calls.ts";
 import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
 import { ROUTES, type Route } from "../../src/http/routes.ts";
 import type { Answer, RequestOptions } from "../support/service/service.ts";

@@ -1,33 +1,10 @@
 /** One request for each route, that does what the route is for: what the table of routes and tokens sends. */
 import { randomUUID } from "node:crypto";
+import { teamCalls } from "./calls-of-teams.ts";
+import { at, WORKERS, type Call } from "./call.ts";
 import type { Cast, TokenKind } from "./cast.ts";
-import {
-  expectStatus,
-  fields,
-  invitePerson,
-  makeUserToken,
-  pushFiles,
-  runSession,
-} from "../support/service/requests.ts";
+import { expectStatus, fields, makeUserToken, pushFiles, runSession } from "../support/service/requests.ts";
 
-/** What becomes of a request: let in, or refused with this status. */
-export type Fate = "in" | 401 | 403 | 404;
-
-/** A request that does what its route is for. */
-export interface Call {
-  /** Path from the version on; made for each caller, so that a call may destroy the object that it names. */
-  readonly target: (kind: TokenKind) => string | Promise<string>;
-  readonly body?: (kind: TokenKind) => unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The statuses for a caller with access. */
-  readonly answers: readonly number[];
-  /** Without a project in the path each token sees what is its own. */
-  readonly fates?: Partial<Record<TokenKind, Fate>>;
-}
-
-const WORKERS: ReadonlySet<TokenKind> = new Set(["user", "projectOwner", "member", "bound", "session"]);
-
-const at = (target: string, ...answers: readonly number[]): Call => ({ target: () => target, answers });
 const ownThings = { elsewhere: "in", foreign: "in", outsider: "in" } as const;
 
 /** The calls, by method and pattern of their route. */
@@ -56,15 +33,6 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     const kept = await cast.service.request("POST", target, { body: "the file" });
     return String(fields(expectStatus(kept, 201))["id"]);
   };
-  const addWebhook = async (): Promise<string> => {
-    const body = { url: "https://receiver.example.org/", events: ["queue.full"] };
-    const made = await cast.service.request("POST", `/v1/projects/${cast.pid}/webhooks`, { body });
-    return String(fields(expectStatus(made, 201))["id"]);
-  };
-  let shared: Promise<string> | null = null;
-  /** A path below an outbound webhook that stays. */
-  const inWebhook = (rest: string) => async () =>
-    `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
 
@@ -77,43 +45,6 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [204],
       // An owner's token, which other people do not see.
       fates: { foreign: 404, projectOwner: 404, member: 404, viewer: 404, outsider: 404 },
-    },
-    "GET /v1/people": at("/v1/people", 200),
-    "PATCH /v1/people/:id": {
-      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}`,
-      body: () => ({ name: "Ada L." }),
-      answers: [200],
-      fates: { foreign: 404 },
-    },
-    "POST /v1/people/:id/deactivate": {
-      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/deactivate`,
-      answers: [200],
-      fates: { foreign: 404 },
-    },
-    "POST /v1/people/:id/reactivate": {
-      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/reactivate`,
-      answers: [200],
-      fates: { foreign: 404 },
-    },
-    "GET /v1/invitations": at("/v1/invitations", 200),
-    "POST /v1/invitations": { ...at("/v1/invitations", 201), body: () => ({ name: "Ada" }) },
-    "DELETE /v1/invitations/:id": {
-      target: async () => {
-        const invited = await cast.service.request("POST", "/v1/invitations", { body: { name: "Ada" } });
-        return `/v1/invitations/${String(fields(expectStatus(invited, 201))["id"])}`;
-      },
-      answers: [204],
-      fates: { foreign: 404 },
-    },
-    "GET /v1/projects/:pid/members": { target: project("/members"), answers: [200] },
-    "PUT /v1/projects/:pid/members/:id": {
-      target: async () => project(`/members/${(await invitePerson(cast.service, "Ada")).id}`)(),
-      body: () => ({ role: "viewer" }),
-      answers: [204],
-    },
-    "DELETE /v1/projects/:pid/members/:id": {
-      target: async () => project(`/members/${(await invitePerson(cast.service, "Ada")).id}`)(),
-      answers: [204],
     },
     "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
     "POST /v1/projects": {
@@ -276,64 +207,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: project(`/environment/builds/${cast.fireId}/cancel`),
       answers: [404],
     },
-    "GET /v1/projects/:pid/connectors": { target: project("/connectors"), answers: [200] },
-    "PUT /v1/projects/:pid/connectors/:slug/credential": {
-      target: project("/connectors/none/credential"),
-      body: () => ({ value: "by-the-table" }),
-      answers: [404],
-    },
-    "DELETE /v1/projects/:pid/connectors/:slug/credential": {
-      target: project("/connectors/none/credential"),
-      answers: [404],
-    },
-    "GET /v1/projects/:pid/connectors/:slug/catalogue": {
-      target: project("/connectors/none/catalogue"),
-      answers: [404],
-    },
-    "POST /v1/projects/:pid/connectors/:slug/catalogue": {
-      target: project("/connectors/none/catalogue"),
-      body: () => ({ action: "refresh" }),
-      answers: [404],
-    },
-    "GET /v1/projects/:pid/executor/calls": { target: project("/executor/calls"), answers: [200] },
-    "POST /v1/projects/:pid/executor/mcp": {
-      target: project("/executor/mcp"),
-      body: () => ({ jsonrpc: "2.0", id: 1, method: "ping" }),
-      headers: { accept: "application/json, text/event-stream" },
-      answers: [200],
-    },
-    "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
-    "GET /v1/projects/:pid/webhooks": { target: project("/webhooks"), answers: [200] },
-    "POST /v1/projects/:pid/webhooks": {
-      target: project("/webhooks"),
-      body: () => ({ url: "https://receiver.example.org/", events: ["queue.full"] }),
-      answers: [201],
-    },
-    "GET /v1/projects/:pid/webhooks/:id": { target: inWebhook(""), answers: [200] },
-    "PATCH /v1/projects/:pid/webhooks/:id": {
-      target: inWebhook(""),
-      body: () => ({ events: ["queue.full"] }),
-      answers: [200],
-    },
-    "DELETE /v1/projects/:pid/webhooks/:id": {
-      target: async (kind) =>
-        WORKERS.has(kind) && kind !== "session"
-          ? `/v1/projects/${cast.pid}/webhooks/${await addWebhook()}`
-          : await inWebhook("")(),
-      answers: [204],
-    },
-    // The host of the address does not exist.
-    "POST /v1/projects/:pid/webhooks/:id/test": { target: inWebhook("/test"), answers: [200] },
-    "POST /v1/projects/:pid/webhooks/:id/rotate": {
-      target: inWebhook("/rotate"),
-      body: () => ({}),
-      answers: [200],
-    },
-    "GET /v1/projects/:pid/webhooks/:id/deliveries": { target: inWebhook("/deliveries"), answers: [200] },
-    "POST /v1/projects/:pid/webhooks/:id/deliveries/:did/replay": {
-      target: inWebhook(`/deliveries/${randomUUID()}/replay`),
-      answers: [404],
-    },
+    ...teamCalls(cast),
     "GET /v1/projects/:pid/fires": { target: project("/fires"), answers: [200] },
     "GET /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [200] },
     "POST /v1/projects/:pid/fires/:id/replay": {

@@ -252,7 +252,7 @@ describe("an outbound webhook", () => {
     expect([replay.status, errorCode(replay)]).toEqual([409, "webhook_disabled"]);
   });
 
-  it("is changed, disabled and enabled, and hears nothing of the time between", async () => {
+  it("is changed, disabled and enabled, and gets no event of the time between", async () => {
     const webhook = await add({ events: ["queue.full"] });
     const id = String(webhook["id"]);
     const patch = async (body: Fields) =>

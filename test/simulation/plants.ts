@@ -81,8 +81,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "teardown-forgotten-at-stop",
     file: "src/machines/session.ts",
-    find: '          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },\n',
-    put: "",
+    find: '        "stop.requested": [\n          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },\n',
+    put: '        "stop.requested": [\n',
     seed: 2,
   },
   {

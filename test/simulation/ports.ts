@@ -7,8 +7,6 @@ import { DaemonClient } from "../../src/sandbox/daemon.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes, type SimulatedFault } from "../../src/sandbox/simulated.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
-import { Connectors } from "../../src/store/ports/connectors.ts";
-import { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Counters } from "../../src/store/ports/counters.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
@@ -93,12 +91,10 @@ export const STORE = [
   Admissions,
   ChangeRequests,
   CloneCredentials,
-  Connectors,
   Conversations,
   Counters,
   EnvironmentBuilds,
   Events,
-  ExecutorCalls,
   Fires,
   Identity,
   Previews,

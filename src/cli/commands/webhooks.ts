@@ -148,7 +148,7 @@ const change = command({
     events: { value: "EVENTS", about: "The events that it gets, separated by commas" },
     "url-file": { value: "FILE", about: "Take another address from a file" },
     enable: { about: "Send events from now on" },
-    disable: { about: "Send nothing; what waits is cancelled" },
+    disable: { about: "Send nothing, and cancel the deliveries that wait" },
   },
   run: async ({ given, options, input, api, project }) => {
     const id = anyId(given.WEBHOOK, WEBHOOK);

@@ -34,7 +34,7 @@ const webhookFields = {
   id: Uuid,
   format: Schema.Literals(OUTBOUND_FORMATS),
   url: Schema.String.annotate({
-    description: "As people may see it: the address of a chat is masked, and so is a query.",
+    description: "As people may see it: the address of a chat and a query are masked.",
   }),
   events: Schema.Array(Schema.Literals(OUTBOUND_EVENTS)),
   status: Schema.Literals(["enabled", "disabled"]),

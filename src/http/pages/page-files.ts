@@ -62,12 +62,19 @@ const library = async (file: string): Promise<Uint8Array> => {
   return Buffer.from(code);
 };
 
+/** Which size of blocks suits a file, each block with codes of its own, depends on how it mixes code and tables. */
+const MEMORY_LEVELS = [4, 5, 6, 7, 8, 9];
+
+const smallest = async (plain: Uint8Array): Promise<Uint8Array> => {
+  const all = await Promise.all(MEMORY_LEVELS.map((memLevel) => compressed(plain, { level: 9, memLevel })));
+  return all.reduce((best, next) => (next.length < best.length ? next : best));
+};
+
 const served = async (name: string, plain: Uint8Array): Promise<PageFile> => ({
   name,
   type: TYPES[path.extname(name)] ?? "application/octet-stream",
   plain,
-  // Smaller blocks than usual, each with codes of its own, suit files that mix code and tables.
-  gzipped: await compressed(plain, { level: 9, memLevel: 6 }),
+  gzipped: await smallest(plain),
   tag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
 });
 

@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../ports/events.ts";
-import { ANY_PROJECT, Tables, type TableSet } from "./tables.ts";
+import { ANY_PROJECT } from "./event-table.ts";
+import { Tables, type TableSet } from "./tables.ts";
 
 type EventTable = TableSet["events"];
 

@@ -16,7 +16,6 @@ import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts"
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
 import type { Named } from "../../machines/step.ts";
 import type { PlannedFire } from "../admission/plan.ts";
-import type { NewEvent } from "../event-rows.ts";
 import { pageOf, positionOf, type Position } from "../cursor.ts";
 import type { HearEnding } from "../ports/grants.ts";
 import type { Attachment, Conversation, Item } from "../ports/conversations.ts";
@@ -26,7 +25,6 @@ import type { ChangeRequest } from "../ports/change-requests.ts";
 import type { OutboundDelivery } from "../ports/outbound-deliveries.ts";
 import type { OutboundWebhook } from "../ports/outbound-webhooks.ts";
 import type { EnvironmentBuild, LogPiece } from "../ports/environment-builds.ts";
-import type { StoredEvent } from "../ports/events.ts";
 import type { Fire, StoredRequest } from "../ports/fires.ts";
 import type { NewToken } from "../ports/identity.ts";
 import type { PageRequest } from "../ports/page.ts";
@@ -42,6 +40,7 @@ import type { ActorKey, WaitingCommand } from "../ports/transitions.ts";
 import type { NewTransition } from "../../machines/transition.ts";
 import { bounded } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
+import { EventTable } from "./event-table.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 
 export interface AccountRow {
@@ -225,31 +224,6 @@ export class Outbox<Command extends Named> {
 
   actors(): Iterable<string> {
     return this.#byActor.keys();
-  }
-}
-
-/** The subject of readers of all projects. */
-export const ANY_PROJECT = "";
-
-/** Event rows in commit order, and the place up to which each project's rows were pruned. */
-export class EventTable {
-  rows: readonly (StoredEvent & { readonly place: number })[] = [];
-  readonly horizons = new Map<string, number>();
-  readonly waiting = new Waiting();
-  #last = 0;
-
-  get end(): number {
-    return this.#last;
-  }
-
-  append(events: readonly NewEvent[]): void {
-    const added = events.map((event) => {
-      this.#last += 1;
-      return Object.assign({ place: this.#last, cursor: String(this.#last) }, event);
-    });
-    this.rows = [...this.rows, ...added];
-    for (const { projectId } of events) this.waiting.wake(projectId);
-    if (events.length > 0) this.waiting.wake(ANY_PROJECT);
   }
 }
 

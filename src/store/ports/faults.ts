@@ -43,7 +43,7 @@ export const FAULT_POINTS = [
   "merge.read",
   /** The deliveries of a receiver's events are committed, but none is sent. */
   "outbound.collected",
-  /** A node has claimed deliveries, but sent none of them. */
+  /** A node has claimed deliveries, and has not sent them yet. */
   "outbound.claimed",
   /** A receiver has answered, but the result is not written. */
   "outbound.answered",

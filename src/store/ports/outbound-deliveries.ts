@@ -4,7 +4,7 @@
  *
  *  O4 A delivery that is claimed is no other node's until its lease ends. A result counts only for the claim that it
  *     belongs to. So a delivery is sent again after a crash, and two nodes never send it at the same moment.
- *  O5 What a receiver is given of the places for requests depends on how it answers: one that fails has one place.
+ *  O5 A receiver's places for requests depend on its answers: one that fails has one place.
  */
 import * as Context from "effect/Context";
 import type { OutboundFormat } from "../../domain/outbound-format.ts";

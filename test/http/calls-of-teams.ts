@@ -1,0 +1,116 @@
+/** The calls of people, connectors and outbound webhooks: see calls.ts. */
+import { randomUUID } from "node:crypto";
+import { at, WORKERS, type Call } from "./call.ts";
+import type { Cast } from "./cast.ts";
+import { expectStatus, fields, invitePerson } from "../support/service/requests.ts";
+
+export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
+  const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
+  const addWebhook = async (): Promise<string> => {
+    const body = { url: "https://receiver.example.org/", events: ["queue.full"] };
+    const made = await cast.service.request("POST", `/v1/projects/${cast.pid}/webhooks`, { body });
+    return String(fields(expectStatus(made, 201))["id"]);
+  };
+  let shared: Promise<string> | null = null;
+  /** A path below an outbound webhook that stays. */
+  const inWebhook = (rest: string) => async () =>
+    `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
+
+  return {
+    "GET /v1/people": at("/v1/people", 200),
+    "PATCH /v1/people/:id": {
+      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}`,
+      body: () => ({ name: "Ada L." }),
+      answers: [200],
+      fates: { foreign: 404 },
+    },
+    "POST /v1/people/:id/deactivate": {
+      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/deactivate`,
+      answers: [200],
+      fates: { foreign: 404 },
+    },
+    "POST /v1/people/:id/reactivate": {
+      target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}/reactivate`,
+      answers: [200],
+      fates: { foreign: 404 },
+    },
+    "GET /v1/invitations": at("/v1/invitations", 200),
+    "POST /v1/invitations": { ...at("/v1/invitations", 201), body: () => ({ name: "Ada" }) },
+    "DELETE /v1/invitations/:id": {
+      target: async () => {
+        const invited = await cast.service.request("POST", "/v1/invitations", { body: { name: "Ada" } });
+        return `/v1/invitations/${String(fields(expectStatus(invited, 201))["id"])}`;
+      },
+      answers: [204],
+      fates: { foreign: 404 },
+    },
+    "GET /v1/projects/:pid/members": { target: project("/members"), answers: [200] },
+    "PUT /v1/projects/:pid/members/:id": {
+      target: async () => project(`/members/${(await invitePerson(cast.service, "Ada")).id}`)(),
+      body: () => ({ role: "viewer" }),
+      answers: [204],
+    },
+    "DELETE /v1/projects/:pid/members/:id": {
+      target: async () => project(`/members/${(await invitePerson(cast.service, "Ada")).id}`)(),
+      answers: [204],
+    },
+    "GET /v1/projects/:pid/connectors": { target: project("/connectors"), answers: [200] },
+    "PUT /v1/projects/:pid/connectors/:slug/credential": {
+      target: project("/connectors/none/credential"),
+      body: () => ({ value: "by-the-table" }),
+      answers: [404],
+    },
+    "DELETE /v1/projects/:pid/connectors/:slug/credential": {
+      target: project("/connectors/none/credential"),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/connectors/:slug/catalogue": {
+      target: project("/connectors/none/catalogue"),
+      answers: [404],
+    },
+    "POST /v1/projects/:pid/connectors/:slug/catalogue": {
+      target: project("/connectors/none/catalogue"),
+      body: () => ({ action: "refresh" }),
+      answers: [404],
+    },
+    "GET /v1/projects/:pid/executor/calls": { target: project("/executor/calls"), answers: [200] },
+    "POST /v1/projects/:pid/executor/mcp": {
+      target: project("/executor/mcp"),
+      body: () => ({ jsonrpc: "2.0", id: 1, method: "ping" }),
+      headers: { accept: "application/json, text/event-stream" },
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/webhook-refusals": { target: project("/webhook-refusals"), answers: [200] },
+    "GET /v1/projects/:pid/webhooks": { target: project("/webhooks"), answers: [200] },
+    "POST /v1/projects/:pid/webhooks": {
+      target: project("/webhooks"),
+      body: () => ({ url: "https://receiver.example.org/", events: ["queue.full"] }),
+      answers: [201],
+    },
+    "GET /v1/projects/:pid/webhooks/:id": { target: inWebhook(""), answers: [200] },
+    "PATCH /v1/projects/:pid/webhooks/:id": {
+      target: inWebhook(""),
+      body: () => ({ events: ["queue.full"] }),
+      answers: [200],
+    },
+    "DELETE /v1/projects/:pid/webhooks/:id": {
+      target: async (kind) =>
+        WORKERS.has(kind) && kind !== "session"
+          ? `/v1/projects/${cast.pid}/webhooks/${await addWebhook()}`
+          : await inWebhook("")(),
+      answers: [204],
+    },
+    // The host of the address does not exist.
+    "POST /v1/projects/:pid/webhooks/:id/test": { target: inWebhook("/test"), answers: [200] },
+    "POST /v1/projects/:pid/webhooks/:id/rotate": {
+      target: inWebhook("/rotate"),
+      body: () => ({}),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/webhooks/:id/deliveries": { target: inWebhook("/deliveries"), answers: [200] },
+    "POST /v1/projects/:pid/webhooks/:id/deliveries/:did/replay": {
+      target: inWebhook(`/deliveries/${randomUUID()}/replay`),
+      answers: [404],
+    },
+  };
+};
