@@ -7,7 +7,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/admissions.ts",
     find: "Math.max(former, fire.firedAt)",
     put: "fire.firedAt",
-    seed: 8,
+    seed: 17,
   },
   {
     name: "tokens-outlive-their-session",
@@ -21,7 +21,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/clone-credentials.ts",
     find: "tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ?",
     put: "tables.isSandboxLive(sandboxId) ?",
-    seed: 252,
+    seed: 78,
   },
   {
     name: "tokens-live-for-ever",
@@ -133,7 +133,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 10,
+    seed: 50,
   },
   {
     name: "filtered-delivery-retried",

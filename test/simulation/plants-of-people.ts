@@ -35,21 +35,21 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_001,
+    seed: 1_000_019,
   },
   {
     name: "interrupt-noted-only",
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_001_006,
+    seed: 1_000_016,
   },
   {
     name: "request-answered-twice",
     file: "src/machines/conversation.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_014,
+    seed: 1_000_035,
   },
   {
     name: "second-answer-told-that-it-counts",
@@ -105,7 +105,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "",
-    seed: 1_000_006,
+    seed: 1_000_049,
   },
   {
     name: "conversation-fence-forgotten",
@@ -119,7 +119,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_390,
+    seed: 1_000_222,
   },
   {
     name: "requests-of-a-repeated-report-missed",

@@ -30,7 +30,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     find: "          schedules.drop(projectId, (id) => !placement.isHere(id));\n",
     put: "",
     more: [TELLS_FROM_ANYWHERE],
-    seed: 5,
+    seed: 25,
   },
   {
     name: "moved-triggers-are-not-armed",
@@ -51,7 +51,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/duties/scheduler.ts",
     find: "        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);\n",
     put: "",
-    seed: 105,
+    seed: 455,
   },
   {
     name: "instants-with-a-row-hold-the-cursor",

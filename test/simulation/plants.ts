@@ -83,7 +83,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '        "stop.requested": [\n          { guard: "hasSandbox", target: "stopped", actions: tearDown("stopped") },\n',
     put: '        "stop.requested": [\n',
-    seed: 2,
+    seed: 4,
   },
   {
     name: "teardown-forgotten-at-idle",
@@ -97,7 +97,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 68,
+    seed: 73,
   },
   {
     name: "deleted-restarts",
@@ -139,14 +139,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 5,
+    seed: 10,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 44,
+    seed: 10,
   },
   {
     name: "drain-does-not-wake",
@@ -314,7 +314,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/handlers/sessions.ts",
     find: '{ type: "stop.requested" }',
     put: '{ type: "idle.elapsed" }',
-    seed: 4,
+    seed: 7,
   },
   {
     name: "instants-taken-for-one",
