@@ -34,6 +34,7 @@ const DOCUMENTS = [
   "command-line.md",
   "models.md",
   "notifications.md",
+  "people.md",
 ] as const;
 
 /** Blocks that need GitHub, another server, or a value that only the reader has: by document and first line. */
@@ -43,12 +44,13 @@ const UNTESTED = [
   "repositories.md: platform projects create mirror --git ssh://git@git.example.org/team/greeter.git \\",
   "repositories.md: jq -n --rawfile key app.private-key.pem '{",
   "repositories.md: platform projects create greeter --github acme/greeter --token-file token.txt --pull-requests",
-  'notifications.md: platform webhooks replay "$WEBHOOK" "$DELIVERY"',
+  "saved-work.md: git show -s FETCH_HEAD",
   'connectors.md: printf %s "$LINEAR_TOKEN" | platform connectors set-credential linear',
   "connectors.md: platform connectors tools linear",
-  "saved-work.md: git show -s FETCH_HEAD",
   'environments.md: platform environment build "$PROJECT" --wait',
   "environments.md: platform images build greeter-tools ~/greeter --file .platform/Dockerfile",
+  'notifications.md: platform webhooks replay "$WEBHOOK" "$DELIVERY"',
+  'people.md: platform people deactivate "$PERSON"',
 ];
 
 /**
