@@ -2,7 +2,7 @@
 -- the account's other people have in it, and which role may merge. An invitation lets a new person in once.
 --
 -- Everybody who exists before this migration becomes an owner, so that nothing changes for them. A person is never deleted, because
--- rows name her: she is deactivated.
+-- rows name her: she is deactivated. An older version of the service cannot run beside this one.
 ALTER TABLE users
   ADD COLUMN role text NOT NULL DEFAULT 'owner' CONSTRAINT users_role_known CHECK (role IN ('member', 'owner')),
   ADD COLUMN deactivated_at timestamptz;

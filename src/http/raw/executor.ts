@@ -188,7 +188,7 @@ const mcp = calledWith("execute", (caller, { pid }) =>
     yield* requireProject(caller, pid);
     const agent = agentOf(caller, pid);
     if (agent === null) return yield* forbidden(caller, { by: "token" });
-    const ended = yield* endOf(caller, pid);
+    const ended = yield* endOf(caller, pid, "member");
     const reading = Effect.gen(function* () {
       const { text, parsed } = yield* messageOf(request);
       const { status, type, body } = yield* answerMessage(agent, text, parsed);
