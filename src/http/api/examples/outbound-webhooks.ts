@@ -70,7 +70,7 @@ export const OUTBOUND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: { deliveries: [delivery], next_cursor: null },
   },
   "outboundWebhooks.replay": {
-    summary: "Send a delivery again, under the same `webhook-id`.",
+    summary: "Send a delivery again, under the same webhook-id.",
     response: { ...delivery, status: "pending", tries: 0, next_try_at: LATER, ended_at: null },
   },
 };
