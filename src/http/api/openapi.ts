@@ -331,13 +331,15 @@ export const completeDocument = (generated: Readonly<Record<string, unknown>>): 
   ) as Document;
   const schemas = Object.entries(document.components.schemas).filter(([name]) => !name.endsWith("Encoded"));
   const raw = rawPaths();
-  const tags = [
-    ...new Set(Object.values(RAW).flatMap((methods) => Object.values(methods).map(({ tag }) => tag))),
-  ];
+  // A raw route may belong to a group of the definitions.
+  const tags = new Set([
+    ...(document["tags"] as readonly { readonly name: string }[]).map(({ name }) => name),
+    ...Object.values(RAW).flatMap((methods) => Object.values(methods).map(({ tag }) => tag)),
+  ]);
   return {
     ...document,
     security: [{ token: [] }],
-    tags: [...(document["tags"] as readonly Node[]), ...tags.map((name) => ({ name }))],
+    tags: [...tags].map((name) => ({ name })),
     paths: illustrate({ ...withoutOwnSecurity(document.paths), ...raw }),
     components: {
       ...document.components,
