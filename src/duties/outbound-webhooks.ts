@@ -180,7 +180,7 @@ export const outboundWebhooksLayer = (options: OutboundOptions) =>
         prunedAt = now;
         yield* dutyPart(NAME, prune(now));
       });
-      yield* runDuty(NAME, {
+      yield* runDuty("outbound_webhooks", {
         round,
         periodMs: DUTIES.outbound_webhooks.periodMs,
         signal: Effect.andThen(

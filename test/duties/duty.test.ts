@@ -134,6 +134,7 @@ const FIBERS: Readonly<Record<string, string>> = {
   "store/postgres/connection/signals.ts": "the database listener; in the supervision tree",
   "store/postgres/embedded/embedded.ts": "the embedded database; in the supervision tree",
   "duties/change-requests.ts": "the duty's signal, by project",
+  "duties/outbound-webhooks.ts": "the writer of deliveries' results; as long as the duty",
   "duties/scheduler.ts": "the duty's signals, by project",
   "services/directory.ts": "looks that callers ask for and share",
   "git/repository/sweep.ts": "leftovers that are too young at the start; it ends",

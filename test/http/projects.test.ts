@@ -53,6 +53,8 @@ describe("a project", () => {
       repository: { kind: "hosted" },
       default_branch: "main",
       triggers_paused: false,
+      default_role: "member",
+      merge_role: "member",
       manifest: {
         commit: expect.stringMatching(/^[0-9a-f]{40}$/),
         synced_at: expect.any(String),
