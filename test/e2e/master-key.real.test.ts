@@ -92,13 +92,15 @@ const keyFiles = (of: Installation): readonly string[] =>
   readdirSync(of.dataDir).filter((name) => name.startsWith("master-key"));
 const keyIn = (of: Installation): string => readFileSync(path.join(of.dataDir, "master-key"), "utf8").trim();
 
-/** A project whose webhook's secret is sealed. */
+/** A project whose webhook's secret is sealed, and a receiver's address with its signing secret. */
 const furnish = async (of: Installation, life: Life): Promise<string> => {
   const projectId = await life.project(await of.repository(MANIFEST));
   await life.call("PUT", `/v1/projects/${projectId}/secrets/HOOK_SECRET`, { value: SECRET });
+  const receiver = { url: "https://receiver.example.org/", events: ["queue.full"] };
+  await life.call("POST", `/v1/projects/${projectId}/webhooks`, receiver);
   return projectId;
 };
-/** The service verifies a signature with the secret: it opened it. */
+/** The service verifies a signature with the secret, and renews a receiver's: it opened both. */
 const opensSecrets = async (life: Life, projectId: string, secret = SECRET): Promise<void> => {
   const body = JSON.stringify({ ref: randomBytes(4).toString("hex") });
   const sent = await fetch(`${life.url}/v1/webhooks/projects/${projectId}/hook`, {
@@ -107,6 +109,15 @@ const opensSecrets = async (life: Life, projectId: string, secret = SECRET): Pro
     body,
   });
   expect(sent.status).toBe(202);
+  // A new signing secret is sealed beside the address, which must be opened for that.
+  const { webhooks } = await life.call("GET", `/v1/projects/${projectId}/webhooks`);
+  const [receiver] = webhooks as readonly { readonly id: string }[];
+  const renewed = await life.call(
+    "POST",
+    `/v1/projects/${projectId}/webhooks/${receiver?.id ?? ""}/rotate`,
+    {},
+  );
+  expect(renewed["secret"]).toMatch(/^whsec_/);
 };
 
 describe("a start without the right master key", () => {

@@ -42,6 +42,8 @@ export interface Rotated {
   readonly secrets: number;
   readonly repository_credentials: number;
   readonly connector_credentials: number;
+  /** Addresses and signing secrets of receivers. */
+  readonly outbound_webhooks: number;
   /** `file`: the service finds it by itself. `given`: the service must be started with it. */
   readonly key: "file" | "given";
   readonly data_dir: string;
@@ -114,9 +116,10 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
   faults("rotation.committed");
   return {
     version: current.version,
-    secrets: counted.secrets + counted.receivers,
+    secrets: counted.secrets,
     repository_credentials: counted.credentials,
     connector_credentials: counted.connectorCredentials,
+    outbound_webhooks: counted.receivers,
   };
 });
 
@@ -139,6 +142,7 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
       secrets: 0,
       repository_credentials: 0,
       connector_credentials: 0,
+      outbound_webhooks: 0,
       key,
       data_dir: dataDir,
     };
