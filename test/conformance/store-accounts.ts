@@ -81,15 +81,15 @@ export const checkAccounts = (check: Check): void => {
       "that do not exist have no users",
       Effect.gen(function* () {
         const { createUser, user, users } = yield* Accounts;
-        const nobody = {
+        const stranger = {
           id: randomUUID(),
           accountId: randomUUID(),
           name: "unknown",
           role: "member",
         } as const;
-        expect(yield* createUser({ ...nobody, now: NOON })).toBeNull();
-        expect(yield* user(nobody.id)).toBeNull();
-        expect((yield* users(nobody.accountId, FIRST_PAGE)).items).toEqual([]);
+        expect(yield* createUser({ ...stranger, now: NOON })).toBeNull();
+        expect(yield* user(stranger.id)).toBeNull();
+        expect((yield* users(stranger.accountId, FIRST_PAGE)).items).toEqual([]);
       }),
     );
   });
