@@ -16,7 +16,7 @@ type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliver
 const WEBHOOK = "WEBHOOK";
 const DELIVERY = "DELIVERY";
 const FORMATS = ["standard", "slack", "discord"] as const;
-/** The compiler asks for each event of the service: this part of the program loads none of its code. */
+/** The compiler asks for each event of the service. The command line imports only types of the service. */
 const EVENTS = Object.keys({
   "session.waiting": true,
   "session.stopped": true,
