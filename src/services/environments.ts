@@ -84,7 +84,10 @@ export class Environments extends Context.Service<
       source: BuildSource,
       asked: Asked,
     ) => Effect.Effect<EnvironmentBuild | null, StoreError>;
-    /** Begins the build of a new manifest's Dockerfile, unless this node has built it before. */
+    /**
+     * Begins the build of a new manifest's Dockerfile, unless a node has built it before. Each node notices a new commit, and
+     * one image is enough until a sandbox needs another.
+     */
     readonly prepare: (projectId: string, manifest: GoodManifest) => Effect.Effect<void, StoreError>;
     /**
      * Waits until a sandbox can boot, and records what it boots on. An image may be older than the manifest in force. The
@@ -222,7 +225,7 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
     begin: (projectId, source, asked) => begin({ projectId, nodeId: self, source }, asked),
     prepare: Effect.fnUntraced(function* (projectId, { environment: source }) {
       if (source === null || site.builder === null) return;
-      const known = yield* builds.newestOf({ projectId, nodeId: self, key: source.key });
+      const known = yield* builds.newestOf({ projectId, key: source.key });
       if (known === null)
         yield* begin({ projectId, nodeId: self, source }, { cause: "manifest", requestedBy: null });
     }),

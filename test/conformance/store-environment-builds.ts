@@ -221,7 +221,7 @@ const checkLife = (check: Check): void => {
 
 const checkReads = (check: Check): void => {
   check(
-    "is found as the newest of its key on its node, whatever its state",
+    "is found as the newest of its key on its node, or on any, whatever its state",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { projectId } = world;
@@ -240,9 +240,10 @@ const checkReads = (check: Check): void => {
       const live = yield* newBuild(projectId, { now: NOON + 6 });
       const later = { now: NOON + 7 };
       yield* newBuild(projectId, { ...later, source: sourceOf("k2") });
-      yield* newBuild(projectId, { ...later, nodeId: "node-2" });
+      const elsewhere = yield* newBuild(projectId, { ...later, nodeId: "node-2" });
       yield* newBuild(yield* addProject(world), later);
       expect(yield* newest).toBe(live);
+      expect((yield* newestOf({ projectId, key: K1.key }))?.id).toBe(elsewhere);
     }),
   );
 

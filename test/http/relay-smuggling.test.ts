@@ -84,7 +84,8 @@ describe("a daemon behind the relay", () => {
 
   it.each(BROKEN_BODIES)("sees no whole request with $name [X14, W20]", async (smuggling) => {
     daemon.onBytes = () => undefined;
-    await exchange(port, bytesOf(smuggling, { target, credential: credential() }) + last());
+    const broken = { target: target.replace(/own$/, "broken"), credential: credential() };
+    await exchange(port, bytesOf(smuggling, broken) + last());
     expect(daemon.bytes).not.toMatch(/hidden|last|^0\r\n/m);
     if (daemon.bytes !== "") expect(() => requestsIn(daemon.bytes)).toThrow(/chunks without an end/);
   });
@@ -94,7 +95,9 @@ describe("a daemon behind the relay", () => {
     expect(await exchange(port, bytesOf(smuggling, { target, credential: closing }))).toMatch(
       /^HTTP\/1\.1 200 /,
     );
-    const [request, ...more] = requestsIn(daemon.bytes);
+    // The head of a broken request may come later than the answer to it, in the middle of another test.
+    const others = daemon.connections.filter((bytes) => !bytes.startsWith("POST /broken HTTP/1.1\r\n"));
+    const [request, ...more] = requestsIn(others.join(""));
     expect([request?.head.split("\r\n")[0], request?.body, more]).toEqual(["POST /own HTTP/1.1", comes, []]);
     expect(request?.head).not.toContain(service.token);
   });

@@ -317,9 +317,9 @@ describe("a build that failed", () => {
 });
 
 describe("a new manifest", () => {
-  it.effect("begins the build of its Dockerfile, unless this node has built it before", () =>
+  it.effect("begins the build of its Dockerfile, unless a node has built it before", () =>
     Effect.gen(function* () {
-      const { boot, commit, count, environments, newest, plan, untilStatus, world } = yield* living;
+      const { boot, commit, count, environments, ledger, newest, plan, untilStatus, world } = yield* living;
       const prepare = (source: Parameters<typeof manifestOf>[0]) =>
         environments.prepare(world.projectId, manifestOf(source));
       yield* prepare(null);
@@ -339,6 +339,12 @@ describe("a new manifest", () => {
       yield* prepare(second);
       yield* prepare(source);
       expect(yield* count).toBe(2);
+      const elsewhere = yield* commit("three");
+      const { projectId } = world;
+      const asked = { cause: "manifest", requestedBy: null, now: 0 } as const;
+      yield* ledger.open({ id: randomUUID(), projectId, nodeId: "node-2", source: elsewhere, ...asked });
+      yield* prepare(elsewhere);
+      expect(yield* count).toBe(3);
     }),
   );
 });

@@ -184,7 +184,9 @@ export const layer = Layer.effect(
           records(
             tables,
             ({ record }) =>
-              record.projectId === projectId && record.nodeId === nodeId && record.source.key === key,
+              record.projectId === projectId &&
+              (nodeId === undefined || record.nodeId === nodeId) &&
+              record.source.key === key,
           )[0] ?? null,
       ),
     ready: ({ projectId, nodeId, limit }) =>

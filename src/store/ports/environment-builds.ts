@@ -74,10 +74,10 @@ export class EnvironmentBuilds extends Context.Service<
       build: NewBuild,
     ) => Stored<{ readonly build: EnvironmentBuild; readonly isNew: boolean } | null>;
     readonly get: (id: string) => Stored<EnvironmentBuild | null>;
-    /** The newest build of this key on this node, in whatever state. */
+    /** The newest build of this key on this node, in whatever state. Without a node: on any. */
     readonly newestOf: (of: {
       readonly projectId: string;
-      readonly nodeId: string;
+      readonly nodeId?: string;
       readonly key: string;
     }) => Stored<EnvironmentBuild | null>;
     /** The project's ready builds on this node, newest first, at most `limit`. */

@@ -158,7 +158,7 @@ const makeReads = Effect.gen(function* () {
   const newestOf: Service["newestOf"] = ({ projectId, nodeId, key }) =>
     sql<Row>`
       SELECT ${columns} FROM environment_builds
-      WHERE project_id = ${projectId} AND node_id = ${nodeId} AND key = ${key}
+      WHERE project_id = ${projectId} AND key = ${key}${nodeId === undefined ? sql`` : sql` AND node_id = ${nodeId}`}
       ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(
       Effect.map(first),
       stored("environmentBuilds.newestOf"),
