@@ -25,6 +25,8 @@ import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
 
 const people = later(() => import("./people.js"), "people");
+const notifications = later(() => import("./notifications.js"), "notifications");
+const notification = later(() => import("./notifications.js"), "notification");
 const settings = later(() => import("./settings.js"), "settings", {
   /** @param {string[]} params @param {() => void} changed */
   follow: ([id = ""], changed) => followConnection(id, changed),
@@ -58,6 +60,8 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), environmentBuild],
   [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
   [new RegExp(`^#/projects/${ID}/settings$`), settings],
+  [new RegExp(`^#/projects/${ID}/notifications$`), notifications],
+  [new RegExp(`^#/projects/${ID}/notifications/${ID}$`), notification],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
   [/^#\/account\/state$/, accountState],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), sessionState],

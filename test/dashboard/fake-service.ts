@@ -13,6 +13,7 @@ import {
 } from "./fake-conversation.ts";
 import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
+import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
 import { MACHINES } from "./sample-machines.ts";
 
@@ -44,7 +45,7 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings, FakePeople, FakeEnvironment {
+export interface World extends FakeSettings, FakePeople, FakeReceivers, FakeEnvironment {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -161,7 +162,8 @@ export const startFakeService = async (
     }
     // Null is an answer without a body.
     const aboutPeople = peopleAnswer(world, route, body);
-    const settled = aboutPeople === undefined ? settingsAnswer(world, route, body) : aboutPeople;
+    const told = aboutPeople === undefined ? receiversAnswer(world, route, body) : aboutPeople;
+    const settled = told === undefined ? settingsAnswer(world, route, body) : told;
     const built = settled === undefined ? environmentAnswer(world, route, searchParams) : settled;
     const answer = built === undefined ? answerOf(world, route, searchParams) : built;
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");

@@ -5,6 +5,7 @@ import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./s
 import type { State } from "./state-of-a-page.ts";
 import { STATES_OF_ENVIRONMENT } from "./states-of-environment.ts";
 import { STATES_OF_PEOPLE } from "./states-of-people.ts";
+import { STATES_OF_RECEIVERS } from "./states-of-receivers.ts";
 import { STATES_OF_SETTINGS } from "./states-of-settings.ts";
 import { STATES_OF_WORK } from "./states-of-work.ts";
 
@@ -31,6 +32,7 @@ const press = (key: string) => (page: Page) => page.keyboard.press(key);
 export const STATES: readonly State[] = [
   ...STATES_OF_ENVIRONMENT,
   ...STATES_OF_PEOPLE,
+  ...STATES_OF_RECEIVERS,
   ...STATES_OF_SETTINGS,
   ...STATES_OF_WORK,
   { name: "sign-in", hash: "", shows: "form", signedIn: false },
