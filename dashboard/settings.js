@@ -52,6 +52,15 @@ const settings = {
     section("Members", ...membersView(project, members, me)),
     section("Repository", ...repositoryPart(project, gitUrl, live)),
     section(
+      "Connectors",
+      h(
+        "p",
+        {},
+        h("a", { href: projectLink(project.id, "/connectors") }, "Connectors"),
+        " let agents use the tools of other servers, with credentials that agents never see.",
+      ),
+    ),
+    section(
       "Notifications",
       h(
         "p",

@@ -1,6 +1,7 @@
 /** Everything that a person can do in a project and in the account: each by mouse, and once more by keyboard alone. */
 import { describe, expect, it } from "vitest";
 import { ACTIONS } from "./actions.ts";
+import { CONNECTOR_ACTIONS } from "./actions-of-connectors.ts";
 import { ENVIRONMENT_ACTIONS } from "./actions-of-environment.ts";
 import { PEOPLE_ACTIONS } from "./actions-of-people.ts";
 import { RECEIVER_ACTIONS } from "./actions-of-receivers.ts";
@@ -14,6 +15,7 @@ describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
   const cases = [
     ...ACTIONS,
+    ...CONNECTOR_ACTIONS,
     ...ENVIRONMENT_ACTIONS,
     ...PEOPLE_ACTIONS,
     ...RECEIVER_ACTIONS,

@@ -65,6 +65,8 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/environment/builds/${BUILD_ID}`, ".pieces > span"],
   [`#/projects/${PROJECT_ID}/environment/builds/${FAILED_BUILD_ID}`, ".pieces > span"],
   [`#/projects/${PROJECT_ID}/settings`, "form"],
+  [`#/projects/${PROJECT_ID}/connectors`, ".rows"],
+  [`#/projects/${PROJECT_ID}/connectors/linear`, ".rows"],
   [`#/projects/${PROJECT_ID}/notifications`, ".rows"],
   [`#/projects/${PROJECT_ID}/notifications/${RECEIVER_ID}`, ".rows"],
   [`#/projects/${PROJECT_ID}/setup`, ".steps"],

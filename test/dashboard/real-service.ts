@@ -31,11 +31,13 @@ export class RealService {
     this.#directory = directory;
   }
 
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<RealService> {
+  /** @param manifest lines at the end of the project's platform.toml */
+  static async start(settings: Readonly<Record<string, string>> = {}, manifest = ""): Promise<RealService> {
     // Short: below it lie sockets, whose whole path has at most a hundred bytes.
     const directory = fs.mkdtempSync("/tmp/page-");
     fs.chmodSync(directory, 0o711);
-    makeRepository(path.join(directory, "greeter"));
+    const repository = path.join(directory, "greeter");
+    makeRepository(repository, () => fs.appendFileSync(path.join(repository, "platform.toml"), manifest));
     const token = makeToken("pat", randomBytes(TOKEN_BYTES));
     const { signal } = new AbortController();
     const service = await startService(
@@ -53,7 +55,7 @@ export class RealService {
     const client = new Client({ baseUrl: service.baseUrl, token, signal });
     const { id: project } = await client.send<{ id: string }>("POST", "/v1/projects", {
       name: "greeter",
-      repository: { kind: "hosted", import_from: path.join(directory, "greeter") },
+      repository: { kind: "hosted", import_from: repository },
     });
     return new RealService({ browser: await launch(), client, project }, service, directory);
   }
