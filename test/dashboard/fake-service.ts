@@ -162,12 +162,17 @@ export const startFakeService = async (
       return void response.end(JSON.stringify({ ...world.me, user }));
     }
     // Null is an answer without a body.
-    const aboutPeople = peopleAnswer(world, route, body);
-    const told = aboutPeople === undefined ? receiversAnswer(world, route, body) : aboutPeople;
-    const connected = told === undefined ? connectorsAnswer(world, route) : told;
-    const settled = connected === undefined ? settingsAnswer(world, route, body) : connected;
-    const built = settled === undefined ? environmentAnswer(world, route, searchParams) : settled;
-    const answer = built === undefined ? answerOf(world, route, searchParams) : built;
+    const answer = [
+      () => peopleAnswer(world, route, body),
+      () => receiversAnswer(world, route, body),
+      () => connectorsAnswer(world, route),
+      () => settingsAnswer(world, route, body),
+      () => environmentAnswer(world, route, searchParams),
+      () => answerOf(world, route, searchParams),
+    ].reduce<Json | string | null | undefined>(
+      (found, next) => (found === undefined ? next() : found),
+      undefined,
+    );
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
     if (answer === null) response.writeHead(204).end();
     else if (typeof answer === "string")
