@@ -16,6 +16,7 @@ import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
 import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
+import { lineFrame, openStream, RESET } from "./fake-streams.ts";
 import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
@@ -218,23 +219,6 @@ export const startFakeService = async (
       server.close();
     },
   };
-};
-
-const RESET = "event: reset\ndata: {}\n\n";
-
-/** The id is how many lines there are up to it. */
-const lineFrame = (line: Json, index: number): string =>
-  `id: ${index + 1}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`;
-
-const openStream = (
-  response: http.ServerResponse,
-  among: Set<http.ServerResponse>,
-  beginning: string,
-): void => {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.write(beginning);
-  among.add(response);
-  response.on("close", () => among.delete(response));
 };
 
 const refuse = (response: http.ServerResponse, status: number, code: string, error: string) => {
