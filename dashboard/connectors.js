@@ -1,5 +1,6 @@
 /** A project's connectors: what each needs from a person, its tools and what changed in them, and the agents' calls. */
-import { getJson, getList, post, put, remove } from "./api.js";
+import { getJson, getJsonOrNull, getList, post, put, remove } from "./api.js";
+import { actions as approvalActions, approvalCards } from "./approvals.js";
 import { ask, askFor } from "./dialog.js";
 import { h } from "./dom.js";
 import {
@@ -62,19 +63,21 @@ const act = (action, label, { project, slug, pin }) =>
 const connectors = {
   /** @param {string[]} params @param {import("./app.js").Extent} extent */
   load: async ([id = ""], { pages: shown }) => {
-    const [project, listing, { items, more }] = await Promise.all([
+    const [project, listing, { items, more }, open] = await Promise.all([
       getJson(projectPath(id)),
       getJson(`${projectPath(id)}/connectors`),
       getList(`${projectPath(id)}/executor/calls`, "calls", shown),
+      // A viewer does not decide.
+      getJsonOrNull(`${projectPath(id)}/approvals?status=pending&limit=200`, [403]),
     ]);
-    return { project, listing, calls: items, more };
+    return { project, listing, calls: items, more, approvals: open?.approvals ?? [] };
   },
 
   /** @param {{project: Project}} data */
   title: ({ project }) => `Connectors of ${project.name}`,
 
-  /** @param {{project: Project, listing: Listing, calls: Call[], more: boolean}} data */
-  view: ({ project, listing, calls, more }) => [
+  /** @param {{project: Project, listing: Listing, calls: Call[], more: boolean, approvals: import("./wire-connectors.d.ts").Approval[]}} data */
+  view: ({ project, listing, calls, more, approvals }) => [
     ...projectHead(project, "/settings"),
     h("h2", { "data-key": "heading" }, "Connectors"),
     h(
@@ -82,6 +85,7 @@ const connectors = {
       { class: "quiet", "data-key": "about" },
       "Agents use the tools of these servers, and never see their credentials. The default branch's platform.toml names the servers and the rules.",
     ),
+    approvalCards(project.id, approvals, { isOfSession: false }),
     listing.errors.map(({ path, message, line }, index) =>
       h(
         "div",
@@ -283,6 +287,8 @@ const toolRow = ({ name, description, input_schema: schema, policy, rule, state,
 
 /** @type {Record<string, import("./actions.js").Action>} */
 const actions = {
+  ...approvalActions,
+
   "set-connector-credential": async ({ project = "", slug = "" }, page) => {
     const typed = await askFor(
       {

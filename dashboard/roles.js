@@ -22,7 +22,7 @@ const NEEDED = {
   member:
     "start-session start-first-session stop-session restart-session rename-session delete-session open-port " +
     "open-change-request close-change-request fire replay cancel-fire preview preview-request propose-trigger " +
-    "sync-project build-environment cancel-build",
+    "sync-project approve-call deny-call build-environment cancel-build",
   owner:
     "add-secret set-secret delete-secret try-key make-webhook-secret set-model-key save-project save-roles set-member " +
     "remove-member set-connector-credential refresh-connector accept-connector forget-connector-credential add-receiver test-receiver rotate-receiver disable-receiver enable-receiver remove-receiver replay-delivery replace-credential check-again pause-triggers resume-triggers archive-project reactivate-project",

@@ -7,6 +7,7 @@ import { duration, moment } from "./format.js";
 import { bootView } from "./boot.js";
 import { awaitedView, sandboxEnvironment } from "./environment-build.js";
 import { isOver } from "./environment-log.js";
+import { bring } from "./later.js";
 import { followLog, logView } from "./log.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
@@ -24,6 +25,7 @@ import { followWork, workSummary, workView } from "./work.js";
  * @property {Sandbox | null} sandbox
  * @property {ChangeRequest[]} changes
  * @property {import("./wire-environment.d.ts").Build | null} awaited the build for which the sandbox waits
+ * @property {() => import("./dom.js").Child} asked the agent's calls that wait for a person
  */
 
 /**
@@ -39,11 +41,12 @@ export const session = {
   load: async ([projectId = "", id = ""]) => {
     const project = projectPath(projectId);
     const path = `${project}/sessions/${encodeURIComponent(id)}`;
-    const [owner, found, sandbox, changes] = await Promise.all([
+    const [owner, found, sandbox, changes, asked] = await Promise.all([
       getJson(project),
       getJson(path),
       getJsonOrNull(`${path}/sandbox`),
       getJson(`${project}/change-requests?limit=200`),
+      readAsked(projectId, id),
     ]);
     const buildId = sandbox?.boot_started_at === null ? sandbox.environment?.build_id : undefined;
     const build = buildId !== undefined && (await getJsonOrNull(`${project}/environment/builds/${buildId}`));
@@ -51,6 +54,7 @@ export const session = {
       project: owner,
       session: found,
       sandbox,
+      asked,
       awaited: found.status === "provisioning" && build && !isOver(build) ? build : null,
       changes: changes.change_requests.filter(
         (/** @type {ChangeRequest} */ change) => change.session_id === id,
@@ -90,14 +94,14 @@ export const session = {
     `${isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
 
   /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
-  view: ({ project, session: found, sandbox, changes, awaited }, _me, live) => [
+  view: ({ project, session: found, sandbox, changes, awaited, asked }, _me, live) => [
     h(
       "div",
       { class: "workspace", "data-key": "workspace" },
       h(
         "div",
         { class: "screen", "data-key": "screen" },
-        ...screenView({ project, session: found, changes, awaited }, live),
+        ...screenView({ project, session: found, changes, awaited, asked }, live),
       ),
       workView(live?.work ?? null),
     ),
@@ -133,6 +137,16 @@ export const session = {
   ],
 };
 
+/** A reader who may not decide gets none. @param {string} project @param {string} id @returns {Promise<SessionPage["asked"]>} */
+const readAsked = async (project, id) => {
+  const query = new URLSearchParams({ session_id: id, status: "pending" });
+  const found = await getJsonOrNull(`${projectPath(project)}/approvals?${query}`, [403]);
+  const open = found?.approvals ?? [];
+  if (open.length === 0) return () => null;
+  const { approvalCards } = await bring(() => import("./approvals.js"));
+  return () => approvalCards(project, open, { isOfSession: true });
+};
+
 /**
  * The part above the fold.
  *
@@ -140,7 +154,7 @@ export const session = {
  * @param {Following | null} live
  * @returns {import("./dom.js").Child[]}
  */
-const screenView = ({ project, session: found, changes, awaited }, live) => [
+const screenView = ({ project, session: found, changes, awaited, asked }, live) => [
   trail([
     ["Projects", "#/"],
     [project.name, projectLink(project.id)],
@@ -174,6 +188,7 @@ const screenView = ({ project, session: found, changes, awaited }, live) => [
         h("p", {}, h("a", { href: projectLink(project.id, "/environment") }, "Show the environment")),
     ),
   awaitedView(awaited),
+  asked(),
   found.last_turn?.error &&
     callout(
       found.last_turn.state === "failed" ? "bad" : "warn",

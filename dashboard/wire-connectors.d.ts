@@ -64,3 +64,14 @@ export interface ConnectorCall {
   outcome: string | null;
   message: string | null;
 }
+
+/** A call that waits for a person. */
+export interface Approval {
+  id: string;
+  session_id: string;
+  connector: string;
+  tool: string;
+  /** With secrets masked. Null once the call is settled. */
+  arguments: Record<string, unknown> | null;
+  expires_at: string;
+}

@@ -1,12 +1,37 @@
 /** The actions of an owner with a project's connectors, for actions.real.test.ts. */
 import type { Action } from "./actions.ts";
-import { PROJECT_ID } from "./sample-project.ts";
+import { PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { withWaitingCall } from "./states-of-connectors.ts";
 
 const CONNECTORS = `#/projects/${PROJECT_ID}/connectors`;
 const ONE = `${CONNECTORS}/linear`;
 const API = `/v1/projects/${PROJECT_ID}/connectors`;
 
 export const CONNECTOR_ACTIONS: readonly Action[] = [
+  {
+    name: "approves a call that waits",
+    hash: `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`,
+    shows: ".callout pre",
+    change: withWaitingCall,
+    does: ({ press }) => press("Approve: linear create_issue"),
+    writes: `POST /v1/projects/${PROJECT_ID}/approvals/01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11/approve {}`,
+    tells: "linear create_issue is approved. The agent gets the result.",
+    gone: "The agent asks to call",
+  },
+  {
+    name: "denies a call with a reason",
+    hash: CONNECTORS,
+    shows: ".callout pre",
+    change: withWaitingCall,
+    does: async ({ press, write }) => {
+      await press("Deny: linear create_issue");
+      await write("Reason", "Not in this team.");
+      await press("Deny");
+    },
+    writes: `POST /v1/projects/${PROJECT_ID}/approvals/01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11/deny {"reason":"Not in this team."}`,
+    tells: "linear create_issue is denied.",
+    gone: "The agent asks to call",
+  },
   {
     name: "stores the credential of a connector",
     hash: CONNECTORS,

@@ -7,6 +7,8 @@ export interface FakeConnectors {
   /** Of every connector. */
   catalogue: Json;
   calls: Json[];
+  /** Calls that wait for a person. */
+  approvals: Json[];
 }
 
 type Answer = Json | null | undefined;
@@ -20,6 +22,12 @@ const change = (world: FakeConnectors, slug: string | undefined, rest: Json): An
 export const connectorsAnswer = (world: FakeConnectors, route: string): Answer => {
   const [method = "", target = ""] = route.split(" ");
   const [, , , , collection, slug, part] = target.split("/");
+  if (collection === "approvals") {
+    if (method === "GET") return { approvals: world.approvals, next_cursor: null };
+    const decided = world.approvals.find((one) => one["id"] === slug);
+    world.approvals = world.approvals.filter((one) => one !== decided);
+    return decided;
+  }
   if (collection === "executor") return { calls: world.calls, next_cursor: null };
   if (collection !== "connectors") return undefined;
   if (slug === undefined)
@@ -122,6 +130,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
       ],
       left_out: [{ name: "export_all", why: "Its schema is larger than 64 KiB." }],
     },
+    approvals: [],
     calls: [
       call("c-1", "list_issues", null, null),
       call("c-2", "list_issues", "ok", null),
@@ -129,3 +138,14 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
     ],
   };
 };
+
+/** A call that waits for a person. */
+export const waitingCall = (sessionId: string): Json => ({
+  id: "01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11",
+  session_id: sessionId,
+  connector: "linear",
+  tool: "create_issue",
+  arguments: { team: "GREET", title: "Say hello in French", api_token: "***" },
+  // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
+  expires_at: new Date(Date.now() + 80_000_000).toISOString(),
+});

@@ -1,10 +1,12 @@
 /** States of a project's connectors. */
+import { waitingCall } from "./fake-connectors.ts";
 import type { World } from "./fake-service.ts";
-import { PROJECT_ID } from "./sample-project.ts";
+import { PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { pressed, type State, unfolded } from "./state-of-a-page.ts";
 import { withRole } from "./states-of-people.ts";
 
 const CONNECTORS = `#/projects/${PROJECT_ID}/connectors`;
+const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
 const ONE = `${CONNECTORS}/linear`;
 
 const none = (world: World): void => {
@@ -13,7 +15,21 @@ const none = (world: World): void => {
   world.calls = [];
 };
 
+/** An agent waits for a person's decision on a call. */
+export const withWaitingCall = (world: World): void => {
+  world.approvals = [waitingCall(SESSION_ID)];
+};
+
 export const STATES_OF_CONNECTORS: readonly State[] = [
+  { name: "connectors-waiting", hash: CONNECTORS, shows: ".callout pre", change: withWaitingCall },
+  { name: "session-approval", hash: SESSION, shows: ".callout pre", change: withWaitingCall },
+  {
+    name: "session-approval-deny",
+    hash: SESSION,
+    shows: ".callout pre",
+    change: withWaitingCall,
+    act: pressed("Deny: linear create_issue"),
+  },
   { name: "connectors", hash: CONNECTORS, shows: ".row" },
   { name: "connectors-empty", hash: CONNECTORS, shows: ".empty", change: none },
   { name: "connectors-viewer", hash: CONNECTORS, shows: ".row", change: withRole("viewer") },

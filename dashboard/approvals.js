@@ -1,0 +1,93 @@
+/** Calls of agents that wait for a person: what is asked, and the decision. */
+import { post } from "./api.js";
+import { askFor } from "./dialog.js";
+import { h } from "./dom.js";
+import { button, callout, code, commandBlock, projectLink, time } from "./parts.js";
+import { projectPath } from "./project.js";
+
+/** @typedef {import("./wire-connectors.d.ts").Approval} Approval */
+
+/**
+ * The open calls as cards.
+ *
+ * @param {string} project
+ * @param {Approval[]} approvals
+ * @param {{isOfSession: boolean}} shown whether the page is the session's own
+ */
+export const approvalCards = (project, approvals, { isOfSession }) =>
+  approvals.length > 0 &&
+  h(
+    "div",
+    { class: "calls-asked", "data-key": "calls-asked" },
+    approvals.map((approval) => card(project, approval, isOfSession)),
+  );
+
+/** @param {string} project @param {Approval} approval @param {boolean} isOfSession */
+const card = (project, { id, connector, tool, session_id, arguments: given, expires_at }, isOfSession) => {
+  const name = `${connector} ${tool}`;
+  /** @param {string} action @param {string} label @param {string} look */
+  const act = (action, label, look) =>
+    button(action, label, {
+      class: look,
+      "data-project": project,
+      "data-approval": id,
+      "data-title": name,
+      "aria-label": `${label}: ${name}`,
+    });
+  return h(
+    "div",
+    { "data-key": `approval-${id}` },
+    callout(
+      "warn",
+      h("p", {}, h("strong", {}, "The agent asks to call "), code(name)),
+      commandBlock(JSON.stringify(given, null, 2), `the arguments of ${name}`),
+      h(
+        "p",
+        { class: "quiet" },
+        "Without a decision, it is not called, and expires ",
+        time(expires_at),
+        ".",
+        !isOfSession && [
+          " ",
+          h("a", { href: projectLink(project, `/sessions/${session_id}`) }, "Show the session"),
+        ],
+      ),
+      h(
+        "p",
+        { class: "actions" },
+        act("approve-call", "Approve", "primary"),
+        act("deny-call", "Deny", "plain"),
+      ),
+    ),
+  );
+};
+
+/** @param {string} project @param {string} id @param {"approve" | "deny"} decision */
+const path = (project, id, decision) => `${projectPath(project)}/approvals/${id}/${decision}`;
+
+/** @type {Record<string, import("./actions.js").Action>} */
+export const actions = {
+  "approve-call": async ({ project = "", approval = "", title = "" }, page) => {
+    await post(path(project, approval, "approve"));
+    page.notice(`${title} is approved. The agent gets the result.`);
+  },
+
+  "deny-call": async ({ project = "", approval = "", title = "" }, page) => {
+    const typed = await askFor(
+      { title: `Deny ${title}?`, text: "It is not called, and the agent hears it.", confirm: "Deny" },
+      {
+        reason: {
+          label: "Reason",
+          hint: "Optional. The agent reads it.",
+          value: "",
+          lines: 2,
+          required: false,
+        },
+      },
+    );
+    if (typed === null) return;
+    const { reason = "" } = typed;
+    await post(path(project, approval, "deny"), reason === "" ? {} : { reason });
+    page.notice(`${title} is denied.`);
+  },
+};
