@@ -1,0 +1,85 @@
+/**
+ * A call of an agent's tool that a person decides on (executor.md 6). Nothing is called before a person approves it.
+ *
+ *  B1 The first decision counts. A later one changes nothing.
+ *  B2 One approval begins one call: only `approved` leads to `calling`, and nothing leads back.
+ *  B3 A call that began and whose end is not known is `unknown`. It is not begun again.
+ *  B4 A call that no person decided in time is `expired`. It is not made.
+ *  B5 The agent gets the result once: nothing is delivered before the end, and nothing twice.
+ *
+ * The machine has no commands. The stored state itself says what is to do, and src/duties/approvals.ts does it:
+ * `approved` is to be called, and a settled state without its delivery is to be delivered.
+ */
+import { assign, setup } from "xstate";
+import { pureMachine, type Named, type Snapshot } from "./step.ts";
+
+export const APPROVAL_STATES = [
+  "pending",
+  "approved",
+  "calling",
+  "done",
+  "denied",
+  "refused",
+  "expired",
+  "unknown",
+] as const;
+export type ApprovalState = (typeof APPROVAL_STATES)[number];
+
+/** States in which nothing is left to decide or to call. */
+export const SETTLED_STATES = ["done", "denied", "refused", "expired", "unknown"] as const;
+
+export interface ApprovalContext {
+  /** The agent has the result, or the word that there is none. */
+  readonly delivered: boolean;
+}
+export type ApprovalSnapshot = Snapshot<ApprovalState, ApprovalContext>;
+
+export type ApprovalEventType =
+  | "approval.given"
+  | "denial.given"
+  | "deadline.passed"
+  /** The service is about to send the call. */
+  | "call.begun"
+  /** The rules do not allow the call any more. */
+  | "call.refused"
+  | "call.ended"
+  /** The service was stopped during the call, or its connection broke. */
+  | "call.lost"
+  | "result.delivered";
+export interface ApprovalStep {
+  readonly type: ApprovalEventType;
+}
+
+const settled = {
+  on: { "result.delivered": { guard: "isUndelivered" as const, actions: "noteDelivery" as const } },
+};
+
+export const approvalMachine = setup({
+  types: { context: {} as ApprovalContext, events: {} as ApprovalStep },
+  guards: { isUndelivered: ({ context }) => !context.delivered },
+  actions: { noteDelivery: assign({ delivered: true }) },
+}).createMachine({
+  id: "approval",
+  context: { delivered: false },
+  initial: "pending",
+  states: {
+    pending: {
+      on: {
+        "approval.given": { target: "approved" },
+        "denial.given": { target: "denied" },
+        "deadline.passed": { target: "expired" },
+      },
+    },
+    approved: { on: { "call.begun": { target: "calling" }, "call.refused": { target: "refused" } } },
+    calling: { on: { "call.ended": { target: "done" }, "call.lost": { target: "unknown" } } },
+    done: settled,
+    denied: settled,
+    refused: settled,
+    expired: settled,
+    unknown: settled,
+  },
+});
+
+export const approval = pureMachine<ApprovalSnapshot, ApprovalStep, Named, Record<string, never>>(
+  approvalMachine,
+);
