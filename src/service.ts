@@ -98,6 +98,7 @@ import { makeReceiver } from "./http/webhooks/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import type { Admissions } from "./store/ports/admissions.ts";
+import type { Approvals } from "./store/ports/approvals.ts";
 import type { CloneCredentials } from "./store/ports/clone-credentials.ts";
 import type { EnvironmentBuilds } from "./store/ports/environment-builds.ts";
 import type { Events } from "./store/ports/events.ts";
@@ -127,6 +128,7 @@ import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 /** All ports through which the service touches the world. */
 export type Ports =
   | Admissions
+  | Approvals
   | ChangeRequests
   | CloneCredentials
   | Connectors

@@ -7,17 +7,18 @@
  *  G3 A request that names another host or comes from a page of another origin is refused before it is read.
  */
 import * as Effect from "effect/Effect";
+import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
 import type { Principal } from "../../store/ports/identity.ts";
+import { callResult, type TellProgress } from "../../services/approvals.ts";
+import { callTool, directTools, findTools } from "../../services/executor.ts";
 import {
-  callTool,
-  directTools,
-  findTools,
   said,
   type AgentCaller,
   type AgentResult,
   type Arguments,
-} from "../../services/executor.ts";
+} from "../../services/executor-decision.ts";
+import { parseUuid } from "../../domain/ids.ts";
 import { badRequest, Forbidden, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
 import { awaitBody } from "../body.ts";
 import { forbidden } from "../authorize.ts";
@@ -27,6 +28,8 @@ import { answered, calledWith, endOf } from "./raw-route.ts";
 
 /** Arguments of 256 KiB, and the message around them. */
 const BODY_MAX_BYTES = 512 * 1024;
+/** A stream without a byte could be taken for a dead connection. */
+const KEEP_ALIVE_MS = 10_000;
 
 type Library = typeof import("@modelcontextprotocol/server");
 /** Loaded at the first request: a service without connectors does not need its 11 MiB. */
@@ -34,13 +37,23 @@ const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server")
 
 const INSTRUCTIONS =
   "Tools of the project's connectors. find_tools lists tools that fit some words, with their arguments. call_tool calls one. " +
-  "A refused call says what a person can do; do not try it again unchanged.";
+  "A refused call says what a person can do; do not try it again unchanged. A call that waits for a person's approval says so " +
+  "after two minutes; its result comes as a message into the conversation.";
 
 const QUERY = {
   type: "string",
   description: "Words of the tool's name or description. Empty: the first tools.",
 };
 const OWN_TOOLS = [
+  {
+    name: "call_result",
+    description: "Gives the state or the result of a call that waits, or waited, for a person's approval.",
+    inputSchema: {
+      type: "object" as const,
+      properties: { id: { type: "string", description: "The call's id." } },
+      required: ["id"],
+    },
+  },
   {
     name: "call_tool",
     description: "Calls a tool that find_tools found.",
@@ -113,14 +126,52 @@ const isObject = (value: unknown): value is Arguments =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** One way for every name: the platform's own tools, and those of connectors. */
-const perform = (caller: AgentCaller, name: string, given: Arguments) => {
-  const { name: wanted, arguments: inner = {}, query } = given;
+const perform = (
+  caller: AgentCaller,
+  { name, given }: { readonly name: string; readonly given: Arguments },
+  tell: TellProgress,
+) => {
+  const { name: wanted, arguments: inner = {}, query, id } = given;
   if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "");
-  if (name !== "call_tool") return callTool(caller, name, given);
+  if (name === "call_result") {
+    const known = typeof id === "string" ? parseUuid(id) : null;
+    return known === null
+      ? Effect.succeed(said("call_result needs id, the id of a call.", true))
+      : callResult(caller, known);
+  }
+  if (name !== "call_tool") return callTool(caller, { name, given }, tell);
   return typeof wanted === "string" && isObject(inner)
-    ? callTool(caller, wanted, inner)
+    ? callTool(caller, { name: wanted, given: inner }, tell)
     : Effect.succeed(said("call_tool needs name, a text, and arguments, an object.", true));
 };
+
+/** Tells a client that gave a progress token that its call still waits. A client that is gone is not told. */
+const progressFor =
+  (token: string | number | undefined, notify: (progress: Progress) => Promise<void>): TellProgress =>
+  (waitedMs) =>
+    token === undefined
+      ? Effect.void
+      : Effect.ignore(
+          Effect.tryPromise(() =>
+            notify({
+              method: "notifications/progress",
+              params: {
+                progressToken: token,
+                progress: Math.round(waitedMs / 1000),
+                message: "The call waits for a person's approval.",
+              },
+            }),
+          ),
+        );
+
+interface Progress {
+  readonly method: "notifications/progress";
+  readonly params: {
+    readonly progressToken: string | number;
+    readonly progress: number;
+    readonly message: string;
+  };
+}
 
 const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
   content: content as never,
@@ -128,58 +179,84 @@ const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
   isError,
 });
 
-/** Answers one message by the protocol's library. */
-const answerMessage = Effect.fnUntraced(function* (caller: AgentCaller, text: string, parsed: unknown) {
-  const request = yield* HttpServerRequest.HttpServerRequest;
+/** The protocol's server for one message. */
+const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, ended: AbortSignal) {
   const { version } = yield* ThisNode;
-  const { internalUrl } = yield* Addresses;
   const direct = yield* directTools(caller);
   type Services = Effect.Services<ReturnType<typeof perform>>;
   const services = yield* Effect.context<Services>();
-  return yield* Effect.promise(async (signal) => {
-    const { Server, createMcpHandler } = await libraryOf();
-    const { fetch, close } = createMcpHandler(
-      () => {
-        const server = new Server(
-          { name: "platform-executor", version },
-          { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
-        );
-        server.setRequestHandler("tools/list", () => ({
-          tools: [
-            ...OWN_TOOLS,
-            ...direct.map(({ name, description, inputSchema }) => ({
-              name,
-              description,
-              inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
-            })),
-          ],
-        }));
-        server.setRequestHandler("tools/call", ({ params }) =>
-          Effect.runPromiseWith(services)(
-            Effect.map(answering(perform(caller, params.name, params.arguments ?? {})), wireOf),
-            { signal },
-          ),
-        );
-        return server;
-      },
-      { keepAliveMs: 0, maxRequestBodySize: BODY_MAX_BYTES },
+  return ({ Server }: Library) => {
+    const server = new Server(
+      { name: "platform-executor", version },
+      { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
     );
+    server.setRequestHandler("tools/list", () => ({
+      tools: [
+        ...OWN_TOOLS,
+        ...direct.map(({ name, description, inputSchema }) => ({
+          name,
+          description,
+          inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
+        })),
+      ],
+    }));
+    server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
+      const tell = progressFor(mcpReq._meta?.progressToken, (progress) => mcpReq.notify(progress));
+      const call = { name: params.name, given: params.arguments ?? {} };
+      return Effect.runPromiseWith(services)(Effect.map(answering(perform(caller, call, tell)), wireOf), {
+        signal: ended,
+      });
+    });
+    return server;
+  };
+});
+
+/** Answers one message by the protocol's library, as soon as it begins to answer. */
+const answerMessage = Effect.fnUntraced(function* (
+  caller: AgentCaller,
+  { text, parsed }: { readonly text: string; readonly parsed: unknown },
+) {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const { internalUrl } = yield* Addresses;
+  const end = new AbortController();
+  const makeServer = yield* serverFor(caller, end.signal);
+  const finish = Effect.sync(() => end.abort());
+  const begun = Effect.promise(async () => {
+    const library = await libraryOf();
+    const { fetch, close } = library.createMcpHandler(() => makeServer(library), {
+      keepAliveMs: KEEP_ALIVE_MS,
+      maxRequestBodySize: BODY_MAX_BYTES,
+    });
     const web = new Request(new URL(request.url, internalUrl), {
       method: "POST",
       headers: { ...request.headers },
       body: text,
-      signal,
+      signal: end.signal,
     });
-    const response = await fetch(web, { parsedBody: parsed });
-    const answer = {
-      status: response.status,
-      type: response.headers.get("content-type"),
-      body: await response.text(),
-    };
-    await close();
-    return answer;
+    return { response: await fetch(web, { parsedBody: parsed }), close };
   });
+  // If the client goes away before the answer begins, the call ends here, and otherwise with the answer's body.
+  const { response, close } = yield* Effect.onInterrupt(begun, () => finish);
+  const closing = Effect.andThen(finish, Effect.promise(close));
+  return { response, closing };
 });
+
+/** The answer's body until it ends, the client goes away, or the token ends. */
+const bodyOf = (
+  { response, closing }: { readonly response: Response; readonly closing: Effect.Effect<void> },
+  ended: Effect.Effect<unknown>,
+) => {
+  const { status, body } = response;
+  const type = response.headers.get("content-type") ?? "application/json";
+  const bytes =
+    body === null
+      ? Stream.empty
+      : Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error });
+  return HttpServerResponse.stream(bytes.pipe(Stream.interruptWhen(ended), Stream.ensuring(closing)), {
+    status,
+    contentType: type,
+  });
+};
 
 const mcp = calledWith("execute", (caller, { pid }) =>
   Effect.gen(function* () {
@@ -189,12 +266,9 @@ const mcp = calledWith("execute", (caller, { pid }) =>
     const agent = agentOf(caller, pid);
     if (agent === null) return yield* forbidden(caller, { by: "token" });
     const ended = yield* endOf(caller, pid, "member");
-    const reading = Effect.gen(function* () {
-      const { text, parsed } = yield* messageOf(request);
-      const { status, type, body } = yield* answerMessage(agent, text, parsed);
-      return HttpServerResponse.text(body, { status, ...(type !== null && { contentType: type }) });
-    });
-    return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
+    const reading = Effect.flatMap(messageOf(request), (message) => answerMessage(agent, message));
+    const begun = yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
+    return bodyOf(begun, ended);
   }),
 );
 
