@@ -58,6 +58,7 @@ const ABOUT: Readonly<Record<string, string>> = {
 const NOUNS: Readonly<Record<string, string>> = {
   account: "accounts",
   user: "users",
+  approver: "users",
   token: "tokens",
   project: "projects",
   fire: "fires",

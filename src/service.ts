@@ -16,6 +16,7 @@ import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
+import { approvalsLayer } from "./duties/approvals.ts";
 import { connectorsLayer } from "./duties/connectors.ts";
 import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
 import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
@@ -60,6 +61,7 @@ import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
+import { approvalsHandlers } from "./http/handlers/approvals.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { connectorsHandlers } from "./http/handlers/connectors.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
@@ -249,6 +251,7 @@ export const actorLayers = <E>({
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
     connectorsLayer,
+    approvalsLayer({ takesMessages: config.agentAdapter !== "plain" }),
   );
   return duties.pipe(
     Layer.provideMerge(
@@ -327,6 +330,7 @@ const handlers = Layer.mergeAll(
   sessionsHandlers,
   secretsHandlers,
   connectorsHandlers,
+  approvalsHandlers,
   triggersHandlers,
   triggerWishesHandlers,
   firesHandlers,

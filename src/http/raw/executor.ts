@@ -6,6 +6,7 @@
  *  G2 Nothing is remembered between two requests.
  *  G3 A request that names another host or comes from a page of another origin is refused before it is read.
  */
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
@@ -179,8 +180,16 @@ const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
   isError,
 });
 
+/** One message under way. */
+interface Exchange {
+  /** Ends the call. */
+  readonly end: AbortController;
+  /** Done when the client has heard that its call waits: from then on it reads the answer as it comes. */
+  readonly isTold: Deferred.Deferred<void>;
+}
+
 /** The protocol's server for one message. */
-const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, ended: AbortSignal) {
+const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTold }: Exchange) {
   const { version } = yield* ThisNode;
   const direct = yield* directTools(caller);
   type Services = Effect.Services<ReturnType<typeof perform>>;
@@ -201,27 +210,30 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, ended: Abort
       ],
     }));
     server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
-      const tell = progressFor(mcpReq._meta?.progressToken, (progress) => mcpReq.notify(progress));
+      const tell = progressFor(mcpReq._meta?.progressToken, async (progress) => {
+        await mcpReq.notify(progress);
+        Deferred.doneUnsafe(isTold, Effect.void);
+      });
       const call = { name: params.name, given: params.arguments ?? {} };
       return Effect.runPromiseWith(services)(Effect.map(answering(perform(caller, call, tell)), wireOf), {
-        signal: ended,
+        signal: end.signal,
       });
     });
     return server;
   };
 });
 
-/** Answers one message by the protocol's library, as soon as it begins to answer. */
-const answerMessage = Effect.fnUntraced(function* (
+/** Answers one message by the protocol's library. @returns what it begins to answer, and how to end it */
+const begin = Effect.fnUntraced(function* (
   caller: AgentCaller,
   { text, parsed }: { readonly text: string; readonly parsed: unknown },
+  exchange: Exchange,
 ) {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const { internalUrl } = yield* Addresses;
-  const end = new AbortController();
-  const makeServer = yield* serverFor(caller, end.signal);
-  const finish = Effect.sync(() => end.abort());
-  const begun = Effect.promise(async () => {
+  const makeServer = yield* serverFor(caller, exchange);
+  const { signal } = exchange.end;
+  return yield* Effect.promise(async () => {
     const library = await libraryOf();
     const { fetch, close } = library.createMcpHandler(() => makeServer(library), {
       keepAliveMs: KEEP_ALIVE_MS,
@@ -231,32 +243,41 @@ const answerMessage = Effect.fnUntraced(function* (
       method: "POST",
       headers: { ...request.headers },
       body: text,
-      signal: end.signal,
+      signal,
     });
     return { response: await fetch(web, { parsedBody: parsed }), close };
   });
-  // If the client goes away before the answer begins, the call ends here, and otherwise with the answer's body.
-  const { response, close } = yield* Effect.onInterrupt(begun, () => finish);
-  const closing = Effect.andThen(finish, Effect.promise(close));
-  return { response, closing };
 });
 
-/** The answer's body until it ends, the client goes away, or the token ends. */
-const bodyOf = (
-  { response, closing }: { readonly response: Response; readonly closing: Effect.Effect<void> },
+/** Answers one message: at once, or as a stream if its call waits for a person and the client wants to hear of it. */
+const answerMessage = Effect.fnUntraced(function* (
+  caller: AgentCaller,
+  message: { readonly text: string; readonly parsed: unknown },
   ended: Effect.Effect<unknown>,
-) => {
-  const { status, body } = response;
-  const type = response.headers.get("content-type") ?? "application/json";
-  const bytes =
-    body === null
-      ? Stream.empty
-      : Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error });
-  return HttpServerResponse.stream(bytes.pipe(Stream.interruptWhen(ended), Stream.ensuring(closing)), {
-    status,
-    contentType: type,
+) {
+  const exchange = { end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
+  const finish = Effect.sync(() => exchange.end.abort());
+  const answer = Effect.gen(function* () {
+    const { response, close } = yield* begin(caller, message, exchange);
+    const { status } = response;
+    const contentType = response.headers.get("content-type") ?? "application/json";
+    const [whole, live] = response.body?.tee() ?? [null, null];
+    const closing = Effect.andThen(finish, Effect.promise(close));
+    const all = Effect.map(
+      Effect.promise(() => new Response(whole).text()),
+      (body) => ({ closing, response: HttpServerResponse.text(body, { status, contentType }) }),
+    );
+    if (live === null) return yield* all;
+    const bytes = Stream.fromReadableStream({ evaluate: () => live, onError: (error) => error });
+    const body = bytes.pipe(Stream.interruptWhen(ended), Stream.ensuring(closing));
+    const streamed = { closing: null, response: HttpServerResponse.stream(body, { status, contentType }) };
+    return yield* Effect.raceFirst(all, Effect.as(Deferred.await(exchange.isTold), streamed));
   });
-};
+  // If the client goes away or its token ends before the answer, the call ends.
+  const { response, closing } = yield* Effect.onInterrupt(answer, () => finish);
+  if (closing !== null) yield* closing;
+  return response;
+});
 
 const mcp = calledWith("execute", (caller, { pid }) =>
   Effect.gen(function* () {
@@ -266,9 +287,8 @@ const mcp = calledWith("execute", (caller, { pid }) =>
     const agent = agentOf(caller, pid);
     if (agent === null) return yield* forbidden(caller, { by: "token" });
     const ended = yield* endOf(caller, pid, "member");
-    const reading = Effect.flatMap(messageOf(request), (message) => answerMessage(agent, message));
-    const begun = yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
-    return bodyOf(begun, ended);
+    const reading = Effect.flatMap(messageOf(request), (message) => answerMessage(agent, message, ended));
+    return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
   }),
 );
 
