@@ -252,7 +252,9 @@ const checkCalls = (check: Check): void => {
         expect(yield* end(one.id, DONE)).toBe(true);
         expect(yield* end(one.id, { ...DONE, outcome: "error" })).toBe(false);
         const { now, ...done } = DONE;
-        expect((yield* list(world.projectId, all)).items).toEqual([{ ...one, ...done, endedAt: now }]);
+        expect((yield* list(world.projectId, all)).items).toEqual([
+          { ...one, ...open, ...done, endedAt: now },
+        ]);
       }),
     );
 
