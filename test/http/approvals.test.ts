@@ -13,9 +13,10 @@ import {
   fields,
   listOf,
   putSecret,
+  stopSession,
   type Fields,
 } from "../support/service/requests.ts";
-import { ExecutorWorld, manifest, textOf } from "./executor-world.ts";
+import { ExecutorWorld, HEADERS, manifest, textOf } from "./executor-world.ts";
 
 let world: ExecutorWorld;
 beforeAll(async () => {
@@ -206,6 +207,49 @@ describe("a call that a person must approve", () => {
     );
     for (const { id } of await approvals(session, "&limit=50")) await decide(String(id), "deny");
     await Promise.all(calls);
+  });
+});
+
+describe("a client that wants to hear of progress", () => {
+  it.each(["legacy", "auto"] as const)(
+    "hears that its call waits, then gets the result on the same stream, in mode %s",
+    async (mode) => {
+      const { session, by } = await world.freshSession();
+      const heard = Promise.withResolvers<{
+        readonly progress: number;
+        readonly message?: string | undefined;
+      }>();
+      const call = world.withClient(
+        (client) =>
+          client.callTool(
+            { name: "wiki_publish", arguments: { mode } },
+            { onprogress: (progress) => heard.resolve(progress) },
+          ),
+        { by, mode },
+      );
+      const { progress, message } = await heard.promise;
+      expect(progress).toBeGreaterThanOrEqual(10);
+      expect(message).toContain("waits for a person's approval");
+      expectStatus(await decide(await waiting(session), "approve"), 200);
+      expect((await call).content).toEqual([{ type: "text", text: "publish ran" }]);
+      expect(published()).toHaveLength(1);
+    },
+  );
+
+  it("is cut off when its session ends, and the call still waits for a person", async () => {
+    const { session, by } = await world.freshSession();
+    const params = { name: "wiki_publish", arguments: { session }, _meta: { progressToken: 1 } };
+    const answer = await fetch(`${world.service.url}/v1/projects/${world.pid}/executor/mcp`, {
+      method: "POST",
+      headers: { ...HEADERS, authorization: `Bearer ${by}` },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+    });
+    expect(answer.headers.get("content-type")).toBe("text/event-stream");
+    await stopSession(world.service, world.pid, session);
+    const text = await answer.text();
+    expect(text).toContain("notifications/progress");
+    expect(text).not.toContain('"result"');
+    expect(await stateOf(session)).toMatchObject({ status: "pending" });
   });
 });
 

@@ -6,8 +6,11 @@
  *  G2 Nothing is remembered between two requests.
  *  G3 A request that names another host or comes from a page of another origin is refused before it is read.
  */
+import type * as Cause from "effect/Cause";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
 import type { Principal } from "../../store/ports/identity.ts";
@@ -249,34 +252,35 @@ const begin = Effect.fnUntraced(function* (
   });
 });
 
-/** Answers one message: at once, or as a stream if its call waits for a person and the client wants to hear of it. */
+/**
+ * Answers one message: at once, or as a stream if its call waits for a person and the client wants to hear of it. The call
+ * ends with the request's scope: after the last byte, or when the client goes away.
+ */
 const answerMessage = Effect.fnUntraced(function* (
   caller: AgentCaller,
   message: { readonly text: string; readonly parsed: unknown },
   ended: Effect.Effect<unknown>,
 ) {
   const exchange = { end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
-  const finish = Effect.sync(() => exchange.end.abort());
-  const answer = Effect.gen(function* () {
-    const { response, close } = yield* begin(caller, message, exchange);
-    const { status } = response;
-    const contentType = response.headers.get("content-type") ?? "application/json";
-    const [whole, live] = response.body?.tee() ?? [null, null];
-    const closing = Effect.andThen(finish, Effect.promise(close));
-    const all = Effect.map(
-      Effect.promise(() => new Response(whole).text()),
-      (body) => ({ closing, response: HttpServerResponse.text(body, { status, contentType }) }),
-    );
-    if (live === null) return yield* all;
-    const bytes = Stream.fromReadableStream({ evaluate: () => live, onError: (error) => error });
-    const body = bytes.pipe(Stream.interruptWhen(ended), Stream.ensuring(closing));
-    const streamed = { closing: null, response: HttpServerResponse.stream(body, { status, contentType }) };
-    return yield* Effect.raceFirst(all, Effect.as(Deferred.await(exchange.isTold), streamed));
-  });
-  // If the client goes away or its token ends before the answer, the call ends.
-  const { response, closing } = yield* Effect.onInterrupt(answer, () => finish);
-  if (closing !== null) yield* closing;
-  return response;
+  yield* Effect.addFinalizer(() => Effect.sync(() => exchange.end.abort()));
+  const { response, close } = yield* begin(caller, message, exchange);
+  yield* Effect.addFinalizer(() => Effect.promise(close));
+  const { status, body } = response;
+  const contentType = response.headers.get("content-type") ?? "application/json";
+  if (body === null) return HttpServerResponse.empty({ status });
+  const bytes = yield* Queue.unbounded<Uint8Array, Cause.Done>();
+  const reading = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
+    Stream.runForEach((part) => Queue.offer(bytes, part)),
+    Effect.ignore,
+    Effect.andThen(Queue.end(bytes)),
+  );
+  const all = yield* Effect.forkScoped(reading);
+  yield* Effect.raceFirst(Fiber.await(all), Deferred.await(exchange.isTold));
+  const answer = Stream.fromQueue(bytes);
+  if (all.pollUnsafe() === undefined)
+    return HttpServerResponse.stream(Stream.interruptWhen(answer, ended), { status, contentType });
+  const parts = yield* Stream.runCollect(answer);
+  return HttpServerResponse.uint8Array(Buffer.concat(parts), { status, contentType });
 });
 
 const mcp = calledWith("execute", (caller, { pid }) =>
