@@ -10,19 +10,29 @@ import { newSession, newSessionForms } from "./new-session.js";
 import { newTrigger, newTriggerForms } from "./new-trigger.js";
 import { operator } from "./operator.js";
 import { overview } from "./overview.js";
+import { later, laterForms } from "./later.js";
 import { empty } from "./parts.js";
-import { people, peopleForms } from "./people.js";
 import { queue } from "./queue.js";
 import { refusals } from "./refusals.js";
+import { followConnection } from "./repository-check.js";
 import { secretForms, secrets } from "./secrets.js";
 import { session } from "./session.js";
 import { sessions } from "./session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
 import { accountState, changeRequestState, sessionState, triggerState } from "./state.js";
-import { settings, settingsForms } from "./settings.js";
 import { setup, setupForms } from "./setup.js";
 import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
+
+const people = later(() => import("./people.js"), "people");
+const connectors = later(() => import("./connectors.js"), "connectors");
+const connector = later(() => import("./connectors.js"), "connector");
+const notifications = later(() => import("./notifications.js"), "notifications");
+const notification = later(() => import("./notifications.js"), "notification");
+const settings = later(() => import("./settings.js"), "settings", {
+  /** @param {string[]} params @param {() => void} changed */
+  follow: ([id = ""], changed) => followConnection(id, changed),
+});
 
 const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
@@ -52,6 +62,10 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), environmentBuild],
   [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
   [new RegExp(`^#/projects/${ID}/settings$`), settings],
+  [new RegExp(`^#/projects/${ID}/connectors$`), connectors],
+  [new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`), connector],
+  [new RegExp(`^#/projects/${ID}/notifications$`), notifications],
+  [new RegExp(`^#/projects/${ID}/notifications/${ID}$`), notification],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
   [/^#\/account\/state$/, accountState],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), sessionState],
@@ -77,15 +91,16 @@ export const pageAt = (path) => {
   return { page: NOWHERE, params: [] };
 };
 
-/** The handlers of forms, by their `data-action`. @type {Record<string, import("./forms.js").Submit>} */
-export const FORMS = {
+/** The handlers of the other forms. @type {Record<string, import("./forms.js").Submit>} */
+const FORMS = {
   ...accountForms,
   ...joinForms,
   ...newProjectForms,
   ...newSessionForms,
   ...newTriggerForms,
-  ...peopleForms,
   ...secretForms,
-  ...settingsForms,
   ...setupForms,
 };
+
+/** The handler of a form. @param {string} action its `data-action` */
+export const formOf = (action) => FORMS[action] ?? laterForms[action];

@@ -11,9 +11,12 @@ import {
   makeConversations,
   servesFile,
 } from "./fake-conversation.ts";
+import { connectorsAnswer, type FakeConnectors } from "./fake-connectors.ts";
 import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
+import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
+import { lineFrame, openStream, RESET } from "./fake-streams.ts";
 import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
@@ -44,7 +47,7 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings, FakePeople, FakeEnvironment {
+export interface World extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -160,10 +163,17 @@ export const startFakeService = async (
       return void response.end(JSON.stringify({ ...world.me, user }));
     }
     // Null is an answer without a body.
-    const aboutPeople = peopleAnswer(world, route, body);
-    const settled = aboutPeople === undefined ? settingsAnswer(world, route, body) : aboutPeople;
-    const built = settled === undefined ? environmentAnswer(world, route, searchParams) : settled;
-    const answer = built === undefined ? answerOf(world, route, searchParams) : built;
+    const answer = [
+      () => peopleAnswer(world, route, body),
+      () => receiversAnswer(world, route, body),
+      () => connectorsAnswer(world, route),
+      () => settingsAnswer(world, route, body),
+      () => environmentAnswer(world, route, searchParams),
+      () => answerOf(world, route, searchParams),
+    ].reduce<Json | string | null | undefined>(
+      (found, next) => (found === undefined ? next() : found),
+      undefined,
+    );
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
     if (answer === null) response.writeHead(204).end();
     else if (typeof answer === "string")
@@ -209,23 +219,6 @@ export const startFakeService = async (
       server.close();
     },
   };
-};
-
-const RESET = "event: reset\ndata: {}\n\n";
-
-/** The id is how many lines there are up to it. */
-const lineFrame = (line: Json, index: number): string =>
-  `id: ${index + 1}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`;
-
-const openStream = (
-  response: http.ServerResponse,
-  among: Set<http.ServerResponse>,
-  beginning: string,
-): void => {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.write(beginning);
-  among.add(response);
-  response.on("close", () => among.delete(response));
 };
 
 const refuse = (response: http.ServerResponse, status: number, code: string, error: string) => {
