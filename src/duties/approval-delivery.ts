@@ -1,5 +1,5 @@
 /**
- * Puts the result of a call into its session's conversation, if no caller waits for it (executor.md 6).
+ * Puts the result of a call into its session's conversation, if no caller waits for it (api.md 5 "Approvals").
  *
  *  J1 The message's id follows from the call's, and the row says when it was delivered. So a delivery that is repeated after a crash, or
  *     on two nodes, is one message.

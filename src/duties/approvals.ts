@@ -1,5 +1,5 @@
 /**
- * Performs calls that a person approved, ends those that no person decided, and hands results over (executor.md 6). It looks
+ * Performs calls that a person approved, ends those that no person decided, and hands results over (api.md 5 "Approvals"). It looks
  * at the stored states, and takes no input.
  *
  *  A1 The node that moves an approval to `calling` sends its call, and no other one does (approvals.ts Q2).
@@ -68,7 +68,7 @@ const askedBy = Effect.fnUntraced(function* (approval: Approval) {
   return { caller: call, executor, connector, name, given: given as Arguments } satisfies Asked;
 });
 
-/** A2. What is sent, or why nothing is. */
+/** A2. The call to send, or the reason why none is sent. */
 const readyToSend = Effect.fnUntraced(function* (approval: Approval) {
   const asked = yield* askedBy(approval);
   if (typeof asked === "string") return asked;
@@ -118,7 +118,7 @@ export const perform = Effect.fnUntraced(function* (id: string) {
 type Due = Pick<Approval, "id" | "status">;
 type Work = Effect.Services<ReturnType<typeof perform> | ReturnType<typeof deliver>>;
 
-/** What is to do for an approval in this state. */
+/** The next step of an approval in this state. */
 const work = ({ id, status }: Due, options: DeliveryOptions): Effect.Effect<void, StoreError, Work> => {
   switch (status) {
     case "approved":

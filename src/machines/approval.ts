@@ -1,5 +1,5 @@
 /**
- * A call of an agent's tool that a person decides on (executor.md 6). Nothing is called before a person approves it.
+ * A call of an agent's tool that a person decides on (api.md 5 "Approvals"). Nothing is called before a person approves it.
  *
  *  B1 The first decision counts. A later one changes nothing.
  *  B2 One approval begins one call: only `approved` leads to `calling`, and nothing leads back.
@@ -7,8 +7,8 @@
  *  B4 A call that no person decided in time is `expired`. It is not made.
  *  B5 The agent gets the result once: nothing is delivered before the end, and nothing twice.
  *
- * The machine has no commands. The stored state itself says what is to do, and src/duties/approvals.ts does it:
- * `approved` is to be called, and a settled state without its delivery is to be delivered.
+ * The machine has no commands. The stored state itself names the next step, and src/duties/approvals.ts performs it: an
+ * `approved` call is made, and a settled one without its delivery is delivered.
  */
 import { assign, setup } from "xstate";
 import { pureMachine, type Named, type Snapshot } from "./step.ts";
@@ -29,7 +29,7 @@ export type ApprovalState = (typeof APPROVAL_STATES)[number];
 export const SETTLED_STATES = ["done", "denied", "refused", "expired", "unknown"] as const;
 
 export interface ApprovalContext {
-  /** The agent has the result, or the word that there is none. */
+  /** The agent has the result, or knows that the call was not made. */
   readonly delivered: boolean;
 }
 export type ApprovalSnapshot = Snapshot<ApprovalState, ApprovalContext>;

@@ -1,6 +1,6 @@
 /**
  * Calls that wait for a person, as the agent sees them: asking, waiting for the result, and asking for it again
- * (executor.md 6).
+ * (api.md 5 "Approvals").
  *
  *  F1 The row is written before anything else. Waiting changes nothing but the lease of the one who waits.
  *  F2 A caller that waits takes the result. After its lease, the result becomes a message (src/duties/approvals.ts). The

@@ -1,4 +1,4 @@
-/** What became of a call that was sent: its outcome for the record, and its result for the agent, without the credential. */
+/** The end of a call that was sent: its outcome for the record, and its result for the agent, without the credential. */
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import { isShallow } from "../domain/catalogue.ts";

@@ -43,7 +43,7 @@ describeModel<ApprovalSnapshot, ApprovalStep, Named>(
     "B3: a call that began ends as done or unknown": everyStep(({ before, snapshot, accepted }) => {
       if (before.state === "calling" && accepted) expect(["done", "unknown"]).toContain(snapshot.state);
     }),
-    "B4: what no person decided is not called": everyStep(({ before, accepted, event }) => {
+    "B4: a call that no person decided is not made": everyStep(({ before, accepted, event }) => {
       if (before.state === "expired" && accepted) expect(event.type).toBe("result.delivered");
     }),
     "B5: a result is delivered once, after the end": (path) => {

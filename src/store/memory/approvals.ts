@@ -26,7 +26,7 @@ const keep = (tables: TableSet, { call, ...row }: Approval): void => {
   tables.executorCalls.set(call.id, call);
 };
 
-/** The row that the same call joins (Q3). */
+/** The row that the same call joins (ports/approvals.ts Q3). */
 const joined = (tables: TableSet, { call }: NewApproval): Approval | undefined =>
   all(tables).find(
     (held) =>
