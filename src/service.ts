@@ -250,8 +250,7 @@ export const actorLayers = <E>({
     environmentsDuty({ nodeId }),
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
-    connectorsLayer,
-    approvalsLayer({ takesMessages: config.agentAdapter !== "plain" }),
+    Layer.merge(connectorsLayer, approvalsLayer({ takesMessages: config.agentAdapter !== "plain" })),
   );
   return duties.pipe(
     Layer.provideMerge(

@@ -7,6 +7,21 @@
 import type { Redactor } from "./redactor.ts";
 import type { SecretPlace } from "./secret.ts";
 
+export const APPROVAL_STATES = [
+  "pending",
+  "approved",
+  "calling",
+  "done",
+  "denied",
+  "refused",
+  "expired",
+  "unknown",
+] as const;
+export type ApprovalState = (typeof APPROVAL_STATES)[number];
+
+/** States in which nothing is left to decide or to call. */
+export const SETTLED_STATES = ["done", "denied", "refused", "expired", "unknown"] as const;
+
 /** How long a person may think, ms. */
 export const APPROVAL_MS = 24 * 60 * 60 * 1000;
 /** The longest reason of a denial, in characters. */

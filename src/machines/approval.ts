@@ -11,22 +11,8 @@
  * `approved` call is made, and a settled one without its delivery is delivered.
  */
 import { assign, setup } from "xstate";
+import type { ApprovalState } from "../domain/approval.ts";
 import { pureMachine, type Named, type Snapshot } from "./step.ts";
-
-export const APPROVAL_STATES = [
-  "pending",
-  "approved",
-  "calling",
-  "done",
-  "denied",
-  "refused",
-  "expired",
-  "unknown",
-] as const;
-export type ApprovalState = (typeof APPROVAL_STATES)[number];
-
-/** States in which nothing is left to decide or to call. */
-export const SETTLED_STATES = ["done", "denied", "refused", "expired", "unknown"] as const;
 
 export interface ApprovalContext {
   /** The agent has the result, or knows that the call was not made. */

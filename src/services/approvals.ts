@@ -10,9 +10,8 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { APPROVAL_MS, approvalPlace } from "../domain/approval.ts";
+import { APPROVAL_MS, approvalPlace, SETTLED_STATES } from "../domain/approval.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../domain/secret.ts";
-import { SETTLED_STATES } from "../machines/approval.ts";
 import { Approvals, type Approval, type ApprovalLimits } from "../store/ports/approvals.ts";
 import { Events } from "../store/ports/events.ts";
 import type { NewCall } from "../store/ports/executor-calls.ts";

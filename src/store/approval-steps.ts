@@ -1,5 +1,6 @@
 /** What a move means for an approval and for its row in the record of calls. Both adapters use it. */
-import { approval, SETTLED_STATES } from "../machines/approval.ts";
+import { SETTLED_STATES } from "../domain/approval.ts";
+import { approval } from "../machines/approval.ts";
 import type { NewEvent } from "./event-rows.ts";
 import type { Approval, ApprovalMove, ApprovalRow } from "./ports/approvals.ts";
 import type { ExecutorCall } from "./ports/executor-calls.ts";

@@ -1,5 +1,6 @@
 /** Calls that wait for a person, as an agent would have asked for them. */
 import { randomUUID } from "node:crypto";
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { sealPart } from "../../src/services/approvals.ts";
@@ -13,7 +14,7 @@ const askApproval = Effect.fnUntraced(function* (projectId: string) {
   const [user] = yield* sql<{ readonly id: string }>`SELECT id FROM users LIMIT 1`;
   const id = randomUUID();
   const given = { page: "home" };
-  const now = Date.now();
+  const now = yield* Clock.currentTimeMillis;
   const call = {
     id,
     projectId,

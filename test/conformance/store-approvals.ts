@@ -49,6 +49,8 @@ const ended = (now: number): ApprovalMove => ({
 
 const bytes = (envelope: Uint8Array | null | undefined) => (envelope == null ? null : [...envelope]);
 
+const ids = (...some: readonly (string | undefined)[]) => some.toSorted();
+
 /** Asks, and approves. @returns the id */
 const approved = Effect.fnUntraced(function* (world: World, fields: Partial<NewCall> = {}) {
   const approvals = yield* Approvals;
@@ -230,7 +232,6 @@ export const checkApprovals = (check: Check): void => {
         yield* approvals.move(no ?? "", { type: "denial.given", reason: null, ...by });
         const due = (now: number, lostBefore: number) =>
           Effect.map(approvals.due(now, lostBefore, 9), (rows) => rows.map(({ id }) => id).toSorted());
-        const ids = (...some: readonly (string | undefined)[]) => some.toSorted();
         expect(yield* due(NOON + 3, NOON)).toEqual(ids(yes));
         expect(yield* due(NOON + 3, NOON + 3)).toEqual(ids(yes, sent));
         expect(yield* due(NOON + 30_000, NOON)).toEqual(ids(yes, no));

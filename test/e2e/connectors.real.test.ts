@@ -139,9 +139,9 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
         textResult(`published ${(given as Json)["page"] as string}`),
       );
       const approvals = `/v1/projects/${pid}/approvals`;
+      const found = async () =>
+        ((await life.call("GET", `${approvals}?status=pending`))["approvals"] as readonly Json[])[0];
       const waiting = async (page: string): Promise<string> => {
-        const found = async () =>
-          ((await life.call("GET", `${approvals}?status=pending`))["approvals"] as readonly Json[])[0];
         await expect.poll(found, POLL).toMatchObject({ tool: "publish", arguments: { page } });
         return String((await found())?.["id"]);
       };

@@ -1,10 +1,10 @@
 import * as Effect from "effect/Effect";
 import { expect } from "vitest";
 import { volatileMemory } from "../../src/actors/volatile.ts";
+import { SETTLED_STATES } from "../../src/domain/approval.ts";
 import {
   approval,
   approvalMachine,
-  SETTLED_STATES,
   type ApprovalSnapshot,
   type ApprovalStep,
 } from "../../src/machines/approval.ts";
@@ -13,6 +13,8 @@ import { describeModel, everyStep } from "./model.ts";
 
 const isSettled = ({ state }: ApprovalSnapshot): boolean =>
   SETTLED_STATES.some((settled) => settled === state);
+
+const isDecision = ({ type }: ApprovalStep): boolean => type === "approval.given" || type === "denial.given";
 
 describeModel<ApprovalSnapshot, ApprovalStep, Named>(
   {
@@ -32,7 +34,6 @@ describeModel<ApprovalSnapshot, ApprovalStep, Named>(
   },
   {
     "B1: the first decision counts": everyStep(({ event, past, accepted }) => {
-      const isDecision = ({ type }: ApprovalStep) => type === "approval.given" || type === "denial.given";
       if (isDecision(event)) expect(accepted).toBe(past.length === 0);
     }),
     "B2: one approval begins one call, and none begins without it": (path) => {

@@ -243,6 +243,12 @@ describe("a conversation's turn", () => {
   });
 });
 
+const stepped = (given: readonly ConversationEvent[]) =>
+  given.reduce<Pick<Step, "snapshot" | "commands">>(
+    ({ snapshot }, event) => conversation.step(snapshot, event),
+    conversation.start({}),
+  );
+
 test("a message of the service waits in a queue that a person's interrupt holds, and a person's message lets both go", () => {
   const service = {
     kind: "service",
@@ -257,20 +263,15 @@ test("a message of the service waits in a queue that a person's interrupt holds,
     isUrgent: false,
     message: { ...message, author: by },
   });
-  const after = (given: readonly ConversationEvent[]) =>
-    given.reduce<Pick<Step, "snapshot" | "commands">>(
-      ({ snapshot }, event) => conversation.step(snapshot, event),
-      conversation.start({}),
-    );
   const interrupted = [
     { ...report, isWorking: true },
     post("a", author),
     { type: "interrupt.requested" } as const,
     { ...report, ended: 1, seq: 1 },
   ];
-  const held = after([...interrupted, post("b", service)]);
+  const held = stepped([...interrupted, post("b", service)]);
   expect(held.snapshot).toMatchObject({ state: "idle", context: { held: true, queue: ["a", "b"] } });
   expect(held.commands).toEqual([]);
-  const released = after([...interrupted, post("b", service), post("c", author)]);
+  const released = stepped([...interrupted, post("b", service), post("c", author)]);
   expect(released.snapshot.context).toMatchObject({ held: false, sending: "a", queue: ["b", "c"] });
 });

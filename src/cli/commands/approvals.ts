@@ -1,5 +1,5 @@
 /** `platform approvals`: calls of agents that wait for a person. */
-import type { ApprovalState } from "../../machines/approval.ts";
+import type { ApprovalState } from "../../domain/approval.ts";
 import { command } from "../command.ts";
 import { table, time, visible } from "../terminal.ts";
 import { anyId, oneOf } from "../words.ts";

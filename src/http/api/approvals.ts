@@ -1,7 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
-import { REASON_LIMIT } from "../../domain/approval.ts";
-import { APPROVAL_STATES } from "../../machines/approval.ts";
+import { APPROVAL_STATES, REASON_LIMIT } from "../../domain/approval.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, NotFound } from "./errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";

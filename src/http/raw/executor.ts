@@ -213,7 +213,9 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTol
       ],
     }));
     server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
-      const tell = progressFor(mcpReq._meta?.progressToken, async (progress) => {
+      // The protocol names the field.
+      const { ["_meta"]: about } = mcpReq;
+      const tell = progressFor(about?.progressToken, async (progress) => {
         await mcpReq.notify(progress);
         Deferred.doneUnsafe(isTold, Effect.void);
       });

@@ -9,7 +9,7 @@
  *  Q4 Arguments are kept until the call is settled.
  */
 import * as Context from "effect/Context";
-import type { ApprovalState } from "../../machines/approval.ts";
+import type { ApprovalState } from "../../domain/approval.ts";
 import type { BadCursor } from "./errors.ts";
 import type { CallLimits, ExecutorCall, NewCall } from "./executor-calls.ts";
 import type { Stored } from "./journal.ts";

@@ -40,6 +40,9 @@ const approvalOf = (row: JoinedRow): Approval => {
   return { id, projectId, status, sealedArguments, sealedResult, message: reason, decidedBy, ...times, call };
 };
 
+const firstOf = ([row]: readonly JoinedRow[]): Approval | null =>
+  row === undefined ? null : approvalOf(row);
+
 const buffer = (bytes: Uint8Array | null): Buffer | null => (bytes === null ? null : Buffer.from(bytes));
 
 const makeReading = Effect.gen(function* () {
@@ -47,15 +50,13 @@ const makeReading = Effect.gen(function* () {
   const from = sql.literal(
     `SELECT ${COLUMNS} FROM approvals JOIN executor_calls ON executor_calls.id = approvals.id`,
   );
-  const one = (rows: readonly JoinedRow[]): Approval | null =>
-    rows[0] === undefined ? null : approvalOf(rows[0]);
   return {
     sql,
     from,
-    get: (id: string) => Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id}`, one),
+    get: (id: string) => Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id}`, firstOf),
     /** Holds the approval until the transaction ends. */
     locked: (id: string) =>
-      Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id} FOR UPDATE OF approvals`, one),
+      Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id} FOR UPDATE OF approvals`, firstOf),
   };
 });
 
