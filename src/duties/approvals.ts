@@ -152,7 +152,7 @@ export const approvalsLayer = (options: DeliveryOptions) =>
     Effect.gen(function* () {
       const events = yield* Events;
       const round = yield* makeRound(new Set(), options);
-      yield* runDuty(NAME, {
+      yield* runDuty("approvals", {
         round,
         periodMs: DUTIES.approvals.periodMs,
         signal: Effect.andThen(events.changed(null), Effect.sleep(GATHER)),
