@@ -20,6 +20,33 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_session_cap_not_negative CHECK ((session_cap >= 0))
 );
 
+CREATE TABLE approvals (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  status text NOT NULL,
+  arguments_envelope bytea,
+  result_envelope bytea,
+  message text,
+  asked_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  decided_by uuid,
+  decided_at timestamp with time zone,
+  moved_at timestamp with time zone NOT NULL,
+  attended_until timestamp with time zone NOT NULL,
+  delivered_at timestamp with time zone,
+  CONSTRAINT approvals_arguments_kept CHECK (((status = ANY (ARRAY['pending'::text, 'approved'::text, 'calling'::text])) = (arguments_envelope IS NOT NULL))),
+  CONSTRAINT approvals_call_fkey FOREIGN KEY (id) REFERENCES executor_calls(id) ON DELETE CASCADE,
+  CONSTRAINT approvals_called_by_a_person CHECK (((status = ANY (ARRAY['pending'::text, 'expired'::text])) OR (decided_by IS NOT NULL))),
+  CONSTRAINT approvals_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES users(id),
+  CONSTRAINT approvals_decided_whole CHECK ((num_nonnulls(decided_by, decided_at) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT approvals_pkey PRIMARY KEY (id),
+  CONSTRAINT approvals_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT approvals_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'calling'::text, 'done'::text, 'denied'::text, 'refused'::text, 'expired'::text, 'unknown'::text])))
+);
+CREATE INDEX approvals_open_idx ON public.approvals USING btree (moved_at) WHERE (delivered_at IS NULL);
+CREATE INDEX approvals_project_idx ON public.approvals USING btree (project_id, asked_at DESC, id DESC);
+CREATE INDEX approvals_result_idx ON public.approvals USING btree (delivered_at) WHERE (result_envelope IS NOT NULL);
+
 CREATE TABLE change_requests (
   id uuid NOT NULL,
   project_id uuid NOT NULL,
@@ -274,13 +301,17 @@ CREATE TABLE executor_calls (
   message text,
   upstream_status integer,
   result_bytes integer,
-  CONSTRAINT executor_calls_ended_whole CHECK ((num_nonnulls(ended_at, outcome) = ANY (ARRAY[0, 2]))),
-  CONSTRAINT executor_calls_outcome_known CHECK ((outcome = ANY (ARRAY['ok'::text, 'error'::text, 'denied'::text, 'unknown'::text]))),
+  begun_at timestamp with time zone,
+  approver_id uuid,
+  CONSTRAINT executor_calls_approver_fkey FOREIGN KEY (approver_id) REFERENCES users(id),
+  CONSTRAINT executor_calls_ended_whole CHECK (((ended_at IS NULL) = ((outcome IS NULL) OR (outcome = 'pending'::text)))),
+  CONSTRAINT executor_calls_outcome_known CHECK ((outcome = ANY (ARRAY['ok'::text, 'error'::text, 'denied'::text, 'pending'::text, 'unknown'::text]))),
   CONSTRAINT executor_calls_pkey PRIMARY KEY (id),
   CONSTRAINT executor_calls_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT executor_calls_started_by_known CHECK ((started_by = ANY (ARRAY['user'::text, 'trigger'::text])))
 );
 CREATE INDEX executor_calls_at_idx ON public.executor_calls USING btree (at);
+CREATE INDEX executor_calls_begun_idx ON public.executor_calls USING btree (project_id, connector, begun_at) WHERE (begun_at IS NOT NULL);
 CREATE INDEX executor_calls_connector_idx ON public.executor_calls USING btree (project_id, connector, at);
 CREATE INDEX executor_calls_open_idx ON public.executor_calls USING btree (session_id, at) WHERE (outcome IS NULL);
 CREATE INDEX executor_calls_project_idx ON public.executor_calls USING btree (project_id, at DESC, id DESC);

@@ -8,6 +8,7 @@ import type { AnyStateMachine } from "xstate";
 import { FIRE_MOVES, FIRE_STATUSES } from "../src/domain/fire.ts";
 import { accountMachine } from "../src/machines/account.ts";
 import { agentRuntimeMachine } from "../src/machines/agent-runtime.ts";
+import { approvalMachine } from "../src/machines/approval.ts";
 import { changeRequestMachine } from "../src/machines/change-request.ts";
 import { conversationMachine } from "../src/machines/conversation.ts";
 import { definitionOf, type Arrow } from "../src/machines/definition.ts";
@@ -24,6 +25,7 @@ const MACHINES: readonly AnyStateMachine[] = [
   conversationMachine,
   changeRequestMachine,
   environmentBuildMachine,
+  approvalMachine,
   agentRuntimeMachine,
 ];
 

@@ -14,6 +14,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   connector_credentials: "The encrypted credential of a connector, for one origin.",
   connector_catalogues: "The tools of a connector's server: as accepted by a person, and as last seen.",
   executor_calls: "A call of an agent to a tool of a connector, and what became of it.",
+  approvals:
+    "A call of an agent that waits for a person, or whose result waits for the agent: its state, with encrypted arguments.",
   project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",
   project_trigger_runtime: "When a trigger last started a session.",
   trigger_cursors: "The instant up to which every due instant of a cron trigger has its row in the ledger.",
@@ -56,6 +58,7 @@ const ABOUT: Readonly<Record<string, string>> = {
 const NOUNS: Readonly<Record<string, string>> = {
   account: "accounts",
   user: "users",
+  approver: "users",
   token: "tokens",
   project: "projects",
   fire: "fires",

@@ -16,6 +16,7 @@ import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
 import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
+import { approvalsLayer } from "./duties/approvals.ts";
 import { connectorsLayer } from "./duties/connectors.ts";
 import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
 import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
@@ -60,6 +61,7 @@ import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
+import { approvalsHandlers } from "./http/handlers/approvals.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { connectorsHandlers } from "./http/handlers/connectors.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
@@ -98,6 +100,7 @@ import { makeReceiver } from "./http/webhooks/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import type { Admissions } from "./store/ports/admissions.ts";
+import type { Approvals } from "./store/ports/approvals.ts";
 import type { CloneCredentials } from "./store/ports/clone-credentials.ts";
 import type { EnvironmentBuilds } from "./store/ports/environment-builds.ts";
 import type { Events } from "./store/ports/events.ts";
@@ -127,6 +130,7 @@ import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 /** All ports through which the service touches the world. */
 export type Ports =
   | Admissions
+  | Approvals
   | ChangeRequests
   | CloneCredentials
   | Connectors
@@ -246,7 +250,7 @@ export const actorLayers = <E>({
     environmentsDuty({ nodeId }),
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
-    connectorsLayer,
+    Layer.merge(connectorsLayer, approvalsLayer({ takesMessages: config.agentAdapter !== "plain" })),
   );
   return duties.pipe(
     Layer.provideMerge(
@@ -325,6 +329,7 @@ const handlers = Layer.mergeAll(
   sessionsHandlers,
   secretsHandlers,
   connectorsHandlers,
+  approvalsHandlers,
   triggersHandlers,
   triggerWishesHandlers,
   firesHandlers,

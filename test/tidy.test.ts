@@ -97,7 +97,7 @@ const THREATS: Readonly<Record<string, number>> = {
   R: 12, // races and crashes
   D: 11, // conversation
   E: 16, // environments
-  K: 10, // connectors
+  K: 14, // connectors
   O: 3, // outbound webhooks
   I: 22, // invariants
 };
@@ -138,8 +138,10 @@ test("uses one name for one noun: definition and handler, machine and interprete
   const shared = new Set(["api", "access", "errors", "examples", "illustrate", "openapi", "schemas"]);
   const definitions = names("src/http/api").filter((name) => !shared.has(name));
   expect(names("src/http/handlers")).toEqual(expect.arrayContaining(definitions));
-  // The agent runtime's machine is interpreted in the sandbox, by daemon/runtime.ts. The others are no machines.
+  // The agent runtime's machine is interpreted in the sandbox, by daemon/runtime.ts, and the approval's by src/duties/approvals.ts.
+  // The others are no machines.
   const apart = new Set([
+    "approval",
     "step",
     "agent-runtime",
     "definition",

@@ -26,8 +26,8 @@ import { decodeEvent, OpencodeTurns, type RuntimeEvent } from "./opencode-turns.
 
 /** A longer event is ignored. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
-/** A call of a connector's tool lasts up to a minute. */
-const CONNECTORS_MS = 90_000;
+/** A call waits two minutes for a person, and lasts up to a minute. */
+const CONNECTORS_MS = 200_000;
 /** The gateway to connectors. The token is named, never written. */
 const CONNECTORS = {
   type: "remote",

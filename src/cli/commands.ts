@@ -1,5 +1,6 @@
 /** All commands that call the service, in the order of the help. */
 import type { Command } from "./command.ts";
+import { approvalCommands } from "./commands/approvals.ts";
 import { changeRequestCommands } from "./commands/change-requests.ts";
 import { connectorCommands } from "./commands/connectors.ts";
 import { environmentCommands } from "./commands/environments.ts";
@@ -18,6 +19,7 @@ export const commands: readonly Command[] = [
   ...webhookCommands,
   ...secretCommands,
   ...connectorCommands,
+  ...approvalCommands,
   ...environmentCommands,
   ...projectCommands,
   ...peopleCommands,

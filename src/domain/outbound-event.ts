@@ -6,6 +6,7 @@ import { derivedUuid } from "./ids.ts";
 
 export const OUTBOUND_EVENTS = [
   "session.waiting",
+  "approval.waiting",
   "session.stopped",
   "session.failed",
   "change_request.opened",
@@ -77,6 +78,16 @@ const detailOf = (
   switch (type) {
     case "session.waiting":
       return { fields: { session_id: sessionId, request_id: short(data["request_id"]) }, page: inSession };
+    case "approval.waiting":
+      return {
+        fields: {
+          session_id: sessionId,
+          approval_id: short(data["approval_id"]),
+          connector: short(data["connector"]),
+          tool: short(data["tool"]),
+        },
+        page: inSession,
+      };
     case "session.stopped":
       return { fields: { session_id: sessionId, stop_reason: short(data["stop_reason"]) }, page: inSession };
     case "session.failed":

@@ -22,6 +22,8 @@ const sentenceOf = ({ type, data }: OutboundMessage): string => {
   switch (type) {
     case "session.waiting":
       return "a session waits for a person";
+    case "approval.waiting":
+      return `a call of ${plain(data["tool"])} (${plain(data["connector"])}) waits for a person's approval`;
     case "session.stopped":
       return `a session stopped${because("stop_reason")}`;
     case "session.failed":

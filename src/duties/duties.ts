@@ -110,6 +110,13 @@ export const DUTIES = {
     signal: null,
     owner: "each node",
   },
+  approvals: {
+    about: "makes approved calls, tells agents",
+    // A lost signal delays an approved call for so long.
+    periodMs: 5 * SECOND,
+    signal: "event written",
+    owner: "each node",
+  },
   environments: {
     about: "makes room for images of builds",
     periodMs: MINUTE,

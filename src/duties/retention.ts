@@ -1,10 +1,11 @@
 /**
  * Removes expired rows, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous values of
- * secrets, attachments that no message has, calls of connectors, the history of actors, events (api.md 1).
+ * secrets, attachments that no message has, calls of connectors and their results, the history of actors, events (api.md 1).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { Approvals, RESULT_KEPT_MS } from "../store/ports/approvals.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import { Events } from "../store/ports/events.ts";
 import { ExecutorCalls } from "../store/ports/executor-calls.ts";
@@ -45,6 +46,8 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: Retention
   const calls = yield* ExecutorCalls;
   yield* calls.abandon(now - ABANDONED_MS, now);
   while ((yield* calls.prune(before)) > 0) yield* Effect.sleep(BREATH);
+  const approvals = yield* Approvals;
+  while ((yield* approvals.pruneResults(now - RESULT_KEPT_MS)) > 0) yield* Effect.sleep(BREATH);
   const transitions = yield* Transitions;
   const history = {
     before: now - TRANSITIONS_KEPT_MS,

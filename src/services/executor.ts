@@ -7,62 +7,33 @@
  *     credential, the limits. Then its row is written, and then it is sent. No row, no call.
  *  X3 Every call that a connector of the manifest was asked for has a row, also a refused one, up to the connector's
  *     limit.
- *  X4 A call whose result is not known is `unknown`, and is not repeated.
+ *  X4 A call whose policy is `ask` is stored and sent later, by src/duties/approvals.ts, which decides again in the same
+ *     place.
+ *  X5 A call whose result is not known is `unknown`, and is not repeated.
  */
-import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import * as Exit from "effect/Exit";
-import { isShallow, toolPin, type CatalogueTool } from "../domain/catalogue.ts";
-import {
-  ruleFor,
-  shownName,
-  type Policy,
-  type Connector,
-  type Executor,
-  type SessionKind,
-} from "../domain/connector.ts";
-import { credentialMask, maskJson, originOf } from "../domain/connector-credential.ts";
-import { Redactor } from "../domain/redactor.ts";
-import { openSecrets } from "../duties/secrets.ts";
-import { ConnectorServers, type ServerFault, type ToolResult } from "../mcp/port.ts";
+import type { CatalogueTool } from "../domain/catalogue.ts";
+import { ruleFor, shownName, type Policy, type Connector, type Executor } from "../domain/connector.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
-import { ExecutorCalls, type CallEnd, type CallLimits, type NewCall } from "../store/ports/executor-calls.ts";
+import { ExecutorCalls, type NewCall } from "../store/ports/executor-calls.ts";
 import type { StoreError } from "../store/ports/journal.ts";
-import { catalogueFor, executorOf, openCredential, targetOf, toldBy, toolsOf } from "./connectors.ts";
-import { newUuid } from "./entropy.ts";
+import { askPerson, type TellProgress } from "./approvals.ts";
+import { catalogueFor, executorOf, toolsOf } from "./connectors.ts";
+import {
+  CALL_LIMITS,
+  decide,
+  rowOf,
+  said,
+  type AgentCaller,
+  type Arguments,
+  type ToBeSent,
+} from "./executor-decision.ts";
+import { callServer, outcomeOf, type Outcome } from "./executor-outcome.ts";
 
-/** The session for which an agent calls. */
-export interface AgentCaller {
-  readonly projectId: string;
-  readonly sessionId: string;
-  readonly userId: string;
-  readonly startedBy: SessionKind;
-}
-
-/** A result for the agent. */
-export interface AgentResult {
-  readonly content: readonly unknown[];
-  readonly structuredContent?: unknown;
-  readonly isError: boolean;
-}
-
-export type Arguments = Readonly<Record<string, unknown>>;
-
-/** A row without an outcome counts as under way for this long: a call ends within 60 s. */
-export const CALL_LIMITS: CallLimits = { atOnce: 8, perConnector: 60, windowMs: 60_000, openMs: 90_000 };
-const ARGUMENTS_MAX_BYTES = 256 * 1024;
-/** The beginning of the arguments that the record keeps. */
-const PREVIEW_LENGTH = 2000;
 /** How many tools one search finds, and how much text they may be. */
 const FOUND_MAX = 10;
 const FOUND_MAX_BYTES = 64 * 1024;
-
-/** A text as a result. */
-export const said = (text: string, isError = false): AgentResult => ({
-  content: [{ type: "text", text }],
-  isError,
-});
 
 interface Known {
   readonly connector: Connector;
@@ -103,12 +74,12 @@ const offersOf = (executor: Executor, known: readonly Known[]): readonly Offer[]
     }),
   );
 
-/** The tools that the manifest shows by name. A tool that must be asked for is not among them. */
+/** The tools that the manifest shows by name. */
 export const directTools = Effect.fnUntraced(function* (caller: AgentCaller) {
   const { executor, known } = yield* connectorsFor(caller);
   if (executor === null) return [];
   return offersOf(executor, known)
-    .filter(({ connector, tool, policy }) => policy === "allow" && connector.direct.includes(tool.name))
+    .filter(({ connector, tool }) => connector.direct.includes(tool.name))
     .map(({ shown, tool }) => ({
       name: shown,
       description: tool.description,
@@ -127,7 +98,7 @@ const scoreOf = ({ shown, tool }: Offer, words: readonly string[]): number => {
   );
 };
 
-const MUST_ASK = "A person must allow this tool first. Its policy is ask, and this service cannot ask yet.";
+const MUST_ASK = "A person approves or denies each call of this tool.";
 
 /** The tools that fit a query best, as JSON. A tool without any of the words is left out. */
 export const findTools = Effect.fnUntraced(function* (caller: AgentCaller, query: string) {
@@ -157,99 +128,6 @@ const noneFound = (offers: number, connectors: number): string => {
   return "No tool has these words. Try other words, or an empty query for the first tools.";
 };
 
-/** The decision about a call: refused with a sentence, or to be sent. */
-type Decision =
-  | {
-      readonly refused: string;
-      readonly rule: string | null;
-      readonly pin: string | null;
-      readonly tool: string;
-    }
-  | {
-      readonly refused: null;
-      readonly rule: string;
-      readonly pin: string;
-      readonly tool: CatalogueTool;
-      readonly credential: string | null;
-      readonly protocol: string;
-    };
-
-interface Asked {
-  readonly caller: AgentCaller;
-  readonly executor: Executor;
-  readonly connector: Connector;
-  /** The tool's name as the agent wrote it. */
-  readonly name: string;
-  readonly given: Arguments;
-}
-
-/** How a person allows a tool, in a sentence. */
-const howToAllow = (slug: string, tool: string): string =>
-  `A person can allow it with policy = "allow" for the tool ${tool} of the connector ${slug} in platform.toml on the default branch.`;
-
-/** The tool that a name means, in what was last seen. */
-const toolNamed = (slug: string, name: string, catalogue: StoredCatalogue | null) =>
-  catalogue?.latest?.catalogue.tools.find((tool) => shownName(slug, tool.name) === name) ?? null;
-
-/** X2, up to the limits. */
-const decide = Effect.fnUntraced(function* ({ caller, executor, connector, name, given }: Asked) {
-  const { slug } = connector;
-  const refuse = (refused: string, about: { tool?: string; rule?: string; pin?: string } = {}): Decision => ({
-    refused,
-    tool: about.tool ?? name.slice(0, 64),
-    rule: about.rule ?? null,
-    pin: about.pin ?? null,
-  });
-  if (!connector.sessions.includes(caller.startedBy))
-    return refuse(`The connector ${slug} is not open to sessions that a ${caller.startedBy} started.`);
-  const catalogue = catalogueFor(connector, yield* (yield* Connectors).catalogue(caller.projectId, slug));
-  const tool = toolNamed(slug, name, catalogue);
-  const latest = catalogue?.latest;
-  if (tool === null || latest === null || latest === undefined)
-    return refuse(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`);
-  const pin = toolPin(tool);
-  if (!toolsOf(catalogue).includes(tool))
-    return refuse(
-      `The tool ${tool.name} of ${slug} is new or was changed, and no person has accepted it yet. A person can accept it: platform connectors accept ${slug}.`,
-      { tool: tool.name, pin },
-    );
-  const { policy, rule } = ruleFor(executor, connector, tool.name);
-  const about = { tool: tool.name, pin, rule };
-  if (policy === "deny") return refuse(`The tool ${tool.name} of ${slug} is denied by platform.toml.`, about);
-  if (policy === "ask")
-    return refuse(
-      `The tool ${tool.name} of ${slug} needs a person's approval, and this service cannot ask for one yet. ${howToAllow(slug, tool.name)}`,
-      about,
-    );
-  if (!isShallow(given) || Buffer.byteLength(JSON.stringify(given)) > ARGUMENTS_MAX_BYTES)
-    return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
-  const opened = yield* openCredential(caller.projectId, connector);
-  if (opened.missing !== null) return refuse(opened.missing, about);
-  const { protocol } = latest;
-  return { refused: null, rule, pin, tool, credential: opened.credential, protocol } satisfies Decision;
-});
-
-/** The row of a call, with the beginning of its arguments. Secrets of the project are masked in it. */
-const rowOf = Effect.fnUntraced(function* ({ caller, connector, given }: Asked, decision: Decision) {
-  const text = isShallow(given) ? JSON.stringify(given) : "{}";
-  const { values } = yield* openSecrets(caller.projectId);
-  const secrets = new Redactor(Object.values(values));
-  const { refused, rule, pin, tool } = decision;
-  return {
-    id: yield* newUuid,
-    ...caller,
-    connector: connector.slug,
-    tool: refused === null ? tool.name : tool,
-    origin: originOf(connector.url),
-    pin,
-    rule,
-    argumentsDigest: createHash("sha256").update(text).digest("hex"),
-    argumentsBytes: Buffer.byteLength(text),
-    argumentsPreview: secrets.redactBeginning(text, PREVIEW_LENGTH).toWellFormed(),
-    at: yield* Clock.currentTimeMillis,
-  } satisfies NewCall;
-});
-
 const BUSY = {
   session_busy: `This session has ${CALL_LIMITS.atOnce} calls under way. Wait for one of them.`,
   connector_busy: `The connector had ${CALL_LIMITS.perConnector} calls in the last minute. Wait a moment.`,
@@ -258,9 +136,14 @@ const BUSY = {
 /**
  * Calls a tool by the name that the agent has for it.
  *
+ * @param tell hears that the call waits for a person, from time to time.
  * @returns its result. A refusal and a failure are results, too.
  */
-export const callTool = Effect.fnUntraced(function* (caller: AgentCaller, name: string, given: Arguments) {
+export const callTool = Effect.fnUntraced(function* (
+  caller: AgentCaller,
+  { name, given }: { readonly name: string; readonly given: Arguments },
+  tell: TellProgress,
+) {
   const executor = yield* executorOf(caller.projectId);
   const slug = name.slice(0, Math.max(0, name.indexOf("_")));
   const connector = executor?.connectors.find((one) => one.slug === slug);
@@ -274,85 +157,28 @@ export const callTool = Effect.fnUntraced(function* (caller: AgentCaller, name: 
     yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
     return said(decision.refused, true);
   }
+  if (decision.policy === "ask") return yield* askPerson(row, given, tell);
   const begun = yield* calls.begin(row, CALL_LIMITS);
   if (begun !== "begun") return said(BUSY[begun], true);
-  const { tool, credential, protocol } = decision;
-  const send = Effect.flatMap(ConnectorServers, (servers) =>
-    servers.call(targetOf(connector, { credential, protocol }), {
-      name: tool.name,
-      inputSchema: tool.inputSchema,
-      arguments: given,
-    }),
-  );
-  return yield* recorded(row, { connector, credential, send });
+  return yield* recorded(row, { connector, decision, given });
 });
 
 interface Sending {
   readonly connector: Connector;
-  readonly credential: string | null;
-  readonly send: Effect.Effect<ToolResult, ServerFault>;
+  readonly decision: ToBeSent;
+  readonly given: Arguments;
 }
 
 /** Sends a call and writes its outcome, also if the agent goes away meanwhile. */
-const recorded = (row: NewCall, { connector, credential, send }: Sending) =>
+const recorded = (row: NewCall, { connector, decision, given }: Sending) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const exit = yield* Effect.exit(restore(send));
-      const outcome = outcomeOf(exit, connector, credential);
+      const exit = yield* Effect.exit(restore(callServer(connector, decision, given)));
+      const outcome = outcomeOf(exit, connector, decision.credential);
       yield* write(row.id, outcome);
       return outcome.result;
     }),
   );
-
-interface Outcome {
-  readonly end: Omit<CallEnd, "now">;
-  readonly result: AgentResult;
-}
-
-const outcomeOf = (
-  exit: Exit.Exit<ToolResult, ServerFault>,
-  { slug, url }: Connector,
-  credential: string | null,
-): Outcome => {
-  const mask = credentialMask(credential);
-  const none = { upstreamStatus: null, resultBytes: null };
-  if (Exit.isSuccess(exit)) return resultOf(exit.value, mask);
-  const fault = faultOf(exit);
-  if (fault === null) {
-    const message = "The agent or its session ended during the call. The tool may have run.";
-    return { end: { ...none, outcome: "unknown", message }, result: said(message, true) };
-  }
-  const why = `${new URL(url).host} ${toldBy(mask, fault.why)}.`;
-  const outcome = fault.isUnknown ? "unknown" : "error";
-  const message = fault.isUnknown ? `${why} The tool may have run. It is not called again.` : why;
-  return {
-    end: { ...none, outcome, message, upstreamStatus: fault.status },
-    result: said(`The connector ${slug} gave no result: ${message}`, true),
-  };
-};
-
-/** Null: the call was interrupted. */
-const faultOf = (exit: Exit.Failure<ToolResult, ServerFault>): ServerFault | null =>
-  exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error ?? null;
-
-const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
-  const none = { upstreamStatus: status, resultBytes: null };
-  if (!isShallow(result)) {
-    const message = "The tool ran, and its result is too deeply nested to be passed on.";
-    return { end: { ...none, outcome: "error", message }, result: said(message, true) };
-  }
-  const clean = maskJson(mask, result) as AgentResult;
-  const resultBytes = Buffer.byteLength(JSON.stringify(clean));
-  return {
-    end: {
-      ...none,
-      resultBytes,
-      outcome: clean.isError ? "error" : "ok",
-      message: clean.isError ? "The tool answered with an error." : null,
-    },
-    result: clean,
-  };
-};
 
 /** The result is the agent's, whatever happens to the record: a duty ends the row if this does not. */
 const write = (id: string, { end }: Outcome) =>

@@ -239,12 +239,22 @@ const checkCalls = (check: Check): void => {
         const one = call(world, { argumentsPreview: '{"text":"\\u0000"}', pin: "p" });
         const all = { limit: 50, cursor: null };
         yield* begin(one, LIMITS);
-        const open = { endedAt: null, outcome: null, message: null, upstreamStatus: null, resultBytes: null };
+        const open = {
+          begunAt: null,
+          approver: null,
+          endedAt: null,
+          outcome: null,
+          message: null,
+          upstreamStatus: null,
+          resultBytes: null,
+        };
         expect((yield* list(world.projectId, all)).items).toEqual([{ ...one, ...open }]);
         expect(yield* end(one.id, DONE)).toBe(true);
         expect(yield* end(one.id, { ...DONE, outcome: "error" })).toBe(false);
         const { now, ...done } = DONE;
-        expect((yield* list(world.projectId, all)).items).toEqual([{ ...one, ...done, endedAt: now }]);
+        expect((yield* list(world.projectId, all)).items).toEqual([
+          { ...one, ...open, ...done, endedAt: now },
+        ]);
       }),
     );
 

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import type { Admissions } from "../../src/store/ports/admissions.ts";
+import type { Approvals } from "../../src/store/ports/approvals.ts";
 import type { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import type { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { Events } from "../../src/store/ports/events.ts";
@@ -34,6 +35,7 @@ import type { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts"
 export type Store =
   | Accounts
   | Admissions
+  | Approvals
   | ChangeRequests
   | CloneCredentials
   | Connectors

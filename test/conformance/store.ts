@@ -13,6 +13,7 @@ import { checkConnectors } from "./store-connectors.ts";
 import { checkConversationAttacks } from "./store-conversation-attacks.ts";
 import { checkConversationReaders } from "./store-conversation-readers.ts";
 import { checkConversationSteps } from "./store-conversation-steps.ts";
+import { checkApprovals } from "./store-approvals.ts";
 import { checkConversations } from "./store-conversations.ts";
 import { checkEnvironmentBuilds } from "./store-environment-builds.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
@@ -60,6 +61,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkGivenSecrets(check);
     checkChangeRequests(check);
     checkConnectors(check);
+    checkApprovals(check);
     checkConversations(check);
     checkConversationAttacks(check);
     checkConversationReaders(check);

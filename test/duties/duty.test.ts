@@ -141,6 +141,7 @@ const FIBERS: Readonly<Record<string, string>> = {
   "git/server/receive.ts": "one push; it ends",
   "http/live/tail.ts": "looks for the readers of one project or conversation; it ends with the last of them",
   "git/server/smart-http.ts": "one request; it ends",
+  "http/raw/executor.ts": "one answer; it ends with its request",
   "services/merging.ts": "one call; it ends",
   "services/building.ts": "one build and the writer of its log; they end",
   "services/environments.ts": "one look for all who wait for a build; it ends",

@@ -31,6 +31,9 @@ url = "${url}"
 auth = "bearer"
 direct = ["read"]
 [[connectors.tools]]
+match = "publish"
+policy = "ask"
+[[connectors.tools]]
 match = "*"
 policy = "allow"
 `;
@@ -48,6 +51,7 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
     server = await startMcpServer([
       { name: "read", description: "Reads a page of the wiki." },
       { name: "write", description: "Writes a page of the wiki." },
+      { name: "publish", description: "Publishes a page of the wiki." },
     ]);
     // A server that echoes what it gets.
     server.answers.set("read", ({ headers }) => textResult(`the page, asked with ${headers.authorization}`));
@@ -122,6 +126,62 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
       ].join("\n");
       expect(everything).toContain("the page, asked with Bearer [redacted]");
       expect(everything).not.toContain(CREDENTIAL);
+      await life.call("POST", `${target}/stop`);
+    },
+    TEST_MS,
+  );
+
+  it(
+    "gets the result of a call that a person approves while it waits, and of one that is approved after a kill",
+    async () => {
+      server.calls.length = 0;
+      server.answers.set("publish", ({ arguments: given }) =>
+        textResult(`published ${(given as Json)["page"] as string}`),
+      );
+      const approvals = `/v1/projects/${pid}/approvals`;
+      const found = async () =>
+        ((await life.call("GET", `${approvals}?status=pending`))["approvals"] as readonly Json[])[0];
+      const waiting = async (page: string): Promise<string> => {
+        await expect.poll(found, POLL).toMatchObject({ tool: "publish", arguments: { page } });
+        return String((await found())?.["id"]);
+      };
+      const prompt = promptOf([
+        step("platform-executor_call_tool", { name: "wiki_publish", arguments: { page: "one" } }),
+        { say: "The first is done." },
+      ]);
+      const sessions = `/v1/projects/${pid}/sessions`;
+      const { id } = await life.call("POST", sessions, { initial_prompt: prompt });
+      const target = `${sessions}/${String(id)}`;
+      const conversation = (): Promise<string> => life.text(`${target}/conversation.json`);
+      await life.call("POST", `${approvals}/${await waiting("one")}/approve`);
+      await expect.poll(conversation, POLL).toContain("published one");
+      const lastTurn = async () => (await life.call("GET", target))["last_turn"];
+      await expect.poll(lastTurn, POLL).toMatchObject({ state: "completed", error: null });
+
+      const second = promptOf([
+        step("platform-executor_call_tool", { name: "wiki_publish", arguments: { page: "two" } }),
+        { say: "The second is done." },
+      ]);
+      await life.call("POST", `${target}/messages`, { id: randomUUID(), text: second });
+      const late = await waiting("two");
+      await life.end("SIGKILL");
+      life = await installation.start(settings);
+      await life.call("POST", `${approvals}/${late}/approve`);
+      await expect.poll(conversation, POLL).toContain("published two");
+      const delivered = async () =>
+        ((await life.call("GET", approvals))["approvals"] as readonly Json[]).map((one) => [
+          one["id"] === late,
+          one["status"],
+          one["delivered_at"] !== null,
+        ]);
+      await expect.poll(delivered, POLL).toEqual([
+        [true, "done", true],
+        [false, "done", true],
+      ]);
+      expect(server.calls.map(({ arguments: given }) => given)).toEqual([{ page: "one" }, { page: "two" }]);
+      const items = JSON.parse(await conversation()) as { readonly items: readonly Json[] };
+      const told = items.items.filter(({ author }) => (author as Json | null)?.["kind"] === "service");
+      expect(told).toHaveLength(1);
       await life.call("POST", `${target}/stop`);
     },
     TEST_MS,

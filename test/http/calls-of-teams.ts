@@ -73,6 +73,16 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ action: "refresh" }),
       answers: [404],
     },
+    "GET /v1/projects/:pid/approvals": { target: project("/approvals"), answers: [200] },
+    "POST /v1/projects/:pid/approvals/:id/approve": {
+      target: project(`/approvals/${randomUUID()}/approve`),
+      answers: [404],
+    },
+    "POST /v1/projects/:pid/approvals/:id/deny": {
+      target: project(`/approvals/${randomUUID()}/deny`),
+      body: () => ({ reason: "No." }),
+      answers: [404],
+    },
     "GET /v1/projects/:pid/executor/calls": { target: project("/executor/calls"), answers: [200] },
     "POST /v1/projects/:pid/executor/mcp": {
       target: project("/executor/mcp"),

@@ -57,7 +57,8 @@ interface Calling {
   readonly project?: string;
 }
 
-const HEADERS = { accept: "application/json, text/event-stream", "content-type": "application/json" };
+/** Of a message by hand. */
+export const HEADERS = { accept: "application/json, text/event-stream", "content-type": "application/json" };
 
 export class ExecutorWorld {
   readonly service: TestService;

@@ -19,7 +19,13 @@ describe("an agent", () => {
         async (client) => {
           expect(client.getProtocolEra()).toBe(mode === "auto" ? "modern" : "legacy");
           const { tools } = await client.listTools();
-          expect(tools.map(({ name }) => name)).toEqual(["call_tool", "find_tools", "wiki_read"]);
+          expect(tools.map(({ name }) => name)).toEqual([
+            "call_result",
+            "call_tool",
+            "find_tools",
+            "wiki_publish",
+            "wiki_read",
+          ]);
           expect(world.server.requests).toEqual([]);
           const { content } = await client.callTool({ name: "wiki_read", arguments: { page: 1 } });
           expect(content).toEqual([{ type: "text", text: 'page {"page":1}' }]);
@@ -38,7 +44,9 @@ describe("an agent", () => {
       "wiki_read",
       "wiki_write",
     ]);
-    expect(found.tools.find(({ name }) => name === "wiki_publish")?.note).toContain("cannot ask yet");
+    expect(found.tools.find(({ name }) => name === "wiki_publish")?.note).toContain(
+      "A person approves or denies",
+    );
   });
 
   it("uses a credential that it never sees, and each call has its row with the outcome", async () => {
@@ -66,12 +74,6 @@ describe("an agent", () => {
 
   it.each([
     ["denied", "wiki_delete_all", "is denied by platform.toml", "delete_*"],
-    [
-      "to be asked for",
-      "wiki_publish",
-      "cannot ask for one yet. A person can allow it with policy",
-      "publish",
-    ],
     ["not there", "wiki_nothing", "No tool has the name", null],
   ])("is refused a tool that is %s, by both names, on record", async (_, name, message, rule) => {
     const { by, rows } = await world.freshSession();

@@ -242,3 +242,36 @@ describe("a conversation's turn", () => {
     expect(commands).toEqual([{ type: "answerRequest", requestId: "s", ...declined }]);
   });
 });
+
+const stepped = (given: readonly ConversationEvent[]) =>
+  given.reduce<Pick<Step, "snapshot" | "commands">>(
+    ({ snapshot }, event) => conversation.step(snapshot, event),
+    conversation.start({}),
+  );
+
+test("a message of the service waits in a queue that a person's interrupt holds, and a person's message lets both go", () => {
+  const service = {
+    kind: "service",
+    userId: null,
+    name: "platform",
+    triggerSlug: null,
+    fireId: null,
+  } as const;
+  const post = (messageId: string, by: typeof author | typeof service): ConversationEvent => ({
+    type: "message.posted",
+    messageId,
+    isUrgent: false,
+    message: { ...message, author: by },
+  });
+  const interrupted = [
+    { ...report, isWorking: true },
+    post("a", author),
+    { type: "interrupt.requested" } as const,
+    { ...report, ended: 1, seq: 1 },
+  ];
+  const held = stepped([...interrupted, post("b", service)]);
+  expect(held.snapshot).toMatchObject({ state: "idle", context: { held: true, queue: ["a", "b"] } });
+  expect(held.commands).toEqual([]);
+  const released = stepped([...interrupted, post("b", service), post("c", author)]);
+  expect(released.snapshot.context).toMatchObject({ held: false, sending: "a", queue: ["b", "c"] });
+});

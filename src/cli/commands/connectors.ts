@@ -165,10 +165,11 @@ const calls = command({
       call.connector,
       call.tool,
       call.outcome ?? "under way",
+      call.approver ?? "-",
       call.session_id,
       call.message ?? call.arguments_preview.slice(0, 60),
     ]);
-    const columns = ["AT", "CONNECTOR", "TOOL", "OUTCOME", "SESSION", "REASON OR ARGUMENTS"];
+    const columns = ["AT", "CONNECTOR", "TOOL", "OUTCOME", "APPROVER", "SESSION", "REASON OR ARGUMENTS"];
     return pageOutcome(answered, table(columns, rows, "No calls."), note);
   },
 });

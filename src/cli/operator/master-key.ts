@@ -119,6 +119,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
     secrets: counted.secrets,
     repository_credentials: counted.credentials,
     connector_credentials: counted.connectorCredentials,
+    approvals: counted.approvals,
     outbound_webhooks: counted.receivers,
   };
 });

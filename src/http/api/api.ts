@@ -1,5 +1,6 @@
 /** The platform's HTTP API: definitions only, shared by server, clients and the OpenAPI document. */
 import { HttpApi, OpenApi } from "effect/http-api";
+import { ApprovalsGroup } from "./approvals.ts";
 import { ChangeRequestsGroup } from "./change-requests.ts";
 import { ConnectorsGroup } from "./connectors.ts";
 import { ConversationGroup } from "./conversation.ts";
@@ -29,6 +30,7 @@ export class Api extends HttpApi.make("platform")
   .add(MessagesGroup)
   .add(SecretsGroup)
   .add(ConnectorsGroup)
+  .add(ApprovalsGroup)
   .add(TriggersGroup)
   .add(TriggerWishesGroup)
   .add(FiresGroup)

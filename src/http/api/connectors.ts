@@ -94,9 +94,13 @@ const CallWire = Schema.Struct({
   arguments_bytes: Schema.Finite,
   arguments_preview: Schema.String,
   at: Instant,
+  /** When an approved call was sent. Null: at the instant `at`, or not at all. */
+  begun_at: nullable(Instant),
+  /** The person who approved or denied it. */
+  approver: nullable(Uuid),
   ended_at: nullable(Instant),
   /** Null: the call is being performed. */
-  outcome: nullable(Schema.Literals(["ok", "error", "denied", "unknown"])),
+  outcome: nullable(Schema.Literals(["ok", "error", "denied", "pending", "unknown"])),
   message: nullable(Schema.String),
   upstream_status: nullable(Schema.Finite),
   result_bytes: nullable(Schema.Finite),

@@ -223,6 +223,8 @@ const callWire = (call: ExecutorCall) => ({
   arguments_bytes: call.argumentsBytes,
   arguments_preview: call.argumentsPreview,
   at: instant(call.at),
+  begun_at: instantOrNull(call.begunAt),
+  approver: call.approver,
   ended_at: instantOrNull(call.endedAt),
   outcome: call.outcome,
   message: call.message,

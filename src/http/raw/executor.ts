@@ -6,18 +6,23 @@
  *  G2 Nothing is remembered between two requests.
  *  G3 A request that names another host or comes from a page of another origin is refused before it is read.
  */
+import type * as Cause from "effect/Cause";
+import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Queue from "effect/Queue";
+import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
 import type { Principal } from "../../store/ports/identity.ts";
+import { callResult, type TellProgress } from "../../services/approvals.ts";
+import { callTool, directTools, findTools } from "../../services/executor.ts";
 import {
-  callTool,
-  directTools,
-  findTools,
   said,
   type AgentCaller,
   type AgentResult,
   type Arguments,
-} from "../../services/executor.ts";
+} from "../../services/executor-decision.ts";
+import { parseUuid } from "../../domain/ids.ts";
 import { badRequest, Forbidden, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
 import { awaitBody } from "../body.ts";
 import { forbidden } from "../authorize.ts";
@@ -27,6 +32,8 @@ import { answered, calledWith, endOf } from "./raw-route.ts";
 
 /** Arguments of 256 KiB, and the message around them. */
 const BODY_MAX_BYTES = 512 * 1024;
+/** A stream without a byte could be taken for a dead connection. */
+const KEEP_ALIVE_MS = 10_000;
 
 type Library = typeof import("@modelcontextprotocol/server");
 /** Loaded at the first request: a service without connectors does not need its 11 MiB. */
@@ -34,13 +41,23 @@ const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server")
 
 const INSTRUCTIONS =
   "Tools of the project's connectors. find_tools lists tools that fit some words, with their arguments. call_tool calls one. " +
-  "A refused call says what a person can do; do not try it again unchanged.";
+  "A refused call says what a person can do; do not try it again unchanged. A call that waits for a person's approval says so " +
+  "after two minutes; its result comes as a message into the conversation.";
 
 const QUERY = {
   type: "string",
   description: "Words of the tool's name or description. Empty: the first tools.",
 };
 const OWN_TOOLS = [
+  {
+    name: "call_result",
+    description: "Gives the state or the result of a call that waits, or waited, for a person's approval.",
+    inputSchema: {
+      type: "object" as const,
+      properties: { id: { type: "string", description: "The call's id." } },
+      required: ["id"],
+    },
+  },
   {
     name: "call_tool",
     description: "Calls a tool that find_tools found.",
@@ -113,14 +130,52 @@ const isObject = (value: unknown): value is Arguments =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** One way for every name: the platform's own tools, and those of connectors. */
-const perform = (caller: AgentCaller, name: string, given: Arguments) => {
-  const { name: wanted, arguments: inner = {}, query } = given;
+const perform = (
+  caller: AgentCaller,
+  { name, given }: { readonly name: string; readonly given: Arguments },
+  tell: TellProgress,
+) => {
+  const { name: wanted, arguments: inner = {}, query, id } = given;
   if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "");
-  if (name !== "call_tool") return callTool(caller, name, given);
+  if (name === "call_result") {
+    const known = typeof id === "string" ? parseUuid(id) : null;
+    return known === null
+      ? Effect.succeed(said("call_result needs id, the id of a call.", true))
+      : callResult(caller, known);
+  }
+  if (name !== "call_tool") return callTool(caller, { name, given }, tell);
   return typeof wanted === "string" && isObject(inner)
-    ? callTool(caller, wanted, inner)
+    ? callTool(caller, { name: wanted, given: inner }, tell)
     : Effect.succeed(said("call_tool needs name, a text, and arguments, an object.", true));
 };
+
+/** Tells a client that gave a progress token that its call still waits. A client that is gone is not told. */
+const progressFor =
+  (token: string | number | undefined, notify: (progress: Progress) => Promise<void>): TellProgress =>
+  (waitedMs) =>
+    token === undefined
+      ? Effect.void
+      : Effect.ignore(
+          Effect.tryPromise(() =>
+            notify({
+              method: "notifications/progress",
+              params: {
+                progressToken: token,
+                progress: Math.round(waitedMs / 1000),
+                message: "The call waits for a person's approval.",
+              },
+            }),
+          ),
+        );
+
+interface Progress {
+  readonly method: "notifications/progress";
+  readonly params: {
+    readonly progressToken: string | number;
+    readonly progress: number;
+    readonly message: string;
+  };
+}
 
 const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
   content: content as never,
@@ -128,57 +183,106 @@ const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
   isError,
 });
 
-/** Answers one message by the protocol's library. */
-const answerMessage = Effect.fnUntraced(function* (caller: AgentCaller, text: string, parsed: unknown) {
-  const request = yield* HttpServerRequest.HttpServerRequest;
+/** One message under way. */
+interface Exchange {
+  /** Ends the call. */
+  readonly end: AbortController;
+  /** Done when the client has heard that its call waits: from then on it reads the answer as it comes. */
+  readonly isTold: Deferred.Deferred<void>;
+}
+
+/** The protocol's server for one message. */
+const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTold }: Exchange) {
   const { version } = yield* ThisNode;
-  const { internalUrl } = yield* Addresses;
   const direct = yield* directTools(caller);
   type Services = Effect.Services<ReturnType<typeof perform>>;
   const services = yield* Effect.context<Services>();
-  return yield* Effect.promise(async (signal) => {
-    const { Server, createMcpHandler } = await libraryOf();
-    const { fetch, close } = createMcpHandler(
-      () => {
-        const server = new Server(
-          { name: "platform-executor", version },
-          { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
-        );
-        server.setRequestHandler("tools/list", () => ({
-          tools: [
-            ...OWN_TOOLS,
-            ...direct.map(({ name, description, inputSchema }) => ({
-              name,
-              description,
-              inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
-            })),
-          ],
-        }));
-        server.setRequestHandler("tools/call", ({ params }) =>
-          Effect.runPromiseWith(services)(
-            Effect.map(answering(perform(caller, params.name, params.arguments ?? {})), wireOf),
-            { signal },
-          ),
-        );
-        return server;
-      },
-      { keepAliveMs: 0, maxRequestBodySize: BODY_MAX_BYTES },
+  return ({ Server }: Library) => {
+    const server = new Server(
+      { name: "platform-executor", version },
+      { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
     );
+    server.setRequestHandler("tools/list", () => ({
+      tools: [
+        ...OWN_TOOLS,
+        ...direct.map(({ name, description, inputSchema }) => ({
+          name,
+          description,
+          inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
+        })),
+      ],
+    }));
+    server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
+      // The protocol names the field.
+      const { ["_meta"]: about } = mcpReq;
+      const tell = progressFor(about?.progressToken, async (progress) => {
+        await mcpReq.notify(progress);
+        Deferred.doneUnsafe(isTold, Effect.void);
+      });
+      const call = { name: params.name, given: params.arguments ?? {} };
+      return Effect.runPromiseWith(services)(Effect.map(answering(perform(caller, call, tell)), wireOf), {
+        signal: end.signal,
+      });
+    });
+    return server;
+  };
+});
+
+/** Answers one message by the protocol's library. @returns what it begins to answer, and how to end it */
+const begin = Effect.fnUntraced(function* (
+  caller: AgentCaller,
+  { text, parsed }: { readonly text: string; readonly parsed: unknown },
+  exchange: Exchange,
+) {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  const { internalUrl } = yield* Addresses;
+  const makeServer = yield* serverFor(caller, exchange);
+  const { signal } = exchange.end;
+  return yield* Effect.promise(async () => {
+    const library = await libraryOf();
+    const { fetch, close } = library.createMcpHandler(() => makeServer(library), {
+      keepAliveMs: KEEP_ALIVE_MS,
+      maxRequestBodySize: BODY_MAX_BYTES,
+    });
     const web = new Request(new URL(request.url, internalUrl), {
       method: "POST",
       headers: { ...request.headers },
       body: text,
       signal,
     });
-    const response = await fetch(web, { parsedBody: parsed });
-    const answer = {
-      status: response.status,
-      type: response.headers.get("content-type"),
-      body: await response.text(),
-    };
-    await close();
-    return answer;
+    return { response: await fetch(web, { parsedBody: parsed }), close };
   });
+});
+
+/**
+ * Answers one message: at once, or as a stream if its call waits for a person and the client wants to hear of it. The call
+ * ends with the request's scope: after the last byte, or when the client goes away.
+ */
+const answerMessage = Effect.fnUntraced(function* (
+  caller: AgentCaller,
+  message: { readonly text: string; readonly parsed: unknown },
+  ended: Effect.Effect<unknown>,
+) {
+  const exchange = { end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
+  yield* Effect.addFinalizer(() => Effect.sync(() => exchange.end.abort()));
+  const { response, close } = yield* begin(caller, message, exchange);
+  yield* Effect.addFinalizer(() => Effect.promise(close));
+  const { status, body } = response;
+  const contentType = response.headers.get("content-type") ?? "application/json";
+  if (body === null) return HttpServerResponse.empty({ status });
+  const bytes = yield* Queue.unbounded<Uint8Array, Cause.Done>();
+  const reading = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error }).pipe(
+    Stream.runForEach((part) => Queue.offer(bytes, part)),
+    Effect.ignore,
+    Effect.andThen(Queue.end(bytes)),
+  );
+  const all = yield* Effect.forkScoped(reading);
+  yield* Effect.raceFirst(Fiber.await(all), Deferred.await(exchange.isTold));
+  const answer = Stream.fromQueue(bytes);
+  if (all.pollUnsafe() === undefined)
+    return HttpServerResponse.stream(Stream.interruptWhen(answer, ended), { status, contentType });
+  const parts = yield* Stream.runCollect(answer);
+  return HttpServerResponse.uint8Array(Buffer.concat(parts), { status, contentType });
 });
 
 const mcp = calledWith("execute", (caller, { pid }) =>
@@ -189,11 +293,7 @@ const mcp = calledWith("execute", (caller, { pid }) =>
     const agent = agentOf(caller, pid);
     if (agent === null) return yield* forbidden(caller, { by: "token" });
     const ended = yield* endOf(caller, pid, "member");
-    const reading = Effect.gen(function* () {
-      const { text, parsed } = yield* messageOf(request);
-      const { status, type, body } = yield* answerMessage(agent, text, parsed);
-      return HttpServerResponse.text(body, { status, ...(type !== null && { contentType: type }) });
-    });
+    const reading = Effect.flatMap(messageOf(request), (message) => answerMessage(agent, message, ended));
     return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
   }),
 );

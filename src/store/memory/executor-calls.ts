@@ -10,17 +10,43 @@ import {
 } from "../ports/executor-calls.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
-const OPEN = { endedAt: null, outcome: null, message: null, upstreamStatus: null, resultBytes: null };
+/** The columns of a call that has not begun. */
+export const OPEN = {
+  begunAt: null,
+  approver: null,
+  endedAt: null,
+  outcome: null,
+  message: null,
+  upstreamStatus: null,
+  resultBytes: null,
+};
 
-const isConnectorBusy = (tables: TableSet, call: NewCall, { perConnector, windowMs }: CallLimits): boolean =>
+type Place = Pick<NewCall, "projectId" | "sessionId" | "connector">;
+
+const beganAt = ({ begunAt, at }: ExecutorCall): number => begunAt ?? at;
+
+/** Whether the connector has all rows that it may have. A call that waits for a person counts once it is sent or settled. */
+export const isConnectorBusy = (
+  tables: TableSet,
+  { projectId, connector, now }: Place & { readonly now: number },
+  { perConnector, windowMs }: CallLimits,
+): boolean =>
   [...tables.executorCalls.values()].filter(
     (row) =>
-      row.projectId === call.projectId && row.connector === call.connector && row.at > call.at - windowMs,
+      row.projectId === projectId &&
+      row.connector === connector &&
+      row.outcome !== "pending" &&
+      beganAt(row) > now - windowMs,
   ).length >= perConnector;
 
-const isSessionBusy = (tables: TableSet, call: NewCall, { atOnce, openMs }: CallLimits): boolean =>
+/** Whether the session has all calls under way that it may have. */
+export const isSessionBusy = (
+  tables: TableSet,
+  { sessionId, now }: Place & { readonly now: number },
+  { atOnce, openMs }: CallLimits,
+): boolean =>
   [...tables.executorCalls.values()].filter(
-    (row) => row.sessionId === call.sessionId && row.outcome === null && row.at > call.at - openMs,
+    (row) => row.sessionId === sessionId && row.outcome === null && beganAt(row) > now - openMs,
   ).length >= atOnce;
 
 const keep = (tables: TableSet, row: ExecutorCall): void => {
@@ -32,14 +58,15 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     begin: (call, limits) =>
       Effect.sync(() => {
-        if (isConnectorBusy(tables, call, limits)) return "connector_busy";
-        if (isSessionBusy(tables, call, limits)) return "session_busy";
+        const place = { ...call, now: call.at };
+        if (isConnectorBusy(tables, place, limits)) return "connector_busy";
+        if (isSessionBusy(tables, place, limits)) return "session_busy";
         keep(tables, { ...call, ...OPEN });
         return "begun";
       }),
     deny: (call, { message, limits }) =>
       Effect.sync(() => {
-        if (isConnectorBusy(tables, call, limits)) return false;
+        if (isConnectorBusy(tables, { ...call, now: call.at }, limits)) return false;
         keep(tables, { ...call, ...OPEN, endedAt: call.at, outcome: "denied", message });
         return true;
       }),
@@ -63,7 +90,7 @@ export const layer = Layer.effect(
     abandon: (before, now) =>
       Effect.sync(() => {
         const open = [...tables.executorCalls.values()].filter(
-          ({ outcome, at }) => outcome === null && at < before,
+          (row) => row.outcome === null && beganAt(row) < before,
         );
         for (const row of open)
           keep(tables, { ...row, outcome: "unknown", message: ABANDONED, endedAt: now });
@@ -71,8 +98,13 @@ export const layer = Layer.effect(
       }),
     prune: (before) =>
       Effect.sync(() => {
-        const gone = [...tables.executorCalls.values()].filter(({ at }) => at < before);
-        for (const { id } of gone) tables.executorCalls.delete(id);
+        const gone = [...tables.executorCalls.values()].filter(
+          ({ at, outcome }) => at < before && outcome !== "pending",
+        );
+        for (const { id } of gone) {
+          tables.executorCalls.delete(id);
+          tables.approvals.delete(id);
+        }
         return gone.length;
       }),
   })),

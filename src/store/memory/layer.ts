@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer";
 import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
+import * as Approvals from "./approvals.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Connectors from "./connectors.ts";
@@ -34,6 +35,7 @@ import { Tables } from "./tables.ts";
 export const overTables = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
+  Approvals.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
   Connectors.layer,

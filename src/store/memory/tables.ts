@@ -34,6 +34,7 @@ import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
 import type { SealedCredential, StoredCatalogue, StoredCredential } from "../ports/connectors.ts";
+import type { ApprovalRow } from "../ports/approvals.ts";
 import type { ExecutorCall } from "../ports/executor-calls.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
 import type { ActorKey, WaitingCommand } from "../ports/transitions.ts";
@@ -267,6 +268,7 @@ export class TableSet {
   readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();
   readonly connectorCatalogues = new Map<string, StoredCatalogue & { readonly projectId: string }>();
   readonly executorCalls = new Map<string, ExecutorCall>();
+  readonly approvals = new Map<string, ApprovalRow>();
   /** By session, then by sandbox. */
   readonly logs = new Map<string, Map<string, Buffer>>();
   /** By session. */

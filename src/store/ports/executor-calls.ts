@@ -2,7 +2,7 @@
  * The port to the record of calls to connectors. It is one of the store's ports, with the same adapters (journal.ts).
  *
  *  L1 A call has its row before it is performed: no row, no call.
- *  L2 An outcome is written once. A later one changes nothing.
+ *  L2 An outcome other than `pending` is written once. A later one changes nothing.
  *  L3 The limits hold on any number of nodes, because the statement that writes the row counts.
  */
 import * as Context from "effect/Context";
@@ -11,10 +11,10 @@ import type { BadCursor } from "./errors.ts";
 import type { Stored } from "./journal.ts";
 import type { Page, PageRequest } from "./page.ts";
 
-export const CALL_OUTCOMES = ["ok", "error", "denied", "unknown"] as const;
+export const CALL_OUTCOMES = ["ok", "error", "denied", "pending", "unknown"] as const;
 /**
- * `denied`: the call was not made. `unknown`: it was made, and the service did not learn its result. This call is never
- * repeated.
+ * `denied`: the call was not made. `pending`: it waits for a person, or is approved and not sent yet (approvals.ts).
+ * `unknown`: it was made, and the service did not learn its result. This call is never repeated.
  */
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
@@ -41,7 +41,7 @@ export interface NewCall {
 }
 
 export interface CallEnd {
-  readonly outcome: CallOutcome;
+  readonly outcome: Exclude<CallOutcome, "pending">;
   /** Why, if the outcome is not `ok`. */
   readonly message: string | null;
   readonly upstreamStatus: number | null;
@@ -50,6 +50,10 @@ export interface CallEnd {
 }
 
 export interface ExecutorCall extends NewCall {
+  /** When an approved call was sent. Null: at the instant `at`, or not at all. */
+  readonly begunAt: number | null;
+  /** The person who approved or denied it. */
+  readonly approver: string | null;
   readonly endedAt: number | null;
   /** Null: the call is being performed. */
   readonly outcome: CallOutcome | null;
@@ -61,7 +65,7 @@ export interface ExecutorCall extends NewCall {
 export interface CallLimits {
   /** Calls that a session may have under way. */
   readonly atOnce: number;
-  /** Rows of a connector within `windowMs`. */
+  /** Rows of a connector within `windowMs`. One that waits for a person counts once it is sent or settled. */
   readonly perConnector: number;
   readonly windowMs: number;
   /** A row without an outcome counts as under way for this long: a call cannot last longer. */

@@ -5,6 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
+import * as Approvals from "./approvals.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Connectors from "./connectors.ts";
@@ -45,6 +46,7 @@ const healthLayer = Layer.effect(
 export const postgresStore = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
+  Approvals.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
   Connectors.layer,

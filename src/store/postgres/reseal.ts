@@ -8,12 +8,15 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { sealedNameOf } from "../../domain/outbound-receiver.ts";
+import { approvalPlace } from "../../domain/approval.ts";
 import { credentialPlace } from "../../domain/connector-credential.ts";
 import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
 /** The columns with sealed values. */
 export const SEALED_COLUMNS = [
+  "approvals.arguments_envelope",
+  "approvals.result_envelope",
   "connector_credentials.envelope",
   "outbound_webhooks.envelope",
   "project_credentials.envelope",
@@ -165,6 +168,43 @@ const connectorCredentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E
   return rows.length;
 });
 
+/** How many approvals are read at a time: arguments of 256 KiB and a result of 1 MiB each at most. */
+const APPROVALS_PORTION = 20;
+
+/** Arguments and results of calls that wait for a person, or for the agent. @returns how many approvals */
+const approvals = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+  const sql = yield* SqlClient.SqlClient;
+  let after = NO_ID;
+  let count = 0;
+  for (;;) {
+    const rows = yield* sql<{
+      readonly id: string;
+      readonly projectId: string;
+      readonly arguments: Uint8Array | null;
+      readonly result: Uint8Array | null;
+    }>`
+      SELECT id, project_id AS "projectId", arguments_envelope AS arguments, result_envelope AS result FROM approvals
+      WHERE num_nonnulls(arguments_envelope, result_envelope) > 0 AND id > ${after}::uuid
+      ORDER BY id LIMIT ${APPROVALS_PORTION} FOR UPDATE`;
+    for (const row of rows) {
+      const again = (part: "arguments" | "result") => {
+        const envelope = row[part];
+        return envelope === null
+          ? Effect.succeed(null)
+          : Effect.map(reseal({ ...approvalPlace(row, part), envelope }), Buffer.from);
+      };
+      yield* sql`
+        UPDATE approvals SET arguments_envelope = ${yield* again("arguments")},
+          result_envelope = ${yield* again("result")}
+        WHERE id = ${row.id}`;
+    }
+    count += rows.length;
+    const last = rows.at(-1);
+    if (last === undefined) return count;
+    after = last.id;
+  }
+});
+
 /** @returns how many values it sealed. */
 export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Resealing<E>) {
   const sql = yield* SqlClient.SqlClient;
@@ -175,6 +215,7 @@ export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Reseal
       credentials: yield* credentials(work.reseal),
       receivers: yield* receivers(work.reseal),
       connectorCredentials: yield* connectorCredentials(work.reseal),
+      approvals: yield* approvals(work.reseal),
     };
     yield* keep(kept);
     work.written();

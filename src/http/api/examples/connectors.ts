@@ -84,6 +84,8 @@ export const CONNECTOR_EXAMPLES = {
           arguments_bytes: 15,
           arguments_preview: '{"team":"core"}',
           at: AT,
+          begun_at: null,
+          approver: null,
           ended_at: AT,
           outcome: "ok",
           message: null,

@@ -36,6 +36,7 @@ import {
 } from "./records.ts";
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
+import { APPROVAL_EXAMPLES } from "./approvals.ts";
 import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
@@ -286,6 +287,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...PEOPLE_EXAMPLES,
   ...OUTBOUND_EXAMPLES,
   ...CONNECTOR_EXAMPLES,
+  ...APPROVAL_EXAMPLES,
   "webhookRefusals.list": {
     summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
     response: {

@@ -1,0 +1,61 @@
+/**
+ * Calls that wait for a person: what the person sees of their arguments, and the places of their sealed parts.
+ *
+ *  H1 A person sees every field of the arguments. Only values are masked, and a masked value shows its length.
+ */
+
+import type { Redactor } from "./redactor.ts";
+import type { SecretPlace } from "./secret.ts";
+
+export const APPROVAL_STATES = [
+  "pending",
+  "approved",
+  "calling",
+  "done",
+  "denied",
+  "refused",
+  "expired",
+  "unknown",
+] as const;
+export type ApprovalState = (typeof APPROVAL_STATES)[number];
+
+/** States in which nothing is left to decide or to call. */
+export const SETTLED_STATES = ["done", "denied", "refused", "expired", "unknown"] as const;
+
+/** How long a person may think, ms. */
+export const APPROVAL_MS = 24 * 60 * 60 * 1000;
+/** The longest reason of a denial, in characters. */
+export const REASON_LIMIT = 500;
+
+/** The place of a sealed part. No project secret can have a name with spaces, so the two kinds of places never meet. */
+export const approvalPlace = (
+  { id, projectId }: { readonly id: string; readonly projectId: string },
+  part: "arguments" | "result",
+): SecretPlace => ({ projectId, name: `approval ${id} ${part}`, version: 1 });
+
+/** Names of fields whose values are masked: password, api_key, accessToken, client-secret, Authorization, cookie. */
+const SECRET_FIELD =
+  /pass(?:word|wd|phrase)|secret|token|credential|(?:api|access|private|signing)[_-]?key|^auth(?:orization)?$|cookie/i;
+
+const hidden = (value: unknown): string =>
+  `[hidden, ${(typeof value === "string" ? value : JSON.stringify(value)).length} characters]`;
+
+/**
+ * The arguments as a person sees them (H1).
+ *
+ * @param value at most `DEPTH_LIMIT` levels deep (catalogue.ts).
+ */
+export const shownArguments = (secrets: Redactor, value: unknown): unknown => {
+  if (typeof value === "string") return secrets.redact(value);
+  if (Array.isArray(value)) return value.map((inner) => shownArguments(secrets, inner));
+  if (typeof value !== "object" || value === null) return value;
+  // fromEntries defines fields, so that `__proto__` stays a field.
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      secrets.redact(name),
+      SECRET_FIELD.test(name) && inner !== null && inner !== ""
+        ? hidden(inner)
+        : shownArguments(secrets, inner),
+    ]),
+  );
+};

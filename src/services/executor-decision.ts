@@ -1,0 +1,145 @@
+/**
+ * The decision about an agent's call of a connector's tool, and its row in the record. It is made when the agent asks,
+ * and once more when a person approved the call.
+ */
+import { createHash } from "node:crypto";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { shownArguments } from "../domain/approval.ts";
+import { isShallow, toolPin, type CatalogueTool } from "../domain/catalogue.ts";
+import { ruleFor, shownName, type Connector, type Executor, type SessionKind } from "../domain/connector.ts";
+import { originOf } from "../domain/connector-credential.ts";
+import { Redactor } from "../domain/redactor.ts";
+import { openSecrets } from "../duties/secrets.ts";
+import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
+import type { CallLimits, NewCall } from "../store/ports/executor-calls.ts";
+import { catalogueFor, openCredential, toolsOf } from "./connectors.ts";
+import { newUuid } from "./entropy.ts";
+
+/** The session for which an agent calls. */
+export interface AgentCaller {
+  readonly projectId: string;
+  readonly sessionId: string;
+  readonly userId: string;
+  readonly startedBy: SessionKind;
+}
+
+/** A result for the agent. */
+export interface AgentResult {
+  readonly content: readonly unknown[];
+  readonly structuredContent?: unknown;
+  readonly isError: boolean;
+}
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** A row without an outcome counts as under way for this long: a call ends within 60 s. */
+export const CALL_LIMITS: CallLimits = { atOnce: 8, perConnector: 60, windowMs: 60_000, openMs: 90_000 };
+const ARGUMENTS_MAX_BYTES = 256 * 1024;
+/** The beginning of the arguments that the record keeps. */
+const PREVIEW_LENGTH = 2000;
+/** A text as a result. */
+export const said = (text: string, isError = false): AgentResult => ({
+  content: [{ type: "text", text }],
+  isError,
+});
+
+/** A call that may be sent. */
+export interface ToBeSent {
+  readonly refused: null;
+  /** Whether a person must approve the call. */
+  readonly policy: "allow" | "ask";
+  readonly rule: string;
+  readonly pin: string;
+  readonly tool: CatalogueTool;
+  readonly credential: string | null;
+  readonly protocol: string;
+}
+
+/** The decision about a call: refused with a sentence, or to be sent. */
+export type Decision =
+  | ToBeSent
+  | {
+      readonly refused: string;
+      readonly rule: string | null;
+      readonly pin: string | null;
+      readonly tool: string;
+    };
+
+export interface Asked {
+  readonly caller: AgentCaller;
+  readonly executor: Executor;
+  readonly connector: Connector;
+  /** The tool's name as the agent wrote it. */
+  readonly name: string;
+  readonly given: Arguments;
+}
+
+/** The tool that a name means, in what was last seen. */
+const toolNamed = (slug: string, name: string, catalogue: StoredCatalogue | null) =>
+  catalogue?.latest?.catalogue.tools.find((tool) => shownName(slug, tool.name) === name) ?? null;
+
+/** Everything up to the limits (executor.ts X2). */
+export const decide = Effect.fnUntraced(function* ({ caller, executor, connector, name, given }: Asked) {
+  const { slug } = connector;
+  const refuse = (refused: string, about: { tool?: string; rule?: string; pin?: string } = {}): Decision => ({
+    refused,
+    tool: about.tool ?? name.slice(0, 64),
+    rule: about.rule ?? null,
+    pin: about.pin ?? null,
+  });
+  if (!connector.sessions.includes(caller.startedBy))
+    return refuse(`The connector ${slug} is not open to sessions that a ${caller.startedBy} started.`);
+  const catalogue = catalogueFor(connector, yield* (yield* Connectors).catalogue(caller.projectId, slug));
+  const tool = toolNamed(slug, name, catalogue);
+  const latest = catalogue?.latest;
+  if (tool === null || latest === null || latest === undefined)
+    return refuse(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`);
+  const pin = toolPin(tool);
+  if (!toolsOf(catalogue).includes(tool))
+    return refuse(
+      `The tool ${tool.name} of ${slug} is new or was changed, and no person has accepted it yet. A person can accept it: platform connectors accept ${slug}.`,
+      { tool: tool.name, pin },
+    );
+  const { policy, rule } = ruleFor(executor, connector, tool.name);
+  const about = { tool: tool.name, pin, rule };
+  if (policy === "deny") return refuse(`The tool ${tool.name} of ${slug} is denied by platform.toml.`, about);
+  if (!isShallow(given) || Buffer.byteLength(JSON.stringify(given)) > ARGUMENTS_MAX_BYTES)
+    return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
+  const opened = yield* openCredential(caller.projectId, connector);
+  if (opened.missing !== null) return refuse(opened.missing, about);
+  const { protocol } = latest;
+  return {
+    refused: null,
+    policy,
+    rule,
+    pin,
+    tool,
+    credential: opened.credential,
+    protocol,
+  } satisfies Decision;
+});
+
+/** The row of a call, with the beginning of its arguments. Secrets, and fields that look like secrets, are masked. */
+export const rowOf = Effect.fnUntraced(function* ({ caller, connector, given }: Asked, decision: Decision) {
+  const kept = isShallow(given) ? given : {};
+  const text = JSON.stringify(kept);
+  const { values } = yield* openSecrets(caller.projectId);
+  const secrets = new Redactor(Object.values(values));
+  const { refused, rule, pin, tool } = decision;
+  return {
+    id: yield* newUuid,
+    ...caller,
+    connector: connector.slug,
+    tool: refused === null ? tool.name : tool,
+    origin: originOf(connector.url),
+    pin,
+    rule,
+    argumentsDigest: createHash("sha256").update(text).digest("hex"),
+    argumentsBytes: Buffer.byteLength(text),
+    argumentsPreview: secrets
+      .redactBeginning(JSON.stringify(shownArguments(secrets, kept)), PREVIEW_LENGTH)
+      .toWellFormed(),
+    at: yield* Clock.currentTimeMillis,
+  } satisfies NewCall;
+});

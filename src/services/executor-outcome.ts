@@ -1,0 +1,75 @@
+/** The end of a call that was sent: its outcome for the record, and its result for the agent, without the credential. */
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import { isShallow } from "../domain/catalogue.ts";
+import type { Connector } from "../domain/connector.ts";
+import { credentialMask, maskJson } from "../domain/connector-credential.ts";
+import type { Redactor } from "../domain/redactor.ts";
+import { ConnectorServers, type ServerFault, type ToolResult } from "../mcp/port.ts";
+import type { CallEnd } from "../store/ports/executor-calls.ts";
+import { targetOf, toldBy } from "./connectors.ts";
+import { said, type AgentResult, type Arguments, type ToBeSent } from "./executor-decision.ts";
+
+/** Sends a call that was decided and is on record. */
+export const callServer = (
+  connector: Connector,
+  { tool, credential, protocol }: ToBeSent,
+  given: Arguments,
+): Effect.Effect<ToolResult, ServerFault> =>
+  Effect.flatMap(ConnectorServers, (servers) =>
+    servers.call(targetOf(connector, { credential, protocol }), {
+      name: tool.name,
+      inputSchema: tool.inputSchema,
+      arguments: given,
+    }),
+  );
+
+export interface Outcome {
+  readonly end: Omit<CallEnd, "now" | "outcome"> & { readonly outcome: "ok" | "error" | "unknown" };
+  readonly result: AgentResult;
+}
+
+export const outcomeOf = (
+  exit: Exit.Exit<ToolResult, ServerFault>,
+  { slug, url }: Connector,
+  credential: string | null,
+): Outcome => {
+  const mask = credentialMask(credential);
+  const none = { upstreamStatus: null, resultBytes: null };
+  if (Exit.isSuccess(exit)) return resultOf(exit.value, mask);
+  const fault = faultOf(exit);
+  if (fault === null) {
+    const message = "The agent or its session ended during the call. The tool may have run.";
+    return { end: { ...none, outcome: "unknown", message }, result: said(message, true) };
+  }
+  const why = `${new URL(url).host} ${toldBy(mask, fault.why)}.`;
+  const outcome = fault.isUnknown ? "unknown" : "error";
+  const message = fault.isUnknown ? `${why} The tool may have run. It is not called again.` : why;
+  return {
+    end: { ...none, outcome, message, upstreamStatus: fault.status },
+    result: said(`The connector ${slug} gave no result: ${message}`, true),
+  };
+};
+
+/** Null: the call was interrupted. */
+const faultOf = (exit: Exit.Failure<ToolResult, ServerFault>): ServerFault | null =>
+  exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error ?? null;
+
+const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
+  const none = { upstreamStatus: status, resultBytes: null };
+  if (!isShallow(result)) {
+    const message = "The tool ran, and its result is too deeply nested to be passed on.";
+    return { end: { ...none, outcome: "error", message }, result: said(message, true) };
+  }
+  const clean = maskJson(mask, result) as AgentResult;
+  const resultBytes = Buffer.byteLength(JSON.stringify(clean));
+  return {
+    end: {
+      ...none,
+      resultBytes,
+      outcome: clean.isError ? "error" : "ok",
+      message: clean.isError ? "The tool answered with an error." : null,
+    },
+    result: clean,
+  };
+};
