@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasChromium, launch, newPage } from "../dashboard/browser-window.ts";
 import { startMcpServer, textResult, type McpServer } from "../support/servers/mcp-server.ts";
 import { promptOf, TalkingModel } from "../support/servers/talking-model.ts";
 import { commitToSample } from "../support/service/live-session.ts";
@@ -37,6 +38,22 @@ policy = "ask"
 match = "*"
 policy = "allow"
 `;
+
+/** As a person does who looks at the session. */
+const approveOnPage = async (life: Life, session: string): Promise<void> => {
+  const browser = await launch();
+  try {
+    const { page } = await newPage(browser);
+    await page.goto(String((await life.call("POST", "/dashboard/links"))["url"]));
+    await page.locator(".card").first().waitFor();
+    await page.goto(`${life.url}/${session}`);
+    await page.getByRole("button", { name: "Approve: wiki publish" }).click();
+    await page.getByText("wiki publish is approved.").waitFor();
+    await page.getByText("The agent asks to call").waitFor({ state: "detached" });
+  } finally {
+    await browser.close();
+  }
+};
 
 const step = (name: string, given: object) => ({ tools: [[name, given]] as const });
 
@@ -153,7 +170,9 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
       const { id } = await life.call("POST", sessions, { initial_prompt: prompt });
       const target = `${sessions}/${String(id)}`;
       const conversation = (): Promise<string> => life.text(`${target}/conversation.json`);
-      await life.call("POST", `${approvals}/${await waiting("one")}/approve`);
+      const first = await waiting("one");
+      if (hasChromium) await approveOnPage(life, `#/projects/${pid}/sessions/${String(id)}`);
+      else await life.call("POST", `${approvals}/${first}/approve`);
       await expect.poll(conversation, POLL).toContain("published one");
       const lastTurn = async () => (await life.call("GET", target))["last_turn"];
       await expect.poll(lastTurn, POLL).toMatchObject({ state: "completed", error: null });
