@@ -9,6 +9,8 @@ import type { EnvironmentBuilds } from "../../src/store/ports/environment-builds
 import { Events } from "../../src/store/ports/events.ts";
 import type { Fires } from "../../src/store/ports/fires.ts";
 import type { StoreHealth } from "../../src/store/ports/health.ts";
+import type { BrowserSessions } from "../../src/store/ports/browser-sessions.ts";
+import type { Identities } from "../../src/store/ports/identities.ts";
 import type { Identity } from "../../src/store/ports/identity.ts";
 import type { Projects } from "../../src/store/ports/projects.ts";
 import type { Sandboxes } from "../../src/store/ports/sandboxes.ts";
@@ -34,6 +36,7 @@ import type { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts"
 export type Store =
   | Accounts
   | Admissions
+  | BrowserSessions
   | ChangeRequests
   | CloneCredentials
   | Connectors
@@ -43,6 +46,7 @@ export type Store =
   | Events
   | ExecutorCalls
   | Fires
+  | Identities
   | Identity
   | Nodes
   | Operations

@@ -46,6 +46,9 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       // An owner's token, which other people do not see.
       fates: { foreign: 404, projectOwner: 404, member: 404, viewer: 404, outsider: 404 },
     },
+    "GET /v1/me/browsers": at("/v1/me/browsers", 200),
+    "DELETE /v1/me/browsers": at("/v1/me/browsers", 204),
+    "DELETE /v1/me/browsers/:id": at(`/v1/me/browsers/${randomUUID()}`, 404),
     "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
     "POST /v1/projects": {
       ...at("/v1/projects", 201),

@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer";
 import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
+import * as BrowserSessions from "./browser-sessions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Connectors from "./connectors.ts";
@@ -13,6 +14,7 @@ import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as ExecutorCalls from "./executor-calls.ts";
 import * as Fires from "./fires.ts";
+import * as Identities from "./identities.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
@@ -34,6 +36,7 @@ import { Tables } from "./tables.ts";
 export const overTables = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
+  BrowserSessions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
   Connectors.layer,
@@ -43,6 +46,7 @@ export const overTables = Layer.mergeAll(
   Events.layer,
   ExecutorCalls.layer,
   Fires.layer,
+  Identities.layer,
   Identity.layer,
   Nodes.layer,
   Operations.layer,

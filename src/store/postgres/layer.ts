@@ -5,6 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
+import * as BrowserSessions from "./browser-sessions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Connectors from "./connectors.ts";
@@ -16,6 +17,7 @@ import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as ExecutorCalls from "./executor-calls.ts";
 import * as Fires from "./fires.ts";
+import * as Identities from "./identities.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
@@ -45,6 +47,7 @@ const healthLayer = Layer.effect(
 export const postgresStore = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
+  BrowserSessions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
   Connectors.layer,
@@ -54,6 +57,7 @@ export const postgresStore = Layer.mergeAll(
   Events.layer,
   ExecutorCalls.layer,
   Fires.layer,
+  Identities.layer,
   Identity.layer,
   Nodes.layer,
   Operations.layer,

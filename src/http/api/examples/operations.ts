@@ -16,6 +16,7 @@ import {
   LATER,
   ENDS,
   token,
+  browser,
   project,
   projectUsage,
   upstreamProject,
@@ -82,6 +83,16 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "identity.deleteToken": {
     summary: "Revoke a token. Requests and connections that it opened end within a second.",
+  },
+  "identity.listBrowsers": {
+    summary: "List the browsers that the caller is signed in with, newest first.",
+    response: { browsers: [browser], next_cursor: null },
+  },
+  "identity.endBrowsers": {
+    summary: "Sign the caller out of all browsers. Everything they opened ends within a second.",
+  },
+  "identity.endBrowser": {
+    summary: "Sign the caller out of one browser. Everything it opened ends within a second.",
   },
   "projects.list": {
     summary: "List the projects that the token reaches, newest first.",
