@@ -10,7 +10,6 @@ import { showShortcuts } from "./keys.js";
 import { forgetKept } from "./kept.js";
 import { openPalette } from "./palette.js";
 import { projectLink } from "./parts.js";
-import { PEOPLE_ACTIONS } from "./people.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
@@ -268,7 +267,6 @@ export const ACTIONS = {
   },
 
   ...FIRE_ACTIONS,
-  ...PEOPLE_ACTIONS,
   ...PROJECT_ACTIONS,
   ...WORKBENCH_ACTIONS,
   "set-secret": setSecret,

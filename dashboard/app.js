@@ -14,7 +14,7 @@ import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
 import { complain, dismissNotice, notice } from "./notices.js";
 import { accountView } from "./overview.js";
-import { FORMS, pageAt } from "./pages.js";
+import { formOf, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
 import { learnRole } from "./roles.js";
 import { signInView } from "./sign-in.js";
@@ -332,7 +332,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement)) return;
   const action = form.dataset["action"] ?? "";
-  const submit = FORMS[action];
+  const submit = formOf(action);
   if (action !== "sign-in" && submit === undefined) return;
   event.preventDefault();
   if (submit !== undefined) void attempt(() => sendForm(form, submit, pageActions));

@@ -10,19 +10,25 @@ import { newSession, newSessionForms } from "./new-session.js";
 import { newTrigger, newTriggerForms } from "./new-trigger.js";
 import { operator } from "./operator.js";
 import { overview } from "./overview.js";
+import { later, laterForms } from "./later.js";
 import { empty } from "./parts.js";
-import { people, peopleForms } from "./people.js";
 import { queue } from "./queue.js";
 import { refusals } from "./refusals.js";
+import { followConnection } from "./repository-check.js";
 import { secretForms, secrets } from "./secrets.js";
 import { session } from "./session.js";
 import { sessions } from "./session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
 import { accountState, changeRequestState, sessionState, triggerState } from "./state.js";
-import { settings, settingsForms } from "./settings.js";
 import { setup, setupForms } from "./setup.js";
 import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
+
+const people = later(() => import("./people.js"), "people");
+const settings = later(() => import("./settings.js"), "settings", {
+  /** @param {string[]} params @param {() => void} changed */
+  follow: ([id = ""], changed) => followConnection(id, changed),
+});
 
 const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 
@@ -77,15 +83,16 @@ export const pageAt = (path) => {
   return { page: NOWHERE, params: [] };
 };
 
-/** The handlers of forms, by their `data-action`. @type {Record<string, import("./forms.js").Submit>} */
-export const FORMS = {
+/** The handlers of forms that are there from the beginning. @type {Record<string, import("./forms.js").Submit>} */
+const FORMS = {
   ...accountForms,
   ...joinForms,
   ...newProjectForms,
   ...newSessionForms,
   ...newTriggerForms,
-  ...peopleForms,
   ...secretForms,
-  ...settingsForms,
   ...setupForms,
 };
+
+/** The handler of a form. @param {string} action its `data-action` */
+export const formOf = (action) => FORMS[action] ?? laterForms[action];

@@ -17,7 +17,7 @@ import { ROLE_OPTIONS } from "./roles.js";
 /** @typedef {{members: Member[], everyone: Person[]}} Members everyone: who can get a role */
 /** @typedef {{people: Person[], more: boolean, projects: Project[], invitations: Invitation[]}} PeoplePage */
 
-export const people = {
+const people = {
   /** @param {string[]} _params @param {import("./app.js").Extent} extent @returns {Promise<PeoplePage>} */
   load: async (_params, { pages }) => {
     const [{ items, more }, { projects }, open] = await Promise.all([
@@ -261,7 +261,7 @@ const rolesForm = (project, { default_role, merge_role }) =>
   });
 
 /** @type {Record<string, import("./forms.js").Submit>} */
-export const peopleForms = {
+export const forms = {
   invite: async ({ name = "", role = "", ...grants }, _input, page) => {
     const { url } = await post("/v1/invitations", {
       name,
@@ -295,7 +295,7 @@ export const peopleForms = {
 };
 
 /** @type {Record<string, import("./actions.js").Action>} */
-export const PEOPLE_ACTIONS = {
+export const actions = {
   "set-account-role": async ({ person = "", title = "", role = "" }, page) => {
     const sure = await ask({
       title: `Make ${title} ${role} of the account?`,
@@ -352,3 +352,5 @@ export const PEOPLE_ACTIONS = {
     page.notice(`The own role of ${title} was removed.`);
   },
 };
+
+export const pages = { people };

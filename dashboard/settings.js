@@ -3,15 +3,15 @@ import { getJson, getJsonOrNull, patch, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView, given } from "./forms.js";
 import { button, code, commandLine, facts, idTail, time } from "./parts.js";
-import { loadMembers, membersView } from "./people.js";
+import { actions, forms as peopleForms, loadMembers, membersView } from "./people.js";
 import { appFields } from "./new-project.js";
 import { projectHead, projectPath, repositoryName } from "./project.js";
-import { checkAgain, checkView, followConnection } from "./repository-check.js";
+import { checkAgain, checkView } from "./repository-check.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {{project: Project, gitUrl: string | null, members: import("./people.js").Members}} SettingsPage gitUrl: null while the repository cannot be read */
 
-export const settings = {
+const settings = {
   /** @param {string[]} params @returns {Promise<SettingsPage>} */
   load: async ([id = ""]) => {
     const [project, setup, members] = await Promise.all([
@@ -25,9 +25,6 @@ export const settings = {
 
   /** @param {{project: Project}} data */
   title: ({ project }) => `Settings of ${project.name}`,
-
-  /** @param {string[]} params @param {() => void} changed */
-  follow: ([id = ""], changed) => followConnection(id, changed),
 
   /** @param {SettingsPage} data @param {import("./wire.d.ts").Me | null} me @param {import("./repository-check.js").Checking | null} live */
   view: ({ project, gitUrl, members }, me, live) => [
@@ -170,7 +167,9 @@ const credentialOf = ({ app_id, installation_id, private_key, ...rest }) => {
 };
 
 /** @type {Record<string, import("./forms.js").Submit>} */
-export const settingsForms = {
+export const forms = {
+  ...peopleForms,
+
   "save-project": async ({ name = "", default_branch = "" }, input, page) => {
     const changed = given({
       ...(name !== input["name"] && { name }),
@@ -187,3 +186,6 @@ export const settingsForms = {
     checkAgain();
   },
 };
+
+export { actions };
+export const pages = { settings };
