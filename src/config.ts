@@ -10,6 +10,12 @@ import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
+import {
+  parseIssuer,
+  type GithubSettings,
+  type OidcSettings,
+  type SignInSettings,
+} from "./domain/sign-in.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { LONGEST_MS } from "./setting.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
@@ -87,6 +93,7 @@ export interface Config {
   readonly nodeGraceMs: number;
   readonly sandboxOrphanMs: number;
   readonly setupTimeoutMs: number;
+  readonly signIn: SignInSettings;
 }
 
 /** The service does not start: one line for each wrong setting. */
@@ -165,6 +172,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS"),
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),
     setupTimeoutMs: read.duration("PLATFORM_SETUP_TIMEOUT_MS"),
+    signIn: read.signIn(workingDirectory),
   };
   read.refuseProblems();
   return config;
@@ -281,6 +289,60 @@ class Reader {
     if (baseUrl === null) return null;
     const tiers = this.parsed("PLATFORM_LLM_TIERS", parseTierList);
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
+  }
+
+  /** A setting that another one needs. Without it, the start is refused. */
+  #needed(name: NamesOf<"text">, by: keyof Defined): string {
+    const text = this.text(name);
+    if (text === null) this.#problems.push(`${name} is not set; ${by} needs it`);
+    return text ?? "";
+  }
+
+  #oidc(workingDirectory: string): OidcSettings | null {
+    const issuer = this.parsed("PLATFORM_OIDC_ISSUER", parseIssuer);
+    const parts = ["PLATFORM_OIDC_CLIENT_ID", "PLATFORM_OIDC_CLIENT_SECRET_FILE"] as const;
+    const part = parts.find((name) => this.#given(name) !== null);
+    if (issuer === null) {
+      if (part !== undefined && this.#given("PLATFORM_OIDC_ISSUER") === null)
+        this.#problems.push(`PLATFORM_OIDC_ISSUER is not set; ${part} needs it`);
+      return null;
+    }
+    return {
+      issuer,
+      clientId: this.#needed("PLATFORM_OIDC_CLIENT_ID", "PLATFORM_OIDC_ISSUER"),
+      secretFile: path.resolve(
+        workingDirectory,
+        this.#needed("PLATFORM_OIDC_CLIENT_SECRET_FILE", "PLATFORM_OIDC_ISSUER"),
+      ),
+      allowedDomains: this.list("PLATFORM_OIDC_ALLOWED_DOMAINS").map((domain) => domain.toLowerCase()),
+    };
+  }
+
+  #github(workingDirectory: string): GithubSettings | null {
+    const names = ["PLATFORM_GITHUB_LOGIN_CLIENT_ID", "PLATFORM_GITHUB_LOGIN_SECRET_FILE"] as const;
+    const given = names.find((name) => this.#given(name) !== null);
+    if (given === undefined) return null;
+    const [clientId, secretFile] = names;
+    return {
+      clientId: this.#needed(clientId, given),
+      secretFile: path.resolve(workingDirectory, this.#needed(secretFile, given)),
+      organization: this.text("PLATFORM_GITHUB_LOGIN_ORG"),
+    };
+  }
+
+  /** A provider that is set in part, or that would let everybody sign up, stops the start. */
+  signIn(workingDirectory: string): SignInSettings {
+    const [oidc, github] = [this.#oidc(workingDirectory), this.#github(workingDirectory)];
+    const signUp = this.choice("PLATFORM_SIGN_UP");
+    const isLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (github?.organization ?? null) !== null;
+    if (signUp === "allowed" && !isLimited) {
+      this.problem(
+        "PLATFORM_SIGN_UP",
+        signUp,
+        "also PLATFORM_OIDC_ALLOWED_DOMAINS with its provider, or PLATFORM_GITHUB_LOGIN_ORG with its own",
+      );
+    }
+    return { oidc, github, signUp };
   }
 
   /**

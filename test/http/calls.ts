@@ -312,6 +312,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "DELETE /dashboard/session": at("/dashboard/session", 204),
     "POST /dashboard/links": at("/dashboard/links", 201),
     // The code is in the body, and this one is unknown.
+    "GET /dashboard/providers": at("/dashboard/providers", 200),
+    "GET /dashboard/login/:provider": at("/dashboard/login/oidc", 404),
+    "POST /dashboard/login/:provider": { ...at("/dashboard/login/oidc", 404), body: () => ({}) },
+    "GET /dashboard/callback/:provider": at("/dashboard/callback/oidc?code=none&state=none", 404),
     "POST /dashboard/invitations/look": {
       ...at("/dashboard/invitations/look", 404),
       body: () => ({ code: "none" }),

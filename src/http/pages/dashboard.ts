@@ -11,6 +11,7 @@ import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
 import { answered, withCookie } from "./answer.ts";
 import { cookieOf, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { readPage, type PageFile } from "./page-files.ts";
 
@@ -115,6 +116,7 @@ export const dashboardRoutes = (directory: string) =>
           HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
           HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
           ...invitationRoutes,
+          ...signInRoutes,
         ]),
     ),
   );
