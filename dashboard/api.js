@@ -77,8 +77,8 @@ export const post = async (path, body = {}, timeoutMs) =>
 /** @param {string} path @param {Blob} file @returns {Promise<any>} */
 export const upload = async (path, file) => parse(await call("POST", path, { body: file }));
 
-/** @param {string} path @param {unknown} body @returns {Promise<any>} */
-export const put = async (path, body) => parse(await call("PUT", path, { body }));
+/** @param {string} path @param {unknown} body @param {number} [timeoutMs] @returns {Promise<any>} */
+export const put = async (path, body, timeoutMs) => parse(await call("PUT", path, { body, timeoutMs }));
 
 /** @param {string} path @param {unknown} body @returns {Promise<any>} */
 export const patch = async (path, body) => parse(await call("PATCH", path, { body }));

@@ -25,6 +25,10 @@ import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
 
 const people = later(() => import("./people.js"), "people");
+const connectors = later(() => import("./connectors.js"), "connectors");
+const connector = later(() => import("./connectors.js"), "connector");
+const notifications = later(() => import("./notifications.js"), "notifications");
+const notification = later(() => import("./notifications.js"), "notification");
 const settings = later(() => import("./settings.js"), "settings", {
   /** @param {string[]} params @param {() => void} changed */
   follow: ([id = ""], changed) => followConnection(id, changed),
@@ -58,6 +62,10 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), environmentBuild],
   [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
   [new RegExp(`^#/projects/${ID}/settings$`), settings],
+  [new RegExp(`^#/projects/${ID}/connectors$`), connectors],
+  [new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`), connector],
+  [new RegExp(`^#/projects/${ID}/notifications$`), notifications],
+  [new RegExp(`^#/projects/${ID}/notifications/${ID}$`), notification],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
   [/^#\/account\/state$/, accountState],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), sessionState],
@@ -83,7 +91,7 @@ export const pageAt = (path) => {
   return { page: NOWHERE, params: [] };
 };
 
-/** The handlers of forms that are there from the beginning. @type {Record<string, import("./forms.js").Submit>} */
+/** The handlers of the other forms. @type {Record<string, import("./forms.js").Submit>} */
 const FORMS = {
   ...accountForms,
   ...joinForms,

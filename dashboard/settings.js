@@ -2,7 +2,7 @@
 import { getJson, getJsonOrNull, patch, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView, given } from "./forms.js";
-import { button, code, commandLine, facts, idTail, time } from "./parts.js";
+import { button, code, commandLine, facts, idTail, projectLink, time } from "./parts.js";
 import { actions, forms as peopleForms, loadMembers, membersView } from "./people.js";
 import { appFields } from "./new-project.js";
 import { projectHead, projectPath, repositoryName } from "./project.js";
@@ -51,6 +51,24 @@ const settings = {
     ),
     section("Members", ...membersView(project, members, me)),
     section("Repository", ...repositoryPart(project, gitUrl, live)),
+    section(
+      "Connectors",
+      h(
+        "p",
+        {},
+        h("a", { href: projectLink(project.id, "/connectors") }, "Connectors"),
+        " let agents use the tools of other servers, with credentials that agents never see.",
+      ),
+    ),
+    section(
+      "Notifications",
+      h(
+        "p",
+        {},
+        h("a", { href: projectLink(project.id, "/notifications") }, "Outbound webhooks"),
+        " tell Slack, Discord or your own systems when a session waits, a run fails, or a change request is opened.",
+      ),
+    ),
     section(
       "Triggers",
       h(

@@ -1,8 +1,10 @@
 /** Everything that a person can do in a project and in the account: each by mouse, and once more by keyboard alone. */
 import { describe, expect, it } from "vitest";
 import { ACTIONS } from "./actions.ts";
+import { CONNECTOR_ACTIONS } from "./actions-of-connectors.ts";
 import { ENVIRONMENT_ACTIONS } from "./actions-of-environment.ts";
 import { PEOPLE_ACTIONS } from "./actions-of-people.ts";
+import { RECEIVER_ACTIONS } from "./actions-of-receivers.ts";
 import { TALK_ACTIONS } from "./actions-of-talk.ts";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { HANDS } from "./by-hand.ts";
@@ -11,9 +13,14 @@ import { makeWorld } from "./sample-project.ts";
 const title = hasChromium ? "a person" : "a person (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
-  const cases = [...ACTIONS, ...ENVIRONMENT_ACTIONS, ...PEOPLE_ACTIONS, ...TALK_ACTIONS].flatMap((action) =>
-    HANDS.map((way) => Object.assign({}, way, action)),
-  );
+  const cases = [
+    ...ACTIONS,
+    ...CONNECTOR_ACTIONS,
+    ...ENVIRONMENT_ACTIONS,
+    ...PEOPLE_ACTIONS,
+    ...RECEIVER_ACTIONS,
+    ...TALK_ACTIONS,
+  ].flatMap((action) => HANDS.map((way) => Object.assign({}, way, action)));
 
   it.each(cases)("$name by $by", async ({ hand, hash, shows, change, does, writes, tells, gone, leads }) => {
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock

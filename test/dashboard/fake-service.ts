@@ -11,8 +11,10 @@ import {
   makeConversations,
   servesFile,
 } from "./fake-conversation.ts";
+import { connectorsAnswer, type FakeConnectors } from "./fake-connectors.ts";
 import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
+import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
 import { MACHINES } from "./sample-machines.ts";
 
@@ -44,7 +46,7 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings, FakePeople, FakeEnvironment {
+export interface World extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -161,7 +163,9 @@ export const startFakeService = async (
     }
     // Null is an answer without a body.
     const aboutPeople = peopleAnswer(world, route, body);
-    const settled = aboutPeople === undefined ? settingsAnswer(world, route, body) : aboutPeople;
+    const told = aboutPeople === undefined ? receiversAnswer(world, route, body) : aboutPeople;
+    const connected = told === undefined ? connectorsAnswer(world, route) : told;
+    const settled = connected === undefined ? settingsAnswer(world, route, body) : connected;
     const built = settled === undefined ? environmentAnswer(world, route, searchParams) : settled;
     const answer = built === undefined ? answerOf(world, route, searchParams) : built;
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
+import { RECEIVER_ID } from "./fake-receivers.ts";
 import type { World } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { BUILD_ID, FAILED_BUILD_ID } from "./sample-environment.ts";
@@ -64,6 +65,10 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/environment/builds/${BUILD_ID}`, ".pieces > span"],
   [`#/projects/${PROJECT_ID}/environment/builds/${FAILED_BUILD_ID}`, ".pieces > span"],
   [`#/projects/${PROJECT_ID}/settings`, "form"],
+  [`#/projects/${PROJECT_ID}/connectors`, ".rows"],
+  [`#/projects/${PROJECT_ID}/connectors/linear`, ".rows"],
+  [`#/projects/${PROJECT_ID}/notifications`, ".rows"],
+  [`#/projects/${PROJECT_ID}/notifications/${RECEIVER_ID}`, ".rows"],
   [`#/projects/${PROJECT_ID}/setup`, ".steps"],
   [`#/projects/${PROJECT_ID}/new`, "form"],
   [`#/projects/${PROJECT_ID}/triggers/new`, "form"],

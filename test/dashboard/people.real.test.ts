@@ -1,69 +1,24 @@
 /** People over the service itself: an owner invites by the page, and the new person's role decides what her page does. */
-import { randomBytes } from "node:crypto";
-import * as fs from "node:fs";
-import * as path from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Client } from "../../demo/client.ts";
-import { makeRepository } from "../../demo/sample.ts";
-import { type Service, startService } from "../../demo/service.ts";
-import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { hasChromium, newPage } from "./browser.ts";
+import { RealService } from "./real-service.ts";
 
 const title = hasChromium
   ? "people over the service"
   : "people over the service (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
-  let browser: Browser;
-  let directory: string;
-  let service: Service;
-  let client: Client;
-  let project = "";
+  let real: RealService;
 
   beforeAll(async () => {
-    // Short: below it lie sockets, whose whole path has at most a hundred bytes.
-    directory = fs.mkdtempSync("/tmp/people-");
-    fs.chmodSync(directory, 0o711);
-    makeRepository(path.join(directory, "greeter"));
-    const token = makeToken("pat", randomBytes(TOKEN_BYTES));
-    const { signal } = new AbortController();
-    service = await startService(
-      {
-        PLATFORM_DATA_DIR: path.join(directory, "data"),
-        PLATFORM_BOOTSTRAP_TOKEN: token,
-        PLATFORM_IMPORT_ROOTS: directory,
-        PLATFORM_PORT: "0",
-        PLATFORM_SANDBOX_PROVIDER: "simulated",
-        TMPDIR: directory,
-      },
-      signal,
-    );
-    client = new Client({ baseUrl: service.baseUrl, token, signal });
-    const { id } = await client.send<{ id: string }>("POST", "/v1/projects", {
-      name: "greeter",
-      repository: { kind: "hosted", import_from: path.join(directory, "greeter") },
-    });
-    project = id;
-    browser = await launch();
+    real = await RealService.start();
   });
-
-  afterAll(async () => {
-    await browser.close();
-    await service.stop();
-    fs.rmSync(directory, { recursive: true, force: true });
-  });
-
-  const asOwner = async () => {
-    const { url } = await client.send<{ url: string }>("POST", "/dashboard/links");
-    const window = await newPage(browser);
-    await window.page.goto(url);
-    await window.page.locator(".card").first().waitFor();
-    return window;
-  };
+  afterAll(() => real.stop());
 
   /** @returns the link */
   const invite = async (page: Page): Promise<string> => {
-    await page.goto(`${service.baseUrl}/#/people`);
+    await page.goto(`${real.baseUrl}/#/people`);
     await page.getByLabel("Name", { exact: true }).fill("Mia");
     await page.locator("summary", { hasText: "Roles in projects" }).click();
     await page.getByLabel("greeter").selectOption("viewer");
@@ -75,32 +30,32 @@ describe.skipIf(!hasChromium)(title, () => {
   };
 
   it("takes a person from an invitation to a viewer, a member who starts a session, and an end", async () => {
-    const owner = await asOwner();
+    const owner = await real.asOwner();
     // Without a default role, only the person's own one counts.
-    await owner.page.goto(`${service.baseUrl}/#/projects/${project}/settings`);
+    await owner.page.goto(`${real.baseUrl}/#/projects/${real.project}/settings`);
     await owner.page.getByLabel("Default role").selectOption("");
     await owner.page.getByRole("button", { name: "Save the roles" }).click();
     await owner.page.getByText("The roles are saved.").waitFor();
     const link = await invite(owner.page);
 
-    const mia = await newPage(browser);
+    const mia = await newPage(real.browser);
     await mia.page.goto(link);
     await mia.page.getByText("greeter as viewer").waitFor();
     expect(await mia.page.getByLabel("Your name").inputValue()).toBe("Mia");
     await mia.page.getByLabel("Your name").fill("Mia M.");
     await mia.page.getByRole("button", { name: "Accept the invitation" }).click();
     const token = await mia.page.locator("main code").innerText();
-    expect(mia.page.url()).toBe(`${service.baseUrl}/#/joined`);
+    expect(mia.page.url()).toBe(`${real.baseUrl}/#/joined`);
     await mia.page.getByRole("link", { name: "Go to the projects" }).click();
     await mia.page.getByRole("link", { name: "greeter" }).click();
     await mia.page.getByText("Your role in this project is viewer.").waitFor();
-    await mia.page.goto(`${service.baseUrl}/#/projects/${project}/new`);
+    await mia.page.goto(`${real.baseUrl}/#/projects/${real.project}/new`);
     await mia.page.getByText("This needs the role member in the project.").waitFor();
     // The service refuses in the same words, whether a page knows the role or not.
     const refused = await fetchSession(token);
     expect(refused).toContain("Your role in this project is viewer. This needs the role member.");
 
-    await owner.page.goto(`${service.baseUrl}/#/projects/${project}/settings`);
+    await owner.page.goto(`${real.baseUrl}/#/projects/${real.project}/settings`);
     await owner.page.getByLabel("Person").selectOption({ label: "Mia M." });
     await owner.page.getByLabel("Role", { exact: true }).selectOption("member");
     await owner.page.getByRole("button", { name: "Set the role" }).click();
@@ -110,7 +65,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await mia.page.locator("h1 .badge", { hasText: "running" }).waitFor();
     const session = mia.page.url();
 
-    await owner.page.goto(`${service.baseUrl}/#/people`);
+    await owner.page.goto(`${real.baseUrl}/#/people`);
     await owner.page.getByRole("button", { name: "Deactivate: Mia M." }).click();
     await owner.page.getByRole("dialog").getByRole("button", { name: "Deactivate" }).click();
     await owner.page.getByText("Mia M. is deactivated.").waitFor();
@@ -128,9 +83,9 @@ describe.skipIf(!hasChromium)(title, () => {
   /** @returns the refusal */
   const fetchSession = async (token: string): Promise<string> => {
     const { signal } = new AbortController();
-    const viewer = new Client({ baseUrl: service.baseUrl, token, signal });
+    const viewer = new Client({ baseUrl: real.baseUrl, token, signal });
     try {
-      await viewer.send("POST", `/v1/projects/${project}/sessions`, {});
+      await viewer.send("POST", `/v1/projects/${real.project}/sessions`, {});
       return "";
     } catch (error) {
       return String(error);

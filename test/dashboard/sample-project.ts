@@ -4,6 +4,8 @@ import { sampleConversation } from "./sample-conversation.ts";
 import { sampleDoctor, sampleService } from "./sample-service.ts";
 import { sampleEnvironment } from "./sample-environment.ts";
 import { samplePeople } from "./fake-people.ts";
+import { sampleConnectors } from "./fake-connectors.ts";
+import { sampleReceivers } from "./fake-receivers.ts";
 import { sampleSettings } from "./sample-settings.ts";
 import type { World } from "./fake-service.ts";
 
@@ -157,6 +159,8 @@ const usageOf = (rows: readonly (readonly [string, string, number, number, numbe
 export const makeWorld = (now: number): World => ({
   ...sampleSettings(now, PROJECT_ID),
   ...samplePeople(now, PROJECT_ID),
+  ...sampleReceivers(now),
+  ...sampleConnectors(now, SESSION_ID),
   ...sampleEnvironment(now, PROJECT_ID),
   me: {
     user: { id: "u", name: "Mona", role: "owner" },

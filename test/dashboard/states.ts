@@ -3,8 +3,10 @@ import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 import type { State } from "./state-of-a-page.ts";
+import { STATES_OF_CONNECTORS } from "./states-of-connectors.ts";
 import { STATES_OF_ENVIRONMENT } from "./states-of-environment.ts";
 import { STATES_OF_PEOPLE } from "./states-of-people.ts";
+import { STATES_OF_RECEIVERS } from "./states-of-receivers.ts";
 import { STATES_OF_SETTINGS } from "./states-of-settings.ts";
 import { STATES_OF_WORK } from "./states-of-work.ts";
 
@@ -29,8 +31,10 @@ const none = (world: World): void => {
 const press = (key: string) => (page: Page) => page.keyboard.press(key);
 
 export const STATES: readonly State[] = [
+  ...STATES_OF_CONNECTORS,
   ...STATES_OF_ENVIRONMENT,
   ...STATES_OF_PEOPLE,
+  ...STATES_OF_RECEIVERS,
   ...STATES_OF_SETTINGS,
   ...STATES_OF_WORK,
   { name: "sign-in", hash: "", shows: "form", signedIn: false },

@@ -4,7 +4,7 @@ import { type PageFile, readPage } from "../../../src/http/pages/page-files.ts";
 
 const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 
-/** What the page has from the beginning, and what is loaded when a page of its own is opened (decision 0065). */
+/** Limits for the files that each reader loads, and for those that are loaded when their page is opened (decision 0065). */
 export const SIZE_MAX_KB = 150;
 export const LATER_MAX_KB = 30;
 

@@ -1,0 +1,339 @@
+/** A project's connectors: what each needs from a person, its tools and what changed in them, and the agents' calls. */
+import { getJson, getList, post, put, remove } from "./api.js";
+import { ask, askFor } from "./dialog.js";
+import { h } from "./dom.js";
+import {
+  badge,
+  button,
+  callout,
+  code,
+  commandBlock,
+  detail,
+  empty,
+  listRow,
+  projectLink,
+  prose,
+  tag,
+  time,
+  trail,
+} from "./parts.js";
+import { projectHead, projectPath } from "./project.js";
+
+/** @typedef {import("./wire.d.ts").Project} Project */
+/** @typedef {import("./wire-connectors.d.ts").Connector} Connector */
+/** @typedef {import("./wire-connectors.d.ts").ConnectorListing} Listing */
+/** @typedef {import("./wire-connectors.d.ts").Catalogue} Catalogue */
+/** @typedef {import("./wire-connectors.d.ts").ConnectorCall} Call */
+/** @typedef {import("./wire-connectors.d.ts").Tool} Tool */
+/** @typedef {import("./dom.js").Child} Child */
+
+/** The words for a state, its colour, and what a person does next. @type {Record<string, [string, string, string]>} */
+const STATES = {
+  ready: ["ready", "good", ""],
+  needs_credential: ["needs a credential", "warn", "Store the credential that the server expects."],
+  needs_refresh: ["tools unknown", "warn", "Fetch the server's tools."],
+  needs_acceptance: ["needs acceptance", "warn", "Look at the new or changed tools, and accept them."],
+  failed: ["failed", "bad", ""],
+};
+
+const LINES = `[[connectors]]
+slug = "linear"
+kind = "mcp"
+url = "https://mcp.example.com/mcp"
+auth = "bearer"
+
+[[connectors.tools]]
+match = "list_*"
+policy = "allow"`;
+
+/** @param {string} project @param {string} slug @param {string} [rest] */
+const connectorPath = (project, slug, rest = "") => `${projectPath(project)}/connectors/${slug}${rest}`;
+
+/** @param {string} action @param {string} label @param {{project: string, slug: string}} of @param {Record<string, string>} [more] */
+const act = (action, label, { project, slug }, more = {}) =>
+  button(action, label, {
+    class: "plain",
+    "data-project": project,
+    "data-slug": slug,
+    ...more,
+    "aria-label": `${label}: ${slug}`,
+  });
+
+const connectors = {
+  /** @param {string[]} params @param {import("./app.js").Extent} extent */
+  load: async ([id = ""], { pages: shown }) => {
+    const [project, listing, { items, more }] = await Promise.all([
+      getJson(projectPath(id)),
+      getJson(`${projectPath(id)}/connectors`),
+      getList(`${projectPath(id)}/executor/calls`, "calls", shown),
+    ]);
+    return { project, listing, calls: items, more };
+  },
+
+  /** @param {{project: Project}} data */
+  title: ({ project }) => `Connectors of ${project.name}`,
+
+  /** @param {{project: Project, listing: Listing, calls: Call[], more: boolean}} data */
+  view: ({ project, listing, calls, more }) => [
+    ...projectHead(project, "/settings"),
+    h("h2", { "data-key": "heading" }, "Connectors"),
+    h(
+      "p",
+      { class: "quiet", "data-key": "about" },
+      "Agents use the tools of these servers, and never see their credentials. The default branch's platform.toml names the servers and the rules.",
+    ),
+    listing.errors.map(({ path, message, line }, index) =>
+      h(
+        "div",
+        { "data-key": `error-${index}` },
+        callout(
+          "bad",
+          line !== null && `Line ${line}: `,
+          path !== null && [code(path), ": "],
+          ...prose(message),
+        ),
+      ),
+    ),
+    listing.connectors.length === 0
+      ? [
+          empty("No connectors yet.", "Add the server to platform.toml on the default branch, for example:"),
+          commandBlock(LINES, "the lines"),
+        ]
+      : h(
+          "ul",
+          { class: "rows", "data-key": "connectors" },
+          listing.connectors.map((one) => connectorRow(project.id, one)),
+        ),
+    h(
+      "section",
+      { "data-key": "calls" },
+      h("h2", {}, "Calls"),
+      calls.length === 0
+        ? empty("No calls yet.", "Every call of an agent is listed here, also one that was refused.")
+        : h(
+            "ul",
+            { class: "rows" },
+            calls.map((one) => callRow(project.id, one)),
+          ),
+      more && h("p", { class: "more" }, button("more", "Show older calls")),
+    ),
+  ],
+};
+
+/** @param {string} project @param {Connector} connector */
+const connectorRow = (project, connector) => {
+  const { slug, url, auth, state, credential, usable, to_accept: open, failure, sessions } = connector;
+  const [word, tone, next] = STATES[state] ?? [state, "warn", ""];
+  const link = projectLink(project, `/connectors/${slug}`);
+  const of = { project, slug };
+  return listRow(
+    slug,
+    [
+      h("a", { href: link, class: "named" }, slug),
+      detail(code(url)),
+      detail(
+        `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
+        open > 0 && ` · ${open} to accept`,
+        credential !== null && [" · credential stored ", time(credential.updated_at)],
+        !sessions.includes("trigger") && " · not for sessions of triggers",
+      ),
+      failure !== null && h("span", { class: "reason" }, failure),
+      next !== "" && h("span", {}, state === "needs_acceptance" ? h("a", { href: link }, next) : next),
+    ],
+    {
+      states: [tag(word, tone)],
+      actions: [
+        auth !== "none" &&
+          act("set-connector-credential", credential === null ? "Store the credential" : "Replace", of),
+        state === "needs_refresh" && act("refresh-connector", "Fetch the tools", of),
+      ],
+    },
+  );
+};
+
+/** @param {string} project @param {Call} call */
+const callRow = (project, { id, session_id: session, connector, tool, at, outcome, message, ...call }) =>
+  listRow(
+    id,
+    [
+      h("span", { class: "named" }, code(`${connector} ${tool}`)),
+      detail(
+        time(at),
+        " · ",
+        h("a", { href: projectLink(project, `/sessions/${session}`) }, "session"),
+        " · ",
+        code(call.arguments_preview),
+      ),
+      message !== null && h("span", { class: "reason" }, message),
+    ],
+    { states: [badge(outcome ?? "running")], actions: [] },
+  );
+
+const connector = {
+  /** @param {string[]} params */
+  load: async ([id = "", slug = ""]) => {
+    const [project, { connectors: all }, catalogue] = await Promise.all([
+      getJson(projectPath(id)),
+      getJson(`${projectPath(id)}/connectors`),
+      getJson(connectorPath(id, slug, "/catalogue")),
+    ]);
+    return { project, catalogue, known: all.find((/** @type {Connector} */ one) => one.slug === slug) };
+  },
+
+  /** @param {{project: Project, catalogue: Catalogue}} data */
+  title: ({ project, catalogue }) => `${catalogue.slug} · Connectors of ${project.name}`,
+
+  /** @param {{project: Project, catalogue: Catalogue, known: Connector | undefined}} data known: undefined while the manifest changes */
+  view: ({ project, catalogue, known }) => {
+    const { slug, pin, tools, removed, left_out: leftOut, failure } = catalogue;
+    const of = { project: project.id, slug };
+    const waiting = tools.filter(({ state }) => state !== "accepted");
+    return [
+      trail([
+        ["Projects", "#/"],
+        [project.name, projectLink(project.id)],
+        ["Connectors", projectLink(project.id, "/connectors")],
+        [slug, null],
+      ]),
+      h("h1", { "data-key": "heading" }, slug),
+      h(
+        "p",
+        { class: "quiet", "data-key": "dates" },
+        known !== undefined && [code(known.url), " · "],
+        "tools fetched ",
+        time(catalogue.refreshed_at),
+        " · accepted ",
+        time(catalogue.accepted_at),
+      ),
+      failure !== null && callout("bad", "The last fetch failed: ", failure, " Accepted tools stay usable."),
+      waiting.length + removed.length > 0 &&
+        callout(
+          "warn",
+          waiting.length > 0 &&
+            `${waiting.length} ${waiting.length === 1 ? "tool is" : "tools are"} hidden from agents until you accept. `,
+          removed.length > 0 && ["The server no longer has ", removed.join(", "), "."],
+        ),
+      h(
+        "p",
+        { class: "actions", "data-key": "actions" },
+        pin !== null &&
+          waiting.length + removed.length > 0 &&
+          act("accept-connector", "Accept these tools", of, { class: "primary", "data-pin": pin }),
+        act("refresh-connector", "Fetch the tools again", of),
+        known !== undefined &&
+          known.credential !== null &&
+          act("forget-connector-credential", "Delete the credential", of),
+      ),
+      tools.length === 0
+        ? empty("No tools are known.", "Fetch them from the server.")
+        : h(
+            "ul",
+            { class: "rows", "data-key": "tools" },
+            [...waiting, ...tools.filter(({ state }) => state === "accepted")].map(toolRow),
+          ),
+      leftOut.length > 0 &&
+        h(
+          "section",
+          { "data-key": "left-out" },
+          h("h2", {}, "Left out"),
+          h(
+            "ul",
+            { class: "rows" },
+            leftOut.map(({ name, why }) =>
+              listRow(name, [code(name), detail(why)], { states: [], actions: [] }),
+            ),
+          ),
+        ),
+    ];
+  },
+};
+
+/** @param {Tool} tool */
+const toolRow = ({ name, description, input_schema: schema, policy, rule, state, accepted }) =>
+  listRow(
+    name,
+    [
+      code(name),
+      detail(description),
+      accepted !== null &&
+        accepted.description !== description &&
+        h("span", { class: "reason" }, "The accepted description was: ", accepted.description),
+      accepted !== null &&
+        JSON.stringify(accepted.input_schema) !== JSON.stringify(schema) &&
+        h("span", { class: "reason" }, "Its arguments changed."),
+      h(
+        "details",
+        { class: "group", "data-key": "schema" },
+        h("summary", {}, "Arguments"),
+        commandBlock(JSON.stringify(schema, null, 2), "the arguments"),
+        accepted !== null && [
+          h("p", {}, "The accepted ones were:"),
+          commandBlock(JSON.stringify(accepted.input_schema, null, 2), "the accepted arguments"),
+        ],
+      ),
+    ],
+    {
+      states: [
+        state !== "accepted" && tag(state, "warn"),
+        h("span", { title: `Rule: ${rule}` }, tag(policy, policy === "deny" ? "bad" : undefined)),
+      ],
+      actions: [],
+    },
+  );
+
+/** @type {Record<string, import("./actions.js").Action>} */
+const actions = {
+  "set-connector-credential": async ({ project = "", slug = "" }, page) => {
+    const typed = await askFor(
+      {
+        title: `Store the credential of ${slug}`,
+        text: "It is encrypted, and sent to this connector's origin only. No agent, page or answer shows it. The service then fetches the server's tools.",
+        confirm: "Store",
+      },
+      { value: { label: "Credential", value: "", lines: 1, required: true, hidden: true } },
+    );
+    if (typed === null) return;
+    const { failure } = await put(
+      connectorPath(project, slug, "/credential"),
+      { value: typed["value"] },
+      FETCH_MS,
+    );
+    if (failure !== null) throw new Error(`The credential is stored. ${failure}`);
+    page.notice("The credential is stored.", [
+      "Look at the tools",
+      projectLink(project, `/connectors/${slug}`),
+    ]);
+  },
+
+  "refresh-connector": async ({ project = "", slug = "" }, page) => {
+    const { failure } = await post(
+      connectorPath(project, slug, "/catalogue"),
+      { action: "refresh" },
+      FETCH_MS,
+    );
+    if (failure !== null) throw new Error(failure);
+    page.notice("The tools are fetched.");
+  },
+
+  "accept-connector": async ({ project = "", slug = "", pin = "" }, page) => {
+    await post(connectorPath(project, slug, "/catalogue"), { action: "accept", pin });
+    page.notice("The tools are accepted. Agents can use what the rules allow.");
+  },
+
+  "forget-connector-credential": async ({ project = "", slug = "" }, page) => {
+    const sure = await ask({
+      title: `Delete the credential of ${slug}?`,
+      text: "Agents can no longer use this connector. The accepted tools stay accepted.",
+      confirm: "Delete",
+    });
+    if (sure === null) return;
+    await remove(connectorPath(project, slug, "/credential"));
+    page.notice("The credential was deleted.");
+  },
+};
+
+/** A server may be slow. */
+const FETCH_MS = 90_000;
+
+export const pages = { connectors, connector };
+export { actions };

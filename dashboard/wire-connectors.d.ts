@@ -1,0 +1,66 @@
+/** The fields of the API's answers about connectors that the page reads (api.md 13). */
+
+export interface Connector {
+  slug: string;
+  url: string;
+  auth: "none" | "bearer" | "header" | "query";
+  sessions: ("user" | "trigger")[];
+  state: "ready" | "needs_credential" | "needs_refresh" | "needs_acceptance" | "failed";
+  credential: { updated_at: string } | null;
+  usable: number;
+  to_accept: number;
+  failure: string | null;
+  refreshed_at: string | null;
+}
+
+export interface ConnectorError {
+  path: string | null;
+  message: string;
+  line: number | null;
+}
+
+export interface ConnectorListing {
+  connectors: Connector[];
+  default_policy: Policy;
+  errors: ConnectorError[];
+}
+
+export type Policy = "allow" | "ask" | "deny";
+
+export interface ToolShape {
+  description: string;
+  input_schema: Record<string, unknown>;
+}
+
+export interface Tool extends ToolShape {
+  name: string;
+  policy: Policy;
+  rule: string;
+  state: "accepted" | "new" | "changed";
+  /** The accepted form, if it differs. */
+  accepted: ToolShape | null;
+}
+
+export interface Catalogue {
+  slug: string;
+  /** Names what is accepted. Null: the tools were never fetched. */
+  pin: string | null;
+  refreshed_at: string | null;
+  accepted_at: string | null;
+  failure: string | null;
+  removed: string[];
+  tools: Tool[];
+  left_out: { name: string; why: string }[];
+}
+
+export interface ConnectorCall {
+  id: string;
+  session_id: string;
+  connector: string;
+  tool: string;
+  arguments_preview: string;
+  at: string;
+  /** Null: the call is being performed. */
+  outcome: string | null;
+  message: string | null;
+}

@@ -1,0 +1,130 @@
+/** The fake's connectors, the tools of one of them, and the agents' calls. */
+type Json = Readonly<Record<string, unknown>>;
+
+export interface FakeConnectors {
+  connectors: Json[];
+  connectorErrors: Json[];
+  /** Of every connector. */
+  catalogue: Json;
+  calls: Json[];
+}
+
+type Answer = Json | null | undefined;
+
+const change = (world: FakeConnectors, slug: string | undefined, rest: Json): Answer => {
+  world.connectors = world.connectors.map((one) => (one["slug"] === slug ? { ...one, ...rest } : one));
+  return world.connectors.find((one) => one["slug"] === slug);
+};
+
+/** @returns undefined also if the request is about something else */
+export const connectorsAnswer = (world: FakeConnectors, route: string): Answer => {
+  const [method = "", target = ""] = route.split(" ");
+  const [, , , , collection, slug, part] = target.split("/");
+  if (collection === "executor") return { calls: world.calls, next_cursor: null };
+  if (collection !== "connectors") return undefined;
+  if (slug === undefined)
+    return { connectors: world.connectors, default_policy: "ask", errors: world.connectorErrors };
+  if (part === "catalogue") return { ...world.catalogue, slug };
+  if (method === "PUT") return change(world, slug, { state: "needs_acceptance", failure: null });
+  change(world, slug, { state: "needs_credential", credential: null });
+  return null;
+};
+
+/** @param now ms since the epoch that the instants stand around */
+export const sampleConnectors = (now: number, sessionId: string): FakeConnectors => {
+  const at = (minutes: number) => new Date(now - minutes * 60_000).toISOString();
+  const connector = {
+    slug: "linear",
+    kind: "mcp",
+    url: "https://mcp.example.com/mcp",
+    auth: "bearer",
+    auth_name: null,
+    sessions: ["user"],
+    direct: ["list_issues"],
+    state: "needs_acceptance",
+    credential: { origin: "https://mcp.example.com", updated_at: at(3000), updated_by: "u" },
+    usable: 11,
+    to_accept: 2,
+    failure: null,
+    refreshed_at: at(40),
+  };
+  const schema = (...names: readonly string[]) => ({
+    type: "object",
+    properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])),
+  });
+  const tool = (name: string, policy: string, rest: Json = {}) => ({
+    name,
+    shown: `linear_${name}`,
+    description: `The tool ${name} of the tracker.`,
+    input_schema: schema("team"),
+    policy,
+    rule: policy === "ask" ? "default" : `match ${name}`,
+    state: "accepted",
+    accepted: null,
+    ...rest,
+  });
+  const call = (id: string, name: string, outcome: string | null, message: string | null) => ({
+    id,
+    session_id: sessionId,
+    connector: "linear",
+    tool: name,
+    arguments_preview: `{"team":"GREET"}`,
+    at: at(7),
+    ended_at: outcome === null ? null : at(6),
+    outcome,
+    message,
+  });
+  return {
+    connectors: [
+      connector,
+      {
+        ...connector,
+        slug: "sentry",
+        url: "https://sentry.example.com/mcp",
+        sessions: ["user", "trigger"],
+        state: "needs_credential",
+        credential: null,
+        usable: 0,
+        to_accept: 0,
+        refreshed_at: null,
+      },
+      {
+        ...connector,
+        slug: "docs",
+        url: "https://docs.example.com/mcp",
+        auth: "none",
+        state: "failed",
+        credential: null,
+        to_accept: 0,
+        failure: "The server answered 503.",
+      },
+    ],
+    connectorErrors: [
+      { path: "connectors.3.kind", message: "The kind `openapi` is not supported yet.", line: 31 },
+    ],
+    catalogue: {
+      pin: "6f1c0e2d9a",
+      refreshed_at: at(40),
+      accepted_at: at(3000),
+      accepted_by: "u",
+      failure: null,
+      removed: ["archive_issue"],
+      tools: [
+        tool("list_issues", "allow"),
+        tool("create_issue", "ask", {
+          state: "changed",
+          description: "Creates an issue in any team.",
+          input_schema: schema("team", "title"),
+          accepted: { description: "Creates an issue.", input_schema: schema("team") },
+        }),
+        tool("delete_issue", "deny", { state: "new" }),
+      ],
+      left_out: [{ name: "export_all", why: "Its schema is larger than 64 KiB." }],
+    },
+    calls: [
+      call("c-1", "list_issues", null, null),
+      call("c-2", "list_issues", "ok", null),
+      call("c-3", "delete_issue", "denied", "The tool delete_issue of linear is denied by platform.toml."),
+    ],
+  };
+};
