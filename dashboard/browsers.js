@@ -34,7 +34,7 @@ const browsers = {
     h(
       "p",
       { class: "quiet", "data-key": "about" },
-      "Here you are signed in. A browser is signed out after 8 hours without use, and after 7 days.",
+      "These browsers are signed in as you. A browser is signed out after 8 hours without use, and after 7 days.",
     ),
     h(
       "ul",

@@ -30,11 +30,17 @@ const kindOf = (error: unknown): ProviderFault["kind"] => {
     : "unreachable";
 };
 
-/** The library's messages name fields, never their values. Its causes have them, so they are left out (L3). */
+/** A parser quotes what it could not read. */
+const textOf = (error: unknown): string =>
+  error instanceof Error && !(error instanceof SyntaxError) ? error.message : "an answer that cannot be read";
+
+/**
+ * The library's messages name fields, never their values (L3). Its first cause says which field. The causes of that one have
+ * the values, so they are left out.
+ */
 const faultOf = (error: unknown): ProviderFault => {
-  const code = error instanceof Error && "code" in error ? `${String(error.code)}: ` : "";
-  const text = error instanceof Error ? error.message : "unknown error";
-  return { _tag: "ProviderFault", kind: kindOf(error), why: `${code}${text}` };
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${textOf(error.cause)}` : "";
+  return { _tag: "ProviderFault", kind: kindOf(error), why: `${textOf(error)}${cause}` };
 };
 
 export const asking = <A>(ask: () => Promise<A>): Effect.Effect<A, ProviderFault> =>

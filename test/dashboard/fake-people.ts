@@ -126,7 +126,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
       browser(
         "b-2",
         "Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Version/26.0 Mobile Safari/604.1",
-        at(2),
+        at(0.1),
         false,
       ),
     ],

@@ -9,6 +9,14 @@ import { hasChromium, launch, newPage } from "./browser.ts";
 
 const CLIENT = { id: "platform", secret: "a-secret-of-the-client" };
 
+/** Logs in on the provider's own pages. */
+const logIn = async (page: Page, name: string): Promise<void> => {
+  await page.getByPlaceholder("Enter any login").fill(name);
+  await page.getByPlaceholder("and password").fill("anything");
+  await page.getByRole("button", { name: "Sign-in" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
+};
+
 const title = hasChromium
   ? "signing in by a provider"
   : "signing in by a provider (/usr/bin/chromium is missing)";
@@ -42,14 +50,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await service?.close();
     await provider?.close();
   });
-
-  /** Logs in on the provider's own pages. */
-  const logIn = async (page: Page, name: string): Promise<void> => {
-    await page.getByPlaceholder("Enter any login").fill(name);
-    await page.getByPlaceholder("and password").fill("anything");
-    await page.getByRole("button", { name: "Sign-in" }).click();
-    await page.getByRole("button", { name: "Continue" }).click();
-  };
 
   it("joins by an invitation, signs in again where the page was, and is signed out everywhere [T13]", async () => {
     const invited = await service.request("POST", "/v1/invitations", { body: { name: "Mia" } });

@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import * as pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { signedOutElsewhere } from "./browser-on-nodes.ts";
 import { gitOk } from "../git/git-client.ts";
 import { countedOf, eventually, sessionsOf, stopSession } from "../support/service/account-view.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
@@ -259,6 +260,16 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         await changer.life.call("DELETE", member);
         await vi.waitFor(() => expect(opened.filter(({ closed }) => !closed)).toHaveLength(0), WAIT);
       }
+    },
+    TEST_MS,
+  );
+
+  it(
+    "know each other's browsers and one-time links, and a sign-out on either cuts both [T03]",
+    async () => {
+      const cut = { isCut: true, statuses: [401, 401] };
+      expect(await signedOutElsewhere(first, second, project)).toEqual(cut);
+      expect(await signedOutElsewhere(second, first, project)).toEqual(cut);
     },
     TEST_MS,
   );

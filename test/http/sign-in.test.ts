@@ -1,6 +1,8 @@
 /** Signing in at a provider, over the real service: who gets in, as whom, and how browsers keep it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { githubProvider } from "../../src/sign-in/github.ts";
+import { oidcProvider } from "../../src/sign-in/oidc.ts";
+import { GithubLogin } from "../support/servers/github-login.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { expectStatus, fields, listOf } from "../support/service/requests.ts";
 import {
@@ -143,6 +145,23 @@ describe("signing in at a provider", () => {
     await second.signIn("oidc");
     const [one, other] = [await first.me(), await second.me()] as { id: string }[];
     expect(one?.id).not.toBe(other?.id);
+  });
+
+  it("says that the provider does not answer, to a person and to the page, and records it", async () => {
+    const closed = await GithubLogin.open(CLIENT);
+    const issuer = closed.url;
+    await closed.close();
+    const service = await startTestService(
+      {},
+      { signIn: [oidcProvider({ issuer, clientId: CLIENT.id, clientSecret: SECRET, allowedDomains: [] })] },
+    );
+    const browser = new Browser(service);
+    const followed = await browser.ask("GET", "/dashboard/login/oidc");
+    expect([followed.status, followed.text]).toEqual([502, expect.stringContaining("does not answer")]);
+    const asked = await browser.ask("POST", "/dashboard/login/oidc", {});
+    expect([asked.status, fields(asked)["code"]]).toEqual([502, "provider_unreachable"]);
+    expect(service.logs.filter((line) => line.includes("a sign-in could not begin")).length).toBe(2);
+    await service.close();
   });
 
   it("says that the person cancelled", async () => {

@@ -47,7 +47,7 @@ const queryOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url">): str
 
 /** Begins a flow. @returns where the browser goes, and what its cookie keeps. */
 const begin = Effect.fnUntraced(function* (
-  { id, label, begin: beginAt }: SignInProvider,
+  { id, begin: beginAt }: SignInProvider,
   wish: Pick<Flow, "returnTo" | "invitation" | "linkTo">,
 ) {
   const secrets = {
@@ -56,25 +56,11 @@ const begin = Effect.fnUntraced(function* (
     verifier: yield* newPassword,
   };
   const url = yield* beginAt(secrets, redirectUri((yield* Addresses).publicUrl, id)).pipe(
-    Effect.tapError(({ why }) => Effect.logWarning("a sign-in could not begin", { provider: id, why })),
-    Effect.mapError(
-      () =>
-        new BadGateway({
-          error: `${label} does not answer. Try again, or sign in with an access token.`,
-          code: "provider_unreachable",
-        }),
+    Effect.tapError(({ kind, why }) =>
+      Effect.logWarning("a sign-in could not begin", { provider: id, kind, why }),
     ),
   );
   return { url, flow: { provider: id, ...secrets, ...wish } };
-});
-
-/** Follows a link of the sign-in page. */
-const login = Effect.gen(function* () {
-  const chosen = yield* provider;
-  const query = new URLSearchParams(queryOf(yield* HttpServerRequest.HttpServerRequest));
-  const returnTo = returnPath(query.get("return"));
-  const { url, flow } = yield* begin(chosen, { returnTo, invitation: null, linkTo: null });
-  return yield* withFlow(HttpServerResponse.redirect(url, { status: 303 }), flow);
 });
 
 const Wish = Schema.Struct({
@@ -97,7 +83,7 @@ const signedIn = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   return caller.user.id;
 });
 
-/** The same for the page, which also joins by an invitation, or adds a provider to the person who is signed in. */
+/** Begins a flow for the page, which also joins by an invitation, or adds a provider to the person who is signed in. */
 const loginByPage = Effect.gen(function* () {
   const chosen = yield* provider;
   const request = yield* HttpServerRequest.HttpServerRequest;
@@ -105,11 +91,19 @@ const loginByPage = Effect.gen(function* () {
   const wish = yield* Effect.mapError(HttpServerRequest.schemaBodyJson(Wish), () =>
     badRequest("return", "must be text, `invitation` text and `link` true or false"),
   );
-  const { url, flow } = yield* begin(chosen, {
-    returnTo: returnPath(wish.return),
-    invitation: wish.invitation === undefined ? null : tokenHash(wish.invitation),
-    linkTo: wish.link === true ? yield* signedIn(request) : null,
-  });
+  const { url, flow } = yield* Effect.catchTag(
+    begin(chosen, {
+      returnTo: returnPath(wish.return),
+      invitation: wish.invitation === undefined ? null : tokenHash(wish.invitation),
+      linkTo: wish.link === true ? yield* signedIn(request) : null,
+    }),
+    "ProviderFault",
+    () =>
+      new BadGateway({
+        error: `${chosen.label} does not answer as expected. Try again. The service's log has the reason.`,
+        code: "provider_unreachable",
+      }),
+  );
   return yield* withFlow(HttpServerResponse.jsonUnsafe({ url }), flow);
 });
 
@@ -191,8 +185,23 @@ const FAULTS: Readonly<Record<ProviderFault["kind"], readonly [number, string, s
     "The sign-in was refused",
     "The provider's answer does not fit this sign-in. Sign in again.",
   ],
-  unreachable: [502, "The provider does not answer", "Try again, or sign in with an access token."],
+  unreachable: [
+    502,
+    "The provider does not answer",
+    "Try again, or sign in with an access token. The service's log has the reason.",
+  ],
 };
+
+/** Follows a link of the sign-in page. */
+const login = Effect.gen(function* () {
+  const chosen = yield* provider;
+  const query = new URLSearchParams(queryOf(yield* HttpServerRequest.HttpServerRequest));
+  const returnTo = returnPath(query.get("return"));
+  const begun = yield* Effect.result(begin(chosen, { returnTo, invitation: null, linkTo: null }));
+  if (begun._tag === "Failure") return yield* refusal(...FAULTS.unreachable);
+  const { url, flow } = begun.success;
+  return yield* withFlow(HttpServerResponse.redirect(url, { status: 303 }), flow);
+});
 
 /** The browser comes back. It ends the flow, whatever the answer is. */
 const callback = Effect.gen(function* () {
