@@ -49,13 +49,13 @@ policy = "allow"`;
 /** @param {string} project @param {string} slug @param {string} [rest] */
 const connectorPath = (project, slug, rest = "") => `${projectPath(project)}/connectors/${slug}${rest}`;
 
-/** @param {string} action @param {string} label @param {{project: string, slug: string}} of @param {Record<string, string>} [more] */
-const act = (action, label, { project, slug }, more = {}) =>
+/** @param {string} action @param {string} label @param {{project: string, slug: string, pin?: string}} of */
+const act = (action, label, { project, slug, pin }) =>
   button(action, label, {
-    class: "plain",
+    class: pin === undefined ? "plain" : "primary",
     "data-project": project,
     "data-slug": slug,
-    ...more,
+    "data-pin": pin,
     "aria-label": `${label}: ${slug}`,
   });
 
@@ -218,7 +218,7 @@ const connector = {
         { class: "actions", "data-key": "actions" },
         pin !== null &&
           waiting.length + removed.length > 0 &&
-          act("accept-connector", "Accept these tools", of, { class: "primary", "data-pin": pin }),
+          act("accept-connector", "Accept these tools", { ...of, pin }),
         act("refresh-connector", "Fetch the tools again", of),
         known !== undefined &&
           known.credential !== null &&

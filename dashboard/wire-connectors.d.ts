@@ -1,4 +1,4 @@
-/** The fields of the API's answers about connectors that the page reads (api.md 13). */
+/** The fields of the API's answers about connectors that the page reads (api.md 5). */
 
 export interface Connector {
   slug: string;

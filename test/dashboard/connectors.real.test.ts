@@ -40,9 +40,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Accept these tools: wiki" }).click();
     await page.getByText("The tools are accepted.").waitFor();
 
-    server.tools = server.tools.map((one) =>
-      one.name === "write" ? { ...one, description: "Writes a page of any wiki." } : one,
-    );
+    const [read, write] = server.tools;
+    if (read === undefined || write === undefined) throw new Error("the server has two tools");
+    server.tools = [read, { ...write, description: "Writes a page of any wiki." }];
     await page.getByRole("button", { name: "Fetch the tools again: wiki" }).click();
     await page.getByText("1 tool is hidden from agents until you accept.").waitFor();
     await page.getByText("The accepted description was: Writes a page of the wiki.").waitFor();

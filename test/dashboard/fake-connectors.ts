@@ -30,6 +30,11 @@ export const connectorsAnswer = (world: FakeConnectors, route: string): Answer =
   return null;
 };
 
+const schema = (...names: readonly string[]) => ({
+  type: "object",
+  properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])),
+});
+
 /** @param now ms since the epoch that the instants stand around */
 export const sampleConnectors = (now: number, sessionId: string): FakeConnectors => {
   const at = (minutes: number) => new Date(now - minutes * 60_000).toISOString();
@@ -48,10 +53,6 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
     failure: null,
     refreshed_at: at(40),
   };
-  const schema = (...names: readonly string[]) => ({
-    type: "object",
-    properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])),
-  });
   const tool = (name: string, policy: string, rest: Json = {}) => ({
     name,
     shown: `linear_${name}`,

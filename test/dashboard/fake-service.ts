@@ -16,6 +16,7 @@ import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
 import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
+import { lineFrame, openStream, RESET } from "./fake-streams.ts";
 import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
@@ -162,12 +163,17 @@ export const startFakeService = async (
       return void response.end(JSON.stringify({ ...world.me, user }));
     }
     // Null is an answer without a body.
-    const aboutPeople = peopleAnswer(world, route, body);
-    const told = aboutPeople === undefined ? receiversAnswer(world, route, body) : aboutPeople;
-    const connected = told === undefined ? connectorsAnswer(world, route) : told;
-    const settled = connected === undefined ? settingsAnswer(world, route, body) : connected;
-    const built = settled === undefined ? environmentAnswer(world, route, searchParams) : settled;
-    const answer = built === undefined ? answerOf(world, route, searchParams) : built;
+    const answer = [
+      () => peopleAnswer(world, route, body),
+      () => receiversAnswer(world, route, body),
+      () => connectorsAnswer(world, route),
+      () => settingsAnswer(world, route, body),
+      () => environmentAnswer(world, route, searchParams),
+      () => answerOf(world, route, searchParams),
+    ].reduce<Json | string | null | undefined>(
+      (found, next) => (found === undefined ? next() : found),
+      undefined,
+    );
     if (answer === undefined) return refuse(response, 404, "not_found", "Not found.");
     if (answer === null) response.writeHead(204).end();
     else if (typeof answer === "string")
@@ -213,23 +219,6 @@ export const startFakeService = async (
       server.close();
     },
   };
-};
-
-const RESET = "event: reset\ndata: {}\n\n";
-
-/** The id is how many lines there are up to it. */
-const lineFrame = (line: Json, index: number): string =>
-  `id: ${index + 1}\nevent: line\ndata: ${JSON.stringify(line)}\n\n`;
-
-const openStream = (
-  response: http.ServerResponse,
-  among: Set<http.ServerResponse>,
-  beginning: string,
-): void => {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.write(beginning);
-  among.add(response);
-  response.on("close", () => among.delete(response));
 };
 
 const refuse = (response: http.ServerResponse, status: number, code: string, error: string) => {
