@@ -1,12 +1,39 @@
-/** A browser that knows several nodes of one service. */
+/** What tests hold open at several nodes of one service, and a browser that knows them. */
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
+import { expect } from "vitest";
+import type { Life } from "../support/service/process-service.ts";
 
 /** A way into the service through one node. */
 interface Way {
-  readonly life: {
-    readonly url: string;
-    readonly call: (method: string, target: string) => Promise<Readonly<Record<string, unknown>>>;
-  };
+  readonly life: Life;
 }
+
+export const WEBSOCKET = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
+
+/** Opens what does not end by itself, and reads it. */
+export const openedAt = async (
+  { life }: Way,
+  below: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Readable> => {
+  const asked = request(`${life.url}${below}`, { headers, agent: false });
+  asked.end();
+  const [answer, socket] = (await Promise.race([once(asked, "upgrade"), once(asked, "response")])) as [
+    IncomingMessage,
+    Socket | undefined,
+  ];
+  expect(answer.statusCode).toBe(socket === undefined ? 200 : 101);
+  const stream = socket ?? answer;
+  return stream.on("error", () => undefined).resume();
+};
 
 /**
  * Opens a one-time link of one node at the other, follows events at the first, and signs out at the other.
