@@ -14,7 +14,7 @@ import { button, callout, empty, facts } from "./parts.js";
 /** Where people can sign in, once it is known. @type {import("./wire-people.d.ts").Provider[]} */
 let providers = [];
 
-/** Asks for the providers. Without an answer there are none: a token always works. */
+/** Asks for the providers. Without an answer the list is empty: a token always works. */
 export const learnProviders = async () => {
   providers = await getJson("/dashboard/providers").then(
     (answer) => answer.providers,

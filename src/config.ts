@@ -291,43 +291,53 @@ class Reader {
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
   }
 
-  /** A setting that another one needs. Without it, the start is refused. */
-  #needed(name: NamesOf<"text">, by: keyof Defined): string {
-    const text = this.text(name);
-    if (text === null) this.#problems.push(`${name} is not set; ${by} needs it`);
-    return text ?? "";
+  /**
+   * The values of settings that count only together. Null if all are missing. If only some are, the start is refused.
+   */
+  #together<Names extends string>(
+    parts: Readonly<Record<Names, string | null>>,
+  ): Record<Names, string> | null {
+    const names = Object.keys(parts) as Names[];
+    const given = names.find((name) => parts[name] !== null);
+    if (given === undefined) return null;
+    for (const name of names)
+      // A value that its parser refused has its problem already.
+      if (parts[name] === null && !this.#problems.some((problem) => problem.startsWith(`${name} `)))
+        this.#problems.push(`${name} is not set; ${given} needs it`);
+    // The start is refused if one is null, so nothing reads it as text.
+    return parts as Record<Names, string>;
   }
 
   #oidc(workingDirectory: string): OidcSettings | null {
-    const issuer = this.parsed("PLATFORM_OIDC_ISSUER", parseIssuer);
-    const parts = ["PLATFORM_OIDC_CLIENT_ID", "PLATFORM_OIDC_CLIENT_SECRET_FILE"] as const;
-    const part = parts.find((name) => this.#given(name) !== null);
-    if (issuer === null) {
-      if (part !== undefined && this.#given("PLATFORM_OIDC_ISSUER") === null)
-        this.#problems.push(`PLATFORM_OIDC_ISSUER is not set; ${part} needs it`);
-      return null;
-    }
-    return {
-      issuer,
-      clientId: this.#needed("PLATFORM_OIDC_CLIENT_ID", "PLATFORM_OIDC_ISSUER"),
-      secretFile: path.resolve(
-        workingDirectory,
-        this.#needed("PLATFORM_OIDC_CLIENT_SECRET_FILE", "PLATFORM_OIDC_ISSUER"),
-      ),
-      allowedDomains: this.list("PLATFORM_OIDC_ALLOWED_DOMAINS").map((domain) => domain.toLowerCase()),
-    };
+    const domains = this.list("PLATFORM_OIDC_ALLOWED_DOMAINS");
+    const set = this.#together({
+      PLATFORM_OIDC_ISSUER: this.parsed("PLATFORM_OIDC_ISSUER", parseIssuer),
+      PLATFORM_OIDC_CLIENT_ID: this.text("PLATFORM_OIDC_CLIENT_ID"),
+      PLATFORM_OIDC_CLIENT_SECRET_FILE: this.text("PLATFORM_OIDC_CLIENT_SECRET_FILE"),
+    });
+    return (
+      set && {
+        issuer: set.PLATFORM_OIDC_ISSUER,
+        clientId: set.PLATFORM_OIDC_CLIENT_ID,
+        secretFile: path.resolve(workingDirectory, set.PLATFORM_OIDC_CLIENT_SECRET_FILE ?? ""),
+        allowedDomains: domains.map((domain) => domain.toLowerCase()),
+      }
+    );
   }
 
   #github(workingDirectory: string): GithubSettings | null {
-    const names = ["PLATFORM_GITHUB_LOGIN_CLIENT_ID", "PLATFORM_GITHUB_LOGIN_SECRET_FILE"] as const;
-    const given = names.find((name) => this.#given(name) !== null);
-    if (given === undefined) return null;
-    const [clientId, secretFile] = names;
-    return {
-      clientId: this.#needed(clientId, given),
-      secretFile: path.resolve(workingDirectory, this.#needed(secretFile, given)),
-      organization: this.text("PLATFORM_GITHUB_LOGIN_ORG"),
-    };
+    const organization = this.text("PLATFORM_GITHUB_LOGIN_ORG");
+    const set = this.#together({
+      PLATFORM_GITHUB_LOGIN_CLIENT_ID: this.text("PLATFORM_GITHUB_LOGIN_CLIENT_ID"),
+      PLATFORM_GITHUB_LOGIN_SECRET_FILE: this.text("PLATFORM_GITHUB_LOGIN_SECRET_FILE"),
+    });
+    return (
+      set && {
+        clientId: set.PLATFORM_GITHUB_LOGIN_CLIENT_ID,
+        secretFile: path.resolve(workingDirectory, set.PLATFORM_GITHUB_LOGIN_SECRET_FILE ?? ""),
+        organization,
+      }
+    );
   }
 
   /** A provider that is set in part, or that would let everybody sign up, stops the start. */
@@ -336,10 +346,8 @@ class Reader {
     const signUp = this.choice("PLATFORM_SIGN_UP");
     const isLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (github?.organization ?? null) !== null;
     if (signUp === "allowed" && !isLimited) {
-      this.problem(
-        "PLATFORM_SIGN_UP",
-        signUp,
-        "also PLATFORM_OIDC_ALLOWED_DOMAINS with its provider, or PLATFORM_GITHUB_LOGIN_ORG with its own",
+      this.#problems.push(
+        `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS with its provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
       );
     }
     return { oidc, github, signUp };

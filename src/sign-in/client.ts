@@ -35,7 +35,7 @@ const textOf = (error: unknown): string =>
   error instanceof Error && !(error instanceof SyntaxError) ? error.message : "an answer that cannot be read";
 
 /**
- * The library's messages name fields, never their values (L3). Its first cause says which field. The causes of that one have
+ * The library's messages name fields, never their values (port.ts L3). Its first cause says which field. The causes of that one have
  * the values, so they are left out.
  */
 const faultOf = (error: unknown): ProviderFault => {

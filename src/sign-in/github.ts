@@ -42,7 +42,7 @@ const configurationOf = ({ clientId, clientSecret, web = ISSUER }: GithubOptions
   return configuration;
 };
 
-/** An answer of the API as JSON. Null: what was asked for is not there for this person. */
+/** An answer of the API as JSON. Null: the API does not show it to this person. */
 const fromApi = async (
   configuration: Configuration,
   token: string,

@@ -30,7 +30,7 @@ export interface ProvidedPerson {
 /** Why a sign-in did not succeed. */
 export interface ProviderFault {
   readonly _tag: "ProviderFault";
-  /** `denied`: the person or the provider said no. `refused`: the answer is not right. `unreachable`: there is none. */
+  /** `denied`: the person or the provider said no. `refused`: the answer is not right. `unreachable`: it does not answer. */
   readonly kind: "denied" | "refused" | "unreachable";
   /** For the log. */
   readonly why: string;

@@ -19,7 +19,7 @@ const refused = async (browser: Browser, target: string) => {
 };
 
 describe("a callback", () => {
-  it("signs nobody in without the flow's cookie, with a planted one, or with another browser's [T13]", async () => {
+  it("opens no session without the flow's cookie, with a planted one, or with another browser's [T13]", async () => {
     const victim = new Browser(world.open);
     const attacker = new Browser(world.open);
     const theirs = await attacker.visit("oidc");
@@ -141,7 +141,7 @@ describe("a callback", () => {
   });
 });
 
-/** What the tables of people and browsers have. */
+/** The rows of people and browsers. */
 const rowsOf = (service: SignInWorld["open"]) =>
   service.inside(
     Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Signing in at a provider, over the real service: who gets in, as whom, and how browsers keep it. */
+/** Signing in at a provider, over the real service: who gets in, and how browsers keep it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { githubProvider } from "../../src/sign-in/github.ts";
 import { oidcProvider } from "../../src/sign-in/oidc.ts";
@@ -81,7 +81,7 @@ describe("signing in at a provider", () => {
     await secure.close();
   });
 
-  it("says to a stranger that she needs an invitation, and makes nobody", async () => {
+  it("says to a stranger that she needs an invitation, and makes no person", async () => {
     const before = await peopleOf(world.invitedOnly);
     for (const provider of ["oidc", "github"] as const) {
       const browser = new Browser(world.invitedOnly);
@@ -99,13 +99,13 @@ describe("signing in at a provider", () => {
     ["another domain", { email: `ada@evil-${DOMAIN}` }],
     ["a domain inside the name", { email: `ada@${DOMAIN}@evil.test` }],
     ["no address", { email: undefined, email_verified: undefined }],
-  ])("lets nobody sign up with %s [T13]", async (_, changed) => {
+  ])("makes no person of %s [T13]", async (_, changed) => {
     Object.assign(world.idp.claims, { sub: "grace" }, changed);
     const answer = await new Browser(world.open).signIn("oidc");
     expect([answer.status, answer.text]).toEqual([403, expect.stringContaining("You need an invitation")]);
   });
 
-  it("lets nobody sign up at GitHub who is not in the organization [T13]", async () => {
+  it("makes no person of a GitHub user outside the organization [T13]", async () => {
     world.github.user = { id: 7, login: "mallory", name: null, organizations: ["acme-evil"] };
     expect((await new Browser(world.open).signIn("github")).status).toBe(403);
   });

@@ -121,7 +121,7 @@ const refusal = (status: number, title: string, text: string) =>
 const UNSTARTED =
   "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
 
-/** How a person comes in whom no identity names yet. */
+/** How a new identity gets its person. */
 const entryOf = Effect.fnUntraced(function* (flow: Flow, { maySignUp }: ProvidedPerson) {
   if (flow.invitation !== null) return { by: "invitation", hash: flow.invitation } satisfies Entry;
   const { signIn } = yield* Limits;

@@ -17,7 +17,7 @@ export interface ProviderIdentity {
   readonly subject: string;
 }
 
-/** How an identity that nobody has yet gets its person. */
+/** How an identity without a person gets one. */
 export type Entry =
   /** By an invitation, with the role that it grants. */
   | { readonly by: "invitation"; readonly hash: string }
@@ -38,8 +38,8 @@ export class Identities extends Context.Service<
   Identities,
   {
     /**
-     * Opens a session for the person of an identity. `entry` counts only for an identity without a person: whom the service
-     * knows already, uses up no invitation.
+     * Opens a session for the person of an identity. `entry` counts only for an identity without a person: someone
+     * who has a person already uses up no invitation.
      */
     readonly signIn: (request: {
       readonly identity: ProviderIdentity;

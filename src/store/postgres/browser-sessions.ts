@@ -54,7 +54,7 @@ export const insertSession = Effect.fnUntraced(function* (
       ))
       LIMIT ${CLEARED_MAX} FOR UPDATE SKIP LOCKED
     )`;
-  // The name of such a token is the way in.
+  // The name of a browser's token is the way in.
   yield* sql`
     INSERT INTO tokens (id, account_id, user_id, project_id, kind, origin, name, hash, created_at, expires_at,
       last_used_at, opened_by, address, user_agent)

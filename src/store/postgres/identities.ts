@@ -17,11 +17,11 @@ interface OwnerRow {
   readonly deactivatedAt: number | null;
 }
 
-/** Sign-ins of one identity wait for each other (F2). */
+/** Sign-ins of one identity wait for each other (ports/identities.ts F2). */
 const lock = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderIdentity) =>
   sql`SELECT pg_advisory_xact_lock(hashtextextended(${JSON.stringify([issuer, subject])}, 7120315004))`;
 
-/** The person is locked: a deactivation waits for this sign-in, and then ends its session (F3). */
+/** The person is locked: a deactivation waits for this sign-in, and then ends its session (ports/identities.ts F3). */
 const ownerOf = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderIdentity) =>
   Effect.map(
     sql<OwnerRow>`

@@ -25,7 +25,7 @@ export class OidcProvider {
     return new OidcProvider(server);
   }
 
-  /** Whoever logs in as NAME is NAME, with the verified address NAME@example.com. */
+  /** A person who logs in as NAME is NAME, with the verified address NAME@example.com. */
   serve(client: { readonly id: string; readonly secret: string; readonly redirectUri: string }): void {
     const provider = new Provider(this.issuer, {
       clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: [client.redirectUri] }],
