@@ -40,7 +40,7 @@ import { ImageStore } from "./sandbox/images/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
 import { localKinds } from "./sandbox/local/local.ts";
-import { DEFAULT_LIMITS, type MachineOptions } from "./sandbox/machine/installation.ts";
+import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/installation.ts";
 import type { Kind } from "./sandbox/machine/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
 import { leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
@@ -229,6 +229,15 @@ export const buildSite = (place: Place) => {
   }
 };
 
+/** What one sandbox may use. The settings bound what grows with a project. */
+const sandboxLimits = (config: Config): SandboxLimits => ({
+  ...DEFAULT_LIMITS,
+  memoryBytes: config.sandboxMemoryMb * MIB,
+  cpus: config.sandboxCpus,
+  processes: config.sandboxProcesses,
+  diskBytes: config.sandboxDiskMb * MIB,
+});
+
 /** The options of a provider on this machine. Bundles the programs that run in sandboxes, and warms the daemon up. */
 export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<MachineOptions> {
   const { config, dataDir, installation, port } = place;
@@ -249,7 +258,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     agentAdapter: config.agentAdapter,
     models: config.defaultModels,
     agentBinaries: agentBinaries(config.agentCommand, config.path),
-    limits: DEFAULT_LIMITS,
+    limits: sandboxLimits(config),
     orphanMs: config.sandboxOrphanMs,
     setupTimeoutMs: config.setupTimeoutMs,
     serviceUrl: `http://${dialAddress(config.host)}:${port}`,

@@ -42,6 +42,10 @@ export interface Config {
   readonly runsc: string | null;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
+  readonly sandboxMemoryMb: number;
+  readonly sandboxCpus: number;
+  readonly sandboxProcesses: number;
+  readonly sandboxDiskMb: number;
   /** Null: the service decides. */
   readonly imagesDir: string | null;
   readonly builder: "buildah" | "none";
@@ -132,6 +136,10 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     runsc: runsc === null ? null : path.resolve(workingDirectory, runsc),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
+    sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
+    sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
+    sandboxProcesses: read.integer("PLATFORM_SANDBOX_PROCESSES"),
+    sandboxDiskMb: read.integer("PLATFORM_SANDBOX_DISK_MB"),
     imagesDir: imagesDir === null ? null : path.resolve(workingDirectory, imagesDir),
     builder: read.choice("PLATFORM_BUILDER"),
     buildsAtOnce: read.integer("PLATFORM_BUILDS_AT_ONCE"),

@@ -7,6 +7,7 @@ import { AGENT_ADAPTERS } from "./domain/launch.ts";
 import { DEFAULT_GATEWAY_MODEL } from "./domain/model.ts";
 import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
+import { SANDBOX_LIMIT_SETTINGS } from "./sandbox-settings.ts";
 import { DAY, define, duration, HOUR, MINUTE, SECOND, type Setting } from "./setting.ts";
 import { DEFAULT_TIER_CAPS, TIERS } from "./domain/tier.ts";
 
@@ -121,6 +122,7 @@ export const SETTINGS = define({
     about:
       "How the `local` provider isolates a sandbox: with bubblewrap, or with util-linux. `auto` takes the strongest one that works.",
   },
+  ...SANDBOX_LIMIT_SETTINGS,
   ...ENVIRONMENT_SETTINGS,
   PLATFORM_AGENT_COMMAND: {
     group: "Sandboxes",

@@ -1,20 +1,24 @@
 /** Cases about the limits of sandboxes on this machine. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { type Case, sandbox, specOf } from "../conformance/sandbox.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import type { MachineWorld } from "./machine-cases.ts";
-import { ask, machineOptions, providerOf } from "./machine-subject.ts";
+import { ask, installationOf, machineOptions, providerOf } from "./machine-subject.ts";
 
 /** Cases about limits, each with a sandbox that has little. */
 export const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
   const mib = 1024 * 1024;
-  const layer = providerOf(
-    setup,
-    machineOptions(setup, `http://127.0.0.1:${port}`, { memoryBytes: 256 * mib, diskBytes: 64 * mib }),
-  );
+  const options = machineOptions(setup, `http://127.0.0.1:${port}`, {
+    memoryBytes: 256 * mib,
+    diskBytes: 64 * mib,
+    cpus: 1,
+  });
+  const layer = providerOf(setup, options);
   const exceeds = (name: string, code: string, script: string): Case => ({
     name,
     run: Effect.gen(function* () {
@@ -27,6 +31,30 @@ export const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
     }).pipe(Effect.scoped, Effect.provide(layer)),
   });
   return [
+    {
+      name: "gives all processes of a sandbox the processors that it may use, where control groups can",
+      run: Effect.gen(function* () {
+        const { groupParents } = yield* Effect.promise(() => installationOf(setup, options));
+        const parent = groupParents.find(({ controls }) => controls.includes("cpu"));
+        if (parent === undefined) return;
+        const spec = specOf(randomUUID(), { image: setup.image });
+        yield* sandbox(spec);
+        yield* ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", "exec sleep 300"], detached: true });
+        const group = join(parent.directory, spec.id);
+        const [file, limit] =
+          parent.version === 1 ? ["cpu.cfs_quota_us", "100000"] : ["cpu.max", "100000 100000"];
+        assert.equal(readFileSync(join(group, file), "utf8").trim(), limit);
+        const members = new Set(
+          readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n").map(Number),
+        );
+        const processes = processesOfSandbox(spec.id);
+        assert.ok(processes.length > 2);
+        assert.deepEqual(
+          processes.filter((pid) => !members.has(pid)),
+          [],
+        );
+      }).pipe(Effect.scoped, Effect.provide(layer)),
+    },
     exceeds(
       "ends a sandbox that takes more memory than it may",
       "memory_exceeded",

@@ -7,16 +7,21 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "n
 import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+/** What control groups can limit. */
+export type Control = "memory" | "processes" | "cpu";
+
 export interface GroupLimits {
   readonly memoryBytes: number;
   readonly processes: number;
+  /** Processors. Absent: a fair share of all, whenever groups compete. */
+  readonly cpus?: number;
 }
 
 /** The limits that one control group hierarchy offers here, and the directory for our groups. */
 export interface GroupParent {
   readonly version: 1 | 2;
   readonly directory: string;
-  readonly controls: readonly ("memory" | "processes")[];
+  readonly controls: readonly Control[];
 }
 
 const read = (path: string): string => {
@@ -52,13 +57,24 @@ const ownGroup = (controller: string): string => {
   return "/";
 };
 
+/** Microseconds in which a group may use its share of the processors: the kernel's default. */
+const CPU_PERIOD = 100_000;
+
+/** The file of each limit, and what is written to it. */
 const limitFiles = (
   version: 1 | 2,
-  limits: GroupLimits,
-): Record<"memory" | "processes", [string, number]> => ({
-  memory: [version === 1 ? "memory.limit_in_bytes" : "memory.max", limits.memoryBytes],
-  processes: ["pids.max", limits.processes],
-});
+  { memoryBytes, processes, cpus }: GroupLimits,
+): Record<Control, [string, string]> => {
+  const quota = cpus === undefined ? null : cpus * CPU_PERIOD;
+  return {
+    memory: [version === 1 ? "memory.limit_in_bytes" : "memory.max", String(memoryBytes)],
+    processes: ["pids.max", String(processes)],
+    cpu:
+      version === 1
+        ? ["cpu.cfs_quota_us", String(quota ?? -1)]
+        : ["cpu.max", `${quota ?? "max"} ${CPU_PERIOD}`],
+  };
+};
 
 /** Creates a group below `parent` and sets its limits. @throws if this machine does not allow it */
 const makeGroup = async (parent: GroupParent, name: string, limits: GroupLimits): Promise<void> => {
@@ -67,8 +83,8 @@ const makeGroup = async (parent: GroupParent, name: string, limits: GroupLimits)
   const settings = parent.controls.map((control) => limitFiles(parent.version, limits)[control]);
   // Opened without creating: a missing file means that the controller is missing.
   for (const [file, value] of settings) {
-    // eslint-disable-next-line no-await-in-loop -- one or two
-    await writeFile(join(directory, file), String(value), { flag: "r+" });
+    // eslint-disable-next-line no-await-in-loop -- up to three
+    await writeFile(join(directory, file), value, { flag: "r+" });
   }
   if (parent.controls.includes("memory")) await preferEndingOverSwapping(parent.version, directory, limits);
 };
@@ -95,7 +111,7 @@ const preferEndingOverSwapping = async (
 const works = async (parent: GroupParent): Promise<boolean> => {
   const trial = `trial-${process.pid}`;
   try {
-    await makeGroup(parent, trial, { memoryBytes: 64 * 1024 * 1024, processes: 16 });
+    await makeGroup(parent, trial, { memoryBytes: 64 * 1024 * 1024, processes: 16, cpus: 1 });
     return true;
   } catch {
     return false;
@@ -106,7 +122,7 @@ const works = async (parent: GroupParent): Promise<boolean> => {
 
 /** Version 2 delegates a controller only on request. */
 const enableControllers = (directory: string): void => {
-  for (const controller of ["+memory", "+pids"]) {
+  for (const controller of ["+memory", "+pids", "+cpu"]) {
     try {
       writeFileSync(join(directory, "cgroup.subtree_control"), controller);
     } catch {
@@ -120,14 +136,18 @@ const candidates = (point: string, own: string): string[] => {
   return [...new Set([here, dirname(here).startsWith(point) ? dirname(here) : point, point])];
 };
 
+/** Version 1 has a hierarchy for each. */
+const CONTROLLERS = { memory: "memory", processes: "pids", cpu: "cpu" } as const;
+
 /** Creates the parent of all our groups in one hierarchy, at the first place that works. */
 const openParent = async (
   mount: Mount,
   name: string,
-  controls: readonly ("memory" | "processes")[],
+  controls: readonly Control[],
 ): Promise<GroupParent | null> => {
   const version = mount.type === "cgroup2" ? 2 : 1;
-  const controller = version === 2 ? "" : controls[0] === "memory" ? "memory" : "pids";
+  const [first = "memory"] = controls;
+  const controller = version === 2 ? "" : CONTROLLERS[first];
   for (const place of candidates(mount.point, ownGroup(controller))) {
     const directory = join(place, name);
     try {
@@ -152,16 +172,19 @@ const openParent = async (
 export const findGroupParents = async (name: string): Promise<GroupParent[]> => {
   const mounts = groupMounts();
   const found: GroupParent[] = [];
-  for (const control of ["memory", "processes"] as const) {
-    const controller = control === "memory" ? "memory" : "pids";
+  for (const control of ["memory", "processes", "cpu"] as const) {
+    const controller = CONTROLLERS[control];
     const mount = mounts.find(({ type, options }) => type === "cgroup" && options.includes(controller));
-    // eslint-disable-next-line no-await-in-loop -- two, at the start
+    // eslint-disable-next-line no-await-in-loop -- three, at the start
     const parent = mount === undefined ? null : await openParent(mount, name, [control]);
     if (parent !== null) found.push(parent);
   }
   const unified = mounts.find(({ type }) => type === "cgroup2");
   if (found.length > 0 || unified === undefined) return found;
-  const parent = await openParent(unified, name, ["memory", "processes"]);
+  // A machine may keep the controller of processors to itself.
+  const parent =
+    (await openParent(unified, name, ["memory", "processes", "cpu"])) ??
+    (await openParent(unified, name, ["memory", "processes"]));
   return parent === null ? [] : [parent];
 };
 
@@ -224,5 +247,5 @@ export const removeGroupNow = (directory: string): void => {
 };
 
 /** The limits that the kernel enforces through these groups. */
-export const groupControls = (parents: readonly GroupParent[]): ReadonlySet<"memory" | "processes"> =>
+export const groupControls = (parents: readonly GroupParent[]): ReadonlySet<Control> =>
   new Set(parents.flatMap((parent) => parent.controls));

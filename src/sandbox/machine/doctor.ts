@@ -60,8 +60,10 @@ const limitFindings = (installation: Installation, sighting: Sighting): DoctorFi
     ),
     {
       subject: "processor time",
-      how: "not at all",
-      detail: "no limit: sandboxes share the processors with each other and with the service",
+      how: controls.has("cpu") ? "kernel" : "not at all",
+      detail: controls.has("cpu")
+        ? `${limits.cpus} ${limits.cpus === 1 ? "processor" : "processors"} for each sandbox`
+        : "sandboxes share the processors with each other and with the service: this machine offers no control group for them",
     },
     {
       subject: "disk",

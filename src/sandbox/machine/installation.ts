@@ -27,6 +27,8 @@ import { type Tools, findProgram, findTools } from "./tools.ts";
 export interface SandboxLimits {
   /** Memory of all processes of a sandbox together, in bytes. */
   readonly memoryBytes: number;
+  /** How many processors it may use at a time. */
+  readonly cpus: number;
   /** How many processes and threads a sandbox may have. */
   readonly processes: number;
   /** How many files one process may have open. */
@@ -44,6 +46,7 @@ const MIB = 1024 * 1024;
 /** api.md 8. The limit on files prevents one sandbox from using up the file system's inodes. */
 export const DEFAULT_LIMITS: SandboxLimits = {
   memoryBytes: 2048 * MIB,
+  cpus: 4,
   processes: 512,
   openFiles: 4096,
   diskBytes: 8192 * MIB,
