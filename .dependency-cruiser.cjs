@@ -9,12 +9,12 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/)port\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/|sign-in/)port\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
-const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|mcp|telemetry)/";
+const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|mcp|sign-in|telemetry)/";
 /** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
 const SOCKETS = "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/";
 

@@ -35,6 +35,7 @@ export const account = {
         ["Signed in as", me.user.name],
         ["Role", me.user.role],
         ["People", h("a", { href: "#/people" }, "Everyone in the account")],
+        ["Browsers", h("a", { href: "#/browsers" }, "Where you are signed in")],
         ["Tier", me.account.tier],
         ["Sessions", `${me.account.active_sessions} of ${counted(me.account.session_cap, "session")}`],
         ["Queue", h("a", { href: "#/account/state" }, "Why fires start or wait")],

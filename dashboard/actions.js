@@ -203,6 +203,16 @@ export const ACTIONS = {
     page.signedOut();
   },
 
+  /** Leaves the page for a provider: to join by an invitation, or to add it to the reader. */
+  "go-to-provider": async ({ provider = "", invitation, link }) => {
+    const { url } = await post(`/dashboard/login/${provider}`, {
+      return: link === undefined ? "/" : "/#/browsers",
+      ...(invitation !== undefined && { invitation }),
+      ...(link !== undefined && { link: true }),
+    });
+    location.assign(url);
+  },
+
   copy: async ({ text = "" }, page) => {
     await copyText(text);
     page.notice("Copied.");

@@ -17,7 +17,7 @@ import { accountView } from "./overview.js";
 import { formOf, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
 import { learnRole } from "./roles.js";
-import { signInView } from "./sign-in.js";
+import { learnProviders, signInView } from "./sign-in.js";
 import { visible } from "./text.js";
 
 /** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
@@ -248,6 +248,7 @@ const leave = () => {
   followPage(visit);
   followProject();
   draw();
+  void learnProviders().then(draw);
 };
 
 const navigate = () => {
@@ -373,6 +374,7 @@ const start = async () => {
     }
     draw();
     void refresh();
+    void learnProviders().then(draw);
   }
 };
 

@@ -24,6 +24,7 @@ import { setup, setupForms } from "./setup.js";
 import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
 
+const browsers = later(() => import("./browsers.js"), "browsers");
 const people = later(() => import("./people.js"), "people");
 const connectors = later(() => import("./connectors.js"), "connectors");
 const connector = later(() => import("./connectors.js"), "connector");
@@ -44,6 +45,7 @@ const ROUTES = [
   [/^#\/account$/, account],
   [/^#\/operator$/, operator],
   [/^#\/people$/, people],
+  [/^#\/browsers$/, browsers],
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
   [/^#\/joined$/, joined],

@@ -24,6 +24,7 @@ const ACTIONS = [
   { label: "Show the queue", kind: "Action", detail: "", go: "#/queue" },
   { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
   { label: "People", kind: "Action", detail: "", go: "#/people" },
+  { label: "Browsers", kind: "Action", detail: "", go: "#/browsers" },
   { label: "Keyboard shortcuts", kind: "Action", detail: "", go: "!shortcuts" },
   { label: "Sign out", kind: "Action", detail: "", go: "!sign-out" },
 ];

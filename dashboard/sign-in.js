@@ -2,7 +2,7 @@
  * Pages for readers who are not signed in: the sign-in, and the link of an invitation, which shows what it grants and,
  * once accepted, the person's first token. The link's code is a secret: it leaves the address as soon as it is used.
  */
-import { ApiError, join as accept, post } from "./api.js";
+import { ApiError, getJson, join as accept, post } from "./api.js";
 import { h } from "./dom.js";
 import { formView } from "./forms.js";
 import { moment } from "./format.js";
@@ -10,6 +10,20 @@ import { button, callout, empty, facts } from "./parts.js";
 
 /** @typedef {import("./wire-people.d.ts").OpenInvitation} OpenInvitation */
 /** @typedef {{invitation: OpenInvitation | null, problem: string}} JoinPage */
+
+/** Where people can sign in, once it is known. @type {import("./wire-people.d.ts").Provider[]} */
+let providers = [];
+
+/** Asks for the providers. Without an answer the list is empty: a token always works. */
+export const learnProviders = async () => {
+  providers = await getJson("/dashboard/providers").then(
+    (answer) => answer.providers,
+    () => [],
+  );
+};
+
+/** @param {string} wanted @param {typeof providers} known */
+export const providerName = (wanted, known) => known.find(({ id }) => id === wanted)?.label ?? wanted;
 
 /** @param {string | null} refusal why the last attempt failed */
 export const signInView = (refusal) => [
@@ -36,6 +50,17 @@ export const signInView = (refusal) => [
     ),
     refusal !== null && h("p", { class: "refusal", role: "alert" }, refusal),
     h("button", { type: "submit", class: "primary" }, "Sign in"),
+    providers.map(({ id, label }) =>
+      h(
+        "a",
+        {
+          class: "button",
+          "data-key": id,
+          href: `/dashboard/login/${id}?return=${encodeURIComponent(`/${location.hash}`)}`,
+        },
+        `Sign in with ${label}`,
+      ),
+    ),
   ),
 ];
 
@@ -53,7 +78,10 @@ export const join = {
   /** @returns {Promise<JoinPage>} */
   load: async () => {
     const asked = code();
-    if (looked?.code !== asked) looked = { code: asked, ...(await look(asked)) };
+    if (looked?.code !== asked) {
+      const [answer] = await Promise.all([look(asked), learnProviders()]);
+      looked = { code: asked, ...answer };
+    }
     return looked;
   },
 
@@ -99,6 +127,18 @@ export const join = {
               },
             ],
           }),
+          providers.length > 0 &&
+            h(
+              "p",
+              { class: "actions", "data-key": "providers" },
+              providers.map(({ id, label }) =>
+                button("go-to-provider", `Join with ${label}`, {
+                  "data-key": id,
+                  "data-provider": id,
+                  "data-invitation": code(),
+                }),
+              ),
+            ),
         ],
 };
 

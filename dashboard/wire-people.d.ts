@@ -37,3 +37,19 @@ export interface Member {
   role: ProjectRole;
   own_role: ProjectRole | null;
 }
+
+/** A browser that the reader is signed in with. */
+export interface Browser {
+  id: string;
+  signed_in_by: "token" | "oidc" | "github";
+  address: string | null;
+  user_agent: string | null;
+  last_used_at: string;
+  current: boolean;
+}
+
+/** Where people can sign in. */
+export interface Provider {
+  id: string;
+  label: string;
+}

@@ -376,6 +376,16 @@ CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received
 CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);
 CREATE INDEX fires_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at, id);
 
+CREATE TABLE identities (
+  issuer text NOT NULL,
+  subject text NOT NULL,
+  user_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT identities_pkey PRIMARY KEY (issuer, subject),
+  CONSTRAINT identities_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX identities_user_idx ON public.identities USING btree (user_id);
+
 CREATE TABLE invitations (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -700,6 +710,16 @@ CREATE TABLE settings (
   CONSTRAINT settings_pkey PRIMARY KEY (key)
 );
 
+CREATE TABLE sign_in_links (
+  hash text NOT NULL,
+  token_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT sign_in_links_pkey PRIMARY KEY (hash),
+  CONSTRAINT sign_in_links_token_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE
+);
+CREATE INDEX sign_in_links_token_idx ON public.sign_in_links USING btree (token_id, created_at DESC, hash);
+
 CREATE TABLE tokens (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -715,9 +735,18 @@ CREATE TABLE tokens (
   expires_at timestamp with time zone,
   last_used_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  opened_by uuid,
+  address text,
+  user_agent text,
   CONSTRAINT tokens_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT tokens_browser_whole CHECK (
+CASE
+    WHEN (kind = 'browser'::text) THEN ((origin = 'user'::text) AND (sandbox_id IS NULL) AND (expires_at IS NOT NULL))
+    ELSE ((opened_by IS NULL) AND (address IS NULL) AND (user_agent IS NULL))
+END),
   CONSTRAINT tokens_hash_key UNIQUE (hash),
-  CONSTRAINT tokens_kind_known CHECK ((kind = ANY (ARRAY['access'::text, 'sandbox'::text]))),
+  CONSTRAINT tokens_kind_known CHECK ((kind = ANY (ARRAY['access'::text, 'sandbox'::text, 'browser'::text]))),
+  CONSTRAINT tokens_opened_by_fkey FOREIGN KEY (opened_by) REFERENCES tokens(id),
   CONSTRAINT tokens_origin_known CHECK ((origin = ANY (ARRAY['user'::text, 'session'::text, 'trigger'::text]))),
   CONSTRAINT tokens_pkey PRIMARY KEY (id),
   CONSTRAINT tokens_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
@@ -728,6 +757,8 @@ CREATE TABLE tokens (
   CONSTRAINT tokens_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 );
 CREATE INDEX tokens_account_idx ON public.tokens USING btree (account_id, created_at DESC, id DESC) WHERE ((sandbox_id IS NULL) AND (revoked_at IS NULL));
+CREATE INDEX tokens_browser_idx ON public.tokens USING btree (user_id, created_at DESC, id DESC) WHERE (kind = 'browser'::text);
+CREATE INDEX tokens_opened_by_idx ON public.tokens USING btree (opened_by) WHERE (opened_by IS NOT NULL);
 
 CREATE TABLE transitions (
   actor_kind text NOT NULL,

@@ -48,6 +48,8 @@ import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./outbound/sender.ts";
 import { ConnectorServers } from "./mcp/port.ts";
 import { makeServers } from "./mcp/servers.ts";
+import { SignInProviders } from "./sign-in/port.ts";
+import { providersOf } from "./sign-in/providers.ts";
 import { Providers } from "./services/model-keys.ts";
 import { OutboundSender } from "./services/outbound-sender.ts";
 import * as Client from "./store/postgres/connection/client.ts";
@@ -135,6 +137,10 @@ export const outboundSender = ({ webhookAllowHosts }: Config) =>
 /** The way to the servers of connectors. */
 export const connectorServers = ({ connectorAllowHosts }: Config) =>
   Layer.effect(ConnectorServers, makeServers(connectorAllowHosts));
+
+/** The sign-in providers. A secret's file that cannot be read stops the start. */
+export const signInProviders = ({ signIn }: Config) =>
+  Layer.effect(SignInProviders, Effect.try({ try: () => providersOf(signIn), catch: (error) => error }));
 
 /** The code cache lets the daemon start sooner. Without it the bundle starts all the same. */
 const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {

@@ -10,6 +10,12 @@ import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
+import {
+  parseIssuer,
+  type GithubSettings,
+  type OidcSettings,
+  type SignInSettings,
+} from "./domain/sign-in.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { LONGEST_MS } from "./setting.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
@@ -91,6 +97,7 @@ export interface Config {
   readonly nodeGraceMs: number;
   readonly sandboxOrphanMs: number;
   readonly setupTimeoutMs: number;
+  readonly signIn: SignInSettings;
 }
 
 /** The service does not start: one line for each wrong setting. */
@@ -173,6 +180,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS"),
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),
     setupTimeoutMs: read.duration("PLATFORM_SETUP_TIMEOUT_MS"),
+    signIn: read.signIn(workingDirectory),
   };
   read.refuseProblems();
   return config;
@@ -289,6 +297,68 @@ class Reader {
     if (baseUrl === null) return null;
     const tiers = this.parsed("PLATFORM_LLM_TIERS", parseTierList);
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
+  }
+
+  /**
+   * The values of settings that count only together. Null if all are missing. If only some are, the start is refused.
+   */
+  #together<Names extends string>(
+    parts: Readonly<Record<Names, string | null>>,
+  ): Record<Names, string> | null {
+    const names = Object.keys(parts) as Names[];
+    const given = names.find((name) => parts[name] !== null);
+    if (given === undefined) return null;
+    for (const name of names)
+      // A value that its parser refused has its problem already.
+      if (parts[name] === null && !this.#problems.some((problem) => problem.startsWith(`${name} `)))
+        this.#problems.push(`${name} is not set; ${given} needs it`);
+    // The start is refused if one is null, so nothing reads it as text.
+    return parts as Record<Names, string>;
+  }
+
+  #oidc(workingDirectory: string): OidcSettings | null {
+    const domains = this.list("PLATFORM_OIDC_ALLOWED_DOMAINS");
+    const set = this.#together({
+      PLATFORM_OIDC_ISSUER: this.parsed("PLATFORM_OIDC_ISSUER", parseIssuer),
+      PLATFORM_OIDC_CLIENT_ID: this.text("PLATFORM_OIDC_CLIENT_ID"),
+      PLATFORM_OIDC_CLIENT_SECRET_FILE: this.text("PLATFORM_OIDC_CLIENT_SECRET_FILE"),
+    });
+    return (
+      set && {
+        issuer: set.PLATFORM_OIDC_ISSUER,
+        clientId: set.PLATFORM_OIDC_CLIENT_ID,
+        secretFile: path.resolve(workingDirectory, set.PLATFORM_OIDC_CLIENT_SECRET_FILE ?? ""),
+        allowedDomains: domains.map((domain) => domain.toLowerCase()),
+      }
+    );
+  }
+
+  #github(workingDirectory: string): GithubSettings | null {
+    const organization = this.text("PLATFORM_GITHUB_LOGIN_ORG");
+    const set = this.#together({
+      PLATFORM_GITHUB_LOGIN_CLIENT_ID: this.text("PLATFORM_GITHUB_LOGIN_CLIENT_ID"),
+      PLATFORM_GITHUB_LOGIN_SECRET_FILE: this.text("PLATFORM_GITHUB_LOGIN_SECRET_FILE"),
+    });
+    return (
+      set && {
+        clientId: set.PLATFORM_GITHUB_LOGIN_CLIENT_ID,
+        secretFile: path.resolve(workingDirectory, set.PLATFORM_GITHUB_LOGIN_SECRET_FILE ?? ""),
+        organization,
+      }
+    );
+  }
+
+  /** A provider that is set in part, or that would let everybody sign up, stops the start. */
+  signIn(workingDirectory: string): SignInSettings {
+    const [oidc, github] = [this.#oidc(workingDirectory), this.#github(workingDirectory)];
+    const signUp = this.choice("PLATFORM_SIGN_UP");
+    const isLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (github?.organization ?? null) !== null;
+    if (signUp === "allowed" && !isLimited) {
+      this.#problems.push(
+        `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS with its provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
+      );
+    }
+    return { oidc, github, signUp };
   }
 
   /**

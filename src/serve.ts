@@ -22,6 +22,7 @@ import {
   repositories,
   runner,
   sandboxes,
+  signInProviders,
   store,
   type Place,
 } from "./adapters.ts";
@@ -131,6 +132,7 @@ const serve = Effect.gen(function* () {
       providers,
       outboundSender(config),
       connectorServers(config),
+      signInProviders(config),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
         ? Layer.empty

@@ -68,7 +68,7 @@ import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { environmentsHandlers } from "./http/handlers/environments.ts";
 import { messagesHandlers } from "./http/handlers/messages.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
-import { DashboardSessions, dashboardSessionsLayer, openingLink } from "./http/pages/dashboard-sessions.ts";
+import { issueCode, openingLink } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
 import { guideRoutes } from "./http/pages/guide.ts";
 import { firesHandlers } from "./http/handlers/fires.ts";
@@ -106,6 +106,8 @@ import type { EnvironmentBuilds } from "./store/ports/environment-builds.ts";
 import type { Events } from "./store/ports/events.ts";
 import type { Fires } from "./store/ports/fires.ts";
 import type { StoreHealth } from "./store/ports/health.ts";
+import type { BrowserSessions } from "./store/ports/browser-sessions.ts";
+import type { Identities } from "./store/ports/identities.ts";
 import type { Identity } from "./store/ports/identity.ts";
 import type { People } from "./store/ports/people.ts";
 import type { Projects } from "./store/ports/projects.ts";
@@ -131,6 +133,7 @@ import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 export type Ports =
   | Admissions
   | Approvals
+  | BrowserSessions
   | ChangeRequests
   | CloneCredentials
   | Connectors
@@ -140,6 +143,7 @@ export type Ports =
   | Events
   | ExecutorCalls
   | Fires
+  | Identities
   | Identity
   | People
   | Nodes
@@ -260,14 +264,7 @@ export const actorLayers = <E>({
         conversationActors(entity),
       ),
     ),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        firingLayer(config),
-        dashboardSessionsLayer,
-        manifestsLayer,
-        pullMirrorLayer({ publicUrl }),
-      ),
-    ),
+    Layer.provideMerge(Layer.mergeAll(firingLayer(config), manifestsLayer, pullMirrorLayer({ publicUrl }))),
     Layer.provideMerge(
       Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, cursorReadsLayer, timersLayer, entities),
     ),
@@ -390,7 +387,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       started = true;
       yield* Deferred.succeed(ready, undefined);
       if (token === null) return null;
-      const code = yield* (yield* DashboardSessions).issueCode(tokenHash(token));
+      const code = yield* issueCode(tokenHash(token));
       return { token, link: openingLink(options.publicUrl, code) };
     }),
     context,

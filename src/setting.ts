@@ -11,6 +11,7 @@ export const LONGEST_MS = 365 * DAY;
 export const GROUPS = [
   "Addresses",
   "Data and identity",
+  "Sign-in",
   "Sandboxes",
   "Environments",
   "Sessions",

@@ -6,6 +6,7 @@ import { availableParallelism } from "node:os";
 import { AGENT_ADAPTERS } from "./domain/launch.ts";
 import { DEFAULT_GATEWAY_MODEL } from "./domain/model.ts";
 import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
+import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { SANDBOX_LIMIT_SETTINGS } from "./sandbox-settings.ts";
 import { DAY, define, duration, HOUR, MINUTE, SECOND, type Setting } from "./setting.ts";
 import { DEFAULT_TIER_CAPS, TIERS } from "./domain/tier.ts";
@@ -97,6 +98,7 @@ export const SETTINGS = define({
     about:
       "The first account's access token: `platform_pat_` and 43 characters. Set it if the first start has no terminal.",
   },
+  ...SIGN_IN_SETTINGS,
   PLATFORM_SANDBOX_PROVIDER: {
     group: "Sandboxes",
     kind: "choice",

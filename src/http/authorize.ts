@@ -18,7 +18,7 @@ import { answering } from "./handlers/answers.ts";
 import { Access, Authorized, Caller, type Arrived, type Power } from "./api/access.ts";
 import { type BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
-import { DashboardSessions, type ShownToken } from "./pages/dashboard-sessions.ts";
+import { sessionHashOf } from "./pages/dashboard-sessions.ts";
 import { invalidRequest } from "./issues.ts";
 import { heldBy, Openings } from "./openings.ts";
 
@@ -50,7 +50,6 @@ const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
  */
 export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
-  const dashboard = yield* DashboardSessions;
   const known = Effect.fnUntraced(function* (hash: string, path: Path | null) {
     const now = yield* Clock.currentTimeMillis;
     if (path === null) return yield* identity.authenticate(hash, now);
@@ -62,13 +61,11 @@ export const authenticator = Effect.gen(function* () {
     path: Path | null = null,
   ): Effect.fn.Return<Arrived, StoreError | Unauthorized | Forbidden> {
     const header = request.headers["authorization"];
-    const shown =
-      header === undefined ? yield* dashboard.tokenOf(request) : tokenOfBearer(BEARER.exec(header)?.[1]);
-    if (shown === null) return yield* unauthorized();
-    const caller = yield* known(shown.hash, path);
+    const hash =
+      header === undefined ? yield* sessionHashOf(request) : hashOfBearer(BEARER.exec(header)?.[1]);
+    const caller = hash === null ? null : yield* known(hash, path);
     if (caller === null) return yield* unauthorized();
-    const expiresAt = Math.min(shown.expiresAt, caller.expiresAt ?? Infinity);
-    return { ...caller, expiresAt: expiresAt === Infinity ? null : expiresAt };
+    return caller;
   });
 });
 
@@ -82,8 +79,8 @@ const sandboxEnded = (): Forbidden =>
     code: "forbidden",
   });
 
-const tokenOfBearer = (token: string | undefined): ShownToken | null =>
-  token === undefined || tokenKind(token) === null ? null : { hash: tokenHash(token), expiresAt: Infinity };
+const hashOfBearer = (token: string | undefined): string | null =>
+  token === undefined || tokenKind(token) === null ? null : tokenHash(token);
 
 const powerOf = (endpoint: HttpApiEndpoint.Top): Power | null =>
   Option.getOrNull(Context.getOption(endpoint.annotations, Access));

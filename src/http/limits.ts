@@ -1,6 +1,7 @@
 /** Settings that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
 import * as Context from "effect/Context";
 import type { AgentAdapter } from "../domain/launch.ts";
+import type { SignInSettings } from "../domain/sign-in.ts";
 import type { PreviewAddress } from "../domain/preview.ts";
 import type { DutyName } from "../duties/duties.ts";
 
@@ -26,6 +27,8 @@ export class Limits extends Context.Service<
     readonly saveTimeoutMs: number;
     readonly idleTimeoutMs: number;
     readonly requestTtlMs: number;
+    /** PLATFORM_SIGN_UP. */
+    readonly signIn: Pick<SignInSettings, "signUp">;
     /** PLATFORM_WEBHOOK_ALLOW_HOSTS, in lower case. */
     readonly webhookAllowHosts: readonly string[];
     /** PLATFORM_AGENT_ADAPTER. */

@@ -32,9 +32,14 @@ export interface Held extends Grant {
 export const heldBy = (caller: Principal, reach: Pick<Grant, "projectId" | "session" | "needs">): Held => ({
   ...reach,
   credential: { kind: "token", id: caller.tokenId },
-  endsWith: [caller.tokenId, caller.user.id, caller.sessionId, reach.projectId, reach.session?.id].filter(
-    (id) => typeof id === "string",
-  ),
+  endsWith: [
+    caller.tokenId,
+    caller.openedBy,
+    caller.user.id,
+    caller.sessionId,
+    reach.projectId,
+    reach.session?.id,
+  ].filter((id) => typeof id === "string"),
   expiresAt: caller.expiresAt,
 });
 

@@ -75,6 +75,10 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/dashboard/session", power: null },
   { method: "DELETE", pattern: "/dashboard/session", power: null },
   { method: "POST", pattern: "/dashboard/links", power: "person" },
+  { method: "GET", pattern: "/dashboard/providers", power: null },
+  { method: "GET", pattern: "/dashboard/login/:provider", power: null },
+  { method: "POST", pattern: "/dashboard/login/:provider", power: null },
+  { method: "GET", pattern: "/dashboard/callback/:provider", power: null },
   { method: "POST", pattern: "/dashboard/invitations/look", power: null },
   { method: "POST", pattern: "/dashboard/invitations/accept", power: null },
 ];

@@ -10,6 +10,8 @@ import type { EnvironmentBuilds } from "../../src/store/ports/environment-builds
 import { Events } from "../../src/store/ports/events.ts";
 import type { Fires } from "../../src/store/ports/fires.ts";
 import type { StoreHealth } from "../../src/store/ports/health.ts";
+import type { BrowserSessions } from "../../src/store/ports/browser-sessions.ts";
+import type { Identities } from "../../src/store/ports/identities.ts";
 import type { Identity } from "../../src/store/ports/identity.ts";
 import type { Projects } from "../../src/store/ports/projects.ts";
 import type { Sandboxes } from "../../src/store/ports/sandboxes.ts";
@@ -36,6 +38,7 @@ export type Store =
   | Accounts
   | Admissions
   | Approvals
+  | BrowserSessions
   | ChangeRequests
   | CloneCredentials
   | Connectors
@@ -45,6 +48,7 @@ export type Store =
   | Events
   | ExecutorCalls
   | Fires
+  | Identities
   | Identity
   | Nodes
   | Operations

@@ -19,6 +19,7 @@ import { checkEnvironmentBuilds } from "./store-environment-builds.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkGrants } from "./store-grants.ts";
 import { checkPeople } from "./store-people.ts";
+import { checkBrowsers } from "./store-browsers.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkLogs } from "./store-logs.ts";
@@ -55,6 +56,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkRecords(check);
     checkGrants(check);
     checkPeople(check);
+    checkBrowsers(check);
     checkPreviews(check);
     checkLogs(check);
     checkNodes(check);

@@ -9,6 +9,10 @@ export interface FakePeople {
   invitations: Json[];
   /** Of every project. */
   members: Json[];
+  /** Where people can sign in. */
+  providers: Json[];
+  /** The reader's signed-in browsers. */
+  browsers: Json[];
   /** What the link of every invitation grants. Null: it is used. */
   invitation: Json | null;
 }
@@ -53,6 +57,11 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     if (method === "GET") return { members: world.members };
     return grant(world, member, method === "PUT" ? body["role"] : null);
   }
+  if (route.startsWith("GET /v1/me/browsers")) return { browsers: world.browsers, next_cursor: null };
+  if (route.startsWith("DELETE /v1/me/browsers")) {
+    world.browsers = world.browsers.filter((one) => part !== undefined && one["id"] !== part);
+    return null;
+  }
   if (collection === "people") {
     if (method === "GET") return { people: world.people, next_cursor: null };
     if (method === "PATCH") return change(world, id, body);
@@ -86,6 +95,15 @@ export const openInvitation = (
   return { status: 201, joins: name, answer: { user: { id: name, name }, token: NEW_TOKEN } };
 };
 
+const browser = (id: string, user_agent: string, last_used_at: string, current: boolean): Json => ({
+  id,
+  signed_in_by: current ? "token" : "github",
+  address: current ? "192.0.2.7" : "2001:db8::7",
+  user_agent,
+  last_used_at,
+  current,
+});
+
 /** @param now ms since the epoch that the instants stand around */
 export const samplePeople = (now: number, projectId: string): FakePeople => {
   const at = (days: number) => new Date(now - days * 86_400_000).toISOString();
@@ -102,6 +120,16 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
     person("u-vera", "Vera", "member"),
   ];
   return {
+    providers: [],
+    browsers: [
+      browser("b-1", "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0", at(0), true),
+      browser(
+        "b-2",
+        "Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Version/26.0 Mobile Safari/604.1",
+        at(0.1),
+        false,
+      ),
+    ],
     people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
     invitations: [
       {

@@ -249,7 +249,11 @@ const dashboardSession = (
   const route = `${request.method ?? ""} ${request.url ?? ""}`;
   const person = personOf(request);
   const opened = PEOPLE[/^GET \/dashboard\/open\?code=(.+)$/.exec(route)?.[1] ?? ""];
-  if (route.startsWith("POST /dashboard/invitations/")) {
+  if (route === "GET /dashboard/providers") {
+    response.writeHead(200).end(JSON.stringify({ providers: world.providers }));
+  } else if (route.startsWith("POST /dashboard/login/")) {
+    response.writeHead(200).end(JSON.stringify({ url: "/#/operator" }));
+  } else if (route.startsWith("POST /dashboard/invitations/")) {
     const { status, joins, answer } = openInvitation(world, route, body);
     response
       .writeHead(status, joins === undefined ? {} : { "set-cookie": cookieOf(joins) })

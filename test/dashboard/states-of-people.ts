@@ -23,6 +23,14 @@ const used = (world: World): void => {
   world.invitation = null;
 };
 
+const PROVIDERS = [
+  { id: "oidc", label: "sso.example.com" },
+  { id: "github", label: "GitHub" },
+];
+const withProviders = (world: World): void => {
+  world.providers = PROVIDERS;
+};
+
 const accepted = async (page: Page): Promise<void> => {
   await page.getByRole("button", { name: "Accept the invitation" }).click();
   await page.getByText(NEW_TOKEN).waitFor();
@@ -30,6 +38,16 @@ const accepted = async (page: Page): Promise<void> => {
 
 export const STATES_OF_PEOPLE: readonly State[] = [
   { name: "join", hash: JOIN, shows: "form", signedIn: false },
+  {
+    name: "join-providers",
+    hash: JOIN,
+    shows: "[data-provider]",
+    signedIn: false,
+    change: withProviders,
+  },
+  { name: "sign-in-providers", hash: "#/", shows: "a.button", signedIn: false, change: withProviders },
+  { name: "browsers", hash: "#/browsers", shows: ".row", change: withProviders },
+  { name: "browsers-all", hash: "#/browsers", shows: ".row", act: pressed("Sign out everywhere") },
   { name: "join-signed-in", hash: JOIN, shows: ".callout" },
   { name: "join-used", hash: JOIN, shows: ".empty", signedIn: false, change: used },
   { name: "joined", hash: JOIN, shows: "form", signedIn: false, act: accepted },

@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import * as pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { openedAt, signedOutElsewhere, WEBSOCKET } from "./open-at-nodes.ts";
 import { gitOk } from "../git/git-client.ts";
 import { countedOf, eventually, sessionsOf, stopSession } from "../support/service/account-view.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
@@ -111,30 +112,6 @@ const ask = async ({ life }: Node, below: string, method = "GET") => {
     ...(method === "GET" ? {} : { body: "{}" }),
   });
   return { status: answer.status, retryAfter: answer.headers.get("retry-after"), text: await answer.text() };
-};
-
-const WEBSOCKET = {
-  connection: "Upgrade",
-  upgrade: "websocket",
-  "sec-websocket-version": "13",
-  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-};
-
-/** Opens what does not end by itself, and reads it. */
-const openedAt = async (
-  { life }: Node,
-  below: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<Readable> => {
-  const asked = request(`${life.url}${below}`, { headers, agent: false });
-  asked.end();
-  const [answer, socket] = (await Promise.race([once(asked, "upgrade"), once(asked, "response")])) as [
-    IncomingMessage,
-    Socket | undefined,
-  ];
-  expect(answer.statusCode).toBe(socket === undefined ? 200 : 101);
-  const stream = socket ?? answer;
-  return stream.on("error", () => undefined).resume();
 };
 
 /** What comes back over an upgraded connection to the session's agent. */
@@ -259,6 +236,16 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
         await changer.life.call("DELETE", member);
         await vi.waitFor(() => expect(opened.filter(({ closed }) => !closed)).toHaveLength(0), WAIT);
       }
+    },
+    TEST_MS,
+  );
+
+  it(
+    "know each other's browsers and one-time links, and a sign-out on either cuts both [T03]",
+    async () => {
+      const cut = { isCut: true, statuses: [401, 401] };
+      expect(await signedOutElsewhere(first, second, project)).toEqual(cut);
+      expect(await signedOutElsewhere(second, first, project)).toEqual(cut);
     },
     TEST_MS,
   );

@@ -46,6 +46,9 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       // An owner's token, which other people do not see.
       fates: { foreign: 404, projectOwner: 404, member: 404, viewer: 404, outsider: 404 },
     },
+    "GET /v1/me/browsers": at("/v1/me/browsers", 200),
+    "DELETE /v1/me/browsers": at("/v1/me/browsers", 204),
+    "DELETE /v1/me/browsers/:id": at(`/v1/me/browsers/${randomUUID()}`, 404),
     "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
     "POST /v1/projects": {
       ...at("/v1/projects", 201),
@@ -309,6 +312,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "DELETE /dashboard/session": at("/dashboard/session", 204),
     "POST /dashboard/links": at("/dashboard/links", 201),
     // The code is in the body, and this one is unknown.
+    "GET /dashboard/providers": at("/dashboard/providers", 200),
+    "GET /dashboard/login/:provider": at("/dashboard/login/oidc", 404),
+    "POST /dashboard/login/:provider": { ...at("/dashboard/login/oidc", 404), body: () => ({}) },
+    "GET /dashboard/callback/:provider": at("/dashboard/callback/oidc?code=none&state=none", 404),
     "POST /dashboard/invitations/look": {
       ...at("/dashboard/invitations/look", 404),
       body: () => ({ code: "none" }),

@@ -159,9 +159,13 @@ describe("signing in", () => {
   });
 
   it("ends at sign-out", async () => {
-    const { ask } = await browser();
-    const answer = await ask("DELETE", "/dashboard/session");
+    const { ask, csrf } = await browser();
+    expect(seen(await ask("DELETE", "/dashboard/session"))).toEqual([403, "csrf_token_missing"]);
+    const answer = await ask("DELETE", "/dashboard/session", { "x-csrf-token": csrf });
     expect(cookieLine(answer)).toMatch(/^platform_dashboard=;.*Max-Age=0/);
+    // The cookie that the browser was given before is worth nothing.
+    expect((await ask("GET", "/v1/me")).status).toBe(401);
+    expect((await service.request("DELETE", "/dashboard/session", { token: null })).status).toBe(204);
   });
 });
 
@@ -200,18 +204,7 @@ describe("the cookie", () => {
   it("cannot be forged: every changed or cut one is refused", async () => {
     const { cookie } = await browser();
     const value = cookie.slice("platform_dashboard=".length);
-    const [hash = "", at = "", mac = ""] = value.split(".");
-    const forged = [
-      "",
-      "x",
-      `${hash}.${at}`,
-      `${hash}.${Number(at) + 1}.${mac}`,
-      `${"0".repeat(hash.length)}.${at}.${mac}`,
-      `${value}.x`,
-      `${value}x`,
-      value.slice(0, -1),
-      `${hash}.${at}.`,
-    ];
+    const forged = ["", "x", "x".repeat(43), `${value}x`, value.slice(0, -1), `${value}.x`];
     for (const made of forged) {
       const headers = { cookie: `platform_dashboard=${made}` };
       expect([made, (await service.request("GET", "/v1/me", { token: null, headers })).status]).toEqual([

@@ -23,6 +23,7 @@ export const callerOf = (account: number): Principal => ({
   sessionId: null,
   sandboxId: null,
   expiresAt: null,
+  openedBy: null,
 });
 
 /** Whether the service refused, or could not say. */

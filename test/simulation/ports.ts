@@ -16,6 +16,8 @@ import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import { Fires } from "../../src/store/ports/fires.ts";
 import { StoreHealth } from "../../src/store/ports/health.ts";
+import { BrowserSessions } from "../../src/store/ports/browser-sessions.ts";
+import { Identities } from "../../src/store/ports/identities.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
@@ -96,6 +98,8 @@ export const STORE = [
   EnvironmentBuilds,
   Events,
   Fires,
+  BrowserSessions,
+  Identities,
   Identity,
   Previews,
   Projects,

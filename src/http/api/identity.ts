@@ -18,7 +18,13 @@ export const Me = Schema.Struct({
     queued_fires: Schema.Finite,
     operator: Schema.Boolean.annotate({ description: "Whether this token may see the service itself." }),
   }),
-  token: Schema.Struct({ id: Uuid, origin: Origin, project_id: Schema.NullOr(Uuid) }),
+  token: Schema.Struct({
+    id: Uuid.annotate({
+      description: "In a browser: the token that signed it in, or its own session if a provider did.",
+    }),
+    origin: Origin,
+    project_id: Schema.NullOr(Uuid),
+  }),
 });
 
 export const TokenWire = Schema.Struct({
@@ -31,6 +37,20 @@ export const TokenWire = Schema.Struct({
   expires_at: Schema.NullOr(Instant),
   last_used_at: Schema.NullOr(Instant),
 }).annotate({ identifier: "Token" });
+
+export const BrowserWire = Schema.Struct({
+  id: Uuid,
+  signed_in_by: Schema.Literals(["token", "oidc", "github"]),
+  token_id: Schema.NullOr(Uuid).annotate({
+    description: "The access token that signed the browser in. The session ends with it.",
+  }),
+  created_at: Instant,
+  last_used_at: Instant,
+  expires_at: Instant.annotate({ description: "Moves while the session is used." }),
+  address: Schema.NullOr(Schema.String),
+  user_agent: Schema.NullOr(Schema.String),
+  current: Schema.Boolean.annotate({ description: "Whether this browser sends the request." }),
+}).annotate({ identifier: "Browser" });
 
 const CreateToken = Schema.Struct({
   name: text(200),
@@ -52,6 +72,24 @@ export class IdentityGroup extends HttpApiGroup.make("identity")
       error: NotFound,
     }).annotate(Access, "account"),
     HttpApiEndpoint.delete("deleteToken", "/tokens/:id", {
+      params: { id: Uuid },
+      success: HttpApiSchema.NoContent,
+      error: NotFound,
+    }).annotate(Access, "account"),
+  )
+  .add(
+    HttpApiEndpoint.get("listBrowsers", "/me/browsers", {
+      query: pageQuery,
+      success: Schema.Struct({
+        browsers: Schema.Array(BrowserWire),
+        next_cursor: Schema.NullOr(Schema.String),
+      }),
+    }).annotate(Access, "account"),
+    HttpApiEndpoint.delete("endBrowsers", "/me/browsers", { success: HttpApiSchema.NoContent }).annotate(
+      Access,
+      "account",
+    ),
+    HttpApiEndpoint.delete("endBrowser", "/me/browsers/:id", {
       params: { id: Uuid },
       success: HttpApiSchema.NoContent,
       error: NotFound,

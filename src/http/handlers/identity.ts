@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
+import { BrowserSessions, type BrowserSession } from "../../store/ports/browser-sessions.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Operations } from "../../store/ports/operations.ts";
@@ -12,7 +13,7 @@ import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 import { answering } from "./answers.ts";
-import { pageOf, tokenWire } from "./wire.ts";
+import { instant, pageOf, tokenWire } from "./wire.ts";
 
 const me = Effect.gen(function* () {
   const caller = yield* Caller;
@@ -31,7 +32,7 @@ const me = Effect.gen(function* () {
         lackOf(caller, "operate") === null &&
         (yield* (yield* Operations).operatorAccount) === caller.accountId,
     },
-    token: { id: caller.tokenId, origin: caller.origin, project_id: caller.projectId },
+    token: { id: caller.openedBy ?? caller.tokenId, origin: caller.origin, project_id: caller.projectId },
   };
 });
 
@@ -69,6 +70,18 @@ const createToken = Effect.fnUntraced(function* (payload: CreateToken) {
   return { ...tokenWire(row), token };
 });
 
+const browserWire = (session: BrowserSession, current: boolean) => ({
+  id: session.id,
+  signed_in_by: session.signedInBy,
+  token_id: session.openedBy,
+  created_at: instant(session.createdAt),
+  last_used_at: instant(session.lastUsedAt),
+  expires_at: instant(session.expiresAt),
+  address: session.address,
+  user_agent: session.userAgent,
+  current,
+});
+
 export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers) =>
   handlers
     .handle("me", () => answering(me))
@@ -90,6 +103,32 @@ export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers)
           const owner = { accountId: caller.accountId, userId: readerOf(caller) };
           const now = yield* Clock.currentTimeMillis;
           if (!(yield* (yield* Identity).deleteToken(owner, params.id, now))) return yield* notFound("token");
+        }),
+      ),
+    )
+    .handle("listBrowsers", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const { user, tokenId } = yield* Caller;
+          const now = yield* Clock.currentTimeMillis;
+          const page = yield* (yield* BrowserSessions).list(user.id, { ...pageOf(query), now });
+          const browsers = page.items.map((session) => browserWire(session, session.id === tokenId));
+          return { browsers, next_cursor: page.nextCursor };
+        }),
+      ),
+    )
+    .handle("endBrowsers", () =>
+      answering(
+        Effect.gen(function* () {
+          yield* (yield* BrowserSessions).endAll((yield* Caller).user.id);
+        }),
+      ),
+    )
+    .handle("endBrowser", ({ params }) =>
+      answering(
+        Effect.gen(function* () {
+          if (!(yield* (yield* BrowserSessions).end((yield* Caller).user.id, params.id)))
+            return yield* notFound("browser");
         }),
       ),
     ),

@@ -7,7 +7,7 @@ import { Addresses } from "../limits.ts";
 import { apiErrorResponse } from "../respond.ts";
 import { DASHBOARD_COOKIE, type DashboardSession } from "./dashboard-sessions.ts";
 
-const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
+export const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
 
 /** The cookie holds the session. The CSRF token goes to the page, which returns it with every change. */
 export const withCookie = Effect.fnUntraced(function* (

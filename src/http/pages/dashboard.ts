@@ -1,17 +1,17 @@
 /** The page at `/` and its sign-in: with a token, or with a one-time link (api.md 3, 9). */
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
-import { Identity } from "../../store/ports/identity.ts";
+import { BrowserSessions } from "../../store/ports/browser-sessions.ts";
 import { badRequest, Forbidden } from "../api/errors.ts";
 import { authenticator, unauthorized } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
 import { answered, withCookie } from "./answer.ts";
-import { DASHBOARD_COOKIE, DashboardSessions, openingLink } from "./dashboard-sessions.ts";
+import { cookieOf, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { readPage, type PageFile } from "./page-files.ts";
 
@@ -49,40 +49,39 @@ const signIn = Effect.gen(function* () {
     badRequest("token", "must be a token"),
   );
   const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
-  const caller =
-    hash === null ? null : yield* (yield* Identity).authenticate(hash, yield* Clock.currentTimeMillis);
+  const { row, session } = yield* newSession;
+  const user = hash === null ? null : yield* (yield* BrowserSessions).open(hash, row);
   // Tokens in sandboxes cannot open the dashboard: an agent is not a person.
-  if (hash === null || caller === null || caller.origin !== "user") return yield* unauthorized();
-  const session = yield* (yield* DashboardSessions).open(hash);
-  return yield* withCookie(HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: session.csrf }), session);
+  if (user === null) return yield* unauthorized();
+  return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });
 
 /** Follows a one-time link. A used or unknown code leads to the page, which asks for a token. */
 const openLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
-  const sessions = yield* DashboardSessions;
-  const hash = yield* sessions.redeem(code);
+  const { row, session } = yield* newSession;
+  const user = yield* (yield* BrowserSessions).openLink(tokenHash(code), row);
   const home = HttpServerResponse.redirect("/", { status: 303 });
-  if (hash === null) return home;
+  if (user === null) return home;
   // The browser omits a strict cookie on a navigation from a foreign page. The page's own requests, after it has
   // loaded, carry it.
-  return yield* withCookie(home, yield* sessions.open(hash));
+  return yield* withCookie(home, session);
 });
 
 const current = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(request);
-  const cookie = request.cookies[DASHBOARD_COOKIE];
-  if (cookie === undefined) return yield* unauthorized();
-  return HttpServerResponse.jsonUnsafe({
-    user: caller.user,
-    csrf: (yield* DashboardSessions).csrfOf(cookie),
-  });
+  const cookie = cookieOf(request);
+  if (cookie === null) return yield* unauthorized();
+  return HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: csrfOf(cookie) });
 });
 
+/** Ends the browser's session on all nodes. */
 const signOut = Effect.gen(function* () {
+  const hash = yield* sessionHashOf(yield* HttpServerRequest.HttpServerRequest);
+  if (hash !== null) yield* (yield* BrowserSessions).signOut(hash);
   return yield* withCookie(HttpServerResponse.empty(), { cookie: "", maxAgeSeconds: 0 });
 });
 
@@ -98,7 +97,7 @@ const makeLink = Effect.gen(function* () {
       code: "forbidden",
     });
   }
-  const code = yield* (yield* DashboardSessions).issueCode(tokenHash(token));
+  const code = yield* issueCode(tokenHash(token));
   const { publicUrl } = yield* Addresses;
   return HttpServerResponse.jsonUnsafe({ url: openingLink(publicUrl, code) }, { status: 201 });
 });
@@ -117,6 +116,7 @@ export const dashboardRoutes = (directory: string) =>
           HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
           HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
           ...invitationRoutes,
+          ...signInRoutes,
         ]),
     ),
   );

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
+import { BrowserSessions } from "../../store/ports/browser-sessions.ts";
 import { People } from "../../store/ports/people.ts";
 import { badRequest, NotFound } from "../api/errors.ts";
 import { NAME_MAX } from "../api/people.ts";
@@ -15,7 +16,7 @@ import { text } from "../api/schemas.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
 import { instant } from "../handlers/wire.ts";
 import { answered, withCookie } from "./answer.ts";
-import { DashboardSessions } from "./dashboard-sessions.ts";
+import { newSession } from "./dashboard-sessions.ts";
 
 const Code = Schema.String.check(Schema.isMaxLength(200));
 const Look = Schema.Struct({ code: Code });
@@ -67,7 +68,8 @@ const accept = Effect.gen(function* () {
     now: yield* Clock.currentTimeMillis,
   });
   if (person === null) return yield* invalid();
-  const session = yield* (yield* DashboardSessions).open(hash);
+  const { row, session } = yield* newSession;
+  yield* (yield* BrowserSessions).open(hash, row);
   const user = { id: person.id, name: person.name };
   const body = { user, csrf: session.csrf, token };
   const response = HttpServerResponse.jsonUnsafe(body, {

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { includesRole, type ProjectRole } from "../../domain/role.ts";
+import { IDLE_MS, LIFE_MS } from "../ports/browser-sessions.ts";
 import type { Grant } from "../ports/grants.ts";
 import {
   Identity,
@@ -30,6 +31,9 @@ export const insertToken = (tables: TableSet, { now, ...token }: NewToken): Toke
   const row: TokenRow = {
     ...token,
     kind: "access",
+    openedBy: null,
+    address: null,
+    userAgent: null,
     sessionId: null,
     sandboxId: null,
     createdAt: now,
@@ -40,19 +44,31 @@ export const insertToken = (tables: TableSet, { now, ...token }: NewToken): Toke
   return row;
 };
 
+const isUnended = (row: TokenRow | undefined, now: number): boolean =>
+  row !== undefined && row.revokedAt === null && (row.expiresAt === null || row.expiresAt > now);
+
 /** A sandbox's token ends with the sandbox or with the session, whichever ends first (T03, I15). */
-const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean => {
-  if (row.revokedAt !== null || (row.expiresAt !== null && row.expiresAt <= now)) return false;
+export const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean => {
+  if (!isUnended(row, now)) return false;
+  if (row.openedBy !== null && !isUnended(tables.tokens.get(row.openedBy), now)) return false;
   if (row.sandboxId === null || row.sessionId === null)
     return tables.users.get(row.userId)?.deactivatedAt === null;
   return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);
+};
+
+/** A use of a browser's session moves its expiry (ports/browser-sessions.ts B1). */
+const usedAt = (tables: TableSet, row: TokenRow, now: number): TokenRow => {
+  if (row.kind !== "browser") return { ...row, lastUsedAt: now };
+  const opener = row.openedBy === null ? undefined : tables.tokens.get(row.openedBy);
+  const expiresAt = Math.min(now + IDLE_MS, row.createdAt + LIFE_MS, opener?.expiresAt ?? Infinity);
+  return { ...row, lastUsedAt: now, expiresAt };
 };
 
 const authenticate = (tables: TableSet, hash: string, now: number): Principal | null => {
   const row = [...tables.tokens.values()].find((token) => token.hash === hash);
   if (row === undefined || !isAlive(tables, row, now)) return null;
   if (row.lastUsedAt === null || row.lastUsedAt < now - 60_000) {
-    tables.tokens.set(row.id, { ...row, lastUsedAt: now });
+    tables.tokens.set(row.id, usedAt(tables, row, now));
   }
   return {
     tokenId: row.id,
@@ -65,6 +81,7 @@ const authenticate = (tables: TableSet, hash: string, now: number): Principal | 
     sessionId: row.sessionId,
     sandboxId: row.sandboxId,
     expiresAt: row.expiresAt,
+    openedBy: row.openedBy,
   };
 };
 
@@ -200,6 +217,7 @@ export const layer = Layer.effect(
           (row) =>
             row.accountId === accountId &&
             (userId === null || row.userId === userId) &&
+            row.kind === "access" &&
             row.sandboxId === null &&
             row.revokedAt === null,
         );
@@ -208,7 +226,8 @@ export const layer = Layer.effect(
     deleteToken: ({ accountId, userId }, id, now) =>
       Effect.sync(() => {
         const row = tables.tokens.get(id);
-        if (row?.accountId !== accountId || row.sandboxId !== null || row.revokedAt !== null) return false;
+        if (row?.accountId !== accountId || row.revokedAt !== null) return false;
+        if (row.kind !== "access" || row.sandboxId !== null) return false;
         if (userId !== null && row.userId !== userId) return false;
         tables.tokens.set(id, { ...row, revokedAt: now });
         tables.sayEnded(id);

@@ -87,10 +87,25 @@ const makePeople = (tables: TableSet) => {
 
 const isOpen = (row: InvitationRow, now: number): boolean => !row.isOver && row.expiresAt > now;
 
-const makeInvitations = (tables: TableSet) => {
-  const byHash = (hash: string, now: number): InvitationRow | null =>
-    [...tables.invitations.values()].find((row) => row.hash === hash && isOpen(row, now)) ?? null;
+const invitationBy = (tables: TableSet, hash: string, now: number): InvitationRow | null =>
+  [...tables.invitations.values()].find((row) => row.hash === hash && isOpen(row, now)) ?? null;
 
+/** An acceptance of an invitation, without what lets the person in: a token, or an identity (identities.ts). */
+export const acceptInvitation = (
+  tables: TableSet,
+  { hash, userId, name, now }: Omit<Parameters<Port["accept"]>[0], "tokenId" | "tokenHash">,
+): UserRow | null => {
+  const row = invitationBy(tables, hash, now);
+  if (row === null) return null;
+  const { accountId, role } = row;
+  const user: UserRow = { accountId, name, role, createdAt: now, deactivatedAt: null };
+  tables.users.set(userId, user);
+  for (const granted of row.projects) tables.grant(granted.projectId, userId, granted.role);
+  tables.invitations.set(row.id, { ...row, isOver: true });
+  return user;
+};
+
+const makeInvitations = (tables: TableSet) => {
   const invite: Port["invite"] = ({ now: createdAt, ...invitation }) =>
     Effect.sync(() => {
       const row = { ...invitation, createdAt, isOver: false };
@@ -113,7 +128,7 @@ const makeInvitations = (tables: TableSet) => {
     });
   const openInvitation: Port["openInvitation"] = (hash, now) =>
     Effect.sync(() => {
-      const row = byHash(hash, now);
+      const row = invitationBy(tables, hash, now);
       if (row === null) return null;
       const projects = row.projects.flatMap(({ projectId, role }) => {
         const project = tables.projects.get(projectId)?.record;
@@ -128,27 +143,22 @@ const makeInvitations = (tables: TableSet) => {
         expiresAt: row.expiresAt,
       };
     });
-  const accept: Port["accept"] = ({ hash, userId, name, tokenId, tokenHash, now }) =>
+  const accept: Port["accept"] = ({ tokenId, tokenHash, ...request }) =>
     Effect.sync(() => {
-      const row = byHash(hash, now);
-      if (row === null) return null;
-      const { accountId, role } = row;
-      const user: UserRow = { accountId, name, role, createdAt: now, deactivatedAt: null };
-      tables.users.set(userId, user);
-      for (const granted of row.projects) tables.grant(granted.projectId, userId, granted.role);
+      const accepted = acceptInvitation(tables, request);
+      if (accepted === null) return null;
       insertToken(tables, {
         id: tokenId,
-        accountId,
-        userId,
+        accountId: accepted.accountId,
+        userId: request.userId,
         projectId: null,
         name: "first token",
         hash: tokenHash,
         origin: "user",
         expiresAt: null,
-        now,
+        now: request.now,
       });
-      tables.invitations.set(row.id, { ...row, isOver: true });
-      return personOf(userId, user);
+      return personOf(request.userId, accepted);
     });
   return { invite, invitations, revokeInvitation, openInvitation, accept };
 };

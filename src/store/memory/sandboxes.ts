@@ -103,6 +103,9 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
       expiresAt: null,
       lastUsedAt: null,
       revokedAt: null,
+      openedBy: null,
+      address: null,
+      userAgent: null,
     });
   }
   tables.sandboxOutbox.append(id, commands, now);

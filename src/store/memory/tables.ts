@@ -26,7 +26,7 @@ import type { OutboundDelivery } from "../ports/outbound-deliveries.ts";
 import type { OutboundWebhook } from "../ports/outbound-webhooks.ts";
 import type { EnvironmentBuild, LogPiece } from "../ports/environment-builds.ts";
 import type { Fire, StoredRequest } from "../ports/fires.ts";
-import type { NewToken } from "../ports/identity.ts";
+import type { NewToken, Principal } from "../ports/identity.ts";
 import type { PageRequest } from "../ports/page.ts";
 import type { NewInvitation, Person } from "../ports/people.ts";
 import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../ports/projects.ts";
@@ -61,12 +61,22 @@ export interface InvitationRow extends Omit<NewInvitation, "now"> {
   readonly isOver: boolean;
 }
 export interface TokenRow extends Omit<NewToken, "now"> {
-  readonly kind: "access" | "sandbox";
+  readonly kind: Principal["kind"];
+  /** Of a browser's session: the token that opened it. */
+  readonly openedBy: string | null;
+  readonly address: string | null;
+  readonly userAgent: string | null;
   readonly sessionId: string | null;
   readonly sandboxId: string | null;
   readonly createdAt: number;
   readonly lastUsedAt: number | null;
   readonly revokedAt: number | null;
+}
+export interface SignInLinkRow {
+  readonly hash: string;
+  readonly tokenId: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
 }
 export interface ProjectRow {
   readonly record: Project;
@@ -235,6 +245,10 @@ export class TableSet {
   readonly members = new Map<string, Map<string, ProjectRole>>();
   readonly invitations = new Map<string, InvitationRow>();
   readonly tokens = new Map<string, TokenRow>();
+  /** By hash. */
+  readonly signInLinks = new Map<string, SignInLinkRow>();
+  /** From issuer and subject, as JSON, to the person. */
+  readonly identities = new Map<string, string>();
   readonly projects = new Map<string, ProjectRow>();
   /** By project, sealed. */
   readonly credentials = new Map<string, Uint8Array>();

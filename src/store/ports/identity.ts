@@ -16,8 +16,8 @@ export type Origin = "user" | "session" | "trigger";
 /** The caller of a request, according to its token. */
 export interface Principal {
   readonly tokenId: string;
-  /** `sandbox`: a PLATFORM_TOKEN, valid for the clone credential alone. */
-  readonly kind: "access" | "sandbox";
+  /** `sandbox`: a PLATFORM_TOKEN, valid for the clone credential alone. `browser`: the session of a signed-in browser. */
+  readonly kind: "access" | "sandbox" | "browser";
   readonly origin: Origin;
   readonly accountId: string;
   readonly user: { readonly id: string; readonly name: string };
@@ -30,6 +30,8 @@ export interface Principal {
   readonly sandboxId: string | null;
   /** When the token expires. Null: never. */
   readonly expiresAt: number | null;
+  /** The access token that opened this session of a browser. Null: no token did. */
+  readonly openedBy: string | null;
 }
 
 /** Whose tokens: one person's, or all of the account (`userId` is null). */
@@ -114,7 +116,7 @@ export class Identity extends Context.Service<
     /** Applies the configured cap of each tier to all accounts. A lower cap ends no session (R07). */
     readonly applyCaps: (caps: Readonly<Record<string, number>>) => Stored<void>;
     readonly createToken: (token: NewToken) => Stored<Token>;
-    /** Tokens that a user created, newest first. Never those of sandboxes. */
+    /** Tokens that a user created, newest first. Never those of sandboxes or browsers. */
     readonly listTokens: (owner: TokenOwner, request: PageRequest) => Stored<Page<Token>, BadCursor>;
     readonly deleteToken: (owner: TokenOwner, id: string, now: number) => Stored<boolean>;
   }

@@ -1,6 +1,7 @@
 /** The callers of requests: from the hash of a token to its owner, and to what the request's path names. */
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
+import { IDLE_MS, LIFE_MS } from "../ports/browser-sessions.ts";
 import type { Path, Principal, Reached } from "../ports/identity.ts";
 import { at } from "./connection/statement.ts";
 import { TOKEN_ROLE } from "./roles.ts";
@@ -15,9 +16,14 @@ const LAST_USED_STEP_MS = 60_000;
  *
  * A sandbox's token ends with the sandbox or with the session, whichever ends first. A stop during the boot ends the
  * session at once, and the sandbox as soon as it is told (threats.md T03, I15). Other tokens need no look at either.
+ * A browser's session ends with the token that opened it.
  */
 export const isAlive = (sql: SqlClient.SqlClient, now: number) => sql`
   token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
+  AND (token.opened_by IS NULL OR EXISTS (
+    SELECT FROM tokens AS opener WHERE opener.id = token.opened_by
+      AND opener.revoked_at IS NULL AND (opener.expires_at IS NULL OR opener.expires_at > ${at(now)})
+  ))
   AND (CASE WHEN token.sandbox_id IS NULL THEN users.deactivated_at IS NULL ELSE EXISTS (
     SELECT FROM session_sandboxes AS sandbox JOIN project_sessions AS session ON session.id = token.session_id
     WHERE sandbox.id = token.sandbox_id
@@ -29,7 +35,7 @@ const CALLER_COLUMNS = `
   token.id AS "tokenId", token.kind AS "tokenKind", token.origin AS "tokenOrigin", token.account_id AS "callerAccount",
   token.user_id AS "userId", users.name AS "userName", token.project_id AS "boundTo", token.session_id AS "ownSession",
   token.sandbox_id AS "ownSandbox", token.last_used_at AS "lastUsedAt", token.expires_at AS "expiresAt",
-  users.role AS "accountRole"`;
+  token.opened_by AS "openedBy", users.role AS "accountRole"`;
 
 interface CallerRow {
   readonly tokenId: string;
@@ -44,6 +50,7 @@ interface CallerRow {
   readonly ownSandbox: string | null;
   readonly lastUsedAt: number | null;
   readonly expiresAt: number | null;
+  readonly openedBy: string | null;
 }
 
 /** The session's columns are null if the path's project has no such session, and absent if the path names none. */
@@ -54,7 +61,8 @@ type ArrivalRow = CallerRow &
 /** The parts of a row: the caller, the token's last use, and what was read of the path. */
 const partsOf = (row: ArrivalRow) => {
   const { tokenId, tokenKind, tokenOrigin, callerAccount, userId, userName, accountRole, ...others } = row;
-  const { boundTo, ownSession, ownSandbox, expiresAt, lastUsedAt, role, mergeRole, ...session } = others;
+  const { boundTo, ownSession, ownSandbox, expiresAt, openedBy, lastUsedAt, ...reached } = others;
+  const { role, mergeRole, ...session } = reached;
   const caller: Principal = {
     tokenId,
     kind: tokenKind,
@@ -66,6 +74,7 @@ const partsOf = (row: ArrivalRow) => {
     sessionId: ownSession,
     sandboxId: ownSandbox,
     expiresAt,
+    openedBy,
   };
   return { caller, lastUsedAt, role: role ?? null, mergeRole: mergeRole ?? "owner", session };
 };
@@ -77,10 +86,17 @@ export const makeCallers = Effect.gen(function* () {
   const tokens = sql.literal("tokens AS token JOIN users ON users.id = token.user_id");
   const role = sql.literal(`CASE WHEN project.id IS NOT NULL THEN ${TOKEN_ROLE} END`);
 
-  const noteUse = ({ tokenId, lastUsedAt }: CallerRow, now: number) =>
-    lastUsedAt === null || lastUsedAt < now - LAST_USED_STEP_MS
-      ? sql`UPDATE tokens SET last_used_at = ${at(now)} WHERE id = ${tokenId}`
-      : Effect.void;
+  /** A use of a browser's session moves its expiry (ports/browser-sessions.ts B1). */
+  const noteUse = ({ tokenId, tokenKind, lastUsedAt }: CallerRow, now: number) => {
+    if (lastUsedAt !== null && lastUsedAt >= now - LAST_USED_STEP_MS) return Effect.void;
+    return tokenKind === "browser"
+      ? sql`
+          UPDATE tokens SET last_used_at = ${at(now)}, expires_at = LEAST(
+            ${at(now + IDLE_MS)}::timestamptz, created_at + ${LIFE_MS}::integer * interval '1 ms',
+            (SELECT opener.expires_at FROM tokens AS opener WHERE opener.id = tokens.opened_by)
+          ) WHERE id = ${tokenId}`
+      : sql`UPDATE tokens SET last_used_at = ${at(now)} WHERE id = ${tokenId}`;
+  };
 
   const authenticate = Effect.fnUntraced(function* (hash: string, now: number) {
     const [row] = yield* sql<CallerRow>`

@@ -103,7 +103,7 @@ const makeTokens = Effect.gen(function* () {
     const position = yield* positionOf(cursor);
     const rows = yield* sql<Token>`
         SELECT ${sql.literal(TOKEN_COLUMNS)} FROM tokens
-        WHERE account_id = ${accountId} AND ${isOf(userId)} AND sandbox_id IS NULL AND revoked_at IS NULL
+        WHERE account_id = ${accountId} AND ${isOf(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
           ${after(sql, { at: "created_at", id: "id" }, position)}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
     return pageOf(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
@@ -118,7 +118,7 @@ const makeTokens = Effect.gen(function* () {
   const deleteToken: (typeof Identity)["Service"]["deleteToken"] = ({ accountId, userId }, id, now) =>
     sql`
       UPDATE tokens SET revoked_at = ${at(now)}
-      WHERE id = ${id} AND account_id = ${accountId} AND ${isOf(userId)} AND sandbox_id IS NULL AND revoked_at IS NULL
+      WHERE id = ${id} AND account_id = ${accountId} AND ${isOf(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
       RETURNING id`.pipe(
       Effect.tap((rows) => (rows.length > 0 ? say([id]) : Effect.void)),
       sql.withTransaction,

@@ -6,6 +6,7 @@ import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as Approvals from "./approvals.ts";
+import * as BrowserSessions from "./browser-sessions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
 import * as Connectors from "./connectors.ts";
@@ -17,6 +18,7 @@ import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as ExecutorCalls from "./executor-calls.ts";
 import * as Fires from "./fires.ts";
+import * as Identities from "./identities.ts";
 import * as Identity from "./identity.ts";
 import * as Nodes from "./nodes.ts";
 import * as Operations from "./operations.ts";
@@ -47,6 +49,7 @@ export const postgresStore = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
   Approvals.layer,
+  BrowserSessions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
   Connectors.layer,
@@ -56,6 +59,7 @@ export const postgresStore = Layer.mergeAll(
   Events.layer,
   ExecutorCalls.layer,
   Fires.layer,
+  Identities.layer,
   Identity.layer,
   Nodes.layer,
   Operations.layer,

@@ -68,11 +68,12 @@ const makePeople = Effect.gen(function* () {
       const before = yield* find(accountId, id);
       if (before === null || before.deactivatedAt !== null) return before;
       if (!isKept && before.role === "owner") return "last_owner";
+      // First: a sign-in at the same moment waits for this row or is already among the tokens below (identities.ts).
+      const [person] = yield* sql<Person>`
+        UPDATE users SET deactivated_at = ${at(now)} WHERE id = ${id} RETURNING ${columns}`;
       yield* sql`
         UPDATE tokens SET revoked_at = ${at(now)}
         WHERE user_id = ${id} AND sandbox_id IS NULL AND revoked_at IS NULL`;
-      const [person] = yield* sql<Person>`
-        UPDATE users SET deactivated_at = ${at(now)} WHERE id = ${id} RETURNING ${columns}`;
       yield* say([id]);
       return person ?? null;
     }).pipe(sql.withTransaction, stored("people.deactivate"));
@@ -168,42 +169,52 @@ const makeInvitations = Effect.gen(function* () {
   return { invite, invitations, revokeInvitation, openInvitation };
 });
 
+/** An acceptance of an invitation, without what lets the person in: a token, or an identity (identities.ts). */
+export const acceptInvitation = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  { hash, userId, name, now }: Omit<Parameters<Port["accept"]>[0], "tokenId" | "tokenHash">,
+) {
+  // Locked: a second acceptance, or a revocation, waits for this one (ports/people.ts P2).
+  const [found] = yield* sql<{
+    readonly id: string;
+    readonly accountId: string;
+    readonly role: AccountRole;
+  }>`
+    SELECT id, account_id AS "accountId", role FROM invitations
+    WHERE hash = ${hash} AND ${isOpenAt(sql, now)} FOR UPDATE`;
+  if (found === undefined) return null;
+  const [person] = yield* sql<Person>`
+    INSERT INTO users (id, account_id, name, role, created_at)
+    VALUES (${userId}, ${found.accountId}, ${name}, ${found.role}, ${at(now)})
+    RETURNING ${sql.literal(PERSON_COLUMNS)}`;
+  yield* sql`
+    INSERT INTO project_members (project_id, user_id, role, granted_at)
+    SELECT granted."projectId", ${userId}::uuid, granted.role, ${at(now)}
+    FROM invitations, jsonb_to_recordset(projects) AS granted ("projectId" uuid, role text)
+    WHERE invitations.id = ${found.id}`;
+  yield* sql`
+    UPDATE invitations SET accepted_at = ${at(now)}, accepted_by = ${userId} WHERE id = ${found.id}`;
+  return person === undefined ? null : { person, accountId: found.accountId };
+});
+
 const makeAcceptance = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const accept: Port["accept"] = ({ hash, userId, name, tokenId, tokenHash, now }) =>
+  const accept: Port["accept"] = ({ tokenId, tokenHash, ...request }) =>
     Effect.gen(function* () {
-      // Locked: a second acceptance, or a revocation, waits for this one (ports/people.ts P2).
-      const [found] = yield* sql<{
-        readonly id: string;
-        readonly accountId: string;
-        readonly role: AccountRole;
-      }>`
-        SELECT id, account_id AS "accountId", role FROM invitations
-        WHERE hash = ${hash} AND ${isOpenAt(sql, now)} FOR UPDATE`;
-      if (found === undefined) return null;
-      const [person] = yield* sql<Person>`
-        INSERT INTO users (id, account_id, name, role, created_at)
-        VALUES (${userId}, ${found.accountId}, ${name}, ${found.role}, ${at(now)})
-        RETURNING ${sql.literal(PERSON_COLUMNS)}`;
-      yield* sql`
-        INSERT INTO project_members (project_id, user_id, role, granted_at)
-        SELECT granted."projectId", ${userId}::uuid, granted.role, ${at(now)}
-        FROM invitations, jsonb_to_recordset(projects) AS granted ("projectId" uuid, role text)
-        WHERE invitations.id = ${found.id}`;
+      const accepted = yield* acceptInvitation(sql, request);
+      if (accepted === null) return null;
       yield* insertToken(sql, {
         id: tokenId,
-        accountId: found.accountId,
-        userId,
+        accountId: accepted.accountId,
+        userId: request.userId,
         projectId: null,
         name: "first token",
         hash: tokenHash,
         origin: "user",
         expiresAt: null,
-        now,
+        now: request.now,
       });
-      yield* sql`
-        UPDATE invitations SET accepted_at = ${at(now)}, accepted_by = ${userId} WHERE id = ${found.id}`;
-      return person ?? null;
+      return accepted.person;
     }).pipe(sql.withTransaction, stored("people.accept"));
 
   return { accept };

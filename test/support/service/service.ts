@@ -36,6 +36,8 @@ import { SandboxProvider, type DaemonLink } from "../../../src/sandbox/port.ts";
 import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
 import { BuildSite } from "../../../src/builder/site/port.ts";
 import { simulatedProvider, type SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
+import { SignInProviders, type SignInProvider } from "../../../src/sign-in/port.ts";
+import { providersOf } from "../../../src/sign-in/providers.ts";
 import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
@@ -99,6 +101,8 @@ export interface TestOptions {
   readonly requestStatements?: (text: string, values: readonly unknown[]) => void;
   /** Called with the text of each statement that the database gets. */
   readonly statement?: (text: string) => void;
+  /** Where people sign in. Default: as the settings say. */
+  readonly signIn?: readonly SignInProvider[];
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
 }
@@ -200,7 +204,7 @@ const renamed = (provider: ReturnType<typeof simulatedProvider>, isRenamed: bool
 const stage = Effect.fnUntraced(function* (
   config: Config,
   daemon: Layer.Layer<never> | DaemonScript["layer"],
-  { link, needsModel = false, site = new SimulatedSite().service }: TestOptions,
+  { link, needsModel = false, signIn, site = new SimulatedSite().service }: TestOptions,
 ) {
   const databaseUrl = yield* freshDatabase("migrated");
   const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
@@ -215,6 +219,7 @@ const stage = Effect.fnUntraced(function* (
       keyringLayer({ current: master, former: [] }),
       singleRunner,
       outboundSender(config),
+      Layer.succeed(SignInProviders, signIn ?? providersOf(config.signIn)),
     ),
   );
   return { databaseUrl, context };

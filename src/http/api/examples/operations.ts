@@ -4,18 +4,14 @@
  */
 
 import {
-  ACCOUNT,
-  USER,
   PROJECT,
   SESSION,
-  TOKEN,
   FIRE,
   COMMIT,
   BASE_COMMIT,
   BEGAN,
   LATER,
   ENDS,
-  token,
   project,
   projectUsage,
   upstreamProject,
@@ -40,6 +36,7 @@ import { APPROVAL_EXAMPLES } from "./approvals.ts";
 import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
+import { IDENTITY_EXAMPLES } from "./identity.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
 import { PEOPLE_EXAMPLES } from "./people.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
@@ -56,34 +53,7 @@ export interface OperationExample {
 
 /** By the operation's id in the OpenAPI document. */
 export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
-  "identity.me": {
-    summary: "Show the caller: its user, its account and its token.",
-    response: {
-      user: { id: USER, name: "admin", role: "owner" },
-      account: {
-        id: ACCOUNT,
-        name: "default",
-        tier: "free",
-        session_cap: 3,
-        active_sessions: 1,
-        queued_fires: 0,
-        operator: true,
-      },
-      token: { id: TOKEN, origin: "user", project_id: null },
-    },
-  },
-  "identity.listTokens": {
-    summary: "List the account's tokens, newest first. Secrets are not shown.",
-    response: { tokens: [token], next_cursor: null },
-  },
-  "identity.createToken": {
-    summary: "Create a token. Its secret is in this answer and is never shown again.",
-    request: { name: "laptop" },
-    response: { ...token, token: "platform_pat_kQ3vX0aYw1nT7uR5sB9cD2eF4gH6jK8mN0pQ2rS" },
-  },
-  "identity.deleteToken": {
-    summary: "Revoke a token. Requests and connections that it opened end within a second.",
-  },
+  ...IDENTITY_EXAMPLES,
   "projects.list": {
     summary: "List the projects that the token reaches, newest first.",
     response: { projects: [project], next_cursor: null },

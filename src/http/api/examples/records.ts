@@ -32,6 +32,18 @@ export const PATH_EXAMPLES: Readonly<Record<string, string>> = {
   repository: `${PROJECT}.git`,
 };
 
+export const browser = {
+  id: "0198e0a0-0000-7000-8000-00000000000b",
+  signed_in_by: "token",
+  token_id: TOKEN,
+  created_at: BEGAN,
+  last_used_at: LATER,
+  expires_at: ENDS,
+  address: "192.0.2.7",
+  user_agent: "Mozilla/5.0 (X11; Linux x86_64)",
+  current: true,
+};
+
 export const token = {
   id: TOKEN,
   name: "laptop",

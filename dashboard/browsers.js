@@ -1,0 +1,117 @@
+/** Where the reader is signed in, and the providers that she can add to herself. */
+import { getJson, getList, remove } from "./api.js";
+import { ask } from "./dialog.js";
+import { h } from "./dom.js";
+import { button, detail, listRow, tag, time } from "./parts.js";
+import { providerName } from "./sign-in.js";
+
+/** @typedef {import("./wire-people.d.ts").Browser} Browser */
+/** @typedef {import("./wire-people.d.ts").Provider} Provider */
+/** @typedef {{browsers: Browser[], more: boolean, providers: Provider[]}} BrowsersPage */
+
+/** The names that browsers give themselves, the special ones first: each one also claims to be an older one. */
+const NAMES = ["Edg", "OPR", "Firefox", "Chrome", "Safari", "curl"];
+
+/** @param {string | null} agent */
+const nameOf = (agent) =>
+  NAMES.find((name) => agent?.includes(`${name}/`))?.replace("Edg", "Edge") ?? "Browser";
+
+const browsers = {
+  /** @param {string[]} _params @param {import("./app.js").Extent} extent @returns {Promise<BrowsersPage>} */
+  load: async (_params, { pages: shown }) => {
+    const [{ items, more }, { providers }] = await Promise.all([
+      getList("/v1/me/browsers", "browsers", shown),
+      getJson("/dashboard/providers"),
+    ]);
+    return { browsers: items, more, providers };
+  },
+
+  title: () => "Browsers",
+
+  /** @param {BrowsersPage} data */
+  view: ({ browsers: all, more, providers }) => [
+    h("h1", { "data-key": "heading" }, "Browsers"),
+    h(
+      "p",
+      { class: "quiet", "data-key": "about" },
+      "These browsers are signed in as you. A browser is signed out after 8 hours without use, and after 7 days.",
+    ),
+    h(
+      "ul",
+      { class: "rows", "data-key": "browsers" },
+      all.map((browser) => row(browser, providers)),
+    ),
+    more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older browsers")),
+    h(
+      "p",
+      { class: "actions", "data-key": "all" },
+      button("end-browsers", "Sign out everywhere", { class: "danger" }),
+    ),
+    providers.length > 0 &&
+      h(
+        "section",
+        { "data-key": "providers" },
+        h("h2", {}, "Sign-in"),
+        h("p", { class: "quiet" }, "Add a provider to sign in with it as yourself, without a token."),
+        h(
+          "p",
+          { class: "actions" },
+          providers.map(({ id, label }) =>
+            button("go-to-provider", `Add ${label}`, {
+              "data-key": id,
+              "data-provider": id,
+              "data-link": "yes",
+            }),
+          ),
+        ),
+      ),
+  ],
+};
+
+/** @param {Browser} browser @param {Provider[]} providers */
+const row = ({ id, user_agent, address, signed_in_by, last_used_at, current }, providers) =>
+  listRow(
+    id,
+    [
+      h("strong", {}, nameOf(user_agent)),
+      detail(
+        address !== null && `${address} · `,
+        signed_in_by === "token" ? "with an access token" : `with ${providerName(signed_in_by, providers)}`,
+        " · last used ",
+        time(last_used_at),
+      ),
+    ],
+    {
+      states: [current && tag("this browser")],
+      actions: [
+        !current &&
+          button("end-browser", "Sign out", {
+            class: "plain",
+            "data-browser": id,
+            "aria-label": `Sign out ${nameOf(user_agent)} at ${address ?? "an unknown address"}`,
+          }),
+      ],
+    },
+  );
+
+/** @type {Record<string, import("./actions.js").Action>} */
+export const actions = {
+  "end-browser": async ({ browser = "" }, page) => {
+    await remove(`/v1/me/browsers/${browser}`);
+    page.notice("The browser is signed out.");
+    page.refresh();
+  },
+
+  "end-browsers": async (_input, page) => {
+    const sure = await ask({
+      title: "Sign out everywhere?",
+      text: "All your browsers are signed out, also this one. Access tokens stay valid.",
+      confirm: "Sign out",
+    });
+    if (sure === null) return;
+    await remove("/v1/me/browsers");
+    page.signedOut();
+  },
+};
+
+export const pages = { browsers };

@@ -1,0 +1,43 @@
+/** Examples of the caller, her tokens and her browsers. */
+import { ACCOUNT, browser, token, TOKEN, USER } from "./records.ts";
+
+export const IDENTITY_EXAMPLES = {
+  "identity.me": {
+    summary: "Show the caller: its user, its account and its token.",
+    response: {
+      user: { id: USER, name: "admin", role: "owner" },
+      account: {
+        id: ACCOUNT,
+        name: "default",
+        tier: "free",
+        session_cap: 3,
+        active_sessions: 1,
+        queued_fires: 0,
+        operator: true,
+      },
+      token: { id: TOKEN, origin: "user", project_id: null },
+    },
+  },
+  "identity.listTokens": {
+    summary: "List the account's tokens, newest first. Secrets are not shown.",
+    response: { tokens: [token], next_cursor: null },
+  },
+  "identity.createToken": {
+    summary: "Create a token. Its secret is in this answer and is never shown again.",
+    request: { name: "laptop" },
+    response: { ...token, token: "platform_pat_kQ3vX0aYw1nT7uR5sB9cD2eF4gH6jK8mN0pQ2rS" },
+  },
+  "identity.deleteToken": {
+    summary: "Revoke a token. Requests and connections that it opened end within a second.",
+  },
+  "identity.listBrowsers": {
+    summary: "List the browsers that the caller is signed in with, newest first.",
+    response: { browsers: [browser], next_cursor: null },
+  },
+  "identity.endBrowsers": {
+    summary: "Sign the caller out of all browsers. Everything they opened ends within a second.",
+  },
+  "identity.endBrowser": {
+    summary: "Sign the caller out of one browser. Everything it opened ends within a second.",
+  },
+} as const;

@@ -1,0 +1,231 @@
+/**
+ * Signing in at a provider (api.md 3): the browser goes to the provider and comes back with a code. The session's cookie
+ * stays strict: the callback sets it and sends the browser to the page, whose own requests carry it.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { tokenHash } from "../../domain/ids.ts";
+import { returnPath, type ProviderId } from "../../domain/sign-in.ts";
+import { newPassword, newUuid } from "../../services/entropy.ts";
+import {
+  SignInProviders,
+  type ProvidedPerson,
+  type ProviderFault,
+  type SignInProvider,
+} from "../../sign-in/port.ts";
+import { Identities, type Entry } from "../../store/ports/identities.ts";
+import { Operations } from "../../store/ports/operations.ts";
+import { BadGateway, badRequest, notFound } from "../api/errors.ts";
+import { authenticator, forbidden } from "../authorize.ts";
+import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
+import { Addresses, Limits } from "../limits.ts";
+import { answered, withCookie } from "./answer.ts";
+import { newSession } from "./dashboard-sessions.ts";
+import { escaped, pagesWith } from "./look.ts";
+import { type Flow, flowOf, withFlow, withoutFlow } from "./sign-in-flow.ts";
+
+const provider = Effect.gen(function* () {
+  const { params } = yield* HttpRouter.RouteContext;
+  const found = (yield* SignInProviders).find(({ id }) => id === params["provider"]);
+  return found ?? (yield* notFound("sign-in provider"));
+});
+
+const list = Effect.gen(function* () {
+  const providers = (yield* SignInProviders).map(({ id, label }) => ({ id, label }));
+  return HttpServerResponse.jsonUnsafe({ providers });
+});
+
+/** One for each provider. The provider compares it with the one that the operator registered there. */
+const redirectUri = (publicUrl: string, id: ProviderId): string => `${publicUrl}/dashboard/callback/${id}`;
+
+const queryOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url">): string => {
+  const start = url.indexOf("?");
+  return start < 0 ? "" : url.slice(start + 1);
+};
+
+/** Begins a flow. @returns where the browser goes, and what its cookie keeps. */
+const begin = Effect.fnUntraced(function* (
+  { id, begin: beginAt }: SignInProvider,
+  wish: Pick<Flow, "returnTo" | "invitation" | "linkTo">,
+) {
+  const secrets = {
+    state: yield* newPassword,
+    nonce: yield* newPassword,
+    verifier: yield* newPassword,
+  };
+  const url = yield* beginAt(secrets, redirectUri((yield* Addresses).publicUrl, id)).pipe(
+    Effect.tapError(({ kind, why }) =>
+      Effect.logWarning("a sign-in could not begin", { provider: id, kind, why }),
+    ),
+  );
+  return { url, flow: { provider: id, ...secrets, ...wish } };
+});
+
+const Wish = Schema.Struct({
+  return: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(2000))),
+  /** The code of an invitation. It comes in a body, which no log has. */
+  invitation: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+  /** Whether the person who is signed in adds the identity to herself. */
+  link: Schema.optionalKey(Schema.Boolean),
+});
+
+/**
+ * The person who is signed in with this browser. No other token will do: an agent's, or one of a single project, would
+ * get all that its person may do.
+ */
+const signedIn = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const authenticate = yield* authenticator;
+  const caller = yield* authenticate(request);
+  if (caller.kind !== "browser" || caller.projectId !== null)
+    return yield* forbidden(caller, { by: "token" });
+  return caller.user.id;
+});
+
+/** Begins a flow for the page, which also joins by an invitation, or adds a provider to the person who is signed in. */
+const loginByPage = Effect.gen(function* () {
+  const chosen = yield* provider;
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  yield* awaitBody(request, JSON_LIMIT_BYTES);
+  const wish = yield* Effect.mapError(HttpServerRequest.schemaBodyJson(Wish), () =>
+    badRequest("return", "must be text, `invitation` text and `link` true or false"),
+  );
+  const { url, flow } = yield* Effect.catchTag(
+    begin(chosen, {
+      returnTo: returnPath(wish.return),
+      invitation: wish.invitation === undefined ? null : tokenHash(wish.invitation),
+      linkTo: wish.link === true ? yield* signedIn(request) : null,
+    }),
+    "ProviderFault",
+    () =>
+      new BadGateway({
+        error: `${chosen.label} does not answer as expected. Try again. The service's log has the reason.`,
+        code: "provider_unreachable",
+      }),
+  );
+  return yield* withFlow(HttpServerResponse.jsonUnsafe({ url }), flow);
+});
+
+const pageOf = pagesWith();
+/** What a person reads when a sign-in did not succeed. */
+const refusal = (status: number, title: string, text: string) =>
+  withoutFlow(
+    pageOf({
+      title,
+      status,
+      body: `<h1>${escaped(title)}</h1>\n<p>${escaped(text)}</p>\n<p><a href="/">Back to the sign-in</a></p>`,
+    }),
+  );
+
+const UNSTARTED =
+  "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
+
+/** How a new identity gets its person. */
+const entryOf = Effect.fnUntraced(function* (flow: Flow, { maySignUp }: ProvidedPerson) {
+  if (flow.invitation !== null) return { by: "invitation", hash: flow.invitation } satisfies Entry;
+  const { signIn } = yield* Limits;
+  const accountId =
+    maySignUp && signIn.signUp === "allowed" ? yield* (yield* Operations).operatorAccount : null;
+  return accountId === null
+    ? ({ by: "none" } satisfies Entry)
+    : ({ by: "sign_up", accountId } satisfies Entry);
+});
+
+/** Adds the identity to the person who began the flow. */
+const link = Effect.fnUntraced(function* (flow: Flow, linkTo: string, { issuer, subject }: ProvidedPerson) {
+  const linked = yield* (yield* Identities).link({ issuer, subject }, linkTo, yield* Clock.currentTimeMillis);
+  if (linked === "linked")
+    return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
+  return linked === "taken"
+    ? yield* refusal(409, "Another person has this sign-in", "It belongs to another person of this service.")
+    : yield* refusal(403, "You cannot sign in", "Your user is deactivated. Ask an owner of the account.");
+});
+
+const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
+  const { issuer, subject, name } = person;
+  const { row, session } = yield* newSession;
+  const result = yield* (yield* Identities).signIn({
+    identity: { issuer, subject },
+    signedInBy: flow.provider,
+    session: row,
+    entry: yield* entryOf(flow, person),
+    newPerson: { id: yield* newUuid, name },
+  });
+  switch (result.kind) {
+    case "signed_in": {
+      const home = HttpServerResponse.redirect(flow.returnTo, { status: 303 });
+      return yield* Effect.flatMap(withCookie(home, session), withoutFlow);
+    }
+    case "deactivated":
+      return yield* refusal(
+        403,
+        "You cannot sign in",
+        "Your user is deactivated. Ask an owner of the account.",
+      );
+    case "invitation_invalid":
+      return yield* refusal(
+        403,
+        "This invitation is over",
+        "It is used, revoked or expired. Ask the person who sent it for another one.",
+      );
+    case "unknown":
+      return yield* refusal(
+        403,
+        "You need an invitation",
+        "This service does not know you yet. Ask an owner of the account for an invitation. If you already have an access token, sign in with it and add this sign-in on the account's page.",
+      );
+  }
+});
+
+const FAULTS: Readonly<Record<ProviderFault["kind"], readonly [number, string, string]>> = {
+  denied: [403, "The sign-in was cancelled", "You or the provider did not allow it."],
+  refused: [
+    403,
+    "The sign-in was refused",
+    "The provider's answer does not fit this sign-in. Sign in again.",
+  ],
+  unreachable: [
+    502,
+    "The provider does not answer",
+    "Try again, or sign in with an access token. The service's log has the reason.",
+  ],
+};
+
+/** Follows a link of the sign-in page. */
+const login = Effect.gen(function* () {
+  const chosen = yield* provider;
+  const query = new URLSearchParams(queryOf(yield* HttpServerRequest.HttpServerRequest));
+  const returnTo = returnPath(query.get("return"));
+  const begun = yield* Effect.result(begin(chosen, { returnTo, invitation: null, linkTo: null }));
+  if (begun._tag === "Failure") return yield* refusal(...FAULTS.unreachable);
+  const { url, flow } = begun.success;
+  return yield* withFlow(HttpServerResponse.redirect(url, { status: 303 }), flow);
+});
+
+/** The browser comes back. It ends the flow, whatever the answer is. */
+const callback = Effect.gen(function* () {
+  const { id, finish } = yield* provider;
+  const flow = yield* flowOf(id);
+  if (flow === null) {
+    yield* Effect.logWarning("a sign-in was refused", { provider: id, why: "its browser has no such flow" });
+    return yield* refusal(400, "This sign-in cannot be completed", UNSTARTED);
+  }
+  const url = new URL(redirectUri((yield* Addresses).publicUrl, id));
+  url.search = queryOf(yield* HttpServerRequest.HttpServerRequest);
+  const come = yield* Effect.result(finish(url, flow));
+  if (come._tag === "Failure") {
+    const { kind, why } = come.failure;
+    yield* Effect.logWarning("a sign-in was refused", { provider: id, kind, why });
+    return yield* refusal(...FAULTS[kind]);
+  }
+  const person = come.success;
+  return flow.linkTo === null ? yield* enter(flow, person) : yield* link(flow, flow.linkTo, person);
+});
+
+export const signInRoutes = [
+  HttpRouter.route("GET", "/dashboard/providers", answered(list)),
+  HttpRouter.route("GET", "/dashboard/login/:provider", answered(login)),
+  HttpRouter.route("POST", "/dashboard/login/:provider", answered(loginByPage)),
+  HttpRouter.route("GET", "/dashboard/callback/:provider", answered(callback)),
+];

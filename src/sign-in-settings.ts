@@ -1,0 +1,61 @@
+/** Settings of sign-in providers. */
+import { define } from "./setting.ts";
+
+export const SIGN_IN_SETTINGS = define({
+  PLATFORM_OIDC_ISSUER: {
+    group: "Sign-in",
+    kind: "structured",
+    fallback: null,
+    expects: "https URL, or http on loopback, without query and fragment",
+    shown: "off",
+    about:
+      "The OpenID Connect provider where people [sign in](sign-in.md), exactly as its discovery document names it. " +
+      "Needs the client id and the secret.",
+  },
+  PLATFORM_OIDC_CLIENT_ID: {
+    group: "Sign-in",
+    kind: "text",
+    fallback: null,
+    about: "The service's client id at the OpenID Connect provider.",
+  },
+  PLATFORM_OIDC_CLIENT_SECRET_FILE: {
+    group: "Sign-in",
+    kind: "text",
+    fallback: null,
+    about: "The file with the client secret. It is read at the start.",
+  },
+  PLATFORM_OIDC_ALLOWED_DOMAINS: {
+    group: "Sign-in",
+    kind: "list",
+    separator: ",",
+    about:
+      "Domains whose people may sign up, if `PLATFORM_SIGN_UP` is `allowed`. The provider must have verified the e-mail address.",
+  },
+  PLATFORM_GITHUB_LOGIN_CLIENT_ID: {
+    group: "Sign-in",
+    kind: "text",
+    fallback: null,
+    shown: "off",
+    about: "The client id of an OAuth app at GitHub. Needs the secret.",
+  },
+  PLATFORM_GITHUB_LOGIN_SECRET_FILE: {
+    group: "Sign-in",
+    kind: "text",
+    fallback: null,
+    about: "The file with the OAuth app's secret. It is read at the start.",
+  },
+  PLATFORM_GITHUB_LOGIN_ORG: {
+    group: "Sign-in",
+    kind: "text",
+    fallback: null,
+    about: "The organization at GitHub whose members may sign up, if `PLATFORM_SIGN_UP` is `allowed`.",
+  },
+  PLATFORM_SIGN_UP: {
+    group: "Sign-in",
+    kind: "choice",
+    values: ["invited", "allowed"],
+    about:
+      "Whether a person needs an invitation. With `allowed`, people of the allowed domains and members of the organization become " +
+      "members of the first account when they sign in.",
+  },
+});

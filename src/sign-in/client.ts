@@ -1,0 +1,72 @@
+/** What both providers share: the requests of the code flow with PKCE, and faults without secrets. */
+import * as Effect from "effect/Effect";
+import {
+  AuthorizationResponseError,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  ClientError,
+  ResponseBodyError,
+  WWWAuthenticateChallengeError,
+  type Configuration,
+} from "openid-client";
+import type { FlowSecrets, ProviderFault } from "./port.ts";
+
+/** How long an answer of a provider may take, in seconds. */
+export const ANSWER_SECONDS = 10;
+
+/** A provider's refusal of its own, for example a user without a verified address. */
+export class AnswerRefused extends Error {}
+
+const kindOf = (error: unknown): ProviderFault["kind"] => {
+  if (error instanceof AuthorizationResponseError) return "denied";
+  const isAnswer =
+    error instanceof AnswerRefused ||
+    error instanceof ResponseBodyError ||
+    error instanceof WWWAuthenticateChallengeError;
+  if (isAnswer) return "refused";
+  return error instanceof ClientError && error.code !== "OAUTH_TIMEOUT" && error.code !== "OAUTH_ABORT"
+    ? "refused"
+    : "unreachable";
+};
+
+/** A parser quotes what it could not read. */
+const textOf = (error: unknown): string =>
+  error instanceof Error && !(error instanceof SyntaxError) ? error.message : "an answer that cannot be read";
+
+/**
+ * The library's messages name fields, never their values (port.ts L3). Its first cause says which field. The causes of that one have
+ * the values, so they are left out.
+ */
+const faultOf = (error: unknown): ProviderFault => {
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${textOf(error.cause)}` : "";
+  return { _tag: "ProviderFault", kind: kindOf(error), why: `${textOf(error)}${cause}` };
+};
+
+export const asking = <A>(ask: () => Promise<A>): Effect.Effect<A, ProviderFault> =>
+  Effect.tryPromise({ try: ask, catch: faultOf });
+
+/** Where the browser goes, with PKCE S256 and the state. */
+export const authorizationUrl = async (
+  configuration: Configuration,
+  secrets: FlowSecrets,
+  more: Readonly<Record<string, string>>,
+): Promise<string> =>
+  buildAuthorizationUrl(configuration, {
+    state: secrets.state,
+    code_challenge: await calculatePKCECodeChallenge(secrets.verifier),
+    code_challenge_method: "S256",
+    ...more,
+  }).href;
+
+/** The tokens for the code that the browser brought. */
+export const tokensFor = (
+  configuration: Configuration,
+  callback: URL,
+  checks: {
+    readonly pkceCodeVerifier: string;
+    readonly expectedState: string;
+    readonly expectedNonce?: string;
+    readonly idTokenExpected?: boolean;
+  },
+) => authorizationCodeGrant(configuration, callback, checks);

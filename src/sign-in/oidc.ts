@@ -1,0 +1,101 @@
+/**
+ * An OpenID Connect provider. openid-client checks issuer, audience, nonce, times and signature of the ID token, and the
+ * `iss` of the answer if the provider announces it.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import {
+  allowInsecureRequests,
+  type Configuration,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+} from "openid-client";
+import { isOfDomain, personName } from "../domain/sign-in.ts";
+import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, tokensFor } from "./client.ts";
+import type { ProvidedPerson, SignInProvider } from "./port.ts";
+
+export interface OidcOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly allowedDomains: readonly string[];
+}
+
+/** How long a discovery document counts: providers change their endpoints seldom. */
+const DISCOVERED_MS = 60 * 60 * 1000;
+
+const discover = async ({ issuer, clientId, clientSecret }: OidcOptions): Promise<Configuration> =>
+  discovery(new URL(issuer), clientId, clientSecret, undefined, {
+    timeout: ANSWER_SECONDS,
+    // Without this, an ID token that comes straight from the provider counts without a look at its signature.
+    execute: [enableNonRepudiationChecks, ...(issuer.startsWith("http:") ? [allowInsecureRequests] : [])],
+  });
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** The provider's claims about a person. Many providers have name and address only at their user info endpoint. */
+const claimsOf = async (
+  configuration: Configuration,
+  tokens: Awaited<ReturnType<typeof tokensFor>>,
+): Promise<Claims & { readonly sub: string }> => {
+  const claims = tokens.claims();
+  if (claims === undefined) throw new AnswerRefused("the answer has no ID token");
+  const isWhole = typeof claims["email"] === "string" && typeof claims["name"] === "string";
+  if (isWhole || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+  return {
+    ...claims,
+    ...(await fetchUserInfo(configuration, tokens.access_token, claims.sub)),
+    sub: claims.sub,
+  };
+};
+
+const personOf = ({ issuer, allowedDomains }: OidcOptions, claims: Claims & { readonly sub: string }) => {
+  const { email } = claims;
+  const isVerified = typeof email === "string" && claims["email_verified"] === true;
+  const person: ProvidedPerson = {
+    issuer,
+    subject: claims.sub,
+    name: personName(claims["name"], claims["preferred_username"], email),
+    maySignUp: isVerified && isOfDomain(email, allowedDomains),
+  };
+  return person;
+};
+
+export const oidcProvider = (options: OidcOptions): SignInProvider => {
+  let discovered: { readonly configuration: Configuration; readonly until: number } | null = null;
+  const configured = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis;
+    if (discovered === null || discovered.until <= now) {
+      const configuration = yield* asking(() => discover(options));
+      discovered = { configuration, until: now + DISCOVERED_MS };
+    }
+    return discovered.configuration;
+  });
+  return {
+    id: "oidc",
+    label: new URL(options.issuer).host,
+    begin: (secrets, redirectUri) =>
+      Effect.flatMap(configured, (configuration) =>
+        asking(() =>
+          authorizationUrl(configuration, secrets, {
+            redirect_uri: redirectUri,
+            scope: "openid profile email",
+            nonce: secrets.nonce,
+          }),
+        ),
+      ),
+    finish: (callback, secrets) =>
+      Effect.flatMap(configured, (configuration) =>
+        asking(async () => {
+          const tokens = await tokensFor(configuration, callback, {
+            pkceCodeVerifier: secrets.verifier,
+            expectedState: secrets.state,
+            expectedNonce: secrets.nonce,
+            idTokenExpected: true,
+          });
+          return personOf(options, await claimsOf(configuration, tokens));
+        }),
+      ),
+  };
+};

@@ -1,0 +1,112 @@
+/** Signing in at a real OpenID Connect provider, in a real browser: the whole way, with the cookies as a browser treats them. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { oidcProvider } from "../../src/sign-in/oidc.ts";
+import { OidcProvider } from "../support/servers/oidc-provider.ts";
+import { expectStatus, fields } from "../support/service/requests.ts";
+import { startTestService, type TestService } from "../support/service/service.ts";
+import { hasChromium, launch, newPage } from "./browser.ts";
+
+const CLIENT = { id: "platform", secret: "a-secret-of-the-client" };
+
+/** Logs in on the provider's own pages. */
+const logIn = async (page: Page, name: string): Promise<void> => {
+  await page.getByPlaceholder("Enter any login").fill(name);
+  await page.getByPlaceholder("and password").fill("anything");
+  await page.getByRole("button", { name: "Sign-in" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
+};
+
+const title = hasChromium
+  ? "signing in by a provider"
+  : "signing in by a provider (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  let provider: OidcProvider;
+  let service: TestService;
+  let browser: Browser;
+  let label = "";
+
+  beforeAll(async () => {
+    provider = await OidcProvider.open();
+    label = new URL(provider.issuer).host;
+    service = await startTestService(
+      {},
+      {
+        signIn: [
+          oidcProvider({
+            issuer: provider.issuer,
+            clientId: CLIENT.id,
+            clientSecret: CLIENT.secret,
+            allowedDomains: [],
+          }),
+        ],
+      },
+    );
+    provider.serve({ ...CLIENT, redirectUri: `${service.url}/dashboard/callback/oidc` });
+    browser = await launch();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.close();
+    await provider?.close();
+  });
+
+  it("joins by an invitation, signs in again where the page was, and is signed out everywhere [T13]", async () => {
+    const invited = await service.request("POST", "/v1/invitations", { body: { name: "Mia" } });
+    const { url } = fields(expectStatus(invited, 201));
+    const first = await newPage(browser);
+    await first.page.goto(String(url));
+    await first.page.getByRole("button", { name: `Join with ${label}` }).click();
+    await logIn(first.page, "mia");
+    await first.page.getByRole("heading", { name: "Projects" }).waitFor();
+    expect(first.page.url()).toBe(`${service.url}/`);
+    const cookies = await first.context.cookies(service.url);
+    expect(cookies.map(({ name, sameSite, httpOnly }) => [name, sameSite, httpOnly])).toEqual([
+      ["platform_dashboard", "Strict", true],
+    ]);
+
+    const second = await newPage(browser);
+    await second.page.goto(`${service.url}/#/browsers`);
+    await second.page.getByRole("link", { name: `Sign in with ${label}` }).click();
+    await logIn(second.page, "mia");
+    await second.page.getByRole("heading", { name: "Browsers" }).waitFor();
+    expect(second.page.url()).toBe(`${service.url}/#/browsers`);
+    await second.page.getByText("this browser").waitFor();
+    expect(await second.page.locator("li.row").count()).toBe(2);
+
+    await second.page.getByRole("button", { name: "Sign out everywhere" }).click();
+    await second.page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+    await second.page.getByLabel("Access token").waitFor();
+    await first.page.reload();
+    await first.page.getByLabel("Access token").waitFor();
+    await Promise.all([first.context.close(), second.context.close()]);
+  });
+
+  it("tells a stranger that she needs an invitation, and lets her go back", async () => {
+    const { page, context } = await newPage(browser);
+    await page.goto(service.url);
+    await page.getByRole("link", { name: `Sign in with ${label}` }).click();
+    await logIn(page, "stranger");
+    await page.getByRole("heading", { name: "You need an invitation" }).waitFor();
+    await page.getByRole("link", { name: "Back to the sign-in" }).click();
+    await page.getByLabel("Access token").waitFor();
+    await context.close();
+  });
+
+  it("lets a person add the provider to herself", async () => {
+    const { page, context } = await newPage(browser);
+    const { url } = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));
+    await page.goto(String(url));
+    await page.goto(`${service.url}/#/browsers`);
+    await page.getByRole("button", { name: `Add ${label}` }).click();
+    await logIn(page, "admin-there");
+    await page.getByRole("heading", { name: "Browsers" }).waitFor();
+    await context.clearCookies();
+    await page.goto(`${service.url}/?again#/account`);
+    await page.getByRole("link", { name: `Sign in with ${label}` }).click();
+    await logIn(page, "admin-there");
+    await page.getByText("Signed in as").waitFor();
+    expect(await page.locator(".facts").innerText()).toContain("admin");
+    await context.close();
+  });
+});

@@ -1,0 +1,67 @@
+import * as Result from "effect/Result";
+import { describe, expect, it } from "vitest";
+import { isOfDomain, parseIssuer, personName, returnPath } from "../../src/domain/sign-in.ts";
+
+describe("the path after a sign-in", () => {
+  it("is one of the page", () => {
+    for (const path of ["/#/", "/#/account", "/#/projects/0198/fires?status=failed&cursor=a%2Bb"])
+      expect(returnPath(path)).toBe(path);
+  });
+
+  it("is / for everything else [T13]", () => {
+    for (const wish of [
+      null,
+      undefined,
+      "",
+      "/",
+      "//evil.example",
+      "/\\evil.example",
+      "\\\\evil.example",
+      "%2f%2fevil.example",
+      "https://evil.example/#/",
+      "javascript:alert(1)",
+      "/#/\r\nx: y",
+      "/#/\u2028",
+      "/#/a b",
+      "/#x",
+      " /#/",
+      "/#/\n",
+      `/#/${"a".repeat(500)}`,
+    ])
+      expect(returnPath(wish)).toBe("/");
+  });
+});
+
+describe("an issuer", () => {
+  it("keeps its spelling, also its last slash", () => {
+    for (const text of ["https://sso.example.com", "https://sso.example.com/o/app/", "http://localhost:9000"])
+      expect(parseIssuer(text)).toEqual(Result.succeed(text));
+  });
+
+  it("is https, or loopback, and nothing but an address", () => {
+    for (const text of [
+      "http://sso.example.com",
+      "http://localhost.evil.example",
+      "sso.example.com",
+      "https://sso.example.com?x=1",
+      "https://sso.example.com#x",
+      "https://user@sso.example.com",
+      "ftp://sso.example.com",
+    ])
+      expect(Result.isFailure(parseIssuer(text))).toBe(true);
+  });
+});
+
+it("an address is of a domain only by all that follows its last @ [T13]", () => {
+  const domains = ["example.com"];
+  expect(isOfDomain("ada@example.com", domains)).toBe(true);
+  expect(isOfDomain("ada@EXAMPLE.com", domains)).toBe(true);
+  for (const email of ["ada@sub.example.com", "ada@example.com@evil.test", "@example.com", "example.com", ""])
+    expect(isOfDomain(email, domains)).toBe(false);
+});
+
+it("a person's name is the first text that there is, in one line and of at most 100 characters", () => {
+  expect(personName(undefined, " ", 7, "Ada\u0000\n Lovelace ")).toBe("Ada  Lovelace");
+  expect(Array.from(personName("😀".repeat(120))).length).toBe(100);
+  expect(personName(null)).toBe("New person");
+});

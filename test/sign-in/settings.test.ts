@@ -1,0 +1,108 @@
+/** The settings of sign-in providers, and what refuses a start. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ConfigError, readConfig, type Environment } from "../../src/config.ts";
+import { providersOf } from "../../src/sign-in/providers.ts";
+
+let directory = "";
+beforeAll(() => {
+  directory = mkdtempSync(path.join(tmpdir(), "sign-in-"));
+  writeFileSync(path.join(directory, "secret"), "  the secret\n");
+  writeFileSync(path.join(directory, "empty"), "\n");
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const OIDC = {
+  PLATFORM_OIDC_ISSUER: "https://sso.example.com/o/app/",
+  PLATFORM_OIDC_CLIENT_ID: "platform",
+  PLATFORM_OIDC_CLIENT_SECRET_FILE: "secret",
+};
+const GITHUB = {
+  PLATFORM_GITHUB_LOGIN_CLIENT_ID: "Iv1.1",
+  PLATFORM_GITHUB_LOGIN_SECRET_FILE: "secret",
+};
+
+const read = (environment: Environment) => readConfig(environment, directory).signIn;
+const problems = (environment: Environment): readonly string[] => {
+  try {
+    read(environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+};
+
+describe("sign-in providers", () => {
+  it("are none without settings", () => {
+    expect(read({})).toEqual({ oidc: null, github: null, signUp: "invited" });
+    expect(providersOf(read({}))).toEqual([]);
+  });
+
+  it("are those that are set, each with its label", () => {
+    const both = { ...OIDC, ...GITHUB, PLATFORM_OIDC_ALLOWED_DOMAINS: "Example.com, example.org" };
+    expect(read(both)).toEqual({
+      oidc: {
+        issuer: OIDC.PLATFORM_OIDC_ISSUER,
+        clientId: "platform",
+        secretFile: path.join(directory, "secret"),
+        allowedDomains: ["example.com", "example.org"],
+      },
+      github: { clientId: "Iv1.1", secretFile: path.join(directory, "secret"), organization: null },
+      signUp: "invited",
+    });
+    expect(providersOf(read(both)).map(({ id, label }) => [id, label])).toEqual([
+      ["oidc", "sso.example.com"],
+      ["github", "GitHub"],
+    ]);
+  });
+
+  it.each([
+    ...Object.keys(OIDC).map((name) => [name, OIDC] as const),
+    ...Object.keys(GITHUB).map((name) => [name, GITHUB] as const),
+  ])("stop the start if %s is missing, with its name", (name, whole) => {
+    const half = { ...whole, [name]: "" };
+    expect(problems(half)).toEqual([
+      expect.stringMatching(new RegExp(`^${name} is not set; PLATFORM_\\w+ needs it$`)),
+    ]);
+  });
+
+  it("stop the start if the issuer is no https URL", () => {
+    expect(problems({ ...OIDC, PLATFORM_OIDC_ISSUER: "http://sso.example.com" })).toEqual([
+      'PLATFORM_OIDC_ISSUER is "http://sso.example.com"; expected an https URL, or http on loopback, without query and fragment',
+    ]);
+  });
+
+  it.each([
+    ["missing", "ENOENT"],
+    ["empty", "is empty"],
+  ])("stop the start if a secret's file is %s", (file, why) => {
+    const { signIn } = readConfig({ ...GITHUB, PLATFORM_GITHUB_LOGIN_SECRET_FILE: file }, directory);
+    expect(() => providersOf(signIn)).toThrow(
+      new RegExp(`^PLATFORM_GITHUB_LOGIN_SECRET_FILE names ${path.join(directory, file)}, which .*${why}`),
+    );
+  });
+});
+
+describe("signing up", () => {
+  it("needs a list of domains or an organization, of a provider that is set [T13]", () => {
+    const allowed = { PLATFORM_SIGN_UP: "allowed" };
+    const refusal = [
+      expect.stringMatching(/^PLATFORM_SIGN_UP is "allowed"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS/),
+    ];
+    for (const open of [
+      {},
+      OIDC,
+      GITHUB,
+      { PLATFORM_OIDC_ALLOWED_DOMAINS: "example.com" },
+      { PLATFORM_GITHUB_LOGIN_ORG: "acme" },
+    ])
+      expect(problems({ ...allowed, ...open })).toEqual(refusal);
+    expect(read({ ...allowed, ...OIDC, PLATFORM_OIDC_ALLOWED_DOMAINS: "example.com" }).signUp).toBe(
+      "allowed",
+    );
+    expect(read({ ...allowed, ...GITHUB, PLATFORM_GITHUB_LOGIN_ORG: "acme" }).signUp).toBe("allowed");
+  });
+});
