@@ -62,6 +62,14 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     tells: "Karl has the former roles again",
   },
   {
+    name: "signs another browser out",
+    hash: "#/browsers",
+    shows: ".row",
+    does: ({ press }) => press("Sign out Safari at 2001:db8::7"),
+    writes: "DELETE /v1/me/browsers/b-2",
+    tells: "The browser is signed out.",
+  },
+  {
     name: "gives a person a role in a project",
     hash: SETTINGS,
     shows: "form",
