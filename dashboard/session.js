@@ -7,8 +7,8 @@ import { duration, moment } from "./format.js";
 import { bootView } from "./boot.js";
 import { awaitedView, sandboxEnvironment } from "./environment-build.js";
 import { isOver } from "./environment-log.js";
-import { bring } from "./later.js";
 import { followLog, logView } from "./log.js";
+import { readAsked } from "./asked.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
 import { isLive, projectPath, sessionName } from "./project.js";
@@ -135,16 +135,6 @@ export const session = {
       ),
     h("section", { "data-key": "logs" }, h("h2", {}, "Logs"), logView(live?.log ?? null)),
   ],
-};
-
-/** A reader who may not decide gets none. @param {string} project @param {string} id @returns {Promise<SessionPage["asked"]>} */
-const readAsked = async (project, id) => {
-  const query = new URLSearchParams({ session_id: id, status: "pending" });
-  const found = await getJsonOrNull(`${projectPath(project)}/approvals?${query}`, [403]);
-  const open = found?.approvals ?? [];
-  if (open.length === 0) return () => null;
-  const { approvalCards } = await bring(() => import("./approvals.js"));
-  return () => approvalCards(project, open, { isOfSession: true });
 };
 
 /**
