@@ -38,7 +38,15 @@ export interface Scheduled {
   readonly rangAt: number | null;
 }
 
+/** The first look of a trigger. */
+export interface Counted extends NextInstant {
+  /** The cursor from which it was counted, in ms since the epoch. */
+  readonly from: number;
+}
+
 interface Entry extends Scheduled {
+  /** The cursor that was read last. */
+  from: number;
   due: number;
   rangAt: number | null;
 }
@@ -70,18 +78,22 @@ export class Schedules {
 
   /**
    * Replaces the project's entries by these. An entry with the same schedule stays as it was, unless it rang: its actor
-   * may have looked by another definition, so the entry is set again.
+   * may have looked by another definition, so the entry is set again. It is set again also if its cursor went
+   * back: the schedule was another one meanwhile, and the former cursor came from a node whose clock is ahead.
    */
-  keep(projectId: string, wanted: ReadonlyMap<string, NextInstant>): void {
+  keep(projectId: string, wanted: ReadonlyMap<string, Counted>): void {
     const former = this.#projects.get(projectId);
     for (const entry of former?.values() ?? []) {
       const next = wanted.get(entry.id);
       if (next?.schedule !== entry.schedule) this.#remove(entry);
     }
-    for (const [id, { due, schedule }] of wanted) {
+    for (const [id, { due, schedule, from }] of wanted) {
       const known = this.#entry(id);
-      if (known === undefined) this.#add({ id, schedule, due, rangAt: null });
-      else if (known.rangAt !== null) this.#await(known, due);
+      if (known === undefined) this.#add({ id, schedule, due, from, rangAt: null });
+      else {
+        if (known.rangAt !== null || from < known.from) this.#await(known, due);
+        known.from = from;
+      }
     }
     this.#dropStale();
   }

@@ -17,11 +17,10 @@ import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
 import * as Semaphore from "effect/Semaphore";
 import type { CronTriggerDefinition } from "../domain/trigger.ts";
-import type { NextInstant } from "../machines/trigger.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { Placement } from "../actors/actors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
-import { nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";
+import { type Counted, nextDue, scheduleOf, triggerActorId } from "../actors/schedules.ts";
 import { dutyPart, runDuty } from "./duty.ts";
 import { Timers } from "../actors/timers.ts";
 
@@ -138,12 +137,12 @@ const makeTakeUp = Effect.gen(function* () {
     left.delete(project.id);
     // A newer version is on its way here.
     if (cursors === null) return;
-    const wanted = cursors.flatMap(({ slug, accountedUntil }): [string, NextInstant][] => {
+    const wanted = cursors.flatMap(({ slug, accountedUntil }): [string, Counted][] => {
       const definition = definitions.get(slug);
       const id = triggerActorId(project.id, slug);
       if (definition === undefined || !placement.isHere(id)) return [];
       const due = nextDue(definition, accountedUntil) ?? Infinity;
-      return [[id, { due, schedule: scheduleOf(definition) }]];
+      return [[id, { due, schedule: scheduleOf(definition), from: accountedUntil }]];
     });
     timers.schedules.keep(project.id, new Map(wanted));
     yield* timers.changed;

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Schedules, triggerActorId, type Scheduled } from "../../src/actors/schedules.ts";
+import { type Counted, Schedules, triggerActorId, type Scheduled } from "../../src/actors/schedules.ts";
 import type { NextInstant } from "../../src/machines/trigger.ts";
 
 const SECOND = 1000;
@@ -11,11 +11,12 @@ const SECOND = 1000;
 const wanted = (
   project: string,
   entries: Readonly<Record<string, readonly [schedule: string, second: number]>>,
+  from = 0,
 ) =>
-  new Map<string, NextInstant>(
+  new Map<string, Counted>(
     Object.entries(entries).map(([slug, [schedule, second]]) => [
       triggerActorId(project, slug),
-      { schedule, due: second * SECOND },
+      { schedule, due: second * SECOND, from: from * SECOND },
     ]),
   );
 
@@ -66,6 +67,15 @@ describe("an entry", () => {
     schedules.keep("p", wanted("p", { a: ["s", 10] }));
     expect(schedules.get("p/a")).toBe(before);
     expect(before?.due).toBe(20 * SECOND);
+  });
+
+  test("is set again if its cursor went back: the former one came from a clock that is ahead", () => {
+    const schedules = new Schedules();
+    schedules.keep("p", wanted("p", { a: ["s", 240] }, 224));
+    // Another schedule came and went before this node saw it.
+    schedules.keep("p", wanted("p", { a: ["s", 20] }, 5));
+    expect(taken(schedules, 19)).toEqual([]);
+    expect(taken(schedules, 20)).toEqual(["p/a"]);
   });
 
   test("that rang rings again if its project is updated: its actor may have used another definition", () => {
@@ -259,11 +269,12 @@ test("100,000 triggers that are due at one instant all ring, once, in half a kil
   const before = process.memoryUsage().heapUsed;
   const nine = 9 * 3600;
   for (let number = 0; number < PROJECTS; number += 1) {
-    const next = new Map<string, NextInstant>();
+    const next = new Map<string, Counted>();
     for (let index = 0; index < EACH; index += 1)
       next.set(triggerActorId(`p${number}`, `trigger-${index}`), {
         schedule: `0 0 9 * * * ${number} ${index}`,
         due: nine * SECOND,
+        from: 0,
       });
     schedules.keep(`p${number}`, next);
   }

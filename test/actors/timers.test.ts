@@ -42,9 +42,9 @@ const idOf = (number: number): string => triggerActorId("p", `many-${number}`);
 const armMany = Effect.fnUntraced(function* (due: number, more: readonly (readonly [string, number])[] = []) {
   const timers = yield* Timers;
   const wanted = new Map(
-    Array.from({ length: MANY }, (_, number) => [idOf(number), { due, schedule: SCHEDULE }]),
+    Array.from({ length: MANY }, (_, number) => [idOf(number), { due, schedule: SCHEDULE, from: 0 }]),
   );
-  for (const [id, at] of more) wanted.set(id, { due: at, schedule: SCHEDULE });
+  for (const [id, at] of more) wanted.set(id, { due: at, schedule: SCHEDULE, from: 0 });
   timers.schedules.keep("p", wanted);
   yield* timers.changed;
 });
@@ -116,7 +116,7 @@ const oneTimer = <E>(
   const seen: string[] = [];
   return Effect.gen(function* () {
     const timers = yield* Timers;
-    timers.schedules.keep("p", new Map([[ONE, { due: SECOND, schedule: SCHEDULE }]]));
+    timers.schedules.keep("p", new Map([[ONE, { due: SECOND, schedule: SCHEDULE, from: 0 }]]));
     yield* timers.changed;
     yield* test(timers, seen);
   }).pipe(

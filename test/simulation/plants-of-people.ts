@@ -26,8 +26,8 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "message-does-not-resume-the-queue",
     file: "src/machines/conversation.ts",
-    find: "        held: false,\n        stopping: context.stopping",
-    put: "        stopping: context.stopping",
+    find: '        held: context.held && event.message.author.kind === "service",\n',
+    put: "",
     seed: 1_000_007,
   },
   {
