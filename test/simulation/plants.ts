@@ -146,7 +146,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 10,
+    seed: 20,
   },
   {
     name: "drain-does-not-wake",
@@ -272,7 +272,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "const at = nextDue(definition, cursor.accountedUntil);",
     put: "const at = nextDue(definition, Math.max(cursor.accountedUntil, timers.since));",
-    seed: 1001,
+    seed: 1,
   },
   {
     name: "next-instant-skipped",
@@ -314,7 +314,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/handlers/sessions.ts",
     find: '{ type: "stop.requested" }',
     put: '{ type: "idle.elapsed" }',
-    seed: 7,
+    seed: 4,
   },
   {
     name: "instants-taken-for-one",
