@@ -65,13 +65,13 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: '    if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);\n',
     put: "",
-    seed: 88,
+    seed: 838,
   },
   {
     name: "thawed-node-carries-out-what-waited",
     file: "src/actors/cluster.ts",
     find: 'payload.event as ActorKinds[Kind]["event"], owned)',
     put: 'payload.event as ActorKinds[Kind]["event"])',
-    seed: 148,
+    seed: 155,
   },
 ];
