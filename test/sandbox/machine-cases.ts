@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { type Server, createServer } from "node:http";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
+import { groupControls } from "../../src/sandbox/machine/cgroup.ts";
 import { MachineSandboxes } from "../../src/sandbox/machine/sandboxes.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
@@ -346,14 +347,20 @@ const ownCases = ({ setup, subject }: MachineWorld): readonly Case[] => {
       }),
     },
     {
-      name: "reports to the doctor that everything is enforced except processor time",
+      name: "reports to the doctor that everything is enforced, processor time where control groups can",
       run: Effect.gen(function* () {
         const report = yield* Effect.flatMap(SandboxProvider, (provider) => provider.doctor);
         assert.deepEqual([report.usable, report.problem], [true, null]);
         const weak = report.findings
           .filter(({ how }) => how === "not at all")
           .map(({ subject: what }) => what);
-        assert.deepEqual(weak, [...(filters(setup) ? [] : ["system calls"]), "processor time"]);
+        const { groupParents } = yield* Effect.promise(() =>
+          installationOf(setup, machineOptions(setup, "http://127.0.0.1:1")),
+        );
+        assert.deepEqual(weak, [
+          ...(filters(setup) ? [] : ["system calls"]),
+          ...(groupControls(groupParents).has("cpu") ? [] : ["processor time"]),
+        ]);
         assert.match(report.provider, setup.form === "gvisor" ? /^gvisor / : /^local /);
       }).pipe(Effect.provide(subject.layer)),
     },
