@@ -66,7 +66,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     hash: "#/browsers",
     shows: ".row",
     does: ({ press }) => press("Sign out Safari at 2001:db8::7"),
-    writes: "DELETE /v1/me/browsers/b-2",
+    writes: "DELETE /v1/me/browsers/b-2 ",
     tells: "The browser is signed out.",
   },
   {
