@@ -44,7 +44,7 @@ const card = (project, { id, connector, tool, session_id, arguments: given, expi
       h(
         "p",
         { class: "quiet" },
-        "Without a decision, it is not called, and expires ",
+        "Without a decision, the call expires ",
         time(expires_at),
         ".",
         !isOfSession && [
@@ -74,7 +74,11 @@ export const actions = {
 
   "deny-call": async ({ project = "", approval = "", title = "" }, page) => {
     const typed = await askFor(
-      { title: `Deny ${title}?`, text: "It is not called, and the agent hears it.", confirm: "Deny" },
+      {
+        title: `Deny ${title}?`,
+        text: "The tool is not called. The agent hears that you denied the call.",
+        confirm: "Deny",
+      },
       {
         reason: {
           label: "Reason",

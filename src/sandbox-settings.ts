@@ -9,8 +9,8 @@ export const SANDBOX_LIMIT_SETTINGS = define({
     min: 256,
     max: 1_000_000,
     about:
-      "How much memory one sandbox may use, in MiB. Beyond it, the session fails with `memory_exceeded`. This and the next three settings count " +
-      "for sandboxes that start later.",
+      "How much memory one sandbox may use, in MiB. Beyond it, the session fails with `memory_exceeded`. Where control groups hold the limits of " +
+      "memory, processors and processes, a sandbox that runs already keeps its own.",
   },
   PLATFORM_SANDBOX_CPUS: {
     group: "Sandboxes",
@@ -36,6 +36,7 @@ export const SANDBOX_LIMIT_SETTINGS = define({
     min: 64,
     max: 10_000_000,
     about:
-      "How much one sandbox may write to its workspace, its home and `/tmp` together, in MiB. Beyond it, the session fails with `disk_exceeded`.",
+      "How much one sandbox may write to its workspace, its home and `/tmp` together, in MiB. Beyond it, the session fails with `disk_exceeded`. " +
+      "A change counts for sandboxes that run already, too.",
   },
 });

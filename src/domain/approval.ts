@@ -19,8 +19,10 @@ export const APPROVAL_STATES = [
 ] as const;
 export type ApprovalState = (typeof APPROVAL_STATES)[number];
 
-/** States in which nothing is left to decide or to call. */
-export const SETTLED_STATES = ["done", "denied", "refused", "expired", "unknown"] as const;
+const SETTLED: ReadonlySet<ApprovalState> = new Set(["done", "denied", "refused", "expired", "unknown"]);
+
+/** Whether nothing is left to decide or to call. */
+export const isSettled = (status: ApprovalState): boolean => SETTLED.has(status);
 
 /** How long a person may think, ms. */
 export const APPROVAL_MS = 24 * 60 * 60 * 1000;

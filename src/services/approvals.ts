@@ -10,7 +10,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { APPROVAL_MS, approvalPlace, SETTLED_STATES } from "../domain/approval.ts";
+import { APPROVAL_MS, approvalPlace, isSettled } from "../domain/approval.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../domain/secret.ts";
 import { Approvals, type Approval, type ApprovalLimits } from "../store/ports/approvals.ts";
 import { Events } from "../store/ports/events.ts";
@@ -63,9 +63,6 @@ export const openPart = Effect.fnUntraced(function* (approval: Approval, part: "
   const opened = unsealSecret((yield* Keyring).secrets, approvalPlace(approval, part), envelope);
   return Result.isSuccess(opened) ? (JSON.parse(opened.success) as unknown) : null;
 });
-
-export const isSettled = ({ status }: Pick<Approval, "status">): boolean =>
-  SETTLED_STATES.some((settled) => settled === status);
 
 const WAITING: Readonly<Record<string, string>> = {
   pending: "waits for a person's approval",
@@ -125,7 +122,7 @@ const settledInTime = Effect.fnUntraced(function* (
     }
     const found = yield* approvals.get(id);
     const left = begunAt + WAIT_MS - now;
-    if (found === null || isSettled(found) || left <= 0) return found;
+    if (found === null || isSettled(found.status) || left <= 0) return found;
     if (now - toldAt >= PROGRESS_MS) {
       toldAt = now;
       yield* tell(now - begunAt);
@@ -138,7 +135,7 @@ const settledInTime = Effect.fnUntraced(function* (
 /** The result for the agent, which has it then (F2). */
 const taken = Effect.fnUntraced(function* (approval: Approval) {
   const result = yield* resultOf(approval);
-  if (isSettled(approval) && approval.deliveredAt === null)
+  if (isSettled(approval.status) && approval.deliveredAt === null)
     yield* (yield* Approvals).move(approval.id, {
       type: "result.delivered",
       now: yield* Clock.currentTimeMillis,

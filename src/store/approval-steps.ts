@@ -1,5 +1,5 @@
 /** What a move means for an approval and for its row in the record of calls. Both adapters use it. */
-import { SETTLED_STATES } from "../domain/approval.ts";
+import { isSettled } from "../domain/approval.ts";
 import { approval } from "../machines/approval.ts";
 import type { NewEvent } from "./event-rows.ts";
 import type { Approval, ApprovalMove, ApprovalRow } from "./ports/approvals.ts";
@@ -63,9 +63,6 @@ const rowAfter = (move: ApprovalMove): Partial<ApprovalRow> => {
       return {};
   }
 };
-
-const isSettled = (status: ApprovalRow["status"]): boolean =>
-  SETTLED_STATES.some((settled) => settled === status);
 
 /** @returns the approval after a move, with its call. Null: the machine refuses the move. */
 export const movedBy = (before: Approval, move: ApprovalMove): Approval | null => {

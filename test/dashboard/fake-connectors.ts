@@ -145,7 +145,7 @@ export const waitingCall = (sessionId: string): Json => ({
   session_id: sessionId,
   connector: "linear",
   tool: "create_issue",
-  arguments: { team: "GREET", title: "Say hello in French", api_token: "***" },
+  arguments: { team: "GREET", title: "Say hello in French", api_token: "[hidden, 40 characters]" },
   // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
   expires_at: new Date(Date.now() + 80_000_000).toISOString(),
 });

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect";
 import { expect } from "vitest";
 import { volatileMemory } from "../../src/actors/volatile.ts";
-import { SETTLED_STATES } from "../../src/domain/approval.ts";
+import { isSettled } from "../../src/domain/approval.ts";
 import {
   approval,
   approvalMachine,
@@ -10,9 +10,6 @@ import {
 } from "../../src/machines/approval.ts";
 import type { Named } from "../../src/machines/step.ts";
 import { describeModel, everyStep } from "./model.ts";
-
-const isSettled = ({ state }: ApprovalSnapshot): boolean =>
-  SETTLED_STATES.some((settled) => settled === state);
 
 const isDecision = ({ type }: ApprovalStep): boolean => type === "approval.given" || type === "denial.given";
 
@@ -50,7 +47,7 @@ describeModel<ApprovalSnapshot, ApprovalStep, Named>(
     "B5: a result is delivered once, after the end": (path) => {
       const delivered = path.filter(({ event, accepted }) => accepted && event.type === "result.delivered");
       expect(delivered.length).toBeLessThanOrEqual(1);
-      for (const { before } of delivered) expect(isSettled(before)).toBe(true);
+      for (const { before } of delivered) expect(isSettled(before.state)).toBe(true);
     },
   },
 );
