@@ -36,7 +36,7 @@ export const WHOLE_IN_DEEP = [
   "test/http/webhook-payloads.test.ts",
   "test/http/webhook-secret.test.ts",
   "test/sandbox/local-image.real.test.ts",
-  "test/sandbox/local.test.ts",
+  "test/sandbox/local.real.test.ts",
   "test/simulation/plants.test.ts",
   "test/store/conversation-twin.test.ts",
   "test/store/twin.test.ts",
@@ -47,14 +47,18 @@ export const WHOLE_IN_DEEP = [
  * each fork of a large process is slow.
  */
 const TOGETHER = [
-  "test/{actors,domain,duties,http,machines,nodes,proxy,services,store,telemetry}/**/*.test.ts",
-  "test/cli/grammar.test.ts",
-  "test/daemon/{checkout,config-dir,context,conversation-stream,credential,feed,feed-readers,http-client,log-ring}.test.ts",
-  "test/daemon/{opencode-conversation,opencode-history,opencode-items,opencode-turns,proxy}.test.ts",
-  "test/daemon/{redact,report,route,smuggling,turn-book,visitor,websocket}.test.ts",
+  "test/{actors,builder,domain,duties,http,machines,nodes,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
+  "test/{plain-english,tidy}.test.ts",
+  "test/cli/{grammar,operator/tree}.test.ts",
+  "test/daemon/{acp-diff,checkout,config-dir,context,conversation-stream,credential,feed,feed-readers,http-client,log-ring}.test.ts",
+  "test/daemon/{opencode-conversation,opencode-history,opencode-items,opencode-turns,ports,proxy}.test.ts",
+  "test/daemon/{redact,report,required-secrets,route,smuggling,turn-book,visitor,websocket}.test.ts",
+  "test/dashboard/{conversation-model,diff-parse,markdown,senders,size,text}.test.ts",
+  "test/demo/{scripted-model,script}.test.ts",
   "test/git/{answer-lost,backends,freshness,merged-branches,places,pushed,ref-policy,simulated,source}.test.ts",
   "test/real-faults/slope.test.ts",
-  "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,run-directory,seccomp,simulated}.test.ts",
+  "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,gate,image-store,kinds}.test.ts",
+  "test/sandbox/{mount-points,run-directory,seccomp,simulated}.test.ts",
   "test/support/vitest/reporter.test.ts",
   "test/support/webhooks/webhook-ledger.test.ts",
 ];
@@ -78,7 +82,10 @@ export default defineConfig({
     sequence: { sequencer: RealPartsFirst },
     reporters: ["default", new ClosingLine()],
     projects: [
-      { test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP, REAL], isolate: false } },
+      {
+        resolve: { alias: [PAGE_LIBRARY] },
+        test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP, REAL], isolate: false },
+      },
       {
         resolve: { alias: [PAGE_LIBRARY] },
         test: {

@@ -1,6 +1,6 @@
 /**
  * Runs the cases of `local` as the user it is started as, and prints one JSON line a case: `{name, failure}`. Bundled
- * and started by local.test.ts, since an ordinary user's run needs a process of that user.
+ * and started by local.real.test.ts, since an ordinary user's run needs a process of that user.
  */
 import type { AddressInfo } from "node:net";
 import * as Effect from "effect/Effect";

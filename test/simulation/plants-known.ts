@@ -6,9 +6,17 @@ import type { PlantResult } from "./plants-main.ts";
 
 const program = fileURLToPath(new URL("plants-main.ts", import.meta.url));
 
-/** @returns what became of each bug, by name. One process runs all of them: a start of Node costs more than a run. */
-export const runKnown = async (names: readonly string[]): Promise<ReadonlyMap<string, PlantResult>> => {
-  const { stdout } = await promisify(execFile)(process.execPath, [program, "known", "1", "1", ...names], {
+/**
+ * One process runs all of them: a start of Node costs more than a run.
+ *
+ * @param mode as plants-main.ts has it.
+ * @returns what became of each bug, by name.
+ */
+export const runKnown = async (
+  mode: "known" | "found",
+  names: readonly string[],
+): Promise<ReadonlyMap<string, PlantResult>> => {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, mode, "1", "1", ...names], {
     encoding: "utf8",
     maxBuffer: 16 * 1024 * 1024,
   });
