@@ -73,9 +73,11 @@ import { docsRoute } from "./http/pages/docs.ts";
 import { guideRoutes } from "./http/pages/guide.ts";
 import { firesHandlers } from "./http/handlers/fires.ts";
 import { GitEndpoint, gitRoute } from "./http/git/git.ts";
+import { deviceLoginHandlers } from "./http/handlers/device-logins.ts";
 import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
+import { deviceLoginRoutes } from "./http/raw/device-logins.ts";
 import { executorRoute } from "./http/raw/executor.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { machinesHandlers } from "./http/handlers/machines.ts";
@@ -99,74 +101,11 @@ import { webhookRefusalsHandlers } from "./http/handlers/webhook-refusals.ts";
 import { makeReceiver } from "./http/webhooks/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
-import type { Admissions } from "./store/ports/admissions.ts";
-import type { Approvals } from "./store/ports/approvals.ts";
-import type { CloneCredentials } from "./store/ports/clone-credentials.ts";
-import type { EnvironmentBuilds } from "./store/ports/environment-builds.ts";
-import type { Events } from "./store/ports/events.ts";
-import type { Fires } from "./store/ports/fires.ts";
-import type { StoreHealth } from "./store/ports/health.ts";
-import type { BrowserSessions } from "./store/ports/browser-sessions.ts";
-import type { Identities } from "./store/ports/identities.ts";
-import type { Identity } from "./store/ports/identity.ts";
-import type { People } from "./store/ports/people.ts";
-import type { Projects } from "./store/ports/projects.ts";
-import type { Sandboxes } from "./store/ports/sandboxes.ts";
-import type { Sessions } from "./store/ports/sessions.ts";
-import type { Secrets } from "./store/ports/secrets.ts";
-import type { ChangeRequests } from "./store/ports/change-requests.ts";
-import type { Connectors } from "./store/ports/connectors.ts";
-import type { ExecutorCalls } from "./store/ports/executor-calls.ts";
-import type { Conversations } from "./store/ports/conversations.ts";
-import type { Counters } from "./store/ports/counters.ts";
-import type { Nodes } from "./store/ports/nodes.ts";
-import type { Operations } from "./store/ports/operations.ts";
-import type { OutboundDeliveries } from "./store/ports/outbound-deliveries.ts";
-import type { OutboundWebhooks } from "./store/ports/outbound-webhooks.ts";
-import type { Previews } from "./store/ports/previews.ts";
-import type { ProjectUsage } from "./store/ports/project-usage.ts";
-import type { SessionLogs } from "./store/ports/session-logs.ts";
-import type { Transitions } from "./store/ports/transitions.ts";
-import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
+import type { Store } from "./store/store.ts";
 
 /** All ports through which the service touches the world. */
 export type Ports =
-  | Admissions
-  | Approvals
-  | BrowserSessions
-  | ChangeRequests
-  | CloneCredentials
-  | Connectors
-  | Conversations
-  | Counters
-  | EnvironmentBuilds
-  | Events
-  | ExecutorCalls
-  | Fires
-  | Identities
-  | Identity
-  | People
-  | Nodes
-  | Operations
-  | OutboundDeliveries
-  | OutboundWebhooks
-  | Previews
-  | ProjectUsage
-  | Projects
-  | Sandboxes
-  | Secrets
-  | SessionLogs
-  | Sessions
-  | StoreHealth
-  | Transitions
-  | WebhookRefusals
-  | GitBackend
-  | BuildSite
-  | SandboxProvider
-  | DaemonClient
-  | Keyring
-  | Sharding.Sharding
-  | Lease;
+  Store | GitBackend | BuildSite | SandboxProvider | DaemonClient | Keyring | Sharding.Sharding | Lease;
 
 export interface ServiceOptions<E> {
   readonly config: Config;
@@ -321,6 +260,7 @@ const settings = <E>(
   );
 
 const handlers = Layer.mergeAll(
+  deviceLoginHandlers,
   identityHandlers,
   projectsHandlers,
   sessionsHandlers,
@@ -348,6 +288,7 @@ const routes = Layer.mergeAll(
   gitRoute,
   liveRoutes,
   attachmentRoutes,
+  deviceLoginRoutes,
   executorRoute,
   systemRoutes,
   metricsRoute,

@@ -16,6 +16,9 @@ export interface Connection {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+/** The service, for a caller that has no token yet. */
+export type Service = Omit<Connection, "token">;
+
 /** An answer in two forms: decoded, and as text to print unchanged. */
 export interface Answered<A> {
   readonly value: A;
@@ -49,7 +52,7 @@ interface Sent {
   readonly method: string;
   /** Relative to the API's address. */
   readonly path: string;
-  /** Bytes are sent as they are, anything else as JSON. */
+  /** Bytes are sent as they are, a form as a form, anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -58,14 +61,21 @@ interface Sent {
 const libraryFor = async (url: URL): Promise<Pick<typeof http, "Agent" | "request">> =>
   url.protocol === "https:" ? await import("node:https") : http;
 
+/** A body as it is sent, and its type. */
+const encoded = (body: unknown): { readonly bytes: string | Uint8Array; readonly type: string } =>
+  body instanceof Uint8Array
+    ? { bytes: body, type: "application/octet-stream" }
+    : body instanceof URLSearchParams
+      ? { bytes: body.toString(), type: "application/x-www-form-urlencoded" }
+      : { bytes: JSON.stringify(body), type: "application/json" };
+
 const open = async (
-  { apiUrl, token, environment }: Connection,
+  { apiUrl, token, environment }: Service & { readonly token: string | null },
   sent: Sent,
 ): Promise<http.IncomingMessage> => {
   const url = new URL(apiUrl);
   const { Agent, request } = await libraryFor(url);
-  const isRaw = sent.body instanceof Uint8Array;
-  const body = isRaw || sent.body === undefined ? sent.body : JSON.stringify(sent.body);
+  const body = sent.body === undefined ? undefined : encoded(sent.body);
   return await new Promise((resolve, reject) => {
     const call = request({
       method: sent.method,
@@ -74,11 +84,11 @@ const open = async (
       port: url.port,
       path: url.pathname + sent.path,
       headers: {
-        authorization: `Bearer ${token}`,
+        ...(token !== null && { authorization: `Bearer ${token}` }),
         accept: "application/json",
         ...(body !== undefined && {
-          "content-type": isRaw ? "application/octet-stream" : "application/json",
-          "content-length": Buffer.byteLength(body),
+          "content-type": body.type,
+          "content-length": Buffer.byteLength(body.bytes),
         }),
         ...sent.headers,
       },
@@ -89,7 +99,7 @@ const open = async (
     call.on("timeout", () => call.destroy(new Error("it does not respond")));
     call.on("error", (error) => reject(unreachable(url, reasonOf(error))));
     call.on("response", resolve);
-    call.end(body);
+    call.end(body?.bytes);
   });
 };
 
@@ -160,6 +170,20 @@ const pathOf = (
     ),
   ).toString();
   return search === "" ? filled : `${filled}?${search}`;
+};
+
+/**
+ * Sends a form to a path below `/v1`, without a token. The answer is for the caller to judge, whatever its status is.
+ *
+ * @throws Failure if the service does not respond, or does not answer with a JSON object
+ */
+export const sendForm = async (service: Service, path: string, form: Readonly<Record<string, string>>) => {
+  const url = new URL(service.apiUrl);
+  const body = new URLSearchParams(form);
+  const answer = await open({ ...service, token: null }, { method: "POST", path, body });
+  const value = parsed(await wholeText(answer, url));
+  if (typeof value !== "object" || value === null) throw stranger(url, answer);
+  return { status: answer.statusCode ?? 0, fields: value as Readonly<Record<string, unknown>> };
 };
 
 export class Client {

@@ -51,6 +51,8 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/docs/guide/:page", power: null },
   { method: "GET", pattern: "/docs/guide/:kind/:page", power: null },
   { method: "GET", pattern: "/docs/guide/:kind/:group/:page", power: null },
+  { method: "POST", pattern: "/v1/device-logins", power: null },
+  { method: "POST", pattern: "/v1/device-logins/token", power: null },
   { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },
   { method: "POST", pattern: "/v1/projects/:pid/executor/mcp", power: "execute" },
   { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },

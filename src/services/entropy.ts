@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import { userCode } from "../domain/device-login.ts";
 import { makeToken, TOKEN_BYTES, uuidV7 } from "../domain/ids.ts";
 
 export const Entropy = Context.Reference<(bytes: number) => Uint8Array>("platform/actors/Entropy", {
@@ -20,6 +21,11 @@ export const newUuid: Effect.Effect<string> = Effect.gen(function* () {
 /** A fresh personal access token. The caller shows it once and stores only its hash. */
 export const newAccessToken: Effect.Effect<string> = Effect.map(Entropy, (entropy) =>
   makeToken("pat", entropy(TOKEN_BYTES)),
+);
+
+/** A fresh code of a device login, for a person to type. */
+export const newUserCode: Effect.Effect<string> = Effect.map(Entropy, (entropy) =>
+  userCode(entropy(UUID_BYTES)),
 );
 
 /** A fresh unguessable password of 256 bits, base64url. */

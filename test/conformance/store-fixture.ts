@@ -3,68 +3,10 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
-import type { Admissions } from "../../src/store/ports/admissions.ts";
-import type { Approvals } from "../../src/store/ports/approvals.ts";
-import type { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
-import type { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { Events } from "../../src/store/ports/events.ts";
-import type { Fires } from "../../src/store/ports/fires.ts";
-import type { StoreHealth } from "../../src/store/ports/health.ts";
-import type { BrowserSessions } from "../../src/store/ports/browser-sessions.ts";
-import type { Identities } from "../../src/store/ports/identities.ts";
-import type { Identity } from "../../src/store/ports/identity.ts";
-import type { Projects } from "../../src/store/ports/projects.ts";
-import type { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import type { Sessions } from "../../src/store/ports/sessions.ts";
-import { type Secrets } from "../../src/store/ports/secrets.ts";
-import type { Connectors } from "../../src/store/ports/connectors.ts";
-import type { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
-import type { Conversations } from "../../src/store/ports/conversations.ts";
-import type { Counters } from "../../src/store/ports/counters.ts";
-import { type ChangeRequests } from "../../src/store/ports/change-requests.ts";
-import type { Accounts } from "../../src/store/ports/accounts.ts";
-import type { Nodes } from "../../src/store/ports/nodes.ts";
-import type { Operations } from "../../src/store/ports/operations.ts";
-import type { People } from "../../src/store/ports/people.ts";
-import type { OutboundDeliveries } from "../../src/store/ports/outbound-deliveries.ts";
-import type { OutboundWebhooks } from "../../src/store/ports/outbound-webhooks.ts";
-import type { Previews } from "../../src/store/ports/previews.ts";
-import type { ProjectUsage } from "../../src/store/ports/project-usage.ts";
-import type { SessionLogs } from "../../src/store/ports/session-logs.ts";
-import type { Transitions } from "../../src/store/ports/transitions.ts";
-import type { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
+import type { Store } from "../../src/store/store.ts";
 
-export type Store =
-  | Accounts
-  | Admissions
-  | Approvals
-  | BrowserSessions
-  | ChangeRequests
-  | CloneCredentials
-  | Connectors
-  | Conversations
-  | Counters
-  | EnvironmentBuilds
-  | Events
-  | ExecutorCalls
-  | Fires
-  | Identities
-  | Identity
-  | Nodes
-  | Operations
-  | People
-  | OutboundDeliveries
-  | OutboundWebhooks
-  | Previews
-  | ProjectUsage
-  | Projects
-  | Sandboxes
-  | Secrets
-  | SessionLogs
-  | Sessions
-  | StoreHealth
-  | Transitions
-  | WebhookRefusals;
+export type { Store };
 
 export type StoreLayer = Layer.Layer<Store, unknown>;
 

@@ -20,6 +20,7 @@ import { checkEvents, checkPages } from "./store-events.ts";
 import { checkGrants } from "./store-grants.ts";
 import { checkPeople } from "./store-people.ts";
 import { checkBrowsers } from "./store-browsers.ts";
+import { checkDeviceLogins } from "./store-device-logins.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkLogs } from "./store-logs.ts";
@@ -57,6 +58,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkGrants(check);
     checkPeople(check);
     checkBrowsers(check);
+    checkDeviceLogins(check);
     checkPreviews(check);
     checkLogs(check);
     checkNodes(check);

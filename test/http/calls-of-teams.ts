@@ -16,7 +16,13 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const inWebhook = (rest: string) => async () =>
     `/v1/projects/${cast.pid}/webhooks/${await (shared ??= addWebhook())}${rest}`;
 
+  // Not a code by its form: guesses of codes are counted, and all tokens here are of few people.
+  const noCode = { answers: [400], body: () => ({ code: "none" }) };
+
   return {
+    "POST /v1/device-logins/look": { target: () => "/v1/device-logins/look", ...noCode },
+    "POST /v1/device-logins/approve": { target: () => "/v1/device-logins/approve", ...noCode },
+    "POST /v1/device-logins/deny": { target: () => "/v1/device-logins/deny", ...noCode },
     "GET /v1/people": at("/v1/people", 200),
     "PATCH /v1/people/:id": {
       target: async () => `/v1/people/${(await invitePerson(cast.service, "Ada")).id}`,

@@ -1,11 +1,9 @@
-/** `platform tokens`, `platform whoami` and `platform login`. */
-import { Client } from "../client.ts";
+/** `platform tokens` and `platform whoami`. */
 import { command } from "../command.ts";
-import { checkedToken, configurationFile, parseAddress, writeLogin } from "../configuration.ts";
 import type { Answer } from "../contract.ts";
-import { usage } from "../failure.ts";
 import { fields, table, time, timeOrDash, visible } from "../terminal.ts";
 import { anyId, projectId } from "../words.ts";
+import { login } from "./login.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 
 const list = command({
@@ -81,37 +79,6 @@ const whoami = command({
   run: async ({ api }) => {
     const { value, text } = await api().call("GET /v1/me", {});
     return { json: text, text: me(value) };
-  },
-});
-
-/** Over plain http, others on the network can read the token. */
-const isInTheClear = (apiUrl: string): boolean => {
-  const { protocol, hostname } = new URL(apiUrl);
-  return protocol === "http:" && !/^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname);
-};
-
-const login = command({
-  name: "login",
-  about: "Save a service's address and a token",
-  options: { url: { value: "URL", about: "The service's address. Without it, the command asks" } },
-  notes: `The command asks for the address and for a token, which is not shown. In a script, write both as lines to standard input,
-the address first unless you give --url. The command tests the token, then saves both in a file that only you can read:
-$XDG_CONFIG_HOME/platform/config.json, or ~/.config/platform/config.json.`,
-  run: async ({ options, environment, input, note }) => {
-    const written = options.url ?? (await input.line("Address of the service: "));
-    const apiUrl = parseAddress(written);
-    if (apiUrl === null)
-      throw usage("The address must be an http or https URL without a user, a query and a fragment.");
-    if (isInTheClear(apiUrl)) note("Warning: over http, anyone on the network path can read the token.");
-    const token = checkedToken((await input.hiddenLine("Token (not shown): ")).trim(), "The input");
-    const { value, text } = await new Client({ apiUrl, token, environment }).call("GET /v1/me", {});
-    const file = configurationFile(environment);
-    writeLogin(file, { apiUrl, token });
-    note(`Saved in ${file}.`);
-    return {
-      json: text,
-      text: visible(`Logged in as ${value.user.name} of the account ${value.account.name}.`),
-    };
   },
 });
 

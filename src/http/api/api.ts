@@ -4,6 +4,7 @@ import { ApprovalsGroup } from "./approvals.ts";
 import { ChangeRequestsGroup } from "./change-requests.ts";
 import { ConnectorsGroup } from "./connectors.ts";
 import { ConversationGroup } from "./conversation.ts";
+import { DeviceLoginsGroup } from "./device-logins.ts";
 import { EnvironmentsGroup } from "./environments.ts";
 import { FiresGroup } from "./fires.ts";
 import { IdentityGroup } from "./identity.ts";
@@ -23,6 +24,7 @@ import { WebhookRefusalsGroup } from "./webhook-refusals.ts";
 
 export class Api extends HttpApi.make("platform")
   .add(IdentityGroup)
+  .add(DeviceLoginsGroup)
   .add(PeopleGroup)
   .add(ProjectsGroup)
   .add(SessionsGroup)

@@ -6,13 +6,13 @@ import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { BrowserSessions, type BrowserSession } from "../../store/ports/browser-sessions.ts";
 import { Identity } from "../../store/ports/identity.ts";
-import { Projects } from "../../store/ports/projects.ts";
 import { Operations } from "../../store/ports/operations.ts";
 import { lackOf, readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import { badRequest, notFound } from "../api/errors.ts";
+import { notFound } from "../api/errors.ts";
 import { answering } from "./answers.ts";
+import { grantOf, type WantedGrant } from "../token-grant.ts";
 import { instant, pageOf, tokenWire } from "./wire.ts";
 
 const me = Effect.gen(function* () {
@@ -36,36 +36,23 @@ const me = Effect.gen(function* () {
   };
 });
 
-interface CreateToken {
-  readonly name: string;
-  readonly project_id?: string;
-  readonly expires_at?: string;
-}
-
 /** The new token permanently has the origin `user`, the only one that reaches this endpoint. */
-const createToken = Effect.fnUntraced(function* (payload: CreateToken) {
+const createToken = Effect.fnUntraced(function* ({
+  name,
+  ...wanted
+}: WantedGrant & { readonly name: string }) {
   const caller = yield* Caller;
-  const now = yield* Clock.currentTimeMillis;
-  const expiresAt = payload.expires_at === undefined ? null : Date.parse(payload.expires_at);
-  if (expiresAt !== null && !(expiresAt > now))
-    return yield* badRequest("expires_at", "must be an instant in the future");
-  if (payload.project_id !== undefined) {
-    const projects = yield* Projects;
-    const reader = { accountId: caller.accountId, userId: readerOf(caller) };
-    const found = yield* projects.list(reader, { cursor: null, limit: 1, onlyId: payload.project_id });
-    if (found.items.length === 0) return yield* notFound("project");
-  }
+  const grant = yield* grantOf(wanted);
   const token = yield* newAccessToken;
   const row = yield* (yield* Identity).createToken({
     id: yield* newUuid,
     accountId: caller.accountId,
     userId: caller.user.id,
-    projectId: payload.project_id ?? null,
-    name: payload.name,
+    name,
     hash: tokenHash(token),
     origin: "user",
-    expiresAt,
-    now,
+    ...grant,
+    now: yield* Clock.currentTimeMillis,
   });
   return { ...tokenWire(row), token };
 });

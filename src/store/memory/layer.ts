@@ -11,6 +11,7 @@ import * as CloneCredentials from "./clone-credentials.ts";
 import * as Connectors from "./connectors.ts";
 import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
+import * as DeviceLogins from "./device-logins.ts";
 import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as ExecutorCalls from "./executor-calls.ts";
@@ -44,6 +45,7 @@ export const overTables = Layer.mergeAll(
   Connectors.layer,
   Conversations.layer,
   Counters.layer,
+  DeviceLogins.layer,
   EnvironmentBuilds.layer,
   Events.layer,
   ExecutorCalls.layer,

@@ -30,6 +30,7 @@ import type { NewToken, Principal } from "../ports/identity.ts";
 import type { PageRequest } from "../ports/page.ts";
 import type { NewInvitation, Person } from "../ports/people.ts";
 import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../ports/projects.ts";
+import type { DeviceLoginRow, SignInLinkRow } from "./sign-in-rows.ts";
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
@@ -71,12 +72,6 @@ export interface TokenRow extends Omit<NewToken, "now"> {
   readonly createdAt: number;
   readonly lastUsedAt: number | null;
   readonly revokedAt: number | null;
-}
-export interface SignInLinkRow {
-  readonly hash: string;
-  readonly tokenId: string;
-  readonly createdAt: number;
-  readonly expiresAt: number;
 }
 export interface ProjectRow {
   readonly record: Project;
@@ -247,6 +242,9 @@ export class TableSet {
   readonly tokens = new Map<string, TokenRow>();
   /** By hash. */
   readonly signInLinks = new Map<string, SignInLinkRow>();
+  readonly deviceLogins = new Map<string, DeviceLoginRow>();
+  /** Wrong codes that a person typed. */
+  readonly codeMisses = new Map<string, { readonly count: number; readonly since: number }>();
   /** From issuer and subject, as JSON, to the person. */
   readonly identities = new Map<string, string>();
   readonly projects = new Map<string, ProjectRow>();

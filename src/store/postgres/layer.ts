@@ -14,6 +14,7 @@ import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
 import * as Endings from "./connection/endings.ts";
 import * as EventLog from "./event-log.ts";
+import * as DeviceLogins from "./device-logins.ts";
 import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as ExecutorCalls from "./executor-calls.ts";
@@ -55,6 +56,7 @@ export const postgresStore = Layer.mergeAll(
   Connectors.layer,
   Conversations.layer,
   Counters.layer,
+  DeviceLogins.layer,
   EnvironmentBuilds.layer,
   Events.layer,
   ExecutorCalls.layer,

@@ -1,5 +1,5 @@
-/** Examples of the caller, her tokens and her browsers. */
-import { ACCOUNT, browser, token, TOKEN, USER } from "./records.ts";
+/** Examples of the caller, her tokens, her browsers, and the programs that she signs in. */
+import { ACCOUNT, browser, deviceLogin, token, TOKEN, USER } from "./records.ts";
 
 export const IDENTITY_EXAMPLES = {
   "identity.me": {
@@ -39,5 +39,19 @@ export const IDENTITY_EXAMPLES = {
   },
   "identity.endBrowser": {
     summary: "Sign the caller out of one browser. Everything it opened ends within a second.",
+  },
+  "deviceLogins.lookAtDeviceLogin": {
+    summary: "Show the program that waits for a person with this code. Changes nothing.",
+    request: { code: "BCDF-GHJK" },
+    response: deviceLogin,
+  },
+  "deviceLogins.approveDeviceLogin": {
+    summary: "Sign the program in as the caller. It gets a token that reaches what the caller says.",
+    request: { code: "BCDF-GHJK", expires_at: deviceLogin.expires_at },
+    response: deviceLogin,
+  },
+  "deviceLogins.denyDeviceLogin": {
+    summary: "Refuse the program. Its code is over.",
+    request: { code: "BCDF-GHJK" },
   },
 } as const;

@@ -44,6 +44,15 @@ export const browser = {
   current: true,
 };
 
+export const deviceLogin = {
+  id: "0198e0a0-0000-7000-8000-00000000000d",
+  client: "Command line on laptop",
+  address: "192.0.2.7",
+  user_agent: "platform",
+  created_at: BEGAN,
+  expires_at: ENDS,
+};
+
 export const token = {
   id: TOKEN,
   name: "laptop",

@@ -1,0 +1,125 @@
+/** `platform login`: by a code that the person types into the page (RFC 8628), or with a token that she has. */
+import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, sendForm, type Service } from "../client.ts";
+import { command } from "../command.ts";
+import { checkedToken, configurationFile, parseAddress, writeLogin } from "../configuration.ts";
+import { EXIT, Failure, usage } from "../failure.ts";
+import { visible } from "../terminal.ts";
+
+/** Over plain http, others on the network can read the token. */
+const isInTheClear = (apiUrl: string): boolean => {
+  const { protocol, hostname: host } = new URL(apiUrl);
+  return protocol === "http:" && !/^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(host);
+};
+
+/** As long as the service allows (domain/device-login.ts). */
+const NAME_MAX = 100;
+const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
+/** What an OAuth client must wait longer after `slow_down`. */
+const SLOWER_MS = 5000;
+/** The wait after a request without an answer. The service may be restarting. */
+const AGAIN_MS = 5000;
+/** Requests without an answer in a row, after which the command gives up. A code is valid as long. */
+const UNANSWERED_MAX = 120;
+
+const refused = (code: string, message: string) => new Failure(EXIT.unauthorised, code, { message });
+
+/** What the service answered to the start of a login. */
+interface Started {
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly page: string;
+  readonly intervalMs: number;
+}
+
+/** Null: the service is older than this command and knows no such login. */
+const start = async (service: Service): Promise<Started | null> => {
+  const client_name = `Command line on ${hostname()}`.slice(0, NAME_MAX);
+  const { status, fields } = await sendForm(service, "/device-logins", {
+    client_id: "platform",
+    client_name,
+  });
+  if (status === 404 || status === 405) return null;
+  const { device_code: device, user_code: code, verification_uri: page, interval } = fields;
+  const isWhole = typeof device === "string" && typeof code === "string" && typeof page === "string";
+  if (status !== 200 || !isWhole || typeof interval !== "number")
+    throw new Failure(status >= 500 ? EXIT.tryAgain : EXIT.refused, "not_the_api", {
+      message: `The service could not begin a login (status ${status}).`,
+    });
+  return {
+    deviceCode: device,
+    userCode: code,
+    page,
+    intervalMs: interval * 1000,
+  };
+};
+
+/** One question for the token. A service that does not respond now may do so later. */
+const ask = async (service: Service, device_code: string): Promise<Readonly<Record<string, unknown>>> => {
+  try {
+    const form = { client_id: "platform", grant_type: GRANT_TYPE, device_code };
+    const { status, fields } = await sendForm(service, "/device-logins/token", form);
+    return status >= 500 ? { error: "no_answer" } : fields;
+  } catch (error) {
+    if (error instanceof Failure && error.exit === EXIT.tryAgain) return { error: "no_answer" };
+    throw error;
+  }
+};
+
+/** Asks until the person has decided. */
+const awaitToken = async (service: Service, { deviceCode, intervalMs }: Started): Promise<string> => {
+  let waitMs = intervalMs;
+  for (let unanswered = 0; unanswered < UNANSWERED_MAX;) {
+    // oxlint-disable no-await-in-loop -- one question after the other
+    await sleep(unanswered === 0 ? waitMs : Math.max(waitMs, AGAIN_MS));
+    const { error, access_token: token } = await ask(service, deviceCode);
+    // oxlint-enable no-await-in-loop
+    if (typeof token === "string") return checkedToken(token, "The service's answer");
+    unanswered = error === "no_answer" ? unanswered + 1 : 0;
+    if (error === "slow_down") waitMs += SLOWER_MS;
+    else if (error === "access_denied") throw refused("denied", "The login was denied on the page.");
+    else if (error !== "authorization_pending" && error !== "no_answer")
+      throw refused("login_expired", "The code is no longer valid. Run `platform login` again.");
+  }
+  throw new Failure(EXIT.tryAgain, "unreachable", {
+    message: "The service does not respond. Run `platform login` again.",
+  });
+};
+
+export const login = command({
+  name: "login",
+  about: "Log in to a service, and save its address and a token",
+  options: {
+    url: { value: "URL", about: "The service's address. Without it, the command asks" },
+    "with-token": { about: "Ask for a token that you have, which is not shown" },
+  },
+  notes: `At a terminal, the command shows a code. Type it into the service's page, where you are signed in, and choose what the command
+line may do. In a script, write the address and a token as lines to standard input, the address first unless you give --url. The command
+tests the token, then saves both in a file that only you can read: $XDG_CONFIG_HOME/platform/config.json, or ~/.config/platform/config.json.`,
+  run: async ({ options, environment, input, note }) => {
+    const written = options.url ?? (await input.line("Address of the service: "));
+    const apiUrl = parseAddress(written);
+    if (apiUrl === null)
+      throw usage("The address must be an http or https URL without a user, a query and a fragment.");
+    if (isInTheClear(apiUrl)) note("Warning: over http, anyone on the network path can read the token.");
+    const service = { apiUrl, environment };
+    const started = options["with-token"] || !input.isTerminal ? null : await start(service);
+    if (started !== null) {
+      note(visible(`Open ${started.page} and type the code ${started.userCode}`));
+      note("Waiting for your decision there. Ctrl-C ends the command.");
+    }
+    const token =
+      started === null
+        ? checkedToken((await input.hiddenLine("Token (not shown): ")).trim(), "The input")
+        : await awaitToken(service, started);
+    const { value, text } = await new Client({ ...service, token }).call("GET /v1/me", {});
+    const file = configurationFile(environment);
+    writeLogin(file, { apiUrl, token });
+    note(`Saved in ${file}.`);
+    return {
+      json: text,
+      text: visible(`Logged in as ${value.user.name} of the account ${value.account.name}.`),
+    };
+  },
+});

@@ -1,0 +1,42 @@
+/**
+ * Signing a program in that has no browser (RFC 8628, api.md 2): it shows a short code, and a person types the code into the
+ * page. The program holds another, long code, with which it fetches the token.
+ */
+
+/** How long a login waits for its person, in ms. */
+export const LOGIN_LIFE_MS = 10 * 60 * 1000;
+/** How often a program may ask, in ms. Asking earlier makes this longer. */
+export const POLL_MS = 2000;
+/** By how much one early request makes it longer, in ms (RFC 8628, 3.5). */
+export const SLOWER_MS = 5000;
+/** How much earlier than told a request may come, because clocks and networks are not exact, in ms. */
+export const EARLY_MS = 500;
+/** Logins that wait in the whole service. Beyond that, a new one ends the oldest. */
+export const LOGINS_MAX = 1000;
+/** Wrong codes of one person within `MISSES_MS`. Then no code of hers is looked at until that time is over. */
+export const MISSES_MAX = 5;
+export const MISSES_MS = 10 * 60 * 1000;
+/** The longest name that a program gives itself, in characters. */
+export const CLIENT_MAX = 100;
+
+/** Without vowels, so that no code is a word, and without letters and digits that look alike. */
+const ALPHABET = "BCDFGHJKLMNPQRSTVWXZ";
+const LENGTH = 8;
+
+/** @param bytes 16 random ones @returns a code for a person, 8 letters without the hyphen in which it is shown */
+export const userCode = (bytes: Uint8Array): string => {
+  const base = BigInt(ALPHABET.length);
+  let number = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  let code = "";
+  for (; code.length < LENGTH; number /= base) code += ALPHABET.charAt(Number(number % base));
+  return code;
+};
+
+/** As people read it: two groups of four. */
+export const shownCode = (code: string): string => `${code.slice(0, LENGTH / 2)}-${code.slice(LENGTH / 2)}`;
+
+/** What a person typed, in any case and with any separators. Null: it cannot be a code. */
+export const readCode = (typed: string): string | null => {
+  const code = typed.toUpperCase().replaceAll(/[\s\-_.]/g, "");
+  return code.length === LENGTH && [...code].every((letter) => ALPHABET.includes(letter)) ? code : null;
+};

@@ -1,0 +1,66 @@
+/** Handlers of api/device-logins.ts. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { HttpApiBuilder } from "effect/http-api";
+import { readCode, MISSES_MS } from "../../domain/device-login.ts";
+import { tokenHash } from "../../domain/ids.ts";
+import { DeviceLogins, type DeviceLogin } from "../../store/ports/device-logins.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { badRequest, NotFound, TooMany } from "../api/errors.ts";
+import { answering } from "./answers.ts";
+import { grantOf, type WantedGrant } from "../token-grant.ts";
+import { instant } from "./wire.ts";
+
+/** What the person typed. A text that cannot be a code is no guess. */
+const typed = Effect.fnUntraced(function* (written: string) {
+  const code = readCode(written);
+  if (code === null) return yield* badRequest("code", "must be the eight letters that the program shows");
+  const { user } = yield* Caller;
+  return { userId: user.id, userHash: tokenHash(code), now: yield* Clock.currentTimeMillis };
+});
+
+/** The login, or why there is none. */
+const found = (login: DeviceLogin | "too_many" | null) => {
+  if (login === "too_many")
+    return new TooMany({
+      error: `Five wrong codes. Try again ${MISSES_MS / 60_000} minutes after the first of them.`,
+      code: "too_many_codes",
+    });
+  return login === null
+    ? new NotFound({
+        error:
+          "No login waits with this code. Codes are valid for ten minutes and for one decision. Check the letters, or run the command again.",
+        code: "code_invalid",
+      })
+    : Effect.succeed(login);
+};
+
+const wire = ({ id, client, address, userAgent, createdAt, expiresAt }: DeviceLogin) => ({
+  id,
+  client,
+  address,
+  user_agent: userAgent,
+  created_at: instant(createdAt),
+  expires_at: instant(expiresAt),
+});
+
+const look = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
+  return wire(yield* found(yield* (yield* DeviceLogins).look(yield* typed(code))));
+});
+
+const approve = Effect.fnUntraced(function* ({ code, ...wanted }: WantedGrant & { readonly code: string }) {
+  const grant = yield* grantOf(wanted);
+  return wire(yield* found(yield* (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant })));
+});
+
+const deny = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
+  yield* found(yield* (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant: null }));
+});
+
+export const deviceLoginHandlers = HttpApiBuilder.group(Api, "deviceLogins", (handlers) =>
+  handlers
+    .handle("lookAtDeviceLogin", ({ payload }) => answering(look(payload)))
+    .handle("approveDeviceLogin", ({ payload }) => answering(approve(payload)))
+    .handle("denyDeviceLogin", ({ payload }) => answering(deny(payload))),
+);

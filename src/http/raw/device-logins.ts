@@ -1,0 +1,96 @@
+/**
+ * Signing in a program that has no browser, for the program (RFC 8628, api.md 2): it gets its codes, and asks for the token
+ * until a person has decided. Requests are forms, and answers and errors have the standard's shape, so that any OAuth
+ * client can do it. The codes come in bodies, which no log has.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Schema from "effect/Schema";
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { CLIENT_MAX, LOGIN_LIFE_MS, POLL_MS, shownCode } from "../../domain/device-login.ts";
+import { tokenHash } from "../../domain/ids.ts";
+import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
+import { DeviceLogins, type Claimed } from "../../store/ports/device-logins.ts";
+import { text } from "../api/schemas.ts";
+import { awaitBody } from "../body.ts";
+import { Addresses } from "../limits.ts";
+import { answered } from "./raw-route.ts";
+
+/** A form of either endpoint has a few hundred bytes. */
+const FORM_LIMIT_BYTES = 4096;
+/** The longest user agent that is kept, in characters. */
+const USER_AGENT_MAX = 200;
+const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
+const UNNAMED = "A program";
+
+const answer = (body: Readonly<Record<string, unknown>>, status = 200) =>
+  HttpServerResponse.jsonUnsafe(body, { status, headers: { "cache-control": "no-store" } });
+
+const refusal = (error: string, description: string) =>
+  answer({ error, error_description: description }, 400);
+
+const form = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  yield* awaitBody(request, FORM_LIMIT_BYTES);
+  return new URLSearchParams(yield* Effect.orDie(request.text));
+});
+
+const isName = Schema.decodeUnknownOption(text(CLIENT_MAX));
+
+const begin = Effect.gen(function* () {
+  const client = isName((yield* form).get("client_name") ?? UNNAMED);
+  if (Option.isNone(client))
+    return refusal("invalid_request", `client_name must be text of 1 to ${CLIENT_MAX} characters.`);
+  const { headers, remoteAddress } = yield* HttpServerRequest.HttpServerRequest;
+  const [device, code] = [yield* newPassword, yield* newUserCode];
+  yield* (yield* DeviceLogins).begin({
+    id: yield* newUuid,
+    deviceHash: tokenHash(device),
+    userHash: tokenHash(code),
+    client: client.value,
+    address: Option.getOrNull(remoteAddress),
+    userAgent: headers["user-agent"]?.slice(0, USER_AGENT_MAX) ?? null,
+    now: yield* Clock.currentTimeMillis,
+  });
+  return answer({
+    device_code: device,
+    user_code: shownCode(code),
+    verification_uri: `${(yield* Addresses).publicUrl}/#/device`,
+    expires_in: LOGIN_LIFE_MS / 1000,
+    interval: POLL_MS / 1000,
+  });
+});
+
+const WAITING: Readonly<Record<Exclude<Claimed["kind"], "token">, readonly [string, string]>> = {
+  waiting: ["authorization_pending", "The person has not decided yet."],
+  too_early: ["slow_down", "Wait five seconds longer between two requests."],
+  denied: ["access_denied", "The person denied the login."],
+  unknown: ["expired_token", "The device code is unknown, used or expired. Begin again."],
+};
+
+const claim = Effect.gen(function* () {
+  const given = yield* form;
+  const device = given.get("device_code");
+  if (given.get("grant_type") !== GRANT_TYPE)
+    return refusal("unsupported_grant_type", `grant_type must be ${GRANT_TYPE}.`);
+  if (device === null) return refusal("invalid_request", "device_code is missing.");
+  const [token, now] = [yield* newAccessToken, yield* Clock.currentTimeMillis];
+  const claimed = yield* (yield* DeviceLogins).claim({
+    deviceHash: tokenHash(device),
+    token: { id: yield* newUuid, hash: tokenHash(token) },
+    now,
+  });
+  if (claimed.kind !== "token") return refusal(...WAITING[claimed.kind]);
+  const { expiresAt } = claimed;
+  return answer({
+    access_token: token,
+    token_type: "Bearer",
+    ...(expiresAt !== null && { expires_in: Math.floor((expiresAt - now) / 1000) }),
+  });
+});
+
+export const deviceLoginRoutes = HttpRouter.addAll([
+  HttpRouter.route("POST", "/v1/device-logins", answered(begin)),
+  HttpRouter.route("POST", "/v1/device-logins/token", answered(claim)),
+]);

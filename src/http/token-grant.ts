@@ -1,0 +1,28 @@
+/** What a person lets a new token reach, and until when: for tokens that she makes, and for programs that she signs in. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { Projects } from "../store/ports/projects.ts";
+import { readerOf } from "./access.ts";
+import { Caller } from "./api/access.ts";
+import { badRequest, notFound } from "./api/errors.ts";
+
+export interface WantedGrant {
+  /** Absent: all that the person may do. */
+  readonly project_id?: string;
+  /** Absent: the token does not expire. */
+  readonly expires_at?: string;
+}
+
+/** Fails for an instant in the past, and for a project that the caller does not see. */
+export const grantOf = Effect.fnUntraced(function* ({ project_id, expires_at }: WantedGrant) {
+  const expiresAt = expires_at === undefined ? null : Date.parse(expires_at);
+  if (expiresAt !== null && !(expiresAt > (yield* Clock.currentTimeMillis)))
+    return yield* badRequest("expires_at", "must be an instant in the future");
+  if (project_id !== undefined) {
+    const caller = yield* Caller;
+    const reader = { accountId: caller.accountId, userId: readerOf(caller) };
+    const found = yield* (yield* Projects).list(reader, { cursor: null, limit: 1, onlyId: project_id });
+    if (found.items.length === 0) return yield* notFound("project");
+  }
+  return { projectId: project_id ?? null, expiresAt };
+});

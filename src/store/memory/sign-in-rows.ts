@@ -1,0 +1,18 @@
+/** Rows of one-time links and of programs that wait to be signed in. */
+import type { DeviceGrant, NewDeviceLogin } from "../ports/device-logins.ts";
+
+export interface SignInLinkRow {
+  readonly hash: string;
+  readonly tokenId: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+export interface DeviceLoginRow extends Omit<NewDeviceLogin, "now"> {
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly nextPollAt: number;
+  readonly pollMs: number;
+  /** A null grant denies. */
+  readonly decision: { readonly userId: string; readonly grant: DeviceGrant | null } | null;
+}
