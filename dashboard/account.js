@@ -113,27 +113,38 @@ const tokenForm = (projects) =>
     sending: "Making…",
     fields: [
       { name: "name", label: "Name", hint: "Who or what uses it, for example `laptop`.", required: true },
-      {
-        name: "project_id",
-        label: "Reaches",
-        options: [
-          ["", "The whole account"],
-          ...projects.map(({ id, name }) => /** @type {[string, string]} */ ([id, `Only ${name}`])),
-        ],
-      },
-      {
-        name: "days",
-        label: "Expires",
-        value: "90",
-        options: [
-          ["7", "In 7 days"],
-          ["90", "In 90 days"],
-          ["365", "In a year"],
-          ["", "Never"],
-        ],
-      },
+      ...grantFields(projects),
     ],
   });
+
+/** What a token reaches, and until when. @param {Project[]} projects @returns {import("./forms.js").FieldView[]} */
+export const grantFields = (projects) => [
+  {
+    name: "project_id",
+    label: "Reaches",
+    options: [
+      ["", "The whole account"],
+      ...projects.map(({ id, name }) => /** @type {[string, string]} */ ([id, `Only ${name}`])),
+    ],
+  },
+  {
+    name: "days",
+    label: "Expires",
+    value: "90",
+    options: [
+      ["7", "In 7 days"],
+      ["90", "In 90 days"],
+      ["365", "In a year"],
+      ["", "Never"],
+    ],
+  },
+];
+
+/** The same for the API. @param {Record<string, string>} typed */
+export const grantOf = ({ project_id = "", days = "" }) => ({
+  ...(project_id !== "" && { project_id }),
+  ...(days !== "" && { expires_at: new Date(now() + Number(days) * DAY_MS).toISOString() }),
+});
 
 /** Shows a new token, once. @param {string} name @param {string} token */
 export const showToken = (name, token) =>
@@ -145,12 +156,8 @@ export const showToken = (name, token) =>
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const accountForms = {
-  "make-token": async ({ name = "", project_id = "", days = "" }, _input, page) => {
-    const { token } = await post("/v1/tokens", {
-      name,
-      ...(project_id !== "" && { project_id }),
-      ...(days !== "" && { expires_at: new Date(now() + Number(days) * DAY_MS).toISOString() }),
-    });
+  "make-token": async ({ name = "", ...typed }, _input, page) => {
+    const { token } = await post("/v1/tokens", { name, ...grantOf(typed) });
     showToken(name, token);
     page.refresh();
   },

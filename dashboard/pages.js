@@ -24,6 +24,7 @@ import { setup, setupForms } from "./setup.js";
 import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
 
+const device = later(() => import("./device.js"), "device");
 const browsers = later(() => import("./browsers.js"), "browsers");
 const people = later(() => import("./people.js"), "people");
 const connectors = later(() => import("./connectors.js"), "connectors");
@@ -46,6 +47,7 @@ const ROUTES = [
   [/^#\/operator$/, operator],
   [/^#\/people$/, people],
   [/^#\/browsers$/, browsers],
+  [/^#\/device$/, device],
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
   [/^#\/joined$/, joined],

@@ -25,6 +25,7 @@ const ACTIONS = [
   { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
   { label: "People", kind: "Action", detail: "", go: "#/people" },
   { label: "Browsers", kind: "Action", detail: "", go: "#/browsers" },
+  { label: "Sign in a program", kind: "Action", detail: "", go: "#/device" },
   { label: "Keyboard shortcuts", kind: "Action", detail: "", go: "!shortcuts" },
   { label: "Sign out", kind: "Action", detail: "", go: "!sign-out" },
 ];

@@ -48,6 +48,15 @@ export interface Browser {
   current: boolean;
 }
 
+/** A program that waits for the reader's decision. */
+export interface DeviceLogin {
+  client: string;
+  address: string | null;
+  user_agent: string | null;
+  created_at: string;
+  expires_at: string;
+}
+
 /** Where people can sign in. */
 export interface Provider {
   id: string;

@@ -225,6 +225,33 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_turn_state_known CHECK ((turn_state = ANY (ARRAY['idle'::text, 'running'::text, 'requires_action'::text])))
 );
 
+CREATE TABLE device_logins (
+  id uuid NOT NULL,
+  device_hash text NOT NULL,
+  user_hash text NOT NULL,
+  client text NOT NULL,
+  address text,
+  user_agent text,
+  created_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  next_poll_at timestamp with time zone NOT NULL,
+  poll_ms integer NOT NULL,
+  state text NOT NULL DEFAULT 'waiting'::text,
+  user_id uuid,
+  project_id uuid,
+  token_expires_at timestamp with time zone,
+  CONSTRAINT device_logins_decided CHECK (((state = 'waiting'::text) = (user_id IS NULL))),
+  CONSTRAINT device_logins_device_unique UNIQUE (device_hash),
+  CONSTRAINT device_logins_pkey PRIMARY KEY (id),
+  CONSTRAINT device_logins_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  CONSTRAINT device_logins_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'approved'::text, 'denied'::text]))),
+  CONSTRAINT device_logins_user_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT device_logins_user_hash_unique UNIQUE (user_hash)
+);
+CREATE INDEX device_logins_expiry_idx ON public.device_logins USING btree (expires_at, id);
+CREATE INDEX device_logins_project_idx ON public.device_logins USING btree (project_id) WHERE (project_id IS NOT NULL);
+CREATE INDEX device_logins_user_idx ON public.device_logins USING btree (user_id) WHERE (user_id IS NOT NULL);
+
 CREATE TABLE environment_build_logs (
   build_id uuid NOT NULL,
   number integer NOT NULL,
@@ -792,6 +819,8 @@ CREATE TABLE users (
   created_at timestamp with time zone NOT NULL,
   role text NOT NULL,
   deactivated_at timestamp with time zone,
+  code_misses integer NOT NULL DEFAULT 0,
+  code_misses_since timestamp with time zone,
   CONSTRAINT users_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_role_known CHECK ((role = ANY (ARRAY['member'::text, 'owner'::text])))

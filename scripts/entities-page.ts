@@ -6,6 +6,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   users: "A person of one account, with her role there.",
   invitations: "A link that lets a person into an account, once, with the roles that it names.",
   tokens: "An access token, a sandbox's token, or the session of a signed-in browser, as a hash.",
+  device_logins:
+    "A program without a browser that waits for a person to sign it in, with hashes of its codes.",
   sign_in_links: "A one-time link that signs a browser in, as a hash.",
   identities: "What a sign-in provider calls a person: the issuer and its subject.",
   projects: "A project: its repository, default branch, and the node that stores a hosted repository.",

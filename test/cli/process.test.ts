@@ -186,9 +186,13 @@ describe("the address and the token", () => {
 
   it("are typed at a terminal, which does not show the token", async () => {
     // util-linux' script gives it a terminal of its own.
-    const child = spawn("script", ["-qec", `${process.execPath} ${line.bundle} login`, "/dev/null"], {
-      env: { HOME: line.directory, PATH: process.env["PATH"] },
-    });
+    const child = spawn(
+      "script",
+      ["-qec", `${process.execPath} ${line.bundle} login --with-token`, "/dev/null"],
+      {
+        env: { HOME: line.directory, PATH: process.env["PATH"] },
+      },
+    );
     let shown = "";
     let stage = 0;
     const typed = [`http://mistaken${"\u007f".repeat(8)}${url.slice("http://".length)}\r`, `${TOKEN}\r`];

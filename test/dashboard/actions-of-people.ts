@@ -1,6 +1,6 @@
 /** The actions of an owner with people and their roles, for actions.real.test.ts. */
 import type { Action } from "./actions.ts";
-import { INVITATION_CODE, INVITATION_LINK } from "./fake-people.ts";
+import { DEVICE_CODE, INVITATION_CODE, INVITATION_LINK } from "./fake-people.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
 import { PROJECT_ID } from "./sample-project.ts";
 
@@ -60,6 +60,31 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     does: ({ press }) => press("Reactivate: Karl"),
     writes: "POST /v1/people/u-karl/reactivate {}",
     tells: "Karl has the former roles again",
+  },
+  {
+    name: "approves a program's login",
+    hash: "#/device",
+    shows: "form",
+    does: async ({ write, choose, press }) => {
+      await write("Code", DEVICE_CODE);
+      await press("Continue");
+      await choose("Expires", "Never");
+      await press("Approve");
+    },
+    writes: `POST /v1/device-logins/approve {"code":"${DEVICE_CODE}"}`,
+    tells: "is signed in as you",
+  },
+  {
+    name: "denies a program's login",
+    hash: "#/device",
+    shows: "form",
+    does: async ({ write, press }) => {
+      await write("Code", DEVICE_CODE);
+      await press("Continue");
+      await press("Deny");
+    },
+    writes: `POST /v1/device-logins/deny {"code":"${DEVICE_CODE}"}`,
+    tells: "is denied",
   },
   {
     name: "signs another browser out",

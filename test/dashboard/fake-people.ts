@@ -48,6 +48,24 @@ const grant = (world: FakePeople, id: string, role: unknown): Answer => {
   return null;
 };
 
+/** The code of the only program that waits. */
+export const DEVICE_CODE = "BCDF-GHJK";
+
+/** Undefined: no program waits with this code. */
+const deviceAnswer = (step: string | undefined, { code }: Json): Answer => {
+  if (code !== DEVICE_CODE) return undefined;
+  if (step === "deny") return null;
+  // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
+  const now = Date.now();
+  return {
+    client: "Command line on a-laptop-with-a-rather-long-name.example.com",
+    address: "192.0.2.7",
+    user_agent: "platform/0.1.0",
+    created_at: new Date(now).toISOString(),
+    expires_at: new Date(now + 600_000).toISOString(),
+  };
+};
+
 /** @returns undefined also if the request is about something else */
 export const peopleAnswer = (world: FakePeople, route: string, text: string): Answer => {
   const body = text.startsWith("{") ? (JSON.parse(text) as Json) : {};
@@ -62,6 +80,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     world.browsers = world.browsers.filter((one) => part !== undefined && one["id"] !== part);
     return null;
   }
+  if (collection === "device-logins") return deviceAnswer(id, body);
   if (collection === "people") {
     if (method === "GET") return { people: world.people, next_cursor: null };
     if (method === "PATCH") return change(world, id, body);

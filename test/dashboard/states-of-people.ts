@@ -1,6 +1,6 @@
 /** States of invitations, of the list of people, and of what a role shows. */
 import type { Page } from "playwright-core";
-import { INVITATION_CODE } from "./fake-people.ts";
+import { DEVICE_CODE, INVITATION_CODE } from "./fake-people.ts";
 import type { World } from "./fake-service.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
 import { PROJECT_ID } from "./sample-project.ts";
@@ -31,6 +31,14 @@ const withProviders = (world: World): void => {
   world.providers = PROVIDERS;
 };
 
+const typedCode =
+  (code: string) =>
+  async (page: Page): Promise<void> => {
+    await page.getByLabel("Code").fill(code);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.locator(".callout").first().waitFor();
+  };
+
 const accepted = async (page: Page): Promise<void> => {
   await page.getByRole("button", { name: "Accept the invitation" }).click();
   await page.getByText(NEW_TOKEN).waitFor();
@@ -47,6 +55,19 @@ export const STATES_OF_PEOPLE: readonly State[] = [
   },
   { name: "sign-in-providers", hash: "#/", shows: "a.button", signedIn: false, change: withProviders },
   { name: "browsers", hash: "#/browsers", shows: ".row", change: withProviders },
+  { name: "device", hash: "#/device", shows: "form" },
+  { name: "device-wrong", hash: "#/device", shows: "form", act: typedCode("BCDF-BCDF") },
+  { name: "device-decision", hash: "#/device", shows: "form", act: typedCode(DEVICE_CODE) },
+  {
+    name: "device-approved",
+    hash: "#/device",
+    shows: "form",
+    act: async (page) => {
+      await typedCode(DEVICE_CODE)(page);
+      await page.getByRole("button", { name: "Approve" }).click();
+      await page.getByText("is signed in as you").waitFor();
+    },
+  },
   { name: "browsers-all", hash: "#/browsers", shows: ".row", act: pressed("Sign out everywhere") },
   { name: "join-signed-in", hash: JOIN, shows: ".callout" },
   { name: "join-used", hash: JOIN, shows: ".empty", signedIn: false, change: used },

@@ -20,6 +20,8 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const noCode = { answers: [400], body: () => ({ code: "none" }) };
 
   return {
+    "POST /v1/device-logins": at("/v1/device-logins", 200),
+    "POST /v1/device-logins/token": at("/v1/device-logins/token", 400),
     "POST /v1/device-logins/look": { target: () => "/v1/device-logins/look", ...noCode },
     "POST /v1/device-logins/approve": { target: () => "/v1/device-logins/approve", ...noCode },
     "POST /v1/device-logins/deny": { target: () => "/v1/device-logins/deny", ...noCode },

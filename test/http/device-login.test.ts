@@ -1,4 +1,4 @@
-/** Signing in a program without a browser (RFC 8628), by an OAuth client that knows nothing of this service. */
+/** Signing in a program without a browser (RFC 8628), by a standard OAuth client. */
 import * as oauth from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectStatus, fields, invitePerson, listOf, makeProject } from "../support/service/requests.ts";
@@ -35,7 +35,7 @@ const tokensNamed = async (name: string) =>
 const decide = (how: "look" | "approve" | "deny", body: unknown, token?: string) =>
   service.request("POST", `/v1/device-logins/${how}`, { body, ...(token !== undefined && { token }) });
 
-/** What a form gets, as it is. */
+/** Sends a form without an OAuth client. */
 const send = async (path: string, form: Readonly<Record<string, string>>) => {
   const answer = await fetch(`${service.url}${path}`, { method: "POST", body: new URLSearchParams(form) });
   return {

@@ -4,6 +4,7 @@
  */
 import { illustrate } from "./examples/illustrate.ts";
 import { archive, attach, attachment, conversationEvents } from "./openapi/conversation.ts";
+import { beginDeviceLogin, claimDeviceLogin } from "./openapi/device-logins.ts";
 import {
   answerOf,
   ERROR_REF,
@@ -247,6 +248,8 @@ const executor: RawOperation = {
 
 /** Path → method → operation of each raw route. `x-any-method`: the caller chooses the method. */
 const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
+  "/v1/device-logins": { post: beginDeviceLogin },
+  "/v1/device-logins/token": { post: claimDeviceLogin },
   "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
   "/v1/projects/{pid}/executor/mcp": { post: executor },
   "/v1/projects/{pid}/events": { get: stream("live.project", "Stream a project's events.") },

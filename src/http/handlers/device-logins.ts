@@ -9,7 +9,7 @@ import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, NotFound, TooMany } from "../api/errors.ts";
 import { answering } from "./answers.ts";
-import { grantOf, type WantedGrant } from "../token-grant.ts";
+import { grantOf, type WantedGrant } from "./token-grant.ts";
 import { instant } from "./wire.ts";
 
 /** What the person typed. A text that cannot be a code is no guess. */
@@ -20,7 +20,7 @@ const typed = Effect.fnUntraced(function* (written: string) {
   return { userId: user.id, userHash: tokenHash(code), now: yield* Clock.currentTimeMillis };
 });
 
-/** The login, or why there is none. */
+/** The login, or the error that the person gets without it. */
 const found = (login: DeviceLogin | "too_many" | null) => {
   if (login === "too_many")
     return new TooMany({

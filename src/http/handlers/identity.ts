@@ -12,7 +12,7 @@ import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { notFound } from "../api/errors.ts";
 import { answering } from "./answers.ts";
-import { grantOf, type WantedGrant } from "../token-grant.ts";
+import { grantOf, type WantedGrant } from "./token-grant.ts";
 import { instant, pageOf, tokenWire } from "./wire.ts";
 
 const me = Effect.gen(function* () {

@@ -2,8 +2,7 @@
  * Programs that wait for a person to sign them in (domain/device-login.ts): one of the store's ports, see journal.ts.
  *
  *  D1 A login ends after 10 minutes. It gives one token, also if its program asks twice at once, or on two nodes.
- *  D2 The token is its approver's, reaches what she chose, and is made when the program fetches it. Until then, nobody
- *     has it. A person who was deactivated meanwhile gives none.
+ *  D2 The token is its approver's, reaches what she chose, and is made when the program fetches it. A person who was deactivated meanwhile gives none.
  *  D3 The first decision counts. A later one, of the same person or of another, finds no login.
  *  D4 After five wrong codes within ten minutes, no code of this person is looked at, on any node.
  *  D5 Only hashes of codes are kept.
@@ -43,7 +42,7 @@ export type Claimed =
   | { readonly kind: "waiting" | "too_early" | "denied" | "unknown" }
   | { readonly kind: "token"; readonly expiresAt: number | null };
 
-/** What an approved program may do. */
+/** The reach and the end of the token that an approved program gets. */
 export interface DeviceGrant {
   /** Null: all that the person may do. */
   readonly projectId: string | null;

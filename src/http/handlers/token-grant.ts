@@ -1,10 +1,10 @@
 /** What a person lets a new token reach, and until when: for tokens that she makes, and for programs that she signs in. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { Projects } from "../store/ports/projects.ts";
-import { readerOf } from "./access.ts";
-import { Caller } from "./api/access.ts";
-import { badRequest, notFound } from "./api/errors.ts";
+import { Projects } from "../../store/ports/projects.ts";
+import { readerOf } from "../access.ts";
+import { Caller } from "../api/access.ts";
+import { badRequest, notFound } from "../api/errors.ts";
 
 export interface WantedGrant {
   /** Absent: all that the person may do. */
