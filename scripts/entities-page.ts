@@ -16,6 +16,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   connector_credentials: "The encrypted credential of a connector, for one origin.",
   connector_catalogues: "The tools of a connector's server: as accepted by a person, and as last seen.",
   executor_calls: "A call of an agent to a tool of a connector, and what became of it.",
+  audit_events: "What somebody did: who, from where, and the new values. It is never changed.",
   approvals:
     "A call of an agent that waits for a person, or whose result waits for the agent: its state, with encrypted arguments.",
   project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",

@@ -11,6 +11,7 @@ import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
+import { RefusedEntries } from "./services/audit.ts";
 import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
@@ -62,6 +63,7 @@ import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { approvalsHandlers } from "./http/handlers/approvals.ts";
+import { auditHandlers } from "./http/handlers/audit.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { connectorsHandlers } from "./http/handlers/connectors.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
@@ -101,6 +103,7 @@ import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import type { Admissions } from "./store/ports/admissions.ts";
 import type { Approvals } from "./store/ports/approvals.ts";
+import type { Audit } from "./store/ports/audit.ts";
 import type { CloneCredentials } from "./store/ports/clone-credentials.ts";
 import type { EnvironmentBuilds } from "./store/ports/environment-builds.ts";
 import type { Events } from "./store/ports/events.ts";
@@ -133,6 +136,7 @@ import type { WebhookRefusals } from "./store/ports/webhook-refusals.ts";
 export type Ports =
   | Admissions
   | Approvals
+  | Audit
   | BrowserSessions
   | ChangeRequests
   | CloneCredentials
@@ -315,6 +319,7 @@ const settings = <E>(
       previews: config.previewUrl ?? localPreviews(listener.port),
     }),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
+    RefusedEntries.layer,
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
     Layer.succeed(ThisNode, { id: nodeId, version: VERSION, periods: dutyPeriods(config) }),
@@ -327,6 +332,7 @@ const handlers = Layer.mergeAll(
   secretsHandlers,
   connectorsHandlers,
   approvalsHandlers,
+  auditHandlers,
   triggersHandlers,
   triggerWishesHandlers,
   firesHandlers,
@@ -381,9 +387,8 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config);
-      const own = [yield* makePreviews, yield* makeReceiver, yield* makeRelay];
-      const raw = firstOf([...own, yield* options.nodeRoutes]);
-      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
+      const raw = [yield* makePreviews, yield* makeReceiver, yield* makeRelay, yield* options.nodeRoutes];
+      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), firstOf(raw));
       started = true;
       yield* Deferred.succeed(ready, undefined);
       if (token === null) return null;

@@ -5,6 +5,7 @@ import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import type { Admissions } from "../../src/store/ports/admissions.ts";
 import type { Approvals } from "../../src/store/ports/approvals.ts";
+import type { Audit } from "../../src/store/ports/audit.ts";
 import type { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import type { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { Events } from "../../src/store/ports/events.ts";
@@ -38,6 +39,7 @@ export type Store =
   | Accounts
   | Admissions
   | Approvals
+  | Audit
   | BrowserSessions
   | ChangeRequests
   | CloneCredentials

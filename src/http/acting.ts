@@ -1,0 +1,53 @@
+/** Who acts in a request, for the audit record (services/audit.ts). */
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import { HttpServerRequest } from "effect/http";
+import { AUDIT_TEXT_MAX } from "../domain/audit.ts";
+import { Acting, actOf, type Act } from "../services/audit.ts";
+import type { AuditActor } from "../store/ports/audit.ts";
+import type { Principal } from "../store/ports/identity.ts";
+import type { Arrived } from "./api/access.ts";
+
+type Request = HttpServerRequest.HttpServerRequest;
+
+/** The address is the connection's: behind a proxy, it is the proxy's. */
+const unknownAct = (request: Request): Act => ({
+  ...actOf("unknown"),
+  address: Option.getOrNull(request.remoteAddress),
+  userAgent: request.headers["user-agent"]?.slice(0, AUDIT_TEXT_MAX) ?? null,
+  requestId: String(NodeHttpServerRequest.toServerResponse(request).getHeader("x-request-id") ?? "") || null,
+});
+
+/** An agent is its session, whoever its token belongs to. */
+const actorOf = ({ origin, user, sessionId, tokenId }: Principal): AuditActor =>
+  origin === "user"
+    ? { kind: "person", id: user.id, name: user.name, tokenId }
+    : { kind: origin, id: sessionId, name: origin === "session" ? user.name : null, tokenId };
+
+const callerAct = (caller: Arrived, request: Request): Act => ({
+  ...unknownAct(request),
+  actor: actorOf(caller),
+  accountId: caller.accountId,
+  projectId: caller.reached?.path.projectId ?? null,
+});
+
+/** The changes of this effect are the caller's. */
+export const actingAs =
+  (caller: Arrived, request: Request) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.provideService(effect, Acting, callerAct(caller, request));
+
+/** The changes of this effect are of a caller who is not known yet. A sign-in says whom it has found. */
+export const actingUnknown = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.provideService(effect, Acting, unknownAct(request)),
+  );
+
+/** The person that a sign-in has found, with the browser's session that it opened. */
+export const signedInActor = (
+  { id, name }: { readonly id: string; readonly name: string },
+  tokenId: string,
+): AuditActor => ({ kind: "person", id, name, tokenId });
