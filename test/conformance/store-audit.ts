@@ -86,7 +86,7 @@ const checkRows = (check: Check): void => {
       const ofOther = eventIn(world, {
         accountId: null,
         projectId: null,
-        actor: { kind: "person", id: other.userId, name: "Otto", tokenId: null },
+        actor: { kind: "person", id: other.userId, name: null, tokenId: null },
       });
       const ofNone = eventIn(world, {
         accountId: null,
@@ -96,7 +96,8 @@ const checkRows = (check: Check): void => {
       });
       yield* append(ofOther);
       yield* append(ofNone);
-      expect(yield* ids({ ...world, accountId: other.accountId })).toEqual([ofOther.id]);
+      const [theirs] = (yield* listed({ ...world, accountId: other.accountId })).items;
+      expect([theirs?.id, theirs?.actor.name]).toEqual([ofOther.id, "Otto"]);
       expect(yield* ids(world)).toEqual([ofNone.id]);
     }),
   );

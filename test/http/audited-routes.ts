@@ -90,12 +90,13 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "POST /v1/projects/:pid/change-requests/:number/close": on("change_request.close"),
   "POST /v1/webhooks/projects/:pid/:slug": "the ledger of fires has it",
   "POST /v1/git/:repository/git-upload-pack": "reads",
-  "POST /v1/git/:repository/git-receive-pack": "the repository has the commits, and people cannot push to the default branch",
+  "POST /v1/git/:repository/git-receive-pack":
+    "the repository has the commits, and people cannot push to the default branch",
   "* /v1/nodes/*": "a node of the service calls it",
   "POST /dashboard/session": elsewhere("sign_in", "audit.test.ts"),
   "DELETE /dashboard/session": elsewhere("sign_out", "audit.test.ts"),
   "POST /dashboard/links": on("sign_in.link_created"),
   "POST /dashboard/login/:provider": "begins a sign-in, which the callback ends",
-  "POST /dashboard/invitations/look": "shows an invitation, and changes nothing",
+  "POST /dashboard/invitations/look": elsewhere("invitation.accepted", "audit.test.ts"),
   "POST /dashboard/invitations/accept": elsewhere("invitation.accepted", "audit.test.ts"),
 };

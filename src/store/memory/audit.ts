@@ -1,18 +1,23 @@
 /** The audit record in memory: see postgres/audit.ts. A failed change is not rolled back here, but it leaves no row. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Audit, type NewAuditEvent } from "../ports/audit.ts";
+import { Audit, type AuditEvent, type NewAuditEvent } from "../ports/audit.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
-/** The account of the row's person, or the operator's (ports/audit.ts A5). */
-const accountOf = (tables: TableSet, { accountId, actor }: NewAuditEvent): string | null => {
+/** The row as it is kept: with the account and the name that are left out (ports/audit.ts A5). */
+const kept = (tables: TableSet, event: NewAuditEvent): AuditEvent => {
+  const { accountId, actor } = event;
   const person = actor.kind === "person" && actor.id !== null ? tables.users.get(actor.id) : undefined;
-  const [first] = tables.accounts.keys();
-  return accountId ?? person?.accountId ?? first ?? null;
+  const [first = null] = tables.accounts.keys();
+  return {
+    ...event,
+    accountId: accountId ?? person?.accountId ?? first,
+    actor: { ...actor, name: actor.name ?? person?.name ?? null },
+  };
 };
 
 const append = (tables: TableSet, event: NewAuditEvent): void => {
-  tables.auditEvents.set(event.id, { ...event, accountId: accountOf(tables, event) });
+  tables.auditEvents.set(event.id, kept(tables, event));
 };
 
 export const layer = Layer.effect(

@@ -5,8 +5,8 @@
  *  A2 A row is never changed. It goes when it is older than the retention.
  *  A3 No row has a secret, a code, a token or the text of a message. The callers choose what a row has.
  *  A4 A row outlives what it names, so it has the actor's name, and refers to nothing.
- *  A5 A row without an account belongs to the account of its person. If there is none, it concerns the whole service, and
- *     belongs to the operator's account, the first one.
+ *  A5 A row without an account belongs to the account of its person, and gets her name if it has none. A row without a
+ *     person concerns the whole service, and belongs to the operator's account, the first one.
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";

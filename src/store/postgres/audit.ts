@@ -36,7 +36,8 @@ const insert = (sql: SqlClient.SqlClient, event: NewAuditEvent) => {
     VALUES (${event.id}, ${at(event.at)},
       coalesce(${event.accountId}::uuid, (SELECT account_id FROM users WHERE id = ${personId}::uuid),
         (SELECT id FROM accounts ORDER BY created_at, id LIMIT 1)),
-      ${event.projectId}, ${actor.kind}, ${actor.id}, ${actor.name}, ${actor.tokenId}, ${event.action},
+      ${event.projectId}, ${actor.kind}, ${actor.id},
+      coalesce(${actor.name}, (SELECT name FROM users WHERE id = ${personId}::uuid)), ${actor.tokenId}, ${event.action},
       ${event.target}, ${event.outcome}, ${event.address}, ${event.userAgent}, ${event.requestId},
       ${json(event.changes)}::jsonb)`;
 };
