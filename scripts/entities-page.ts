@@ -72,7 +72,15 @@ const NOUNS: Readonly<Record<string, string>> = {
   outbound_webhook: "outbound_webhooks",
 };
 /** Columns that end in `_id` and refer to no single table. */
-const FOREIGN_IDS = new Set(["actor_id", "delivery_id", "machine_id", "message_id", "native_id", "shard_id"]);
+const FOREIGN_IDS = new Set([
+  "actor_id",
+  "delivery_id",
+  "machine_id",
+  "message_id",
+  "native_id",
+  "request_id",
+  "shard_id",
+]);
 
 interface Column {
   readonly name: string;

@@ -19,6 +19,7 @@ export const AUDIT_ACTIONS = [
   "account.tier_set",
   "approval.approved",
   "approval.denied",
+  "branches.pruned",
   "browser.all_ended",
   "browser.ended",
   "change_request.close",

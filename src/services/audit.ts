@@ -48,7 +48,7 @@ export interface Said {
   /** The default is the request's project. */
   readonly projectId?: string;
   /** The default is the caller's account. */
-  readonly accountId?: string;
+  readonly accountId?: string | undefined;
   /** The person that a sign-in has found. */
   readonly actor?: AuditActor;
 }
