@@ -25,6 +25,8 @@ import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
 
 const browsers = later(() => import("./browsers.js"), "browsers");
+const audit = later(() => import("./audit.js"), "audit");
+const projectAudit = later(() => import("./audit.js"), "projectAudit");
 const people = later(() => import("./people.js"), "people");
 const connectors = later(() => import("./connectors.js"), "connectors");
 const connector = later(() => import("./connectors.js"), "connector");
@@ -46,6 +48,7 @@ const ROUTES = [
   [/^#\/operator$/, operator],
   [/^#\/people$/, people],
   [/^#\/browsers$/, browsers],
+  [/^#\/audit$/, audit],
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
   [/^#\/joined$/, joined],
@@ -64,6 +67,7 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), environmentBuild],
   [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
   [new RegExp(`^#/projects/${ID}/settings$`), settings],
+  [new RegExp(`^#/projects/${ID}/audit$`), projectAudit],
   [new RegExp(`^#/projects/${ID}/connectors$`), connectors],
   [new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`), connector],
   [new RegExp(`^#/projects/${ID}/notifications$`), notifications],

@@ -70,6 +70,15 @@ const settings = {
       ),
     ),
     section(
+      "Audit",
+      h(
+        "p",
+        {},
+        h("a", { href: projectLink(project.id, "/audit") }, "The audit record"),
+        " says who did what in this project.",
+      ),
+    ),
+    section(
       "Triggers",
       h(
         "p",

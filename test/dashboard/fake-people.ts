@@ -1,4 +1,5 @@
 /** The fake's people: their roles in the account and in its project, and invitations. */
+import { sampleAudit } from "./fake-audit.ts";
 import { randomUUID } from "node:crypto";
 import { NEW_TOKEN } from "./fake-settings.ts";
 
@@ -6,6 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 export interface FakePeople {
   people: Json[];
+  audit: Json[];
   invitations: Json[];
   /** Of every project. */
   members: Json[];
@@ -62,6 +64,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     world.browsers = world.browsers.filter((one) => part !== undefined && one["id"] !== part);
     return null;
   }
+  if (collection === "audit" || part === "audit") return { events: world.audit, next_cursor: null };
   if (collection === "people") {
     if (method === "GET") return { people: world.people, next_cursor: null };
     if (method === "PATCH") return change(world, id, body);
@@ -130,6 +133,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
         false,
       ),
     ],
+    audit: sampleAudit(now, projectId),
     people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
     invitations: [
       {
