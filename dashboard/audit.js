@@ -1,6 +1,7 @@
 /** The audit record: who did what in the account, or in a project. */
 import { getJson, getJsonOrNull, getList } from "./api.js";
 import { ACTION_WORDS, ACTOR_WORDS } from "./audit-words.js";
+import { nameOf } from "./browsers.js";
 import { h } from "./dom.js";
 import { moment, ZONE } from "./format.js";
 import { button, code, detail, empty, listRow, pick, tag } from "./parts.js";
@@ -134,9 +135,15 @@ const whoOf = ({ kind, name }) => {
 /** @param {unknown} value */
 const valueOf = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? "none"));
 
+/** A browser by its name, and another program by the first word of what it says. @param {string | null} agent */
+const programOf = (agent) => {
+  if (agent === null) return null;
+  return agent.startsWith("Mozilla/") ? nameOf(agent) : (agent.split(" ", 1)[0] ?? "");
+};
+
 /** @param {AuditEvent} event @param {Named[]} projects */
 const row = ({ id, at, actor, action, target, outcome, project_id, ...rest }, projects) => {
-  const { address, user_agent, request_id, changes } = rest;
+  const { address, user_agent, changes } = rest;
   const project = projects.find((one) => one.id === project_id)?.name ?? null;
   const changed = Object.entries(changes).filter(([, value]) => value !== null);
   return listRow(
@@ -149,18 +156,10 @@ const row = ({ id, at, actor, action, target, outcome, project_id, ...rest }, pr
         project !== null && ` · in ${project}`,
       ),
       changed.length > 0 && detail(changed.map(([name, value]) => `${name}: ${valueOf(value)}`).join(" · ")),
-      detail(
-        [address ?? "no address", user_agent, request_id !== null && `request ${request_id}`]
-          .filter((part) => typeof part === "string")
-          .join(" · "),
-      ),
+      detail([address ?? "no address", programOf(user_agent)].filter((part) => part !== null).join(" · ")),
     ],
     {
-      states: [
-        outcome === "refused" && tag("refused", "warn"),
-        outcome === "begun" && tag("asked for"),
-        actor.kind !== "person" && tag(actor.kind),
-      ],
+      states: [outcome === "refused" && tag("refused", "warn"), outcome === "begun" && tag("asked for")],
       actions: [],
     },
   );
@@ -172,8 +171,8 @@ const listOf = (data) => {
   if (!isAllowed) return [empty("Only owners see the audit record.", "Ask an owner of the account.")];
   const isNarrowed = Object.values(filter).some((value) => value !== "");
   return [
-    filterBar(data),
     h("p", { class: "quiet", "data-key": "zone" }, `The newest first. Times are in the zone ${ZONE}.`),
+    filterBar(data),
     events.length === 0
       ? empty(
           "Nothing on record.",

@@ -31,13 +31,13 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await secret.innerText()).toContain("MODEL_KEY");
     expect(await secret.innerText()).toContain("127.0.0.1");
 
-    await page.getByLabel("Action").selectOption("secret.set");
+    await page.locator("select[data-filter=action]").selectOption("secret.set");
     await expect.poll(() => rows.count()).toBe(1);
-    await page.getByLabel("Person").selectOption({ label: "admin" });
-    await page.getByLabel("Project").selectOption({ label: "greeter" });
+    await page.locator("select[data-filter=actor]").selectOption({ label: "admin" });
+    await page.locator("select[data-filter=project]").selectOption({ label: "greeter" });
     await expect.poll(() => page.url()).toMatch(/action=secret\.set&actor=[\w-]+&project=/);
     expect(await rows.count()).toBe(1);
-    await page.getByLabel("To").fill("2020-01-31");
+    await page.locator("input[data-filter=until]").fill("2020-01-31");
     await page.getByText("Nothing on record.").waitFor();
     await page.getByRole("button", { name: "Show everything" }).click();
     await expect.poll(() => rows.count()).toBe(50);
