@@ -1,4 +1,4 @@
-/** What is on the audit record, in words. */
+/** The audit record in words. */
 
 /** By action, in the order of the filter. @type {Record<string, string>} */
 export const ACTION_WORDS = {

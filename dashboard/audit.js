@@ -26,7 +26,7 @@ import { projectHead, projectPath } from "./project.js";
 const ID = /^[0-9a-f-]{36}$/;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** What the address asks for. What is none of the API's words is ignored. @param {URLSearchParams} query @returns {Filter} */
+/** What the address asks for. Unknown words are ignored. @param {URLSearchParams} query @returns {Filter} */
 const filterOf = (query) => {
   /** @param {string} name @param {(value: string) => boolean} isGood */
   const read = (name, isGood) => {

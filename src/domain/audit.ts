@@ -72,12 +72,15 @@ export const AUDIT_TEXT_MAX = 200;
 
 const bounded = (text: string): string => text.slice(0, AUDIT_TEXT_MAX).toWellFormed();
 
+const kept = (value: AuditChanges[string]): AuditChanges[string] => {
+  if (typeof value === "string") return bounded(value);
+  return typeof value === "object" && value !== null ? value.map(bounded) : value;
+};
+
 /** The changes as they are kept: texts are cut, and fields without a value left out. */
 export const keptChanges = (
   changes: Readonly<Record<string, AuditChanges[string] | undefined>>,
 ): AuditChanges =>
   Object.fromEntries(
-    Object.entries(changes).flatMap(([field, value]) =>
-      value === undefined ? [] : [[field, typeof value === "string" ? bounded(value) : value]],
-    ),
+    Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : [[field, kept(value)]])),
   );

@@ -19,7 +19,7 @@ const unknownAct = (request: Request): Act => ({
   requestId: String(NodeHttpServerRequest.toServerResponse(request).getHeader("x-request-id") ?? "") || null,
 });
 
-/** An agent is its session, whoever its token belongs to. */
+/** An agent acts as its session, not as the person whose token it has. */
 const actorOf = ({ origin, user, sessionId, tokenId }: Principal): AuditActor =>
   origin === "user"
     ? { kind: "person", id: user.id, name: user.name, tokenId }
@@ -38,7 +38,7 @@ export const actingAs =
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.provideService(effect, Acting, callerAct(caller, request));
 
-/** The changes of this effect are of a caller who is not known yet. A sign-in says whom it has found. */
+/** The changes of this effect are of a caller who is not known yet. A sign-in names the person. */
 export const actingUnknown = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R | HttpServerRequest.HttpServerRequest> =>

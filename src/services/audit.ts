@@ -1,8 +1,8 @@
 /**
  * Puts changes on the audit record: who acts comes with the fiber, what changed from the call.
  *
- * A change of the store is recorded in its own transaction: `change.pipe(audited((made) => …))`. What an actor will do
- * is recorded before it is asked for, with the outcome `begun`: the actor saves in a transaction of its own, maybe on
+ * A change of the store is recorded in its own transaction: `change.pipe(audited((made) => …))`. The work of an
+ * actor is recorded before the actor is asked, with the outcome `begun`: it saves in a transaction of its own, maybe on
  * another node.
  */
 import * as Clock from "effect/Clock";
@@ -69,7 +69,7 @@ const rowOf = (
   changes: keptChanges(said.changes ?? {}),
 });
 
-/** What a row has beside what is said: its id, the instant, and who acts. */
+/** The id of a row, the instant, and who acts. */
 const seen = Effect.gen(function* () {
   return { id: yield* newUuid, at: yield* Clock.currentTimeMillis, act: yield* Acting };
 });
@@ -131,7 +131,7 @@ export class RefusedEntries extends Context.Service<
   });
 }
 
-/** Records that nobody was let in. */
+/** Records a refused sign-in or invitation, within the limit. */
 export const refusedEntry = Effect.fnUntraced(function* (said: Said) {
   const omitted = (yield* RefusedEntries).take(yield* Clock.currentTimeMillis);
   if (omitted === null) return;

@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.content()).not.toContain(canary);
   });
 
-  it("shows an owner of the project its part, and nobody else", async () => {
+  it("shows the part of one project", async () => {
     const { baseUrl, project } = service;
     const { page } = await service.asOwner();
     await page.goto(`${baseUrl}/#/projects/${project}/settings`);

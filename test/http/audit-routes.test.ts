@@ -26,7 +26,7 @@ const rows = async (): Promise<readonly Record<string, unknown>[]> =>
 /** Calls the route as an owner. @returns the rows that came with it, the newest first */
 const rowsOf = async (name: string) => {
   const { target, body, headers = {} } = calls[name] ?? { target: () => "" };
-  // What the target needs is made first.
+  // This may make other things, with rows of their own.
   const made = await target("user");
   const before = new Set((await rows()).map(({ id }) => id));
   const answer = await cast.service.request(name.split(" ")[0]?.replace("*", "GET") ?? "", made, {

@@ -41,7 +41,7 @@ const copy = async (pieces: AsyncIterable<Buffer>, write: (text: string) => void
     for await (const piece of pieces) write(visibleJson(decoder.decode(piece, { stream: true })));
   } catch {
     throw new Failure(EXIT.tryAgain, "broken_off", {
-      message: "The service broke the export off. What is printed is not complete. Run the command again.",
+      message: "The service broke the export off, so the output is not complete. Run the command again.",
     });
   }
 };

@@ -1,7 +1,7 @@
 /**
  * The audit record: who did what. One of the store's ports, see journal.ts.
  *
- *  A1 `recorded` writes the row and the change in one transaction: both are there, or neither is.
+ *  A1 `recorded` writes the row and the change in one transaction: both are kept, or both are undone.
  *  A2 A row is never changed. It goes when it is older than the retention.
  *  A3 No row has a secret, a code, a token or the text of a message. The callers choose what a row has.
  *  A4 A row outlives what it names, so it has the actor's name, and refers to nothing.

@@ -59,7 +59,7 @@ describe("an operator's command", () => {
     expect(JSON.stringify(rows)).not.toContain(made.token);
   });
 
-  it("says before it removes branches that it was called, and nothing of a dry run", async () => {
+  it("says before it removes branches that it was called, but not for a dry run", async () => {
     const projectId = await makeProject(service, { files: { a: "a" } });
     const prune = (isDryRun: boolean) =>
       Effect.runPromise(Effect.scoped(pruneMerged(environment(), { projectId, isDryRun })));
