@@ -26,6 +26,9 @@ import { projectHead, projectPath } from "./project.js";
 const ID = /^[0-9a-f-]{36}$/;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
+/** @param {string} value */
+const isDay = (value) => DAY.test(value) && !Number.isNaN(Date.parse(value));
+
 /** What the address asks for. Unknown words are ignored. @param {URLSearchParams} query @returns {Filter} */
 const filterOf = (query) => {
   /** @param {string} name @param {(value: string) => boolean} isGood */
@@ -33,8 +36,6 @@ const filterOf = (query) => {
     const value = query.get(name) ?? "";
     return isGood(value) ? value : "";
   };
-  /** @param {string} value */
-  const isDay = (value) => DAY.test(value) && !Number.isNaN(Date.parse(value));
   return {
     actor: read("actor", (value) => ID.test(value)),
     action: read("action", (value) => value in ACTION_WORDS),

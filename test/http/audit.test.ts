@@ -124,6 +124,8 @@ describe("a row", () => {
   });
 });
 
+const names = (rows: readonly Fields[]) => rows.map((row) => (row["changes"] as Fields)["name"]);
+
 describe("the record", () => {
   it("is for the account's owners, and a project's part for its owners [T05] [T11]", async () => {
     const olga = await invitePerson(service, "Olga", { roles: { [pid]: "owner" } });
@@ -151,7 +153,6 @@ describe("the record", () => {
     const since = String((await auditRows(service))[0]?.["at"]);
     for (const name of ["one", "two", "three"]) await makeUserToken(service, { name }, eve.token);
     const mine = (more: string) => ask("GET", `/v1/audit?actor=${eve.id}&action=token.created${more}`);
-    const names = (rows: readonly Fields[]) => rows.map((row) => (row["changes"] as Fields)["name"]);
     const first = expectStatus(await mine("&limit=2"), 200);
     expect(names(listOf(first, "events"))).toEqual(["three", "two"]);
     const next = String(fields(first)["next_cursor"]);

@@ -142,7 +142,7 @@ const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, value: 
     ),
   );
   yield* refreshCatalogue(pid, connector);
-  const stored = (yield* store.credentials(pid)).find((row) => row.slug === slug);
+  const stored = (yield* store.credentials(pid)).find((one) => one.slug === slug);
   return connectorWire(connector, stored, yield* store.catalogue(pid, slug));
 });
 
