@@ -77,7 +77,7 @@ const settings = {
   ],
 };
 
-/** What has a page of its own. @param {Project} project */
+/** Links to further pages about the project. @param {Project} project */
 const elsewhere = (project) => [
   section(
     "Connectors",

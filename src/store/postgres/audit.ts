@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { pageOf, positionOf } from "../cursor.ts";
+import { pageOf, positionOf, type Position } from "../cursor.ts";
 import { Audit, type AuditEvent, type AuditRequest, type NewAuditEvent } from "../ports/audit.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
@@ -42,22 +42,26 @@ const insert = (sql: SqlClient.SqlClient, event: NewAuditEvent) => {
       ${json(event.changes)}::jsonb)`;
 };
 
+/** The rows of a page and one more. Exported for the test of its plans. */
+export const pageRows = (sql: SqlClient.SqlClient, request: AuditRequest, position: Position | null) => {
+  const { accountId, projectId, actorId, action, since, until, limit } = request;
+  const always = sql.literal("");
+  return sql<Row>`
+    SELECT ${sql.literal(COLUMNS)} FROM audit_events
+    WHERE account_id = ${accountId}
+      ${projectId === null ? always : sql`AND project_id = ${projectId}`}
+      ${actorId === null ? always : sql`AND actor_id = ${actorId}`}
+      ${action === null ? always : sql`AND action = ${action}`}
+      ${since === null ? always : sql`AND at >= ${at(since)}`}
+      ${until === null ? always : sql`AND at < ${at(until)}`}
+      ${after(sql, { at: "at", id: "id" }, position)}
+    ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
+};
+
 const makeList = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (request: AuditRequest) {
-    const { accountId, projectId, actorId, action, since, until, cursor, limit } = request;
-    const position = yield* positionOf(cursor);
-    const always = sql.literal("");
-    const rows = yield* sql<Row>`
-      SELECT ${sql.literal(COLUMNS)} FROM audit_events
-      WHERE account_id = ${accountId}
-        ${projectId === null ? always : sql`AND project_id = ${projectId}`}
-        ${actorId === null ? always : sql`AND actor_id = ${actorId}`}
-        ${action === null ? always : sql`AND action = ${action}`}
-        ${since === null ? always : sql`AND at >= ${at(since)}`}
-        ${until === null ? always : sql`AND at < ${at(until)}`}
-        ${after(sql, { at: "at", id: "id" }, position)}
-      ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(plannedAnew);
-    return pageOf(rows.map(eventOf), limit, ({ at: instant, id }) => ({ at: instant, id }));
+    const rows = yield* pageRows(sql, request, yield* positionOf(request.cursor)).pipe(plannedAnew);
+    return pageOf(rows.map(eventOf), request.limit, ({ at: instant, id }) => ({ at: instant, id }));
   }, stored("audit.list"));
 
 export const layer = Layer.effect(
