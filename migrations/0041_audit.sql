@@ -32,8 +32,8 @@ CREATE INDEX audit_events_account_idx ON audit_events (account_id, at DESC, id D
 CREATE INDEX audit_events_project_idx ON audit_events (project_id, at DESC, id DESC) WHERE project_id IS NOT NULL;
 CREATE INDEX audit_events_actor_idx ON audit_events (account_id, actor_id, at DESC, id DESC) WHERE actor_id IS NOT NULL;
 CREATE INDEX audit_events_action_idx ON audit_events (account_id, action, at DESC, id DESC);
--- For pruning.
-CREATE INDEX audit_events_at_idx ON audit_events (at);
+-- For pruning: rows lie in the order of their instants. A B-tree would also be chosen for pages with a filter, and read far more rows.
+CREATE INDEX audit_events_at_idx ON audit_events USING brin (at);
 
 -- A row that was changed would be no record. Pruning deletes rows.
 CREATE FUNCTION audit_events_refuse_update() RETURNS trigger LANGUAGE plpgsql AS $$

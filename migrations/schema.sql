@@ -71,7 +71,7 @@ CREATE TABLE audit_events (
 CREATE INDEX audit_events_account_idx ON public.audit_events USING btree (account_id, at DESC, id DESC);
 CREATE INDEX audit_events_action_idx ON public.audit_events USING btree (account_id, action, at DESC, id DESC);
 CREATE INDEX audit_events_actor_idx ON public.audit_events USING btree (account_id, actor_id, at DESC, id DESC) WHERE (actor_id IS NOT NULL);
-CREATE INDEX audit_events_at_idx ON public.audit_events USING btree (at);
+CREATE INDEX audit_events_at_idx ON public.audit_events USING brin (at);
 CREATE INDEX audit_events_project_idx ON public.audit_events USING btree (project_id, at DESC, id DESC) WHERE (project_id IS NOT NULL);
 
 CREATE TABLE change_requests (

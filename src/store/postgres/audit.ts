@@ -77,7 +77,7 @@ export const layer = Layer.effect(
     prune: (before) =>
       sql<{ readonly id: string }>`
         DELETE FROM audit_events WHERE id IN (
-          SELECT id FROM audit_events WHERE at < ${at(before)} ORDER BY at LIMIT ${sql.literal(String(PRUNE_STEP))}
+          SELECT id FROM audit_events WHERE at < ${at(before)} LIMIT ${sql.literal(String(PRUNE_STEP))}
         ) RETURNING id`.pipe(
         Effect.map((gone) => gone.length),
         stored("audit.prune"),
