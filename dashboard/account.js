@@ -36,6 +36,7 @@ export const account = {
         ["Role", me.user.role],
         ["People", h("a", { href: "#/people" }, "Everyone in the account")],
         ["Browsers", h("a", { href: "#/browsers" }, "Where you are signed in")],
+        ["Audit", me.user.role === "owner" && h("a", { href: "#/audit" }, "Who did what")],
         ["Tier", me.account.tier],
         ["Sessions", `${me.account.active_sessions} of ${counted(me.account.session_cap, "session")}`],
         ["Queue", h("a", { href: "#/account/state" }, "Why fires start or wait")],

@@ -13,7 +13,7 @@ import { providerName } from "./sign-in.js";
 const NAMES = ["Edg", "OPR", "Firefox", "Chrome", "Safari", "curl"];
 
 /** @param {string | null} agent */
-const nameOf = (agent) =>
+export const nameOf = (agent) =>
   NAMES.find((name) => agent?.includes(`${name}/`))?.replace("Edg", "Edge") ?? "Browser";
 
 const browsers = {

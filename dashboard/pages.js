@@ -26,6 +26,8 @@ import { usage } from "./usage.js";
 
 const device = later(() => import("./device.js"), "device");
 const browsers = later(() => import("./browsers.js"), "browsers");
+const audit = later(() => import("./audit.js"), "audit");
+const projectAudit = later(() => import("./audit.js"), "projectAudit");
 const people = later(() => import("./people.js"), "people");
 const connectors = later(() => import("./connectors.js"), "connectors");
 const connector = later(() => import("./connectors.js"), "connector");
@@ -48,6 +50,7 @@ const ROUTES = [
   [/^#\/people$/, people],
   [/^#\/browsers$/, browsers],
   [/^#\/device$/, device],
+  [/^#\/audit$/, audit],
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
   [/^#\/joined$/, joined],
@@ -66,6 +69,7 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), environmentBuild],
   [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
   [new RegExp(`^#/projects/${ID}/settings$`), settings],
+  [new RegExp(`^#/projects/${ID}/audit$`), projectAudit],
   [new RegExp(`^#/projects/${ID}/connectors$`), connectors],
   [new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`), connector],
   [new RegExp(`^#/projects/${ID}/notifications$`), notifications],

@@ -51,24 +51,7 @@ const settings = {
     ),
     section("Members", ...membersView(project, members, me)),
     section("Repository", ...repositoryPart(project, gitUrl, live)),
-    section(
-      "Connectors",
-      h(
-        "p",
-        {},
-        h("a", { href: projectLink(project.id, "/connectors") }, "Connectors"),
-        " let agents use the tools of other servers, with credentials that agents never see.",
-      ),
-    ),
-    section(
-      "Notifications",
-      h(
-        "p",
-        {},
-        h("a", { href: projectLink(project.id, "/notifications") }, "Outbound webhooks"),
-        " tell Slack, Discord or your own systems when a session waits, a run fails, or a change request is opened.",
-      ),
-    ),
+    ...elsewhere(project),
     section(
       "Triggers",
       h(
@@ -93,6 +76,37 @@ const settings = {
     ),
   ],
 };
+
+/** Links to further pages about the project. @param {Project} project */
+const elsewhere = (project) => [
+  section(
+    "Connectors",
+    h(
+      "p",
+      {},
+      h("a", { href: projectLink(project.id, "/connectors") }, "Connectors"),
+      " let agents use the tools of other servers, with credentials that agents never see.",
+    ),
+  ),
+  section(
+    "Notifications",
+    h(
+      "p",
+      {},
+      h("a", { href: projectLink(project.id, "/notifications") }, "Outbound webhooks"),
+      " tell Slack, Discord or your own systems when a session waits, a run fails, or a change request is opened.",
+    ),
+  ),
+  section(
+    "Audit",
+    h(
+      "p",
+      {},
+      h("a", { href: projectLink(project.id, "/audit") }, "The audit record"),
+      " says who did what in this project.",
+    ),
+  ),
+];
 
 /** @param {string} title @param {...import("./dom.js").Child} content */
 const section = (title, ...content) => h("section", { "data-key": title }, h("h2", {}, title), content);

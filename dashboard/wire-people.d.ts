@@ -62,3 +62,22 @@ export interface Provider {
   id: string;
   label: string;
 }
+
+/** A row of the audit record. */
+export interface AuditEvent {
+  id: string;
+  at: string;
+  project_id: string | null;
+  actor: {
+    kind: "person" | "session" | "trigger" | "operator" | "service" | "unknown";
+    id: string | null;
+    name: string | null;
+  };
+  action: string;
+  target: string | null;
+  outcome: "done" | "begun" | "refused";
+  address: string | null;
+  user_agent: string | null;
+  request_id: string | null;
+  changes: Record<string, unknown>;
+}

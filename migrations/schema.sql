@@ -47,6 +47,33 @@ CREATE INDEX approvals_open_idx ON public.approvals USING btree (moved_at) WHERE
 CREATE INDEX approvals_project_idx ON public.approvals USING btree (project_id, asked_at DESC, id DESC);
 CREATE INDEX approvals_result_idx ON public.approvals USING btree (delivered_at) WHERE (result_envelope IS NOT NULL);
 
+CREATE TABLE audit_events (
+  id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  account_id uuid,
+  project_id uuid,
+  actor_kind text NOT NULL,
+  actor_id uuid,
+  actor_name text,
+  token_id uuid,
+  action text NOT NULL,
+  target text,
+  outcome text NOT NULL,
+  address text,
+  user_agent text,
+  request_id text,
+  changes jsonb NOT NULL,
+  CONSTRAINT audit_events_actor_known CHECK ((actor_kind = ANY (ARRAY['person'::text, 'session'::text, 'trigger'::text, 'operator'::text, 'service'::text, 'unknown'::text]))),
+  CONSTRAINT audit_events_changes_object CHECK ((jsonb_typeof(changes) = 'object'::text)),
+  CONSTRAINT audit_events_outcome_known CHECK ((outcome = ANY (ARRAY['done'::text, 'begun'::text, 'refused'::text]))),
+  CONSTRAINT audit_events_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_events_account_idx ON public.audit_events USING btree (account_id, at DESC, id DESC);
+CREATE INDEX audit_events_action_idx ON public.audit_events USING btree (account_id, action, at DESC, id DESC);
+CREATE INDEX audit_events_actor_idx ON public.audit_events USING btree (account_id, actor_id, at DESC, id DESC) WHERE (actor_id IS NOT NULL);
+CREATE INDEX audit_events_at_idx ON public.audit_events USING brin (at);
+CREATE INDEX audit_events_project_idx ON public.audit_events USING btree (project_id, at DESC, id DESC) WHERE (project_id IS NOT NULL);
+
 CREATE TABLE change_requests (
   id uuid NOT NULL,
   project_id uuid NOT NULL,

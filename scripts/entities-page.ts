@@ -18,6 +18,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   connector_credentials: "The encrypted credential of a connector, for one origin.",
   connector_catalogues: "The tools of a connector's server: as accepted by a person, and as last seen.",
   executor_calls: "A call of an agent to a tool of a connector, and what became of it.",
+  audit_events: "What somebody did: who, from where, and the new values. It is never changed.",
   approvals:
     "A call of an agent that waits for a person, or whose result waits for the agent: its state, with encrypted arguments.",
   project_usage: "The tokens and the cost of one model on one day, summed over the sessions of a project.",
@@ -73,7 +74,15 @@ const NOUNS: Readonly<Record<string, string>> = {
   outbound_webhook: "outbound_webhooks",
 };
 /** Columns that end in `_id` and refer to no single table. */
-const FOREIGN_IDS = new Set(["actor_id", "delivery_id", "machine_id", "message_id", "native_id", "shard_id"]);
+const FOREIGN_IDS = new Set([
+  "actor_id",
+  "delivery_id",
+  "machine_id",
+  "message_id",
+  "native_id",
+  "request_id",
+  "shard_id",
+]);
 
 interface Column {
   readonly name: string;

@@ -1,6 +1,7 @@
 /** Creates the first records of an empty database, and updates what every start must update before it serves. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { audited } from "./services/audit.ts";
 import { newAccessToken, newUuid } from "./services/entropy.ts";
 import type { Config } from "./config.ts";
 import { tokenHash } from "./domain/ids.ts";
@@ -15,15 +16,17 @@ import { Identity } from "./store/ports/identity.ts";
 export const bootstrap = Effect.fnUntraced(function* (config: Config) {
   const identity = yield* Identity;
   const token = config.bootstrapToken ?? (yield* newAccessToken);
-  const isNew = yield* identity.bootstrap({
-    accountId: yield* newUuid,
-    userId: yield* newUuid,
-    tokenId: yield* newUuid,
+  const ids = { accountId: yield* newUuid, userId: yield* newUuid, tokenId: yield* newUuid };
+  const first = identity.bootstrap({
+    ...ids,
     tokenHash: tokenHash(token),
     tier: config.defaultTier,
     cap: config.tierCaps[config.defaultTier],
     now: yield* Clock.currentTimeMillis,
   });
+  const changes = { tier: config.defaultTier, user_id: ids.userId, token_id: ids.tokenId };
+  const row = { action: "account.created", target: ids.accountId, changes } as const;
+  const isNew = yield* first.pipe(audited((isFirst) => (isFirst ? row : null)));
   yield* identity.applyCaps(config.tierCaps);
   return isNew && config.bootstrapToken === null ? token : null;
 });

@@ -87,6 +87,7 @@ export interface Config {
   readonly manifestSyncMs: number;
   readonly catchupWindowMs: number;
   readonly fireRetentionMs: number;
+  readonly auditRetentionMs: number;
   readonly actorIdleMs: number;
   readonly recoveryIntervalMs: number;
   readonly idleTimeoutMs: number;
@@ -170,6 +171,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     schedulerIntervalMs: read.duration("PLATFORM_TRIGGER_SCHEDULER_INTERVAL_MS"),
     manifestSyncMs: read.duration("PLATFORM_MANIFEST_SYNC_MS"),
     catchupWindowMs: read.duration("PLATFORM_CATCHUP_WINDOW_MS"),
+    auditRetentionMs: read.duration("PLATFORM_AUDIT_RETENTION_MS"),
     fireRetentionMs: read.duration("PLATFORM_FIRE_RETENTION_MS"),
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS"),
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS"),

@@ -11,6 +11,7 @@ import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
+import { RefusedEntries } from "./services/audit.ts";
 import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
@@ -62,6 +63,7 @@ import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { approvalsHandlers } from "./http/handlers/approvals.ts";
+import { auditHandlers } from "./http/handlers/audit.ts";
 import { changeRequestsHandlers } from "./http/handlers/change-requests.ts";
 import { connectorsHandlers } from "./http/handlers/connectors.ts";
 import { conversationHandlers } from "./http/handlers/conversation.ts";
@@ -101,7 +103,7 @@ import { webhookRefusalsHandlers } from "./http/handlers/webhook-refusals.ts";
 import { makeReceiver } from "./http/webhooks/webhooks.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
-import type { Store } from "./store/store.ts";
+import type { Store } from "./store/ports/store.ts";
 
 /** All ports through which the service touches the world. */
 export type Ports =
@@ -254,6 +256,7 @@ const settings = <E>(
       previews: config.previewUrl ?? localPreviews(listener.port),
     }),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
+    RefusedEntries.layer,
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
     Layer.succeed(ThisNode, { id: nodeId, version: VERSION, periods: dutyPeriods(config) }),
@@ -267,6 +270,7 @@ const handlers = Layer.mergeAll(
   secretsHandlers,
   connectorsHandlers,
   approvalsHandlers,
+  auditHandlers,
   triggersHandlers,
   triggerWishesHandlers,
   firesHandlers,
@@ -322,9 +326,8 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config);
-      const own = [yield* makePreviews, yield* makeReceiver, yield* makeRelay];
-      const raw = firstOf([...own, yield* options.nodeRoutes]);
-      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);
+      const raw = [yield* makePreviews, yield* makeReceiver, yield* makeRelay, yield* options.nodeRoutes];
+      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), firstOf(raw));
       started = true;
       yield* Deferred.succeed(ready, undefined);
       if (token === null) return null;

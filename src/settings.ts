@@ -228,6 +228,13 @@ export const SETTINGS = define({
     about:
       "How long the ledger keeps fires. At least one day, because repeated deliveries are recognized by these rows.",
   },
+  PLATFORM_AUDIT_RETENTION_MS: {
+    group: "Data and identity",
+    kind: "duration",
+    fallback: 365 * DAY,
+    min: DAY,
+    about: "How long the audit record keeps who did what. At least one day.",
+  },
   PLATFORM_QUEUE_TTL_MS: duration(
     "Triggers",
     DAY,

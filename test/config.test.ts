@@ -49,17 +49,20 @@ const BAD_TIMES =
 
 test("the table of times is complete", () => {
   const knobs = Object.keys(read({})).filter((knob) => knob.endsWith("Ms"));
-  expect(knobs.toSorted()).toEqual([...DURATIONS.map(([, knob]) => knob), "fireRetentionMs"].toSorted());
+  const kept = ["auditRetentionMs", "fireRetentionMs"];
+  expect(knobs.toSorted()).toEqual([...DURATIONS.map(([, knob]) => knob), ...kept].toSorted());
 });
 
-test("the ledger is kept for at least a day, as long as it recognises delivery ids", () => {
-  const name = "PLATFORM_FIRE_RETENTION_MS";
+test.each([
+  ["the ledger", "PLATFORM_FIRE_RETENTION_MS", "fireRetentionMs", 2_592_000_000],
+  ["the audit record", "PLATFORM_AUDIT_RETENTION_MS", "auditRetentionMs", 31_536_000_000],
+] as const)("%s is kept for at least a day", (_, name, knob, fallback) => {
   const refusal = (value: string) =>
     `${name} is ${JSON.stringify(value)}; expected a whole number from 86400000 to 31536000000`;
   for (const value of [...BAD_TIMES, "86399999"])
     expect(problems({ [name]: value })).toEqual([refusal(value)]);
-  expect(read({ [name]: "86400000" }).fireRetentionMs).toBe(86_400_000);
-  expect(read({}).fireRetentionMs).toBe(2_592_000_000);
+  expect(read({ [name]: "86400000" })[knob]).toBe(86_400_000);
+  expect(read({})[knob]).toBe(fallback);
 });
 
 describe.each(DURATIONS)("%s", (name, knob, fallback) => {

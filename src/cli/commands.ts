@@ -1,6 +1,7 @@
 /** All commands that call the service, in the order of the help. */
 import type { Command } from "./command.ts";
 import { approvalCommands } from "./commands/approvals.ts";
+import { auditCommands } from "./commands/audit.ts";
 import { changeRequestCommands } from "./commands/change-requests.ts";
 import { connectorCommands } from "./commands/connectors.ts";
 import { environmentCommands } from "./commands/environments.ts";
@@ -23,5 +24,6 @@ export const commands: readonly Command[] = [
   ...environmentCommands,
   ...projectCommands,
   ...peopleCommands,
+  ...auditCommands,
   ...tokenCommands,
 ];

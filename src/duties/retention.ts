@@ -1,11 +1,13 @@
 /**
  * Removes expired rows, in small steps: the ledger with its requests (api.md 4), refused webhooks, previous values of
- * secrets, attachments that no message has, calls of connectors and their results, the history of actors, events (api.md 1).
+ * secrets, attachments that no message has, calls of connectors and their results, the audit record, the history of
+ * actors, events (api.md 1).
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Approvals, RESULT_KEPT_MS } from "../store/ports/approvals.ts";
+import { Audit } from "../store/ports/audit.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import { Events } from "../store/ports/events.ts";
 import { ExecutorCalls } from "../store/ports/executor-calls.ts";
@@ -19,6 +21,8 @@ import { runDuty } from "./duty.ts";
 export interface RetentionOptions {
   /** How long rows are kept, ms (PLATFORM_FIRE_RETENTION_MS). */
   readonly fireRetentionMs: number;
+  /** How long the audit record is kept, ms (PLATFORM_AUDIT_RETENTION_MS). */
+  readonly auditRetentionMs: number;
 }
 
 /** How many bytes of stored requests an account may keep. The oldest go first. */
@@ -32,7 +36,7 @@ const BREATH = "50 millis";
 const MOVED_WITHIN_MS = 5 * 60_000;
 
 /** Prunes until there is nothing to prune. */
-export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: RetentionOptions) {
+export const prune = Effect.fnUntraced(function* ({ fireRetentionMs, auditRetentionMs }: RetentionOptions) {
   const fires = yield* Fires;
   const now = yield* Clock.currentTimeMillis;
   const before = now - fireRetentionMs;
@@ -48,6 +52,8 @@ export const prune = Effect.fnUntraced(function* ({ fireRetentionMs }: Retention
   while ((yield* calls.prune(before)) > 0) yield* Effect.sleep(BREATH);
   const approvals = yield* Approvals;
   while ((yield* approvals.pruneResults(now - RESULT_KEPT_MS)) > 0) yield* Effect.sleep(BREATH);
+  const audit = yield* Audit;
+  while ((yield* audit.prune(now - auditRetentionMs)) > 0) yield* Effect.sleep(BREATH);
   const transitions = yield* Transitions;
   const history = {
     before: now - TRANSITIONS_KEPT_MS,

@@ -14,6 +14,7 @@ import { parseUuid, tokenHash, tokenKind } from "../domain/ids.ts";
 import { Identity, type Path, type Principal } from "../store/ports/identity.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./access.ts";
+import { actingAs } from "./acting.ts";
 import { answering } from "./handlers/answers.ts";
 import { Access, Authorized, Caller, type Arrived, type Power } from "./api/access.ts";
 import { type BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
@@ -132,7 +133,7 @@ export const authorizedLayer = Layer.effect(
         if (projectId !== null && power !== "clone") yield* requireRole(caller, power);
         // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
         if (hasBody) yield* bodyOf(request, caller, power);
-        return yield* Effect.provideService(answered, Caller, caller);
+        return yield* Effect.provideService(answered, Caller, caller).pipe(actingAs(caller, request));
       });
     });
   }),

@@ -1,6 +1,7 @@
 /** Answers of raw routes and of the server itself, in the API's common error shape. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import * as Context from "effect/Context";
 import { HttpServerResponse } from "effect/http";
 import { bodyOf, statusOf, Unavailable, type ApiError } from "./api/errors.ts";
 
@@ -9,6 +10,11 @@ export const RETRY_AFTER_SECONDS = "1";
 
 export const apiErrorResponse = (error: ApiError): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(bodyOf(error), { status: statusOf(error) });
+
+/** The id of the request that a fiber answers. Null: it answers none. */
+export const RequestId = Context.Reference<string | null>("platform/http/RequestId", {
+  defaultValue: () => null,
+});
 
 const SANE_ID = /^[A-Za-z0-9._-]{1,128}$/;
 

@@ -25,6 +25,7 @@ import {
   answerRaw,
   apiErrorResponse,
   requestId,
+  RequestId,
   RETRY_AFTER_SECONDS,
 } from "./respond.ts";
 
@@ -129,14 +130,18 @@ const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
 const busy = () =>
   new Unavailable({ error: "The service has too many open requests. Try again in a moment.", code: "busy" });
 
-/** Stops counting a request as soon as its answer is ready. */
+/** The id that the answer has already. */
+const requestIdOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  String(NodeHttpServerRequest.toServerResponse(request).getHeader("x-request-id"));
+
+/** Gives a request its id, and stops counting it as soon as its answer is ready. */
 const counted = <R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, R>,
   inFlight: InFlight,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
     Effect.ensuring(
-      app,
+      Effect.provideService(app, RequestId, requestIdOf(request)),
       Effect.sync(() => inFlight.answered(NodeHttpServerRequest.toIncomingMessage(request))),
     ),
   );

@@ -13,6 +13,14 @@ export const peopleRows = (world: World): Readonly<Record<string, Row>> => {
     return String(fields(expectStatus(made, 201))["id"]);
   };
   return {
+    audit: {
+      args: async () => (await invitation(), ["--action", "invitation.created", "--limit", "1"]),
+      human: new RegExp(
+        `^AT +WHO +ACTION +TARGET +OUTCOME +ADDRESS\n\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ +admin +invitation.created +${ID} +done +127.0.0.1\n$`,
+      ),
+      json: "/v1/audit?action=invitation.created&limit=1",
+      refused: [["--since", "yesterday"], 2, /^--since must be a day or an instant, such as 2027/],
+    },
     "people list": {
       args: () => ["--limit", "1"],
       human: new RegExp(`^PERSON +ROLE +SINCE +DEACTIVATED +NAME\n${ID} +`),

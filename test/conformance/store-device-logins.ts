@@ -40,7 +40,7 @@ const scene = Effect.gen(function* () {
 
 const checkDecisions = (check: Check): void => {
   check(
-    "are shown before the decision, and give one token of the person and of what she chose [T14]",
+    "are shown before the decision, and give one token of the person and of what she chose [T15]",
     Effect.gen(function* () {
       const { world, logins, login, typed, claim, identity } = yield* scene;
       const shown = {
@@ -57,7 +57,9 @@ const checkDecisions = (check: Check): void => {
       const grant = { projectId: world.projectId, expiresAt };
       expect(yield* logins.decide({ ...typed(), grant })).toEqual(shown);
       const { token, ...claimed } = yield* claim();
-      expect(claimed).toEqual({ kind: "token", expiresAt });
+      const user = { id: world.userId, name: expect.any(String) as string };
+      const { accountId, projectId } = world;
+      expect(claimed).toEqual({ kind: "token", accountId, user, client: "laptop", projectId, expiresAt });
       expect(yield* identity.authenticate(token.hash, NOON)).toMatchObject({
         tokenId: token.id,
         kind: "access",
@@ -70,7 +72,7 @@ const checkDecisions = (check: Check): void => {
     }),
   );
   check(
-    "give one token if their program asks twice at once [T14]",
+    "give one token if their program asks twice at once [T15]",
     Effect.gen(function* () {
       const { logins, typed, claim, identity } = yield* scene;
       yield* logins.decide({ ...typed(), grant: WHOLE });
@@ -81,7 +83,7 @@ const checkDecisions = (check: Check): void => {
     }),
   );
   check(
-    "are decided once, also by two people at once [T14]",
+    "are decided once, also by two people at once [T15]",
     Effect.gen(function* () {
       const { logins, typed, claim } = yield* scene;
       const decisions = [WHOLE, null].map((grant) => logins.decide({ ...typed(), grant }));
@@ -91,7 +93,7 @@ const checkDecisions = (check: Check): void => {
     }),
   );
   check(
-    "end with their time, with a denial, and with their approver's deactivation [T14]",
+    "end with their time, with a denial, and with their approver's deactivation [T15]",
     Effect.gen(function* () {
       const { world, logins, login, begin, typed, claim } = yield* scene;
       expect(yield* logins.look(typed(login.userHash, NOON + LOGIN_LIFE_MS))).toBe(null);
@@ -137,7 +139,7 @@ const checkLimits = (check: Check): void => {
     }),
   );
   check(
-    "are hidden from a person after five wrong codes, for ten minutes [T15]",
+    "are hidden from a person after five wrong codes, for ten minutes [T16]",
     Effect.gen(function* () {
       const { logins, begin, typed } = yield* scene;
       const guesses = Array.from({ length: MISSES_MAX + 3 }, () => logins.look(typed(hash())));

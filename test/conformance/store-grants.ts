@@ -3,8 +3,10 @@ import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import type { Grant } from "../../src/store/ports/grants.ts";
+import { Accounts } from "../../src/store/ports/accounts.ts";
 import { CloneCredentials } from "../../src/store/ports/clone-credentials.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
+import { People } from "../../src/store/ports/people.ts";
 import { type Check } from "./store-fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { addProject, hash, makeWorld, NOON } from "../support/world/world.ts";
@@ -57,6 +59,29 @@ const scene = Effect.gen(function* () {
 
 export const checkGrants = (check: Check): void => {
   describe("grants", () => {
+    check(
+      "without a project, and for an owner, end when the person is no owner of the account any more",
+      Effect.gen(function* () {
+        const { world, identity, makeToken, grant } = yield* scene;
+        const token = yield* makeToken();
+        const held = [
+          grant(token.id, { projectId: null }),
+          grant(token.id, { projectId: null, needs: "owner" }),
+        ];
+        expect(yield* identity.ended(held, NOON)).toEqual([]);
+        const { accountId } = world;
+        yield* (yield* Accounts).createUser({
+          id: randomUUID(),
+          accountId,
+          name: "Olga",
+          role: "owner",
+          now: NOON,
+        });
+        yield* (yield* People).update(accountId, world.userId, { role: "member" });
+        expect(yield* identity.ended(held, NOON)).toEqual([held[1]]);
+      }),
+    );
+
     check(
       "end with the token's revocation or with its expiry",
       Effect.gen(function* () {

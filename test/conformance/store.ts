@@ -6,6 +6,7 @@ import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAccounts } from "./store-accounts.ts";
 import { checkAdmission } from "./store-admission.ts";
+import { checkAudit } from "./store-audit.ts";
 import { checkArrivals } from "./store-arrivals.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
@@ -57,6 +58,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkRecords(check);
     checkGrants(check);
     checkPeople(check);
+    checkAudit(check);
     checkBrowsers(check);
     checkDeviceLogins(check);
     checkPreviews(check);

@@ -1,4 +1,5 @@
 /** The fake's people: their roles in the account and in its project, and invitations. */
+import { sampleAudit } from "./fake-audit.ts";
 import { randomUUID } from "node:crypto";
 import { NEW_TOKEN } from "./fake-settings.ts";
 
@@ -6,6 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 export interface FakePeople {
   people: Json[];
+  audit: Json[];
   invitations: Json[];
   /** Of every project. */
   members: Json[];
@@ -81,6 +83,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     return null;
   }
   if (collection === "device-logins") return deviceAnswer(id, body);
+  if (collection === "audit" || part === "audit") return { events: world.audit, next_cursor: null };
   if (collection === "people") {
     if (method === "GET") return { people: world.people, next_cursor: null };
     if (method === "PATCH") return change(world, id, body);
@@ -149,6 +152,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
         false,
       ),
     ],
+    audit: sampleAudit(now, projectId),
     people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
     invitations: [
       {

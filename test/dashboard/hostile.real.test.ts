@@ -60,6 +60,7 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
   ["#/account", ".rows"],
   ["#/people", ".rows"],
+  ["#/audit", ".rows"],
   [`#/projects/${PROJECT_ID}/secrets`, "form"],
   [`#/projects/${PROJECT_ID}/environment`, ".rows"],
   [`#/projects/${PROJECT_ID}/environment/builds/${BUILD_ID}`, ".pieces > span"],

@@ -72,6 +72,16 @@ export const STATES_OF_PEOPLE: readonly State[] = [
   { name: "join-signed-in", hash: JOIN, shows: ".callout" },
   { name: "join-used", hash: JOIN, shows: ".empty", signedIn: false, change: used },
   { name: "joined", hash: JOIN, shows: "form", signedIn: false, act: accepted },
+  { name: "audit", hash: "#/audit", shows: ".row" },
+  { name: "audit-project", hash: `${PROJECT}/audit`, shows: ".row" },
+  {
+    name: "audit-none",
+    hash: "#/audit?action=master_key.rotated&since=2026-01-31",
+    shows: ".empty",
+    change: (world) => {
+      world.audit = [];
+    },
+  },
   { name: "people", hash: "#/people", shows: "form" },
   { name: "people-member", hash: "#/people", shows: ".row", change: withRole("member") },
   {

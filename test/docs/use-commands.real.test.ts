@@ -36,6 +36,7 @@ const DOCUMENTS = [
   "models.md",
   "notifications.md",
   "people.md",
+  "audit.md",
 ] as const;
 
 /** Blocks that need GitHub, another server, or a value that only the reader has: by document and first line. */

@@ -17,7 +17,9 @@ it.effect("retention removes an attachment without a message once it has expired
     yield* keepAttachment(sessionId, { ...file, id: numbered(1), now: NOON });
     const isKept = Effect.gen(function* () {
       // A step is followed by a pause while there was something to remove.
-      const round = yield* Effect.forkChild(prune({ fireRetentionMs: ATTACHMENT_UNUSED_MS * 100 }));
+      const round = yield* Effect.forkChild(
+        prune({ fireRetentionMs: ATTACHMENT_UNUSED_MS * 100, auditRetentionMs: ATTACHMENT_UNUSED_MS * 100 }),
+      );
       yield* TestClock.adjust("1 second");
       yield* Fiber.join(round);
       return (yield* attachment(sessionId, numbered(1))) !== null;

@@ -210,6 +210,9 @@ describe("a rotation of the master key", () => {
       life = await started(installation, SIMULATED);
       await opensSecrets(life, projectId);
       await opensSecrets(life, projectId, replacement);
+      expect(await life.call("GET", "/v1/audit?action=master_key.rotated")).toMatchObject({
+        events: [{ actor: { kind: "operator" }, outcome: "done", changes: { version: 2 } }],
+      });
       await life.end("SIGTERM");
       copyFileSync(
         path.join(installation.directory, "former"),

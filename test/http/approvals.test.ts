@@ -16,6 +16,7 @@ import {
   stopSession,
   type Fields,
 } from "../support/service/requests.ts";
+import { auditOf } from "./audit-rows.ts";
 import { ExecutorWorld, HEADERS, manifest, textOf } from "./executor-world.ts";
 
 let world: ExecutorWorld;
@@ -95,6 +96,10 @@ describe("a call that a person must approve", () => {
     const { user } = fields(await world.service.request("GET", "/v1/me"));
     const me = (user as Fields)["id"];
     expect((await rows())[0]).toMatchObject({ outcome: "ok", approver: me, upstream_status: 200 });
+    const changes = { connector: "wiki", tool: "publish", session_id: session };
+    const [given, ...others] = await auditOf(world.service, "approval.approved");
+    expect(given).toMatchObject({ target: id, project_id: world.pid, actor: { id: me }, changes });
+    expect(others).toEqual([]);
     expect(await settled(session, "done")).toMatchObject({
       arguments: null,
       decided_by: me,
@@ -139,6 +144,12 @@ describe("a call that a person must approve", () => {
     const late = await decide(id, "approve");
     expect([late.status, errorCode(late)]).toEqual([409, "approval_settled"]);
     expect((await rows())[0]).toMatchObject({ outcome: "denied", approver: expect.any(String) as string });
+    const [denied] = await auditOf(world.service, "approval.denied");
+    expect(denied).toMatchObject({ target: id });
+    expect(JSON.stringify(denied)).not.toContain("Review it first.");
+    expect(await auditOf(world.service, "approval.approved")).not.toContainEqual(
+      expect.objectContaining({ target: id }),
+    );
     expect(published()).toEqual([]);
   });
 

@@ -42,6 +42,8 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [200],
       fates: { foreign: 404 },
     },
+    "GET /v1/audit": at("/v1/audit", 200),
+    "GET /v1/projects/:pid/audit": { target: project("/audit"), answers: [200] },
     "GET /v1/invitations": at("/v1/invitations", 200),
     "POST /v1/invitations": { ...at("/v1/invitations", 201), body: () => ({ name: "Ada" }) },
     "DELETE /v1/invitations/:id": {

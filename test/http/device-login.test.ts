@@ -66,6 +66,7 @@ describe("a program without a browser", () => {
     const typed = begun.user_code.toLowerCase().replace("-", " ");
     const looked = fields(expectStatus(await decide("look", { code: typed }), 200));
     expect(looked).toMatchObject({ client: "Whole way", address: "127.0.0.1" });
+    // eslint-disable-next-line no-restricted-properties -- the service has the real clock
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
     expectStatus(await decide("approve", { code: typed, project_id: project, expires_at }), 200);
     const { access_token: token, expires_in: life = 0 } = await polled;
@@ -73,6 +74,23 @@ describe("a program without a browser", () => {
     const me = fields(await service.request("GET", "/v1/me", { token }));
     expect(me).toMatchObject({ user: { name: "admin" }, token: { origin: "user", project_id: project } });
     expect(await tokensNamed("Whole way")).toMatchObject([{ project_id: project }]);
+  });
+
+  it("is on the audit record, with its approver, and without its codes [T14]", async () => {
+    const begun = await begin(client(), "On record");
+    const denied = await begin(client(), "Denied");
+    expectStatus(await decide("approve", { code: begun.user_code }), 200);
+    expectStatus(await decide("deny", { code: denied.user_code }), 204);
+    const token = String((await ask(begun.device_code)).body["access_token"]);
+    const events = listOf(await service.request("GET", "/v1/audit?limit=3"), "events");
+    const me = { kind: "person", name: "admin" };
+    expect(events).toMatchObject([
+      { action: "token.created", actor: me, outcome: "done", changes: { name: "On record" } },
+      { action: "device_login.denied", actor: me, changes: { client: "Denied" } },
+      { action: "device_login.approved", actor: me, changes: { client: "On record" } },
+    ]);
+    for (const secret of [begun.user_code, begun.user_code.replace("-", ""), begun.device_code, token])
+      expect(JSON.stringify(events)).not.toContain(secret);
   });
 
   it("is told that it was denied, and its code is over", async () => {
@@ -88,7 +106,7 @@ describe("a program without a browser", () => {
     expect((await ask(begun.device_code)).body["error"]).toBe("expired_token");
   });
 
-  it("gets one token if it asks twice at once [T14]", async () => {
+  it("gets one token if it asks twice at once [T15]", async () => {
     const begun = await begin(client(), "Twice");
     expectStatus(await decide("approve", { code: begun.user_code }), 200);
     const both = await Promise.all([ask(begun.device_code), ask(begun.device_code)]);
@@ -105,7 +123,7 @@ describe("a program without a browser", () => {
     ]);
   });
 
-  it("acts for the person who approved, and for no other who typed the code later [T14]", async () => {
+  it("acts for the person who approved, and for no other who typed the code later [T15]", async () => {
     const begun = await begin();
     const ada = await invitePerson(service, "Ada");
     expectStatus(await decide("approve", { code: begun.user_code }, ada.token), 200);
@@ -116,7 +134,7 @@ describe("a program without a browser", () => {
     });
   });
 
-  it("cannot be found by guessing its code [T15]", async () => {
+  it("cannot be found by guessing its code [T16]", async () => {
     const begun = await begin();
     const ada = await invitePerson(service, "Ada");
     for (let tries = 0; tries < 5; tries += 1)

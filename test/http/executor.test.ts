@@ -1,6 +1,8 @@
 /** The gateway: what an agent may call, what is sent, and what is on record. The server behind it is a real one. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { textResult } from "../support/servers/mcp-server.ts";
+import { expectStatus } from "../support/service/requests.ts";
+import { auditRows } from "./audit-rows.ts";
 import { connectorEntry, CREDENTIAL, ExecutorWorld, manifest, textOf } from "./executor-world.ts";
 
 let world: ExecutorWorld;
@@ -47,6 +49,21 @@ describe("an agent", () => {
     expect(found.tools.find(({ name }) => name === "wiki_publish")?.note).toContain(
       "A person approves or denies",
     );
+  });
+
+  it("has on the audit record who stored and removed its credential, and who accepted its tools [T14]", async () => {
+    const pid = await world.newProject();
+    await world.connect(pid);
+    const target = `/v1/projects/${pid}/connectors/wiki/credential`;
+    expectStatus(await world.service.request("DELETE", target), 204);
+    expectStatus(await world.service.request("DELETE", target), 404);
+    const rows = await auditRows(world.service, `&project=${pid}`);
+    const actions = ["credential_removed", "tools_accepted", "credential_set"].map(
+      (each) => `connector.${each}`,
+    );
+    expect(rows.map(({ action }) => action)).toEqual([...actions, "project.created"]);
+    expect(rows.slice(0, 3).map(({ target: slug }) => slug)).toEqual(["wiki", "wiki", "wiki"]);
+    expect(JSON.stringify(rows)).not.toContain(CREDENTIAL);
   });
 
   it("uses a credential that it never sees, and each call has its row with the outcome", async () => {

@@ -21,6 +21,7 @@ import {
 } from "../support/service/requests.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import { answering, ReceiverServer, type Received } from "../support/servers/receiver.ts";
+import { auditOf } from "./audit-rows.ts";
 
 let service: TestService;
 let receiver: ReceiverServer;
@@ -229,6 +230,9 @@ describe("an outbound webhook", () => {
     expect((await get(webhook["id"]))["failing_since"]).toBe(null);
     const unknown = at(`/${String(webhook["id"])}/deliveries/${randomUUID()}/replay`);
     expectStatus(await service.request("POST", unknown), 404);
+    expect(await auditOf(service, "webhook.delivery_replayed")).toEqual([
+      expect.objectContaining({ target: webhook["id"], changes: { delivery_id: delivery["id"] } }),
+    ]);
   });
 
   it("that answers 410 is disabled at once, which the project's others are told", async () => {

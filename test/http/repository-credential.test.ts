@@ -9,6 +9,7 @@ import { Projects } from "../../src/store/ports/projects.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import { auditOf } from "./audit-rows.ts";
 import { expectNowhere } from "./leaks.ts";
 import {
   commitFiles,
@@ -98,6 +99,9 @@ describe("a new credential", () => {
     expect((await lsRemote()).stdout).toContain(tip);
     expect(fields(replaced)).toMatchObject({ id: pid, manifest: { commit: tip, error: null } });
     expect(fields(replaced)).toEqual(fields(await service.request("GET", at(""))));
+    const [row, ...others] = await auditOf(service, "project.credential_set");
+    expect(row).toMatchObject({ target: pid, project_id: pid, changes: { kind: "password" } });
+    expect(others).toEqual([]);
     await gitOk(work, "push", "--quiet", "origin", "topic");
     expectStatus(await newSession(), 201);
     const opened = await service.request("POST", at("/change-requests"), {
@@ -172,6 +176,9 @@ describe("a credential that is removed", () => {
     upstream.password = "a password of no user";
     expectStatus(await newSession(), 201);
     expect(codeOf(await remove())).toEqual([404, "not_found"]);
+    expect(await auditOf(service, "project.credential_removed")).toEqual([
+      expect.objectContaining({ target: pid, project_id: pid, changes: { kind: "none" } }),
+    ]);
     expect(await service.inside(Effect.flatMap(Projects, ({ credential }) => credential(pid)))).toBeNull();
     upstream.isPublic = false;
     upstream.password = NEW;

@@ -5,6 +5,7 @@ import { oidcProvider } from "../../src/sign-in/oidc.ts";
 import { GithubLogin } from "../support/servers/github-login.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { expectStatus, fields, listOf } from "../support/service/requests.ts";
+import { auditOf } from "./audit-rows.ts";
 import {
   Browser,
   CLIENT,
@@ -115,6 +116,11 @@ describe("signing in at a provider", () => {
     const browser = new Browser(world.invitedOnly);
     const joined = await browser.signIn("oidc", { invitation: code, return: "/#/account" });
     expect([joined.status, joined.headers["location"]]).toEqual([303, "/#/account"]);
+    expect((await auditOf(world.invitedOnly, "invitation.accepted"))[0]).toMatchObject({
+      outcome: "done",
+      actor: { kind: "person", name: "Ada" },
+      changes: { by: "oidc" },
+    });
     expect(await browser.me()).toMatchObject({ name: "Ada", role: "owner" });
     world.idp.claims["sub"] = "eve";
     const late = await new Browser(world.invitedOnly).signIn("oidc", { invitation: code });
@@ -135,6 +141,17 @@ describe("signing in at a provider", () => {
     const answer = await browser.signIn("oidc");
     expect([answer.status, answer.text]).toEqual([403, expect.stringContaining("deactivated")]);
     expect(await browser.me()).toBe(401);
+    const [refused, entered] = await auditOf(world.open, "sign_in");
+    expect(refused).toMatchObject({
+      outcome: "refused",
+      actor: { kind: "unknown", id: null },
+      changes: { by: "oidc", why: "deactivated" },
+    });
+    expect(entered).toMatchObject({
+      outcome: "done",
+      actor: { kind: "person", id },
+      changes: { by: "oidc", new: true },
+    });
   });
 
   it("takes the same verified address with another subject for another person [T13]", async () => {
@@ -177,6 +194,11 @@ describe("adding a provider to oneself", () => {
     const { browser, csrf } = await withToken(world.invitedOnly, world.invitedOnly.token);
     const linked = await browser.signIn("oidc", { link: true, return: "/#/account" }, csrf);
     expect([linked.status, linked.headers["location"]]).toEqual([303, "/#/account"]);
+    expect((await auditOf(world.invitedOnly, "identity.linked"))[0]).toMatchObject({
+      outcome: "done",
+      actor: { kind: "person", name: "admin" },
+      changes: { by: "oidc" },
+    });
     const later = new Browser(world.invitedOnly);
     await later.signIn("oidc");
     expect(await later.me()).toEqual(await browser.me());
@@ -187,6 +209,10 @@ describe("adding a provider to oneself", () => {
     await new Browser(world.open).signIn("oidc");
     const { browser, csrf } = await withToken(world.open, world.open.token);
     expect((await browser.signIn("oidc", { link: true }, csrf)).status).toBe(409);
+    expect((await auditOf(world.open, "identity.linked"))[0]).toMatchObject({
+      outcome: "refused",
+      changes: { why: "taken" },
+    });
   });
 
   it("needs the page's own header, a browser, and a token of the whole account [T13]", async () => {

@@ -3,16 +3,19 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { EXIT, Failure } from "../failure.ts";
 import type { Environment } from "../configuration.ts";
+import { audited } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { readConfig } from "../../config.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { AccountRole } from "../../domain/role.ts";
 import type { Tier } from "../../domain/tier.ts";
 import { Accounts, type User, type Account } from "../../store/ports/accounts.ts";
+import type { Audit } from "../../store/ports/audit.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
 import { Identity, type Token } from "../../store/ports/identity.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import type { Page, PageRequest } from "../../store/ports/page.ts";
+import { asOperator } from "./acting.ts";
 import { installedStore } from "./database.ts";
 
 const absent = (what: string): Failure =>
@@ -46,11 +49,13 @@ const paged = <A, W>({ items, nextCursor }: Page<A>, wire: (item: A) => W) => ({
   next_cursor: nextCursor,
 });
 
-type Stores = Accounts | Identity | Projects;
+type Stores = Accounts | Audit | Identity | Projects;
 
 /** Runs an effect on the store of the installation that the environment names. */
 const onStore = <A, E>(environment: Environment, use: Effect.Effect<A, E, Stores>) =>
-  Effect.suspend(() => Effect.provide(use, installedStore(readConfig(environment, process.cwd())))).pipe(
+  Effect.suspend(() =>
+    Effect.provide(asOperator(use), installedStore(readConfig(environment, process.cwd()))),
+  ).pipe(
     Effect.mapError((error) =>
       error instanceof BadCursor
         ? new Failure(EXIT.refused, "invalid_request", {
@@ -81,13 +86,22 @@ export const createAccount = (
       const { tierCaps, defaultTier } = readConfig(environment, process.cwd());
       const tier = wish.tier ?? defaultTier;
       return accountWire(
-        yield* (yield* Accounts).create({
-          id: yield* newUuid,
-          name: wish.name,
-          tier,
-          cap: tierCaps[tier],
-          now: yield* Clock.currentTimeMillis,
-        }),
+        yield* (yield* Accounts)
+          .create({
+            id: yield* newUuid,
+            name: wish.name,
+            tier,
+            cap: tierCaps[tier],
+            now: yield* Clock.currentTimeMillis,
+          })
+          .pipe(
+            audited(({ id, name }) => ({
+              action: "account.created",
+              target: id,
+              accountId: id,
+              changes: { name, tier },
+            })),
+          ),
       );
     }),
   );
@@ -98,7 +112,8 @@ export const setTier = (environment: Environment, accountId: string, tier: Tier)
     Effect.gen(function* () {
       yield* accountOr404(accountId);
       const { tierCaps } = readConfig(environment, process.cwd());
-      yield* (yield* Identity).setTier(accountId, tier, tierCaps[tier]);
+      const row = { action: "account.tier_set", target: accountId, accountId, changes: { tier } } as const;
+      yield* (yield* Identity).setTier(accountId, tier, tierCaps[tier]).pipe(audited(() => row));
       return accountWire(yield* accountOr404(accountId));
     }),
   );
@@ -120,7 +135,16 @@ export const createUser = (
     environment,
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
-      const user = yield* (yield* Accounts).createUser({ ...wish, id: yield* newUuid, now });
+      const { accountId, name, role } = wish;
+      const user = yield* (yield* Accounts)
+        .createUser({ ...wish, id: yield* newUuid, now })
+        .pipe(
+          audited((made) =>
+            made === null
+              ? null
+              : { action: "person.created", target: made.id, accountId, changes: { name, role } },
+          ),
+        );
       return user === null ? yield* Effect.fail(absent("account")) : userWire(user);
     }),
   );
@@ -154,17 +178,27 @@ export const createToken = (environment: Environment, { name, userId, projectId,
       if (projectId !== null && project?.accountId !== accountId)
         return yield* Effect.fail(absent("project"));
       const token = yield* newAccessToken;
-      const row = yield* (yield* Identity).createToken({
-        id: yield* newUuid,
-        accountId,
-        userId,
-        projectId,
-        name,
-        hash: tokenHash(token),
-        origin: "user",
-        expiresAt,
-        now: yield* Clock.currentTimeMillis,
-      });
+      const row = yield* (yield* Identity)
+        .createToken({
+          id: yield* newUuid,
+          accountId,
+          userId,
+          projectId,
+          name,
+          hash: tokenHash(token),
+          origin: "user",
+          expiresAt,
+          now: yield* Clock.currentTimeMillis,
+        })
+        .pipe(
+          audited(({ id }) => ({
+            action: "token.created",
+            target: id,
+            accountId,
+            ...(projectId !== null && { projectId }),
+            changes: { name, user_id: userId, expires_at: instant(expiresAt) },
+          })),
+        );
       return { ...tokenWire(row), token };
     }),
   );
@@ -174,7 +208,9 @@ export const deleteToken = (environment: Environment, accountId: string, tokenId
     environment,
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
-      if (!(yield* (yield* Identity).deleteToken({ accountId, userId: null }, tokenId, now)))
+      const row = { action: "token.deleted", target: tokenId, accountId } as const;
+      const deleted = (yield* Identity).deleteToken({ accountId, userId: null }, tokenId, now);
+      if (!(yield* deleted.pipe(audited((isDeleted) => (isDeleted ? row : null)))))
         return yield* Effect.fail(absent("token"));
     }),
   );

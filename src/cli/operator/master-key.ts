@@ -17,6 +17,7 @@ import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import type { Environment } from "../configuration.ts";
 import { EXIT, Failure } from "../failure.ts";
+import { audited } from "../../services/audit.ts";
 import type { MasterKeys } from "../../services/keyring.ts";
 import { type Config, readConfig } from "../../config.ts";
 import { uuidInstant } from "../../domain/ids.ts";
@@ -32,6 +33,7 @@ import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
 import { postgresStore } from "../../store/postgres/layer.ts";
 import { type Found, resealAll, type SealedRow } from "../../store/postgres/reseal.ts";
+import { asOperator } from "./acting.ts";
 import { installedDirectory } from "./database.ts";
 
 /** A node that was silent for this long is stopped: a running node sends a heartbeat every second. */
@@ -107,12 +109,17 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
       former: sealFormerKeys(current, former, () => randomBytes(NONCE_BYTES)),
     });
   };
-  const counted = yield* resealAll({
+  const counts = resealAll({
     aliveSince: now - SILENT_MS,
     decide,
     reseal: resealed(keys.current, current),
     written: () => faults("rotation.written"),
   });
+  const row = { action: "master_key.rotated", changes: { version: current.version } } as const;
+  const counted = yield* counts.pipe(
+    audited(() => row),
+    asOperator,
+  );
   faults("rotation.committed");
   return {
     version: current.version,

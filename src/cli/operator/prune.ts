@@ -7,6 +7,7 @@ import { EXIT, Failure } from "../failure.ts";
 import { readConfig } from "../../config.ts";
 import { isLive } from "../../domain/session.ts";
 import { removeMergedBranch } from "../../git/repository/merged-branches.ts";
+import { begun } from "../../services/audit.ts";
 import { Accounts } from "../../store/ports/accounts.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { BadCursor } from "../../store/ports/errors.ts";
@@ -14,6 +15,7 @@ import { Projects, type Project } from "../../store/ports/projects.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
 import type { Stored } from "../../store/ports/journal.ts";
 import type { Page, PageRequest } from "../../store/ports/page.ts";
+import { asOperator } from "./acting.ts";
 import { installedDirectory, installedStore } from "./database.ts";
 
 export interface PruneWish {
@@ -119,8 +121,15 @@ export const pruneMerged = Effect.fnUntraced(function* (environment: Environment
   const place = { directory: path.join(dataDir, "repositories"), isDryRun: wish.isDryRun };
   const prune = Effect.gen(function* () {
     const projects = yield* projectsToLook(wish.projectId);
+    const { projectId } = wish;
+    if (!wish.isDryRun)
+      yield* begun({
+        action: "branches.pruned",
+        target: projectId,
+        ...(projectId !== null && { projectId, accountId: projects[0]?.accountId }),
+      });
     const hosted = projects.filter(({ repository }) => repository.kind === "hosted");
     return (yield* Effect.forEach(hosted, (project) => inProject(place, project))).flat();
   });
-  return yield* Effect.provide(prune, installedStore(config));
+  return yield* Effect.provide(asOperator(prune), installedStore(config));
 });

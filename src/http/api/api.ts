@@ -1,6 +1,7 @@
 /** The platform's HTTP API: definitions only, shared by server, clients and the OpenAPI document. */
 import { HttpApi, OpenApi } from "effect/http-api";
 import { ApprovalsGroup } from "./approvals.ts";
+import { AuditGroup } from "./audit.ts";
 import { ChangeRequestsGroup } from "./change-requests.ts";
 import { ConnectorsGroup } from "./connectors.ts";
 import { ConversationGroup } from "./conversation.ts";
@@ -26,6 +27,7 @@ export class Api extends HttpApi.make("platform")
   .add(IdentityGroup)
   .add(DeviceLoginsGroup)
   .add(PeopleGroup)
+  .add(AuditGroup)
   .add(ProjectsGroup)
   .add(SessionsGroup)
   .add(ConversationGroup)

@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { shownArguments } from "../../domain/approval.ts";
 import { Redactor } from "../../domain/redactor.ts";
 import { openSecrets } from "../../duties/secrets.ts";
+import { audited } from "../../services/audit.ts";
 import { openPart } from "../../services/approvals.ts";
 import { Approvals, type Approval, type ApprovalMove } from "../../store/ports/approvals.ts";
 import { Caller } from "../api/access.ts";
@@ -80,7 +81,12 @@ const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (by: stri
   // A duty expires it within seconds. Until then, nothing that is late counts.
   const isLate = found.status === "pending" && found.expiresAt <= now;
   const move: ApprovalMove = isLate ? { type: "deadline.passed", now } : { ...wish(caller.user.id), now };
-  const moved = yield* approvals.move(id, move);
+  const action = move.type === "approval.given" ? "approval.approved" : "approval.denied";
+  const { connector, tool, sessionId } = found.call;
+  const row = { action, target: id, changes: { connector, tool, session_id: sessionId } } as const;
+  const moved = yield* approvals
+    .move(id, move)
+    .pipe(audited((result) => (result === null || isLate ? null : row)));
   if (moved === null || isLate) return yield* settled(moved ?? (yield* approvals.find(pid, id)) ?? found);
   return yield* approvalWire(moved, yield* secretsOf(pid));
 });

@@ -13,6 +13,7 @@ import {
 import { checkConnectorCredential, credentialPlace, originOf } from "../../domain/connector-credential.ts";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
 import { Manifests } from "../../duties/manifests.ts";
+import { audited } from "../../services/audit.ts";
 import { catalogueFor, refreshCatalogue, toolsOf } from "../../services/connectors.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
@@ -124,7 +125,13 @@ const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, value: 
   const nonce = (yield* Entropy)(NONCE_BYTES);
   const envelope = sealSecret((yield* Keyring).secrets, credentialPlace(place), { value, nonce });
   const by = { userId: (yield* Caller).user.id, now: yield* Clock.currentTimeMillis };
+  const row = {
+    action: "connector.credential_set",
+    target: slug,
+    changes: { origin: place.origin },
+  } as const;
   yield* store.putCredential({ ...place, envelope }, by).pipe(
+    audited(() => row),
     Effect.catchTag("Fenced", () =>
       Effect.fail(
         new Conflict({
@@ -135,7 +142,7 @@ const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, value: 
     ),
   );
   yield* refreshCatalogue(pid, connector);
-  const stored = (yield* store.credentials(pid)).find((row) => row.slug === slug);
+  const stored = (yield* store.credentials(pid)).find((one) => one.slug === slug);
   return connectorWire(connector, stored, yield* store.catalogue(pid, slug));
 });
 
@@ -145,7 +152,10 @@ const deleteCredential = Effect.fnUntraced(function* ({ pid, slug }: Place) {
   if (!isConnectorSlug(slug))
     return yield* badRequest("slug", "must have 1 to 20 characters of a-z, 0-9 and -");
   const now = yield* Clock.currentTimeMillis;
-  if (!(yield* (yield* Connectors).removeCredential(pid, slug, now))) return yield* notFound("credential");
+  const row = { action: "connector.credential_removed", target: slug } as const;
+  const removed = (yield* Connectors).removeCredential(pid, slug, now);
+  if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+    return yield* notFound("credential");
 });
 
 const shapeOf = ({ description, inputSchema }: CatalogueTool) => ({ description, input_schema: inputSchema });
@@ -199,7 +209,9 @@ const changeCatalogue = Effect.fnUntraced(function* (place: Place, wish: Action)
   else {
     const by = { pin: wish.pin, userId: (yield* Caller).user.id, now: yield* Clock.currentTimeMillis };
     const key = { projectId, slug, url: connector.url };
-    if (!(yield* (yield* Connectors).accept(key, by)))
+    const row = { action: "connector.tools_accepted", target: slug, changes: { pin: wish.pin } } as const;
+    const accepted = (yield* Connectors).accept(key, by);
+    if (!(yield* accepted.pipe(audited((isAccepted) => (isAccepted ? row : null)))))
       return yield* new Conflict({
         error:
           "The connector's tools are not those that you looked at. Look at them again, then accept them.",

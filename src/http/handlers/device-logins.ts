@@ -2,8 +2,10 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
+import type { AuditAction } from "../../domain/audit.ts";
 import { readCode, MISSES_MS } from "../../domain/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
+import { audited, type Said } from "../../services/audit.ts";
 import { DeviceLogins, type DeviceLogin } from "../../store/ports/device-logins.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
@@ -45,17 +47,32 @@ const wire = ({ id, client, address, userAgent, createdAt, expiresAt }: DeviceLo
   expires_at: instant(expiresAt),
 });
 
+/** A decision on the audit record. A wrong code has none. */
+const decidedBy =
+  (action: AuditAction, { project_id: projectId, expires_at }: WantedGrant = {}) =>
+  (login: DeviceLogin | "too_many" | null): Said | null =>
+    login === null || login === "too_many"
+      ? null
+      : {
+          action,
+          target: login.id,
+          ...(projectId !== undefined && { projectId }),
+          changes: { client: login.client, expires_at },
+        };
+
 const look = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
   return wire(yield* found(yield* (yield* DeviceLogins).look(yield* typed(code))));
 });
 
 const approve = Effect.fnUntraced(function* ({ code, ...wanted }: WantedGrant & { readonly code: string }) {
   const grant = yield* grantOf(wanted);
-  return wire(yield* found(yield* (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant })));
+  const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant });
+  return wire(yield* found(yield* decided.pipe(audited(decidedBy("device_login.approved", wanted)))));
 });
 
 const deny = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
-  yield* found(yield* (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant: null }));
+  const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant: null });
+  yield* found(yield* decided.pipe(audited(decidedBy("device_login.denied"))));
 });
 
 export const deviceLoginHandlers = HttpApiBuilder.group(Api, "deviceLogins", (handlers) =>

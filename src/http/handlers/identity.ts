@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
+import { audited } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { BrowserSessions, type BrowserSession } from "../../store/ports/browser-sessions.ts";
@@ -44,16 +45,25 @@ const createToken = Effect.fnUntraced(function* ({
   const caller = yield* Caller;
   const grant = yield* grantOf(wanted);
   const token = yield* newAccessToken;
-  const row = yield* (yield* Identity).createToken({
-    id: yield* newUuid,
-    accountId: caller.accountId,
-    userId: caller.user.id,
-    name,
-    hash: tokenHash(token),
-    origin: "user",
-    ...grant,
-    now: yield* Clock.currentTimeMillis,
-  });
+  const row = yield* (yield* Identity)
+    .createToken({
+      id: yield* newUuid,
+      accountId: caller.accountId,
+      userId: caller.user.id,
+      name,
+      hash: tokenHash(token),
+      origin: "user",
+      ...grant,
+      now: yield* Clock.currentTimeMillis,
+    })
+    .pipe(
+      audited(({ id, projectId }) => ({
+        action: "token.created",
+        target: id,
+        ...(projectId !== null && { projectId }),
+        changes: { name, expires_at: wanted.expires_at },
+      })),
+    );
   return { ...tokenWire(row), token };
 });
 
@@ -89,7 +99,10 @@ export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers)
           const caller = yield* Caller;
           const owner = { accountId: caller.accountId, userId: readerOf(caller) };
           const now = yield* Clock.currentTimeMillis;
-          if (!(yield* (yield* Identity).deleteToken(owner, params.id, now))) return yield* notFound("token");
+          const row = { action: "token.deleted", target: params.id } as const;
+          const deleted = (yield* Identity).deleteToken(owner, params.id, now);
+          if (!(yield* deleted.pipe(audited((isDeleted) => (isDeleted ? row : null)))))
+            return yield* notFound("token");
         }),
       ),
     )
@@ -107,14 +120,19 @@ export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers)
     .handle("endBrowsers", () =>
       answering(
         Effect.gen(function* () {
-          yield* (yield* BrowserSessions).endAll((yield* Caller).user.id);
+          const { user } = yield* Caller;
+          const row = { action: "browser.all_ended", target: user.id } as const;
+          const ended = (yield* BrowserSessions).endAll(user.id);
+          yield* ended.pipe(audited((isEnded) => (isEnded ? row : null)));
         }),
       ),
     )
     .handle("endBrowser", ({ params }) =>
       answering(
         Effect.gen(function* () {
-          if (!(yield* (yield* BrowserSessions).end((yield* Caller).user.id, params.id)))
+          const row = { action: "browser.ended", target: params.id } as const;
+          const ended = (yield* BrowserSessions).end((yield* Caller).user.id, params.id);
+          if (!(yield* ended.pipe(audited((isEnded) => (isEnded ? row : null)))))
             return yield* notFound("browser");
         }),
       ),

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import type { MergeRefusal } from "../../domain/merge.ts";
 import { GitError } from "../../git/port.ts";
+import { begun } from "../../services/audit.ts";
 import { askToClose, askToMerge } from "../../services/merging.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import { Caller } from "../api/access.ts";
@@ -61,12 +62,19 @@ const reread = Effect.fnUntraced(function* ({ projectId, number }: ChangeRequest
   return (yield* (yield* ChangeRequests).get(projectId, number)) ?? (yield* notFound("change request"));
 });
 
+/** The actor's answer says what became of it, and the change request who merged it. */
+const recordAsked = (
+  action: "change_request.merge" | "change_request.close",
+  { number, headRef, baseRef }: ChangeRequest,
+) => begun({ action, target: `#${number}`, changes: { number, head_ref: headRef, base_ref: baseRef } });
+
 /** Merges an open request. The merge goes on when the caller leaves. */
 export const mergeRequest = Effect.fnUntraced(function* (
   request: ChangeRequest,
   message: string | undefined,
 ) {
   const { user } = yield* Caller;
+  yield* recordAsked("change_request.merge", request);
   const answer = yield* askToMerge(request, { by: user.id, message: message ?? null });
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
   const merged = yield* reread(request);
@@ -75,6 +83,7 @@ export const mergeRequest = Effect.fnUntraced(function* (
 
 /** Closes a request; a closed one stays as it is. */
 export const closeRequest = Effect.fnUntraced(function* (request: ChangeRequest) {
+  if (request.status === "open") yield* recordAsked("change_request.close", request);
   const answer = yield* askToClose(request);
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
   if (answer.outcome === "merging") return yield* unfinished(request);

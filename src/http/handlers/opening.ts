@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Actors } from "../../actors/actors.ts";
 import { GitBackend } from "../../git/port.ts";
+import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { ChangeRequests } from "../../store/ports/change-requests.ts";
 import type { Project } from "../../store/ports/projects.ts";
@@ -54,6 +55,11 @@ export const openRequest = Effect.fnUntraced(function* (
       now: yield* Clock.currentTimeMillis,
     })
     .pipe(
+      audited(({ number }) => ({
+        action: "change_request.opened",
+        target: `#${number}`,
+        changes: { number, head_ref: head.ref, base_ref: project.defaultBranch },
+      })),
       Effect.catchTag("Taken", () =>
         Effect.fail(
           new Conflict({

@@ -21,6 +21,7 @@ import {
 } from "../../domain/outbound-signature.ts";
 import { isAccepted, PREVIOUS_SECRET_MS } from "../../domain/outbound-tries.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret.ts";
+import { audited } from "../../services/audit.ts";
 import { Entropy, newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Outbound } from "../../services/outbound.ts";
@@ -180,6 +181,11 @@ const create = Effect.fnUntraced(function* (pid: string, wish: Wish) {
       now: yield* Clock.currentTimeMillis,
     })
     .pipe(
+      audited((made) => ({
+        action: "webhook.created",
+        target: id,
+        changes: { format, url: made.shownUrl, events: made.events },
+      })),
       Effect.catchTag("ReceiversFull", ({ limit }) =>
         Effect.fail(
           new Conflict({
@@ -220,14 +226,20 @@ const change = Effect.fnUntraced(function* (params: Params, { url, events, statu
     ...(events !== undefined && { events: [...new Set(events)] }),
     ...(secrets !== undefined && { secrets }),
   };
-  let changed: OutboundWebhook | null = webhook;
-  if (Object.keys(part).length > 0)
-    changed = yield* webhooks
-      .change({ projectId, id, ...part, now })
-      .pipe(Effect.catchTag("Fenced", () => Effect.fail(raced)));
-  if (status === "disabled") changed = yield* webhooks.disable(projectId, id, { reason: "requested", now });
-  if (status === "enabled")
-    changed = yield* webhooks.enable(projectId, id, { cursor: yield* endOfEvents(projectId), now });
+  const cursor = status === "enabled" ? yield* endOfEvents(projectId) : null;
+  const writes = Effect.gen(function* () {
+    let changed: OutboundWebhook | null = webhook;
+    if (Object.keys(part).length > 0) changed = yield* webhooks.change({ projectId, id, ...part, now });
+    if (status === "disabled") changed = yield* webhooks.disable(projectId, id, { reason: "requested", now });
+    if (cursor !== null) changed = yield* webhooks.enable(projectId, id, { cursor, now });
+    return changed;
+  });
+  const changes = { url: secrets?.shownUrl, events: part.events, status };
+  const row = { action: "webhook.updated", target: id, changes } as const;
+  const changed = yield* writes.pipe(
+    audited((found) => (found === null ? null : row)),
+    Effect.catchTag("Fenced", () => Effect.fail(raced)),
+  );
   return yield* shownOne(changed);
 });
 
@@ -256,6 +268,7 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
   const until = now + PREVIOUS_SECRET_MS;
   const next = { ...webhook, version: webhook.sealed.version + 1 };
   const content = { url, secret, previous: { secret: former, until } };
+  const row = { action: "webhook.secret_rotated", target: webhook.id } as const;
   const written = yield* (yield* OutboundWebhooks)
     .change({
       projectId: webhook.projectId,
@@ -267,7 +280,10 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
       },
       now,
     })
-    .pipe(Effect.catchTag("Fenced", () => Effect.fail(raced)));
+    .pipe(
+      audited((found) => (found === null ? null : row)),
+      Effect.catchTag("Fenced", () => Effect.fail(raced)),
+    );
   if (written === null) return yield* notFound("webhook");
   return { secret, previous_valid_until: instant(until) };
 });
@@ -275,7 +291,14 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
 const replay = Effect.fnUntraced(function* (params: Params & { readonly did: string }) {
   const webhook = yield* webhookFor(params);
   const now = yield* Clock.currentTimeMillis;
-  const replayed = yield* (yield* OutboundDeliveries).replay(webhook.id, params.did, now);
+  const row = {
+    action: "webhook.delivery_replayed",
+    target: webhook.id,
+    changes: { delivery_id: params.did },
+  } as const;
+  const replayed = yield* (yield* OutboundDeliveries)
+    .replay(webhook.id, params.did, now)
+    .pipe(audited((found) => (found === null || typeof found === "string" ? null : row)));
   if (replayed === null) return yield* notFound("delivery");
   if (replayed === "disabled")
     return yield* new Conflict({
@@ -308,7 +331,10 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(Api, "outboundWebho
       answering(
         Effect.gen(function* () {
           const { projectId, id } = yield* webhookFor(params);
-          if (!(yield* (yield* OutboundWebhooks).remove(projectId, id))) return yield* notFound("webhook");
+          const row = { action: "webhook.deleted", target: id } as const;
+          const removed = (yield* OutboundWebhooks).remove(projectId, id);
+          if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+            return yield* notFound("webhook");
         }),
       ),
     )

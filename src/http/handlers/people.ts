@@ -6,6 +6,7 @@ import { Actors } from "../../actors/actors.ts";
 import { told } from "../../actors/delivery.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { AccountRole, ProjectRole } from "../../domain/role.ts";
+import { audited } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import { People, type Invitation, type Member, type Person } from "../../store/ports/people.ts";
 import { Projects } from "../../store/ports/projects.ts";
@@ -53,11 +54,25 @@ const found = (person: Person | "last_owner" | null) => {
   return person === "last_owner" ? Effect.fail(lastOwner()) : Effect.succeed(personWire(person));
 };
 
+/** The row of a change of a person, unless it was refused. */
+const changed =
+  (action: "person.updated" | "person.deactivated" | "person.reactivated", wish: object = {}) =>
+  (person: Person | "last_owner" | null) =>
+    person === null || person === "last_owner"
+      ? null
+      : { action, target: person.id, changes: { ...wish, name: person.name } };
+
 /** Ends the person's sessions at once. A session that hears nothing is stopped by the duty `people` (duties/people.ts). */
 const deactivate = Effect.fnUntraced(function* (id: string) {
   const people = yield* People;
   const { accountId } = yield* Caller;
-  const answer = yield* found(yield* people.deactivate(accountId, id, yield* Clock.currentTimeMillis));
+  const now = yield* Clock.currentTimeMillis;
+  const row = changed("person.deactivated");
+  const ended = people.deactivate(accountId, id, now).pipe(
+    // One who was deactivated before stays as she is.
+    audited((person) => (typeof person === "object" && person?.deactivatedAt !== now ? null : row(person))),
+  );
+  const answer = yield* found(yield* ended);
   const actors = yield* Actors;
   yield* Effect.forEach(
     yield* people.unwantedSessions,
@@ -89,17 +104,25 @@ const invite = Effect.fnUntraced(function* ({ name, role = "member", projects = 
   );
   const code = yield* newPassword;
   const now = yield* Clock.currentTimeMillis;
-  const made = yield* (yield* People).invite({
-    id: yield* newUuid,
-    accountId: caller.accountId,
-    hash: tokenHash(code),
-    name,
-    role,
-    projects: projects.map((grant) => ({ projectId: grant.project_id, role: grant.role })),
-    createdBy: caller.user.id,
-    expiresAt: now + INVITATION_LIFE_MS,
-    now,
-  });
+  const made = yield* (yield* People)
+    .invite({
+      id: yield* newUuid,
+      accountId: caller.accountId,
+      hash: tokenHash(code),
+      name,
+      role,
+      projects: projects.map((grant) => ({ projectId: grant.project_id, role: grant.role })),
+      createdBy: caller.user.id,
+      expiresAt: now + INVITATION_LIFE_MS,
+      now,
+    })
+    .pipe(
+      audited(({ id }) => ({
+        action: "invitation.created",
+        target: id,
+        changes: { name, role, projects: projects.map((each) => `${each.project_id} ${each.role}`) },
+      })),
+    );
   return { ...invitationWire(made), url: invitationLink((yield* Addresses).publicUrl, code) };
 });
 
@@ -109,7 +132,15 @@ const grant = Effect.fnUntraced(function* (
 ) {
   yield* requireProject(yield* Caller, pid);
   const now = yield* Clock.currentTimeMillis;
-  const person = yield* (yield* People).grant({ projectId: pid, userId: id, role, now });
+  const person = yield* (yield* People).grant({ projectId: pid, userId: id, role, now }).pipe(
+    audited((granted) => {
+      if (granted === null) return null;
+      const changes = { name: granted.name };
+      return role === null
+        ? { action: "member.removed", target: id, changes }
+        : { action: "member.set", target: id, changes: { ...changes, role } };
+    }),
+  );
   if (person === null) return yield* notFound("person");
 });
 
@@ -127,7 +158,8 @@ export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
       answering(
         Effect.gen(function* () {
           const { accountId } = yield* Caller;
-          return yield* found(yield* (yield* People).update(accountId, params.id, payload));
+          const updated = (yield* People).update(accountId, params.id, payload);
+          return yield* found(yield* updated.pipe(audited(changed("person.updated", payload))));
         }),
       ),
     )
@@ -135,8 +167,8 @@ export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
     .handle("reactivate", ({ params }) =>
       answering(
         Effect.gen(function* () {
-          const person = yield* (yield* People).reactivate((yield* Caller).accountId, params.id);
-          return person === null ? yield* notFound("person") : personWire(person);
+          const reactivated = (yield* People).reactivate((yield* Caller).accountId, params.id);
+          return yield* found(yield* reactivated.pipe(audited(changed("person.reactivated"))));
         }),
       ),
     )
@@ -156,7 +188,9 @@ export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis;
           const { accountId } = yield* Caller;
-          if (!(yield* (yield* People).revokeInvitation(accountId, params.id, now)))
+          const revoked = (yield* People).revokeInvitation(accountId, params.id, now);
+          const row = { action: "invitation.revoked", target: params.id } as const;
+          if (!(yield* revoked.pipe(audited((isRevoked) => (isRevoked ? row : null)))))
             return yield* notFound("invitation");
         }),
       ),

@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
+import { audited } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { Creations } from "../../duties/unclaimed.ts";
@@ -50,7 +51,8 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
       .create({ projectId: id, importFrom, defaultBranch, ...external })
       .pipe(Effect.catchTag("GitError", (error) => Effect.fail(notMade(error))));
     const sealed = credential === null ? {} : { credential: yield* sealedCredential(id, credential) };
-    return yield* (yield* Projects).create({
+    const now = yield* Clock.currentTimeMillis;
+    const project = (yield* Projects).create({
       id,
       accountId: caller.accountId,
       name: request.name,
@@ -59,9 +61,12 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
       ...(made.nodeId === undefined ? {} : { nodeId: made.nodeId }),
       createdBy: caller.user.id,
       isGranted: caller.accountRole !== "owner",
-      now: yield* Clock.currentTimeMillis,
+      now,
       ...sealed,
     });
+    const changes = { name: request.name, repository: source.kind, default_branch: made.defaultBranch };
+    const row = { action: "project.created", target: id, projectId: id, changes } as const;
+    return yield* project.pipe(audited(() => row));
   });
   const project = yield* (yield* Creations).during(id, making);
   yield* (yield* Manifests).sync(project);
@@ -158,7 +163,10 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
     ...(patch.default_role === undefined ? {} : { defaultRole: patch.default_role }),
     ...(patch.merge_role === undefined ? {} : { mergeRole: patch.merge_role }),
   };
-  const updated = yield* (yield* Projects).update(project.id, change, yield* Clock.currentTimeMillis);
+  const row = { action: "project.updated", target: project.id, changes: { ...patch } } as const;
+  const updated = yield* (yield* Projects)
+    .update(project.id, change, yield* Clock.currentTimeMillis)
+    .pipe(audited((found) => (found === null ? null : row)));
   if (updated === null) return yield* notFound("project");
   yield* (yield* Manifests).sync(updated);
   return projectWire(updated);

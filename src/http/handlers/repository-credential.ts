@@ -6,6 +6,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
+import { audited } from "../../services/audit.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Manifests } from "../../duties/manifests.ts";
@@ -66,7 +67,11 @@ const put = Effect.fnUntraced(function* (
     .pipe(Effect.catchTag("GitError", (error) => Effect.fail(notTaken(error))));
   const sealed = credential === null ? null : yield* sealedCredential(project.id, credential);
   const projects = yield* Projects;
-  const replaced = yield* projects.replaceCredential(project.id, sealed, yield* Clock.currentTimeMillis);
+  const action = credential === null ? "project.credential_removed" : "project.credential_set";
+  const row = { action, target: project.id, changes: { kind: credential?.kind ?? "none" } } as const;
+  const replaced = yield* projects
+    .replaceCredential(project.id, sealed, yield* Clock.currentTimeMillis)
+    .pipe(audited((found) => (found === null ? null : row)));
   if (replaced === null) return yield* notFound("project");
   const { user } = yield* Caller;
   yield* Effect.logInfo("a repository's credential was replaced", {

@@ -1,7 +1,9 @@
 /** How a session that has ended starts again: on request, or with a message to it. */
 import * as Effect from "effect/Effect";
 import { Actors } from "../../actors/actors.ts";
+import { begun } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
+import { isLive } from "../../domain/session.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { People } from "../../store/ports/people.ts";
 import { Caller } from "../api/access.ts";
@@ -26,6 +28,7 @@ export const restarted = Effect.fnUntraced(function* (params: {
       code: "user_deactivated",
     });
   const actors = yield* Actors;
+  if (!isLive(session.status)) yield* begun({ action: "session.restart", target: session.id });
   const told = yield* Effect.catchTag(
     actors.session(session.id, {
       type: "restart.requested",

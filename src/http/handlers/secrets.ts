@@ -5,6 +5,7 @@ import * as Result from "effect/Result";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Directory } from "../../services/directory.ts";
+import { audited } from "../../services/audit.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { tryKey } from "../../services/model-keys.ts";
@@ -104,6 +105,11 @@ export const put = Effect.fnUntraced(function* (
       },
     )
     .pipe(
+      audited((created) => ({
+        action: "secret.set",
+        target: params.name,
+        changes: { new: created, ...(previousValidMs > 0 && { previous_valid_ms: previousValidMs }) },
+      })),
       Effect.catchTag("Fenced", () =>
         Effect.fail(
           new Conflict({
@@ -159,7 +165,9 @@ export const secretsHandlers = HttpApiBuilder.group(Api, "secrets", (handlers) =
           // A secret that was set before its name was forbidden can be deleted.
           if (bad !== null && bad.code !== "unsafe_name") return yield* refused("name", bad);
           const now = yield* Clock.currentTimeMillis;
-          if (!(yield* (yield* Secrets).remove(project.id, params.name, now)))
+          const row = { action: "secret.removed", target: params.name } as const;
+          const removed = (yield* Secrets).remove(project.id, params.name, now);
+          if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
             return yield* notFound("secret");
           yield* (yield* Directory).refresh(project.id);
         }),

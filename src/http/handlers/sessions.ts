@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
+import { audited, begun } from "../../services/audit.ts";
 import { Admitter } from "../../services/admission.ts";
 import { Actors } from "../../actors/actors.ts";
 import { Directory } from "../../services/directory.ts";
@@ -110,6 +111,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
     }),
   );
   const now = yield* Clock.currentTimeMillis;
+  yield* begun({ action: "session.created", target: session.id, changes: { base_ref: session.baseRef } });
   const admission = yield* (yield* Admitter).admit(project.accountId, {
     kind: "session",
     session,
@@ -152,6 +154,7 @@ type SessionPath = { readonly pid: string; readonly sid: string };
 export const stop = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
+  if (isLive(session.status)) yield* begun({ action: "session.stop", target: session.id });
   yield* actors
     .session(session.id, { type: "stop.requested" })
     .pipe(Effect.catchTag("CapReached", Effect.die));
@@ -190,6 +193,7 @@ export const restart = Effect.fnUntraced(function* (params: SessionPath) {
 export const remove = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
+  yield* begun({ action: "session.delete", target: session.id });
   yield* actors
     .session(session.id, { type: "delete.requested" })
     .pipe(Effect.catchTag("CapReached", Effect.die));
@@ -201,7 +205,9 @@ export const update = Effect.fnUntraced(function* (
 ) {
   const session = yield* sessionFor(yield* Caller, params);
   const now = yield* Clock.currentTimeMillis;
-  return yield* shownOne(yield* (yield* Sessions).rename(session.id, { ...change, now }));
+  const row = { action: "session.updated", target: session.id, changes: { name: change.name } } as const;
+  const renamed = (yield* Sessions).rename(session.id, { ...change, now });
+  return yield* shownOne(yield* renamed.pipe(audited((found) => (found === null ? null : row))));
 });
 
 interface ListQuery {

@@ -1,6 +1,7 @@
 /** How the routes of the page's sign-in answer: with the cookie, and with errors in the common shape. */
 import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
+import { actingUnknown } from "../acting.ts";
 import { isApiError } from "../api/errors.ts";
 import { answering } from "../handlers/answers.ts";
 import { Addresses } from "../limits.ts";
@@ -25,6 +26,6 @@ export const withCookie = Effect.fnUntraced(function* (
 });
 
 export const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.catch(answering(handler), (error: unknown) =>
+  Effect.catch(answering(actingUnknown(handler)), (error: unknown) =>
     isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
   );

@@ -4,8 +4,10 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
-import { BrowserSessions } from "../../store/ports/browser-sessions.ts";
+import { audited, refusedEntry } from "../../services/audit.ts";
+import { BrowserSessions, type SignedInPerson } from "../../store/ports/browser-sessions.ts";
 import { badRequest, Forbidden } from "../api/errors.ts";
+import { actingAs, signedInActor } from "../acting.ts";
 import { authenticator, unauthorized } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
 import { answered, withCookie } from "./answer.ts";
@@ -41,6 +43,12 @@ const pageRoutes = (files: readonly PageFile[]) =>
     HttpRouter.route("GET", file.name === "index.html" ? "/" : `/${file.name}`, answerFile(file)),
   );
 
+/** The row of a sign-in that found its person. */
+const entered = (by: "token" | "link", sessionId: string) => (person: SignedInPerson | null) =>
+  person === null
+    ? null
+    : { action: "sign_in" as const, actor: signedInActor(person, sessionId), changes: { by } };
+
 const SignIn = Schema.Struct({ token: Schema.String });
 
 const signIn = Effect.gen(function* () {
@@ -50,9 +58,13 @@ const signIn = Effect.gen(function* () {
   );
   const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
   const { row, session } = yield* newSession;
-  const user = hash === null ? null : yield* (yield* BrowserSessions).open(hash, row);
+  const opened = (yield* BrowserSessions).open(hash ?? "", row).pipe(audited(entered("token", row.id)));
+  const user = hash === null ? null : yield* opened;
   // Tokens in sandboxes cannot open the dashboard: an agent is not a person.
-  if (user === null) return yield* unauthorized();
+  if (user === null) {
+    yield* refusedEntry({ action: "sign_in", changes: { by: "token" } });
+    return yield* unauthorized();
+  }
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });
 
@@ -61,9 +73,13 @@ const openLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
   const { row, session } = yield* newSession;
-  const user = yield* (yield* BrowserSessions).openLink(tokenHash(code), row);
+  const opened = (yield* BrowserSessions).openLink(tokenHash(code), row);
+  const user = yield* opened.pipe(audited(entered("link", row.id)));
   const home = HttpServerResponse.redirect("/", { status: 303 });
-  if (user === null) return home;
+  if (user === null) {
+    yield* refusedEntry({ action: "sign_in", changes: { by: "link" } });
+    return home;
+  }
   // The browser omits a strict cookie on a navigation from a foreign page. The page's own requests, after it has
   // loaded, carry it.
   return yield* withCookie(home, session);
@@ -81,7 +97,18 @@ const current = Effect.gen(function* () {
 /** Ends the browser's session on all nodes. */
 const signOut = Effect.gen(function* () {
   const hash = yield* sessionHashOf(yield* HttpServerRequest.HttpServerRequest);
-  if (hash !== null) yield* (yield* BrowserSessions).signOut(hash);
+  if (hash !== null)
+    yield* (yield* BrowserSessions).signOut(hash).pipe(
+      audited((person) =>
+        person === null
+          ? null
+          : {
+              action: "sign_out",
+              target: person.sessionId,
+              actor: signedInActor(person, person.sessionId),
+            },
+      ),
+    );
   return yield* withCookie(HttpServerResponse.empty(), { cookie: "", maxAgeSeconds: 0 });
 });
 
@@ -97,7 +124,12 @@ const makeLink = Effect.gen(function* () {
       code: "forbidden",
     });
   }
-  const code = yield* issueCode(tokenHash(token));
+  const issued = issueCode(tokenHash(token));
+  const row = { action: "sign_in.link_created", target: caller.tokenId } as const;
+  const code = yield* issued.pipe(
+    audited(() => row),
+    actingAs(caller, request),
+  );
   const { publicUrl } = yield* Addresses;
   return HttpServerResponse.jsonUnsafe({ url: openingLink(publicUrl, code) }, { status: 201 });
 });

@@ -7,9 +7,11 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
+import { audited, refusedEntry } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions } from "../../store/ports/browser-sessions.ts";
 import { People } from "../../store/ports/people.ts";
+import { signedInActor } from "../acting.ts";
 import { badRequest, NotFound } from "../api/errors.ts";
 import { NAME_MAX } from "../api/people.ts";
 import { text } from "../api/schemas.ts";
@@ -32,17 +34,19 @@ const bodyAs = <A>(schema: Schema.Decoder<A>, field: string) =>
     );
   });
 
-const invalid = () =>
-  new NotFound({
+const invalid = Effect.gen(function* () {
+  yield* refusedEntry({ action: "invitation.accepted" });
+  return yield* new NotFound({
     error: "This invitation is used, revoked or expired. Ask the person who sent it for another one.",
     code: "invitation_invalid",
   });
+});
 
 /** What the invitation grants. Changes nothing. */
 const look = Effect.gen(function* () {
   const { code } = yield* bodyAs(Look, "code");
   const found = yield* (yield* People).openInvitation(tokenHash(code), yield* Clock.currentTimeMillis);
-  if (found === null) return yield* invalid();
+  if (found === null) return yield* invalid;
   const { name, role, account, invitedBy, projects, expiresAt } = found;
   return HttpServerResponse.jsonUnsafe({
     name,
@@ -59,17 +63,33 @@ const accept = Effect.gen(function* () {
   const { code, name } = yield* bodyAs(Accept, "name");
   const token = yield* newAccessToken;
   const hash = tokenHash(token);
-  const person = yield* (yield* People).accept({
+  const [people, browsers] = [yield* People, yield* BrowserSessions];
+  const { row, session } = yield* newSession;
+  const newcomer = {
     hash: tokenHash(code),
     userId: yield* newUuid,
     name,
     tokenId: yield* newUuid,
     tokenHash: hash,
     now: yield* Clock.currentTimeMillis,
-  });
-  if (person === null) return yield* invalid();
-  const { row, session } = yield* newSession;
-  yield* (yield* BrowserSessions).open(hash, row);
+  };
+  // One transaction: she is in, and signed in, or the invitation is still open.
+  const accepted = Effect.tap(people.accept(newcomer), (made) =>
+    made === null ? Effect.void : Effect.asVoid(browsers.open(hash, row)),
+  );
+  const person = yield* accepted.pipe(
+    audited((made) =>
+      made === null
+        ? null
+        : {
+            action: "invitation.accepted",
+            target: made.id,
+            actor: signedInActor(made, row.id),
+            changes: { by: "token", role: made.role },
+          },
+    ),
+  );
+  if (person === null) return yield* invalid;
   const user = { id: person.id, name: person.name };
   const body = { user, csrf: session.csrf, token };
   const response = HttpServerResponse.jsonUnsafe(body, {

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
 import { returnPath, type ProviderId } from "../../domain/sign-in.ts";
+import { audited, refusedEntry } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import {
   SignInProviders,
@@ -15,8 +16,9 @@ import {
   type ProviderFault,
   type SignInProvider,
 } from "../../sign-in/port.ts";
-import { Identities, type Entry } from "../../store/ports/identities.ts";
+import { Identities, type Entry, type SignInResult } from "../../store/ports/identities.ts";
 import { Operations } from "../../store/ports/operations.ts";
+import { signedInActor } from "../acting.ts";
 import { BadGateway, badRequest, notFound } from "../api/errors.ts";
 import { authenticator, forbidden } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
@@ -121,6 +123,9 @@ const refusal = (status: number, title: string, text: string) =>
 const UNSTARTED =
   "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
 
+const refusedSignIn = (by: ProviderId, why: string) =>
+  refusedEntry({ action: "sign_in", changes: { by, why } });
+
 /** How a new identity gets its person. */
 const entryOf = Effect.fnUntraced(function* (flow: Flow, { maySignUp }: ProvidedPerson) {
   if (flow.invitation !== null) return { by: "invitation", hash: flow.invitation } satisfies Entry;
@@ -134,24 +139,46 @@ const entryOf = Effect.fnUntraced(function* (flow: Flow, { maySignUp }: Provided
 
 /** Adds the identity to the person who began the flow. */
 const link = Effect.fnUntraced(function* (flow: Flow, linkTo: string, { issuer, subject }: ProvidedPerson) {
-  const linked = yield* (yield* Identities).link({ issuer, subject }, linkTo, yield* Clock.currentTimeMillis);
+  const now = yield* Clock.currentTimeMillis;
+  const actor = { kind: "person", id: linkTo, name: null, tokenId: null } as const;
+  const row = { action: "identity.linked", target: linkTo, actor, changes: { by: flow.provider } } as const;
+  const linked = yield* (yield* Identities)
+    .link({ issuer, subject }, linkTo, now)
+    .pipe(audited((result) => (result === "linked" ? row : null)));
   if (linked === "linked")
     return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
+  yield* refusedEntry({
+    action: "identity.linked",
+    target: linkTo,
+    changes: { by: flow.provider, why: linked },
+  });
   return linked === "taken"
     ? yield* refusal(409, "Another person has this sign-in", "It belongs to another person of this service.")
     : yield* refusal(403, "You cannot sign in", "Your user is deactivated. Ask an owner of the account.");
 });
 
+/** The row of a sign-in that found its person, or made her. */
+const entered = (flow: Flow, sessionId: string) => (result: SignInResult) => {
+  if (result.kind !== "signed_in") return null;
+  const { person, isNew } = result;
+  const action = isNew && flow.invitation !== null ? "invitation.accepted" : "sign_in";
+  const actor = signedInActor(person, sessionId);
+  return { action, target: person.id, actor, changes: { by: flow.provider, new: isNew } } as const;
+};
+
 const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
   const { issuer, subject, name } = person;
   const { row, session } = yield* newSession;
-  const result = yield* (yield* Identities).signIn({
-    identity: { issuer, subject },
-    signedInBy: flow.provider,
-    session: row,
-    entry: yield* entryOf(flow, person),
-    newPerson: { id: yield* newUuid, name },
-  });
+  const result = yield* (yield* Identities)
+    .signIn({
+      identity: { issuer, subject },
+      signedInBy: flow.provider,
+      session: row,
+      entry: yield* entryOf(flow, person),
+      newPerson: { id: yield* newUuid, name },
+    })
+    .pipe(audited(entered(flow, row.id)));
+  if (result.kind !== "signed_in") yield* refusedSignIn(flow.provider, result.kind);
   switch (result.kind) {
     case "signed_in": {
       const home = HttpServerResponse.redirect(flow.returnTo, { status: 303 });
@@ -209,6 +236,7 @@ const callback = Effect.gen(function* () {
   const flow = yield* flowOf(id);
   if (flow === null) {
     yield* Effect.logWarning("a sign-in was refused", { provider: id, why: "its browser has no such flow" });
+    yield* refusedSignIn(id, "no_flow");
     return yield* refusal(400, "This sign-in cannot be completed", UNSTARTED);
   }
   const url = new URL(redirectUri((yield* Addresses).publicUrl, id));
@@ -217,6 +245,7 @@ const callback = Effect.gen(function* () {
   if (come._tag === "Failure") {
     const { kind, why } = come.failure;
     yield* Effect.logWarning("a sign-in was refused", { provider: id, kind, why });
+    yield* refusedSignIn(id, kind);
     return yield* refusal(...FAULTS[kind]);
   }
   const person = come.success;

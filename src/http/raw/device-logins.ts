@@ -10,10 +10,13 @@ import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { CLIENT_MAX, LOGIN_LIFE_MS, POLL_MS, shownCode } from "../../domain/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
+import { audited, type Said } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
 import { DeviceLogins, type Claimed } from "../../store/ports/device-logins.ts";
+import { actingUnknown } from "../acting.ts";
 import { text } from "../api/schemas.ts";
 import { awaitBody } from "../body.ts";
+import { instant } from "../handlers/wire.ts";
 import { Addresses } from "../limits.ts";
 import { answered } from "./raw-route.ts";
 
@@ -69,18 +72,30 @@ const WAITING: Readonly<Record<Exclude<Claimed["kind"], "token">, readonly [stri
   unknown: ["expired_token", "The device code is unknown, used or expired. Begin again."],
 };
 
+/** The token on the audit record: its approver made it, in the program's request. */
+const createdBy = (
+  { accountId, user, client, projectId, expiresAt }: Extract<Claimed, { kind: "token" }>,
+  id: string,
+) =>
+  ({
+    action: "token.created",
+    target: id,
+    actor: { kind: "person", ...user, tokenId: null },
+    accountId,
+    ...(projectId !== null && { projectId }),
+    changes: { name: client, ...(expiresAt !== null && { expires_at: instant(expiresAt) }) },
+  }) satisfies Said;
+
 const claim = Effect.gen(function* () {
   const given = yield* form;
   const device = given.get("device_code");
   if (given.get("grant_type") !== GRANT_TYPE)
     return refusal("unsupported_grant_type", `grant_type must be ${GRANT_TYPE}.`);
   if (device === null) return refusal("invalid_request", "device_code is missing.");
-  const [token, now] = [yield* newAccessToken, yield* Clock.currentTimeMillis];
-  const claimed = yield* (yield* DeviceLogins).claim({
-    deviceHash: tokenHash(device),
-    token: { id: yield* newUuid, hash: tokenHash(token) },
-    now,
-  });
+  const [token, id, now] = [yield* newAccessToken, yield* newUuid, yield* Clock.currentTimeMillis];
+  const claimed = yield* (yield* DeviceLogins)
+    .claim({ deviceHash: tokenHash(device), token: { id, hash: tokenHash(token) }, now })
+    .pipe(audited((made) => (made.kind === "token" ? createdBy(made, id) : null)));
   if (claimed.kind !== "token") return refusal(...WAITING[claimed.kind]);
   const { expiresAt } = claimed;
   return answer({
@@ -92,5 +107,5 @@ const claim = Effect.gen(function* () {
 
 export const deviceLoginRoutes = HttpRouter.addAll([
   HttpRouter.route("POST", "/v1/device-logins", answered(begin)),
-  HttpRouter.route("POST", "/v1/device-logins/token", answered(claim)),
+  HttpRouter.route("POST", "/v1/device-logins/token", answered(actingUnknown(claim))),
 ]);

@@ -131,7 +131,12 @@ export const layer = Layer.effect(
         return pageFrom(all.map(sessionOf), request, ({ createdAt, id }) => ({ at: createdAt, id }));
       }),
     end: (userId, id) => Effect.sync(() => remove(tables, (row) => row.userId === userId && row.id === id)),
-    endAll: (userId) => Effect.sync(() => void remove(tables, (row) => row.userId === userId)),
-    signOut: (hash) => Effect.sync(() => void remove(tables, (row) => row.hash === hash)),
+    endAll: (userId) => Effect.sync(() => remove(tables, (row) => row.userId === userId)),
+    signOut: (hash) =>
+      Effect.sync(() => {
+        const row = byHash(tables, hash);
+        if (row === undefined || !remove(tables, ({ id }) => id === row.id)) return null;
+        return { id: row.userId, name: tables.users.get(row.userId)?.name ?? "", sessionId: row.id };
+      }),
   })),
 );

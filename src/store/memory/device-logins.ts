@@ -76,9 +76,9 @@ const claim = (tables: TableSet, { deviceHash, token, now }: Parameters<Port["cl
   const { userId, grant } = row.decision;
   const person = tables.users.get(userId);
   if (grant === null || person?.deactivatedAt !== null) return { kind: "denied" };
-  const { accountId } = person;
+  const { accountId, name } = person;
   insertToken(tables, { ...token, ...grant, accountId, userId, name: row.client, origin: "user", now });
-  return { kind: "token", expiresAt: grant.expiresAt };
+  return { kind: "token", ...grant, accountId, user: { id: userId, name }, client: row.client };
 };
 
 export const layer = Layer.effect(

@@ -113,7 +113,7 @@ const isMinted = (tables: TableSet, { credential, projectId }: Grant, now: numbe
 const isToken = (tables: TableSet, { credential, projectId, needs }: Grant, now: number): boolean => {
   const row = credential.kind === "token" ? tables.tokens.get(credential.id) : undefined;
   if (row === undefined || !isAlive(tables, row, now)) return false;
-  if (projectId === null) return true;
+  if (projectId === null) return needs !== "owner" || tables.users.get(row.userId)?.role === "owner";
   if (row.projectId !== null && row.projectId !== projectId) return false;
   return includesRole(roleOf(tables, row, projectId), needs);
 };

@@ -5,6 +5,7 @@ import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as Approvals from "./approvals.ts";
+import * as Audit from "./audit.ts";
 import * as BrowserSessions from "./browser-sessions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
@@ -39,6 +40,7 @@ export const overTables = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
   Approvals.layer,
+  Audit.layer,
   BrowserSessions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,

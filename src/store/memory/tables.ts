@@ -43,6 +43,7 @@ import type { NewTransition } from "../../machines/transition.ts";
 import { bounded } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import { EventTable } from "./event-table.ts";
+import type { AuditEvent } from "../ports/audit.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 
 export interface AccountRow {
@@ -279,6 +280,7 @@ export class TableSet {
   /** By project and slug. */
   readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();
   readonly connectorCatalogues = new Map<string, StoredCatalogue & { readonly projectId: string }>();
+  readonly auditEvents = new Map<string, AuditEvent>();
   readonly executorCalls = new Map<string, ExecutorCall>();
   readonly approvals = new Map<string, ApprovalRow>();
   /** By session, then by sandbox. */

@@ -79,9 +79,12 @@ export class BrowserSessions extends Context.Service<
     ) => Stored<Page<BrowserSession>, BadCursor>;
     /** Ends a person's session on all nodes. False: she has no such session. */
     readonly end: (userId: string, id: string) => Stored<boolean>;
-    /** Ends all sessions of a person on all nodes. */
-    readonly endAll: (userId: string) => Stored<void>;
-    /** Ends the session with this hash, whose cookie a browser shows at sign-out. */
-    readonly signOut: (hash: string) => Stored<void>;
+    /** Ends all sessions of a person on all nodes. False: she has none. */
+    readonly endAll: (userId: string) => Stored<boolean>;
+    /**
+     * Ends the session with this hash, whose cookie a browser shows at sign-out.
+     * @returns whose session it was. Null: there is no such session.
+     */
+    readonly signOut: (hash: string) => Stored<(SignedInPerson & { readonly sessionId: string }) | null>;
   }
 >()("platform/store/BrowserSessions") {}

@@ -40,7 +40,15 @@ export interface Typed {
 /** What a program gets when it asks. `unknown`: the code is wrong, used or expired. */
 export type Claimed =
   | { readonly kind: "waiting" | "too_early" | "denied" | "unknown" }
-  | { readonly kind: "token"; readonly expiresAt: number | null };
+  | {
+      readonly kind: "token";
+      readonly accountId: string;
+      /** The approver. The token is hers. */
+      readonly user: { readonly id: string; readonly name: string };
+      readonly client: string;
+      readonly projectId: string | null;
+      readonly expiresAt: number | null;
+    };
 
 /** The reach and the end of the token that an approved program gets. */
 export interface DeviceGrant {

@@ -12,7 +12,7 @@ export type Credential =
 /** One credential's use of one project, and of one session if the connection leads into its sandbox. */
 export interface Grant {
   readonly credential: Credential;
-  /** Null: the connection reaches no project. */
+  /** Null: the connection reaches no project. Then it needs an owner of the account if it needs an owner. */
   readonly projectId: string | null;
   /** The lowest role in the project that may hold the connection. A password's rights do not depend on a role. */
   readonly needs: ProjectRole;

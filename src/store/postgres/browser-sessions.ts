@@ -140,9 +140,14 @@ const makeEnding = Effect.gen(function* () {
   const end: Port["end"] = (userId, id) =>
     remove(sql`user_id = ${userId} AND id = ${id}`).pipe(stored("browserSessions.end"));
   const endAll: Port["endAll"] = (userId) =>
-    remove(sql`user_id = ${userId}`).pipe(Effect.asVoid, stored("browserSessions.endAll"));
+    remove(sql`user_id = ${userId}`).pipe(stored("browserSessions.endAll"));
   const signOut: Port["signOut"] = (hash) =>
-    remove(sql`hash = ${hash}`).pipe(Effect.asVoid, stored("browserSessions.signOut"));
+    Effect.gen(function* () {
+      const [found] = yield* sql<SignedInPerson & { readonly sessionId: string }>`
+        SELECT users.id, users.name, tokens.id AS "sessionId" FROM tokens JOIN users ON users.id = tokens.user_id
+        WHERE hash = ${hash} AND kind = 'browser'`;
+      return found !== undefined && (yield* remove(sql`hash = ${hash}`)) ? found : null;
+    }).pipe(stored("browserSessions.signOut"));
   return { end, endAll, signOut };
 });
 

@@ -117,22 +117,14 @@ const claim = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { deviceHas
   if (state === "waiting") return yield* wait(sql, login, now);
   yield* sql`DELETE FROM device_logins WHERE id = ${id}`;
   // A deactivation waits for this token, and then ends it.
-  const [person] = yield* sql<{ readonly accountId: string }>`
-    SELECT account_id AS "accountId" FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR SHARE`;
+  const [person] = yield* sql<{ readonly accountId: string; readonly name: string }>`
+    SELECT account_id AS "accountId", name FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR SHARE`;
   if (state === "denied" || userId === null || person === undefined)
     return { kind: "denied" } satisfies Claimed;
-  const { accountId } = person;
-  yield* insertToken(sql, {
-    ...token,
-    accountId,
-    userId,
-    projectId,
-    name: client,
-    origin: "user",
-    expiresAt,
-    now,
-  });
-  return { kind: "token", expiresAt } satisfies Claimed;
+  const { accountId, name } = person;
+  const grant = { accountId, projectId, expiresAt };
+  yield* insertToken(sql, { ...token, ...grant, userId, name: client, origin: "user", now });
+  return { kind: "token", ...grant, user: { id: userId, name }, client } satisfies Claimed;
 });
 
 export const layer = Layer.effect(

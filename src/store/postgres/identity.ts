@@ -35,7 +35,7 @@ const makeEnded = Effect.gen(function* () {
       WHERE NOT (
         EXISTS (
           SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
-          WHERE token.id = held.token AND ${isAlive(sql, now)} AND (held.project IS NULL
+          WHERE token.id = held.token AND ${isAlive(sql, now)} AND (held.project IS NULL AND (held.needs <> 'owner' OR users.role = 'owner')
             OR (token.project_id IS NULL OR token.project_id = held.project) AND EXISTS (
               SELECT FROM projects AS project
               WHERE project.id = held.project AND project.account_id = token.account_id

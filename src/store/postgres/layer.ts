@@ -6,6 +6,7 @@ import { StoreHealth } from "../ports/health.ts";
 import * as Accounts from "./accounts.ts";
 import * as Admissions from "./admissions.ts";
 import * as Approvals from "./approvals.ts";
+import * as Audit from "./audit.ts";
 import * as BrowserSessions from "./browser-sessions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
@@ -50,6 +51,7 @@ export const postgresStore = Layer.mergeAll(
   Accounts.layer,
   Admissions.layer,
   Approvals.layer,
+  Audit.layer,
   BrowserSessions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,

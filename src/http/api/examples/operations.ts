@@ -33,6 +33,7 @@ import {
 import { examination, serviceState } from "./service-state.ts";
 import { TRIGGER_WISH_EXAMPLES } from "./trigger-wishes.ts";
 import { APPROVAL_EXAMPLES } from "./approvals.ts";
+import { AUDIT_EXAMPLES } from "./audit.ts";
 import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
@@ -255,6 +256,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   ...MACHINE_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,
   ...PEOPLE_EXAMPLES,
+  ...AUDIT_EXAMPLES,
   ...OUTBOUND_EXAMPLES,
   ...CONNECTOR_EXAMPLES,
   ...APPROVAL_EXAMPLES,

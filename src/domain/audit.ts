@@ -1,0 +1,88 @@
+/** The audit record's words: who acts, what can be on record, and how it ended. docs/use/audit.md shows them to people. */
+
+/**
+ * Who acts. `session` and `trigger`: an agent with the token of a session that a person or a trigger started. `operator`:
+ * a command on the service's own machine. `service`: the service by itself. `unknown`: a caller who was not let in.
+ */
+export const ACTOR_KINDS = ["person", "session", "trigger", "operator", "service", "unknown"] as const;
+export type ActorKind = (typeof ACTOR_KINDS)[number];
+
+/**
+ * `done`: written together with the change. `begun`: asked for, and written before; an actor of the service performs it.
+ * `refused`: nothing changed.
+ */
+export const AUDIT_OUTCOMES = ["done", "begun", "refused"] as const;
+export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
+
+export const AUDIT_ACTIONS = [
+  "account.created",
+  "account.tier_set",
+  "approval.approved",
+  "approval.denied",
+  "branches.pruned",
+  "browser.all_ended",
+  "browser.ended",
+  "change_request.close",
+  "change_request.merge",
+  "change_request.opened",
+  "connector.credential_removed",
+  "connector.credential_set",
+  "connector.tools_accepted",
+  "device_login.approved",
+  "device_login.denied",
+  "identity.linked",
+  "invitation.accepted",
+  "invitation.created",
+  "invitation.revoked",
+  "master_key.rotated",
+  "member.removed",
+  "member.set",
+  "person.created",
+  "person.deactivated",
+  "person.reactivated",
+  "person.updated",
+  "preview.created",
+  "project.created",
+  "project.credential_removed",
+  "project.credential_set",
+  "project.updated",
+  "secret.removed",
+  "secret.set",
+  "session.created",
+  "session.delete",
+  "session.restart",
+  "session.stop",
+  "session.updated",
+  "sign_in",
+  "sign_in.link_created",
+  "sign_out",
+  "token.created",
+  "token.deleted",
+  "webhook.created",
+  "webhook.deleted",
+  "webhook.delivery_replayed",
+  "webhook.secret_rotated",
+  "webhook.updated",
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** New values of what changed, by field. Never a secret, a code or the text of a message. */
+export type AuditChanges = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+/** How many characters of a text that a client sends are kept: its user agent, and each value of the changes. */
+export const AUDIT_TEXT_MAX = 200;
+
+const bounded = (text: string): string => text.slice(0, AUDIT_TEXT_MAX).toWellFormed();
+
+const kept = (value: AuditChanges[string]): AuditChanges[string] => {
+  if (typeof value === "string") return bounded(value);
+  return typeof value === "object" && value !== null ? value.map(bounded) : value;
+};
+
+/** The changes as they are kept: texts are cut, and fields without a value left out. */
+export const keptChanges = (
+  changes: Readonly<Record<string, AuditChanges[string] | undefined>>,
+): AuditChanges =>
+  Object.fromEntries(
+    Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : [[field, kept(value)]])),
+  );

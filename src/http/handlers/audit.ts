@@ -1,0 +1,100 @@
+/** Handlers of api/audit.ts: pages of the audit record, and the whole of it as JSON lines. */
+import * as Data from "effect/Data";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
+import * as Stream from "effect/Stream";
+import { HttpServerResponse, type HttpServerRequest } from "effect/http";
+import { HttpApiBuilder } from "effect/http-api";
+import type { AuditAction } from "../../domain/audit.ts";
+import { Audit, type AuditEvent, type AuditRequest } from "../../store/ports/audit.ts";
+import { Caller } from "../api/access.ts";
+import { Api } from "../api/api.ts";
+import { heldBy, Openings } from "../openings.ts";
+import { answering, requireProject } from "./answers.ts";
+import { instant, pageOf } from "./wire.ts";
+
+/** JSON lines. */
+const LINES = "application/x-ndjson";
+/** How many rows an export reads at a time, and has in memory. */
+const PORTION = 500;
+
+const eventWire = (event: AuditEvent) => ({
+  id: event.id,
+  at: instant(event.at),
+  project_id: event.projectId,
+  actor: {
+    kind: event.actor.kind,
+    id: event.actor.id,
+    name: event.actor.name,
+    token_id: event.actor.tokenId,
+  },
+  action: event.action,
+  target: event.target,
+  outcome: event.outcome,
+  address: event.address,
+  user_agent: event.userAgent,
+  request_id: event.requestId,
+  changes: event.changes,
+});
+
+class TokenEnded extends Data.TaggedError("TokenEnded") {}
+
+/** All rows from the cursor on, a portion at a time. If the token or the role ends first, the answer breaks off. */
+const exported = Effect.fnUntraced(function* (wish: AuditRequest) {
+  const { list } = yield* Audit;
+  const { ending } = yield* Openings;
+  const held = heldBy(yield* Caller, { projectId: wish.projectId, needs: "owner", session: null });
+  const ended = yield* ending(held);
+  const lines = Stream.paginate(wish.cursor, (cursor) =>
+    Effect.map(list({ ...wish, cursor, limit: PORTION }), ({ items, nextCursor }) => [
+      items.map((event) => `${JSON.stringify(eventWire(event))}\n`),
+      nextCursor === null ? Option.none() : Option.some(nextCursor),
+    ]),
+  );
+  const body = Stream.encodeText(lines).pipe(
+    Stream.interruptWhen(Effect.andThen(Deferred.await(ended), Effect.fail(new TokenEnded()))),
+  );
+  return HttpServerResponse.stream(body, { contentType: LINES });
+});
+
+interface Query {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly actor?: string;
+  readonly action?: AuditAction;
+  readonly since?: string;
+  readonly until?: string;
+  readonly project?: string;
+}
+
+const momentOf = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
+
+const answer = Effect.fnUntraced(function* (query: Query, request: HttpServerRequest.HttpServerRequest) {
+  const { accountId } = yield* Caller;
+  const wish: AuditRequest = {
+    ...pageOf(query),
+    accountId,
+    projectId: query.project ?? null,
+    actorId: query.actor ?? null,
+    action: query.action ?? null,
+    since: momentOf(query.since),
+    until: momentOf(query.until),
+  };
+  if ((request.headers["accept"] ?? "").includes(LINES)) return yield* exported(wish);
+  const page = yield* (yield* Audit).list(wish);
+  return { events: page.items.map(eventWire), next_cursor: page.nextCursor };
+});
+
+export const auditHandlers = HttpApiBuilder.group(Api, "audit", (handlers) =>
+  handlers
+    .handle("list", ({ query, request }) => answering(answer(query, request)))
+    .handle("listOfProject", ({ params, query, request }) =>
+      answering(
+        Effect.gen(function* () {
+          yield* requireProject(yield* Caller, params.pid);
+          return yield* answer({ ...query, project: params.pid }, request);
+        }),
+      ),
+    ),
+);
