@@ -73,6 +73,8 @@ export interface Config {
   readonly defaultModels: DefaultModels;
   /** Loopback port of the page that shows live actors. Null: no inspection. */
   readonly inspectPort: number | null;
+  /** Loopback port of the metrics. Null: none are kept. */
+  readonly metricsPort: number | null;
   /** The search path for programs: PATH. */
   readonly path: string;
   /** How many sandboxes may boot at once on this node. */
@@ -160,6 +162,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     llm: read.gateway(),
     defaultModels: read.models(),
     inspectPort: read.integer("PLATFORM_INSPECT_PORT"),
+    metricsPort: read.integer("PLATFORM_METRICS_PORT"),
     path: environment["PATH"] || "/usr/local/bin:/usr/bin:/bin",
     bootsAtOnce: read.integer("PLATFORM_BOOTS_AT_ONCE"),
     requestsAtOnce: read.integer("PLATFORM_REQUESTS_AT_ONCE"),

@@ -29,6 +29,7 @@ import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
 import { type Building, buildingLayer } from "./services/building.ts";
 import { environmentsLayer } from "./services/environments.ts";
+import { watchGauges } from "./services/gauges.ts";
 import { firingLayer } from "./services/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
 import { directoryLayer } from "./services/directory.ts";
@@ -381,6 +382,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config);
+      yield* watchGauges;
       const own = [yield* makePreviews, yield* makeReceiver, yield* makeRelay];
       const raw = firstOf([...own, yield* options.nodeRoutes]);
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), raw);

@@ -83,6 +83,7 @@ test.each([
   ["PLATFORM_PORT", "-1", "a whole number from 0 to 65535"],
   ["PLATFORM_PORT", "8e3", "a whole number from 0 to 65535"],
   ["PLATFORM_INSPECT_PORT", "x", "a whole number from 0 to 65535"],
+  ["PLATFORM_METRICS_PORT", "65536", "a whole number from 0 to 65535"],
   ["PLATFORM_QUEUE_MAX", "0", "a whole number from 1 to 10000000"],
   ["PLATFORM_PUBLIC_URL", "ftp://example.org", "an http or https URL"],
   [

@@ -99,6 +99,7 @@ const THREATS: Readonly<Record<string, number>> = {
   E: 16, // environments
   K: 14, // connectors
   O: 3, // outbound webhooks
+  L: 4, // metrics
   I: 22, // invariants
 };
 

@@ -17,7 +17,10 @@ import { ambiguityOf, upgradeAmbiguityOf } from "../proxy/ambiguity.ts";
 import { handshakeFault, type HandshakeFault } from "../proxy/handshake.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
+import { statusClass } from "../domain/metrics.ts";
+import { Measures, seconds, type MeasuresApi } from "../telemetry/port.ts";
 import { InFlight } from "./in-flight.ts";
+import { routeName } from "./route-name.ts";
 import { routeMiss } from "./routes.ts";
 import {
   answerError,
@@ -80,6 +83,7 @@ export const openListener = Effect.fnUntraced(function* ({
     connectionsCheckingInterval: CHECK_MS,
   });
   const inFlight = new InFlight(requestsAtOnce);
+  const measures = yield* Measures;
   let answer = answerStarting;
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
@@ -88,6 +92,7 @@ export const openListener = Effect.fnUntraced(function* ({
     response.setHeader("cache-control", "no-store");
     response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
+    if (measures.isOn) measureAnswer(request, response, measures);
     const fault = protocolFault(request);
     if (fault === null) answer(request, response);
     else answerRaw(response, fault);
@@ -109,8 +114,11 @@ export const openListener = Effect.fnUntraced(function* ({
     attach: Effect.fnUntraced(function* (app, raw) {
       const handle = yield* NodeHttpServer.makeHandler(counted(inOneShape(app), inFlight), { scope });
       answer = (request, response) => {
-        const next = (): void =>
-          inFlight.take(request, response) ? handle(request, response) : answerError(response, busy());
+        const next = (): void => {
+          if (inFlight.take(request, response)) return handle(request, response);
+          measures.count("limits_hit_total", { limit: "requests_at_once" });
+          answerError(response, busy());
+        };
         if (!raw.request(request, response, next)) next();
       };
       upgrade = (request, socket, head) => {
@@ -119,6 +127,16 @@ export const openListener = Effect.fnUntraced(function* ({
     }),
   };
 });
+
+/** Measures a request until its answer has ended. If its sender goes away before, it counts as `aborted`. */
+const measureAnswer = (request: IncomingMessage, response: ServerResponse, measures: MeasuresApi): void => {
+  const since = seconds();
+  response.once("close", () => {
+    const route = routeName(request.method ?? "", request.url ?? "");
+    const status = response.writableFinished ? statusClass(response.statusCode) : "aborted";
+    measures.observe("http_request_seconds", { route, status }, seconds() - since);
+  });
+};
 
 const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
   answerRaw(

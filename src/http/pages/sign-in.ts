@@ -17,6 +17,7 @@ import {
 } from "../../sign-in/port.ts";
 import { Identities, type Entry } from "../../store/ports/identities.ts";
 import { Operations } from "../../store/ports/operations.ts";
+import { Measures } from "../../telemetry/port.ts";
 import { BadGateway, badRequest, notFound } from "../api/errors.ts";
 import { authenticator, forbidden } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
@@ -152,6 +153,7 @@ const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
     entry: yield* entryOf(flow, person),
     newPerson: { id: yield* newUuid, name },
   });
+  (yield* Measures).count("sign_ins_total", { provider: flow.provider, outcome: result.kind });
   switch (result.kind) {
     case "signed_in": {
       const home = HttpServerResponse.redirect(flow.returnTo, { status: 303 });
@@ -208,6 +210,7 @@ const callback = Effect.gen(function* () {
   const { id, finish } = yield* provider;
   const flow = yield* flowOf(id);
   if (flow === null) {
+    (yield* Measures).count("sign_ins_total", { provider: id, outcome: "no_flow" });
     yield* Effect.logWarning("a sign-in was refused", { provider: id, why: "its browser has no such flow" });
     return yield* refusal(400, "This sign-in cannot be completed", UNSTARTED);
   }
@@ -216,6 +219,7 @@ const callback = Effect.gen(function* () {
   const come = yield* Effect.result(finish(url, flow));
   if (come._tag === "Failure") {
     const { kind, why } = come.failure;
+    (yield* Measures).count("sign_ins_total", { provider: id, outcome: kind });
     yield* Effect.logWarning("a sign-in was refused", { provider: id, kind, why });
     return yield* refusal(...FAULTS[kind]);
   }

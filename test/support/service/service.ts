@@ -42,6 +42,7 @@ import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
+import { Measures, SILENT, type MeasuresApi } from "../../../src/telemetry/port.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
 import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
 
@@ -105,6 +106,8 @@ export interface TestOptions {
   readonly signIn?: readonly SignInProvider[];
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
+  /** Gets the service's metrics. Default: none are kept. */
+  readonly measures?: MeasuresApi;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -235,6 +238,7 @@ export async function startTestService(
   {
     bodyTime = "30 seconds",
     faults = () => undefined,
+    measures = SILENT,
     requestStatements = () => undefined,
     statement,
     ...options
@@ -287,6 +291,7 @@ export async function startTestService(
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
       Effect.provideService(Faults, faults),
+      Effect.provideService(Measures, measures),
       Effect.provideService(Statement.CurrentTransformer, shownTo(requestStatements)),
       (started) => (statement === undefined ? started : Effect.withTracer(started, tracerTo(statement))),
     ),
