@@ -44,14 +44,20 @@ for (const route of ROUTES) add(ROOT, route);
 const named = (names: ReadonlyMap<string, string>, method: string): string | undefined =>
   names.get(method) ?? names.get("*");
 
+interface Asked {
+  readonly parts: readonly string[];
+  readonly method: string;
+}
+
 /** One look into a map for each part of the path. A literal part comes before a variable one, as in the router. */
-const find = (step: Step, parts: readonly string[], method: string): string | undefined => {
-  const [part, ...others] = parts;
+const find = (step: Step, asked: Asked, at: number): string | undefined => {
+  const { parts, method } = asked;
+  const part = parts[at];
   if (part === undefined) return named(step.here, method);
   const literal = step.literal.get(part);
   return (
-    (literal === undefined ? undefined : find(literal, others, method)) ??
-    (step.variable === null || part === "" ? undefined : find(step.variable, others, method)) ??
+    (literal === undefined ? undefined : find(literal, asked, at + 1)) ??
+    (step.variable === null || part === "" ? undefined : find(step.variable, asked, at + 1)) ??
     named(step.rest, method)
   );
 };
@@ -63,5 +69,6 @@ const PARTS_MAX = 12;
 export const routeName = (method: string, target: string): string => {
   const query = target.indexOf("?");
   const path = query < 0 ? target : target.slice(0, query);
-  return find(ROOT, path.split("/", PARTS_MAX + 1).slice(1), method) ?? OTHER;
+  // The first part is the empty text before the first slash.
+  return find(ROOT, { parts: path.split("/", PARTS_MAX + 1), method }, 1) ?? OTHER;
 };
