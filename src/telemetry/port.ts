@@ -1,5 +1,5 @@
 /**
- * The port to the service's metrics (domain/metrics.ts). Whoever does the work reports it here. The default is silent: a
+ * The port to the service's metrics (domain/metrics.ts). The part of the service that does the work reports it here. The default is silent: a
  * service without PLATFORM_METRICS_PORT pays one call. The adapter is telemetry/registry.ts.
  *
  *  T1 Reporting never fails and never waits.

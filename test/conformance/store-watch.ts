@@ -23,7 +23,7 @@ export const checkWatch = (check: Check): void => {
         const receiver = yield* addReceiver(world);
         const { sessionId, sandboxId } = yield* converse(world);
         yield* admitOne(world, fired(world));
-        // The receiver is behind once an event is there to read.
+        // The receiver is behind once an event can be read.
         yield* Effect.repeat((yield* OutboundWebhooks).behind(100), {
           until: (found) => found.some(({ id }) => id === receiver.id),
           schedule: Schedule.spaced("10 millis"),
@@ -36,7 +36,7 @@ export const checkWatch = (check: Check): void => {
         expect(oldest.oldestFireAt).not.toBeNull();
         expect(oldest.oldestDeliveryAt).toBe(NOON + 7);
         expect(oldest.oldestRequestAt).not.toBeNull();
-        // The request of a session that has ended waits for nobody.
+        // The request of a session that has ended does not count.
         yield* tellSession(sessionId, { type: "stop.requested" });
         expect((yield* watch).oldestRequestAt).toBeNull();
       }),

@@ -28,6 +28,8 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void));
 });
 
+const asked = (): number => statements.filter((text) => text.includes('"oldestCommandAt"')).length;
+
 interface Got {
   readonly status: number;
   readonly text: string;
@@ -124,7 +126,6 @@ describe("the metrics of a service", () => {
   });
 
   it("asks the database once in some seconds, however often it is scraped [L04]", async () => {
-    const asked = (): number => statements.filter((text) => text.includes('"oldestCommandAt"')).length;
     await scrape();
     expect(asked()).toBeGreaterThan(0);
     const before = asked();

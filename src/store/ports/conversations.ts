@@ -127,7 +127,7 @@ export type ConversationChange =
   | ({ readonly type: "state"; readonly seq: number } & ConversationState);
 
 /** A conversation after a write, and what the write changed. */
-/** What a model was used more than before. */
+/** The usage that a write adds to a model. */
 export interface Spent {
   readonly model: string;
   readonly usage: Usage;
