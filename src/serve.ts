@@ -43,12 +43,13 @@ import { keepFirstToken, openInstallation, readKey } from "./installation.ts";
 import { confirmMasterKey, openMasterKeys } from "./master-keys.ts";
 import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
-import { runService } from "./service.ts";
+import { runService, VERSION } from "./service.ts";
 import { claimDataDirectory } from "./store/data-directory.ts";
 import { Nodes } from "./store/ports/nodes.ts";
 import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
+import { otlpLayer } from "./telemetry/otlp.ts";
 import { metricsLayer } from "./telemetry/metrics-page.ts";
 
 /** Settings and keys refuse a start by throwing. That is an error for the operator, not a defect. */
@@ -155,8 +156,10 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
 });
 
 /** What the operator watches the service by, around all of its parts. */
-const telemetry = ({ metricsPort }: Config) =>
-  metricsPort === null ? Layer.empty : metricsLayer(metricsPort);
+const telemetry = ({ metricsPort, otlp }: Config) => {
+  const traces = otlp === null ? Layer.empty : otlpLayer({ ...otlp, serviceVersion: VERSION });
+  return metricsPort === null ? traces : Layer.provideMerge(traces, metricsLayer(metricsPort));
+};
 
 const serve = Effect.gen(function* () {
   // The first finalizer runs last: until then, parts of the service need git.

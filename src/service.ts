@@ -291,7 +291,7 @@ const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
 });
 
 /** The service's version, from its package. */
-const { version: VERSION } = JSON.parse(
+export const { version: VERSION } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
 ) as { readonly version: string };
 

@@ -19,7 +19,7 @@ import { ConversationHub } from "../services/conversation-hub.ts";
 import { serviceContext } from "../services/service-context.ts";
 import { WorkTimes } from "../services/work-times.ts";
 import { Conversations, type ChangedConversation } from "../store/ports/conversations.ts";
-import { Measures } from "../telemetry/port.ts";
+import { Measures, Traces } from "../telemetry/port.ts";
 import { GrowingTexts } from "./growing-text.ts";
 import { runtimeReporter, type RequestOptions } from "./runtime-reports.ts";
 import { backoff, waitOutOutage } from "./supervisor.ts";
@@ -101,6 +101,7 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
   const sign = yield* serviceContext;
   const reportsOf = yield* runtimeReporter(options);
   const measures = yield* Measures;
+  const traces = yield* Traces;
 
   return (followed: Followed & { readonly link: DaemonLink }): Effect.Effect<never> =>
     Effect.gen(function* () {
@@ -114,7 +115,7 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
       const texts = new GrowingTexts(opened.seq);
       const unwritten = new Unwritten();
       const report = yield* reportsOf(followed);
-      const times = new WorkTimes(measures);
+      const times = new WorkTimes({ measures, traces }, followed);
 
       const keep = Effect.fnUntraced(function* ({ ended, ...portion }: Portion) {
         let noted: ChangedConversation | null = null;

@@ -9,10 +9,10 @@ import { failure, type Failure } from "../domain/failure.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
-import { reportBoot } from "../services/boot-times.ts";
+import { reportBoot, traceBoot } from "../services/boot-times.ts";
 import type { BootEnvironment } from "../services/environments.ts";
 import { Sandboxes, type Sandbox } from "../store/ports/sandboxes.ts";
-import { Measures, seconds } from "../telemetry/port.ts";
+import { Measures, seconds, Traces } from "../telemetry/port.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
@@ -45,6 +45,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const makeSpec = yield* sandboxSpec(options);
   const noteBootstrap = yield* bootstrapNoter;
   const measures = yield* Measures;
+  const traces = yield* Traces;
   return Effect.fnUntraced(function* ({ id, sessionId, createdAt }: Sandbox, environment: BootEnvironment) {
     const now = yield* Clock.currentTimeMillis;
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: now + options.bootTimeoutMs }))) return undefined;
@@ -64,13 +65,15 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
       duration: options.bootTimeoutMs,
       orElse: () => Effect.succeed(bootFailed(timedOut(last))),
     });
-    reportBoot(measures, {
+    const times = {
       isReady: outcome.type === "daemon.ready",
       waitedMs: now - createdAt,
       took: seconds() - since,
       created,
       steps: last.health?.boot ?? [],
-    });
+    };
+    reportBoot(measures, times);
+    traceBoot(traces, { sessionId, sandboxId: id, from: now }, times);
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
     return outcome;
   });

@@ -166,6 +166,11 @@ export const COUNTERS = define({
     labels: ["model"],
     first: [[OTHER]],
   },
+  spans_dropped_total: {
+    about: "Spans that the collector did not take.",
+    labels: [],
+    first: [[]],
+  },
   metrics_refresh_failures_total: {
     about: "Scrapes whose figures from the database are old, because it did not answer.",
     labels: [],

@@ -18,7 +18,7 @@ import { handshakeFault, type HandshakeFault } from "../proxy/handshake.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
 import { statusClass } from "../domain/metrics.ts";
-import { Measures, seconds, type MeasuresApi } from "../telemetry/port.ts";
+import { Measures, nowMs, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 import { InFlight } from "./in-flight.ts";
 import { routeName } from "./route-name.ts";
 import { routeMiss } from "./routes.ts";
@@ -84,6 +84,7 @@ export const openListener = Effect.fnUntraced(function* ({
   });
   const inFlight = new InFlight(requestsAtOnce);
   const measures = yield* Measures;
+  const traces = yield* Traces;
   let answer = answerStarting;
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
@@ -92,7 +93,7 @@ export const openListener = Effect.fnUntraced(function* ({
     response.setHeader("cache-control", "no-store");
     response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
-    if (measures.isOn) measureAnswer(request, response, measures);
+    if (measures.isOn || traces.isOn) measureAnswer(request, response, { measures, traces });
     const fault = protocolFault(request);
     if (fault === null) answer(request, response);
     else answerRaw(response, fault);
@@ -128,13 +129,35 @@ export const openListener = Effect.fnUntraced(function* ({
   };
 });
 
+/** A request's trace is its own: what a sender claims to continue counts for nothing. */
+const requestSpan = (ended: { readonly route: string; readonly status: string; readonly taken: number }) => {
+  const { route, status, taken } = ended;
+  const to = nowMs();
+  return {
+    name: "request",
+    sessionId: null,
+    key: randomUUID(),
+    parent: null,
+    from: to - taken * 1000,
+    to,
+    failed: status === "5xx",
+    attributes: { route, status },
+  } as const;
+};
+
 /** Measures a request until its answer has ended. If its sender goes away before, it counts as `aborted`. */
-const measureAnswer = (request: IncomingMessage, response: ServerResponse, measures: MeasuresApi): void => {
+const measureAnswer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { measures, traces }: { readonly measures: MeasuresApi; readonly traces: TracesApi },
+): void => {
   const since = seconds();
   response.once("close", () => {
     const route = routeName(request.method ?? "", request.url ?? "");
     const status = response.writableFinished ? statusClass(response.statusCode) : "aborted";
-    measures.observe("http_request_seconds", { route, status }, seconds() - since);
+    const taken = seconds() - since;
+    measures.observe("http_request_seconds", { route, status }, taken);
+    if (traces.isOn) traces.span(requestSpan({ route, status, taken }));
   });
 };
 

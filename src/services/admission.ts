@@ -4,11 +4,13 @@
  * conditions in SQL, so any node or fiber may make it.
  */
 import * as Cause from "effect/Cause";
+import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
+import { ROOT } from "../domain/span.ts";
 import { Faults } from "../store/ports/faults.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import {
@@ -21,7 +23,7 @@ import {
   type WishKind,
 } from "../store/ports/admissions.ts";
 import { Actors } from "../actors/actors.ts";
-import { Measures, seconds, timed, type MeasuresApi } from "../telemetry/port.ts";
+import { Measures, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 import { Doubt } from "../duties/recovery.ts";
 
 const BATCH_REQUESTS = 256;
@@ -170,22 +172,41 @@ const note = <Kind extends WishKind>(
   if (limit !== undefined) measures.count("limits_hit_total", { limit });
 };
 
+/** The beginning of an admitted session's trace: from its wish to the commit. */
+const begin = (traces: TracesApi, request: AdmissionRequest, to: number): void => {
+  const of = { sessionId: request.session.id, from: request.now, to, failed: false };
+  traces.span({ ...of, name: ROOT, key: ROOT, parent: null, attributes: { by: request.kind } });
+  traces.span({ ...of, name: "admission", key: "admission", parent: ROOT, attributes: {} });
+};
+
 /** An admitter whose answers are measured. It stays as it is while nothing is measured. */
-const measured = (admitter: Admitter["Service"]): Effect.Effect<Admitter["Service"]> =>
-  Effect.map(Measures, (measures) => {
-    if (!measures.isOn) return admitter;
-    return Admitter.of({
-      offer: (accountId, request, answer) => {
+const measured = Effect.fnUntraced(function* (admitter: Admitter["Service"]) {
+  const measures = yield* Measures;
+  const traces = yield* Traces;
+  const clock = yield* Clock.Clock;
+  if (!measures.isOn && !traces.isOn) return admitter;
+  const answered = (request: AdmissionRequest, exit: AnyExit, since: number): void => {
+    note(measures, exit, seconds() - since);
+    const isAdmitted = Exit.isSuccess(exit) && exit.value.outcome === "admitted";
+    if (traces.isOn && isAdmitted) begin(traces, request, clock.currentTimeMillisUnsafe());
+  };
+  return Admitter.of({
+    offer: (accountId, request, answer) => {
+      const since = seconds();
+      admitter.offer(accountId, request, (exit) => {
+        answered(request, exit, since);
+        answer(exit);
+      });
+    },
+    admit: (accountId, request) =>
+      Effect.suspend(() => {
         const since = seconds();
-        admitter.offer(accountId, request, (exit) => {
-          note(measures, exit, seconds() - since);
-          answer(exit);
-        });
-      },
-      admit: (accountId, request) =>
-        timed(measures, admitter.admit(accountId, request), (taken, exit) => note(measures, exit, taken)),
-    });
+        return Effect.onExit(admitter.admit(accountId, request), (exit) =>
+          Effect.sync(() => answered(request, exit, since)),
+        );
+      }),
   });
+});
 
 export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = Layer.effect(
   Admitter,

@@ -1,5 +1,5 @@
 /**
- * The port to the service's metrics (domain/metrics.ts). The part of the service that does the work reports it here. The default is silent: a
+ * The ports to the service's metrics (domain/metrics.ts) and traces (domain/span.ts). The part of the service that does the work reports it here. The default is silent: a
  * service without PLATFORM_METRICS_PORT pays one call. The adapter is telemetry/registry.ts.
  *
  *  T1 Reporting never fails and never waits.
@@ -8,6 +8,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import type { SpanReport } from "../domain/span.ts";
 import type { CounterName, GaugeName, HistogramName, LabelsOf } from "../domain/metrics.ts";
 
 export interface MeasuresApi {
@@ -31,6 +32,18 @@ export const SILENT: MeasuresApi = {
   beforeScrape: nothing,
 };
 
+export interface TracesApi {
+  /** False: nothing is sent, and callers need not make a span. */
+  readonly isOn: boolean;
+  /** Takes a span that has ended. Never fails, never waits. */
+  readonly span: (span: SpanReport) => void;
+}
+
+/** Silent unless a layer provides it. The adapter is telemetry/otlp.ts. */
+export const Traces = Context.Reference<TracesApi>("platform/telemetry/Traces", {
+  defaultValue: () => ({ isOn: false, span: nothing }),
+});
+
 /** Silent unless a layer provides it. */
 export const Measures = Context.Reference<MeasuresApi>("platform/telemetry/Measures", {
   defaultValue: () => SILENT,
@@ -38,6 +51,9 @@ export const Measures = Context.Reference<MeasuresApi>("platform/telemetry/Measu
 
 /** Monotonic time in seconds, for differences in figures. Nothing is decided by it, so it is not the clock of tests. */
 export const seconds = (): number => performance.now() / 1000;
+
+/** The same as ms since the epoch. */
+export const nowMs = (): number => performance.timeOrigin + performance.now();
 
 /** Measures how long an effect takes, however it ends. Interrupted ones are left out. */
 export const timed = <A, E, R>(

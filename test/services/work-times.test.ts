@@ -2,15 +2,22 @@
 import * as Effect from "effect/Effect";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { NativeItem, TurnNow } from "../../src/domain/conversation.ts";
+import type { SpanReport } from "../../src/domain/span.ts";
 import { reportBoot } from "../../src/services/boot-times.ts";
 import { WorkTimes } from "../../src/services/work-times.ts";
 import { makeRegistry, type Registry } from "../../src/telemetry/registry.ts";
 
 let registry: Registry;
 let times: WorkTimes;
+let spans: SpanReport[] = [];
+const PLACE = { sessionId: "0b4cf0a4-5a3f-4c39-9d67-1f62c2f0a001", sandboxId: "box" };
 beforeEach(() => {
+  spans = [];
   registry = makeRegistry();
-  times = new WorkTimes(registry);
+  times = new WorkTimes(
+    { measures: registry, traces: { isOn: true, span: (span) => void spans.push(span) } },
+    PLACE,
+  );
 });
 
 const text = (): string => Effect.runSync(registry.text);
@@ -67,6 +74,17 @@ describe("an agent's work", () => {
     for (const state of ["running", "requires_action", "running", "idle", "idle"] as const)
       times.reported([], turn(state), []);
     expect(text()).toMatch(/^platform_turn_seconds_count 1$/m);
+  });
+
+  it("is in the session's trace: a call below its turn, and a turn below the beginning", () => {
+    times.reported([], turn("idle"), []);
+    times.reported([], turn("running"), []);
+    times.reported([call("a", "failed", 200)], turn("idle"), []);
+    const [tool, whole] = spans;
+    expect(spans).toHaveLength(2);
+    expect(tool).toMatchObject({ name: "tool_call", parent: whole?.key, failed: true });
+    expect(whole).toMatchObject({ name: "turn", parent: "session.start", sessionId: PLACE.sessionId });
+    expect(JSON.stringify(spans)).not.toContain("canary-tool");
   });
 
   it("adds up tokens and cost by model", () => {

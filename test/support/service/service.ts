@@ -108,6 +108,8 @@ export interface TestOptions {
   readonly faults?: (point: FaultPoint) => void;
   /** Gets the service's metrics. Default: none are kept. */
   readonly measures?: MeasuresApi;
+  /** Where the service's spans go. Default: nowhere. */
+  readonly traces?: Layer.Layer<never>;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -239,6 +241,7 @@ export async function startTestService(
     bodyTime = "30 seconds",
     faults = () => undefined,
     measures = SILENT,
+    traces = Layer.empty,
     requestStatements = () => undefined,
     statement,
     ...options
@@ -286,7 +289,7 @@ export async function startTestService(
     return { databaseUrl, context, port: listener.port };
   });
   const { databaseUrl, context, port } = await Effect.runPromise(
-    start.pipe(
+    Effect.flatMap(Layer.build(traces), (built) => Effect.provideContext(start, built)).pipe(
       Scope.provide(scope),
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
