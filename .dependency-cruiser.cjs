@@ -9,7 +9,7 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/|sign-in/)port\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/|sign-in/|telemetry/)port\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
@@ -333,7 +333,7 @@ module.exports = {
       name: "sockets-belong-to-adapters",
       comment:
         "Whoever dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
-        "speaks to daemons, nodes/call to other nodes, mcp to the servers of connectors, the proxy passes on to the target it is given, http/server and the inspector listen. The domain uses net for isIP and BlockList, which open nothing.",
+        "speaks to daemons, nodes/call to other nodes, mcp to the servers of connectors, the proxy passes on to the target it is given, http/server, the inspector and the metrics listen. The domain uses net for isIP and BlockList, which open nothing.",
       severity: "error",
       from: {
         path: "^src/",
@@ -345,7 +345,7 @@ module.exports = {
           "^src/outbound/",
           "^src/store/postgres/",
           "^src/proxy/",
-          "^src/telemetry/inspect-page\\.ts$",
+          "^src/telemetry/(inspect|metrics)-page\\.ts$",
           "^src/http/(server|relay/relay)\\.ts$",
           "^src/nodes/call\\.ts$",
           "^src/(main|cli)\\.ts$",

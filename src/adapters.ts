@@ -16,6 +16,8 @@ import { clusterRunner, singleRunner } from "./actors/cluster.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
 import { dialAddress } from "./domain/address.ts";
+import { measured } from "./git/measured.ts";
+import { Measures } from "./telemetry/port.ts";
 import { byKind } from "./git/backends.ts";
 import { openExternal, plainRemote } from "./git/upstream/external.ts";
 import { githubRepositories } from "./git/github/backend.ts";
@@ -115,7 +117,7 @@ export const repositories = Effect.fnUntraced(function* (
     keptMirrors(mirrors, git.backend),
     keptMirrors(codeHostMirrors, github.backend),
   ];
-  const ports = Context.make(GitBackend, backend).pipe(
+  const ports = Context.make(GitBackend, measured(backend, yield* Measures)).pipe(
     Context.add(PullRequests, github.pulls),
     Context.add(
       Connections,

@@ -16,6 +16,7 @@ import {
   type OidcSettings,
   type SignInSettings,
 } from "./domain/sign-in.ts";
+import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { LONGEST_MS } from "./setting.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
@@ -73,6 +74,14 @@ export interface Config {
   readonly defaultModels: DefaultModels;
   /** Loopback port of the page that shows live actors. Null: no inspection. */
   readonly inspectPort: number | null;
+  /** Loopback port of the metrics. Null: none are kept. */
+  readonly metricsPort: number | null;
+  /** Where traces go. Null: nowhere. */
+  readonly otlp: {
+    readonly endpoint: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly serviceName: string;
+  } | null;
   /** The search path for programs: PATH. */
   readonly path: string;
   /** How many sandboxes may boot at once on this node. */
@@ -120,8 +129,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
   const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
-  const imagesDir = read.text("PLATFORM_IMAGES_DIR");
-  const runsc = read.text("PLATFORM_RUNSC");
+  const located = (file: string | null) => (file === null ? null : path.resolve(workingDirectory, file));
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
@@ -135,13 +143,13 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
-    runsc: runsc === null ? null : path.resolve(workingDirectory, runsc),
+    runsc: located(read.text("PLATFORM_RUNSC")),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
     sandboxProcesses: read.integer("PLATFORM_SANDBOX_PROCESSES"),
     sandboxDiskMb: read.integer("PLATFORM_SANDBOX_DISK_MB"),
-    imagesDir: imagesDir === null ? null : path.resolve(workingDirectory, imagesDir),
+    imagesDir: located(read.text("PLATFORM_IMAGES_DIR")),
     builder: read.choice("PLATFORM_BUILDER"),
     buildsAtOnce: read.integer("PLATFORM_BUILDS_AT_ONCE"),
     buildTimeoutMs: read.duration("PLATFORM_BUILD_TIMEOUT_MS"),
@@ -161,6 +169,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     llm: read.gateway(),
     defaultModels: read.models(),
     inspectPort: read.integer("PLATFORM_INSPECT_PORT"),
+    metricsPort: read.integer("PLATFORM_METRICS_PORT"),
+    otlp: read.otlp(),
     path: environment["PATH"] || "/usr/local/bin:/usr/bin:/bin",
     bootsAtOnce: read.integer("PLATFORM_BOOTS_AT_ONCE"),
     requestsAtOnce: read.integer("PLATFORM_REQUESTS_AT_ONCE"),
@@ -291,6 +301,18 @@ class Reader {
       this.problem(name, text, result.failure);
     }
     return (fallback === null ? null : Result.getOrThrow(parse(fallback))) as A | Fallback<Name>;
+  }
+
+  /** Traces are sent if the collector's address is set. */
+  otlp(): Config["otlp"] {
+    const endpoint = this.url("OTEL_EXPORTER_OTLP_ENDPOINT");
+    const name = "OTEL_EXPORTER_OTLP_HEADERS";
+    const headers = parseOtlpHeaders(this.#given(name) ?? "");
+    // The value may be a credential, and the refusal is read by many.
+    if (Result.isFailure(headers)) this.problem(name, "(hidden)", headers.failure);
+    const serviceName = this.text("OTEL_SERVICE_NAME");
+    if (endpoint === null || Result.isFailure(headers)) return null;
+    return { endpoint, headers: headers.success, serviceName };
   }
 
   /** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */

@@ -27,7 +27,7 @@ import {
   type Place,
 } from "./adapters.ts";
 import { upstreamsLayer } from "./services/upstreams.ts";
-import { readConfig } from "./config.ts";
+import { readConfig, type Config } from "./config.ts";
 import { databaseRefusal } from "./database-refusal.ts";
 import { dialAddress } from "./domain/address.ts";
 import { endStarter } from "./git/starter/starter.ts";
@@ -43,12 +43,14 @@ import { keepFirstToken, openInstallation, readKey } from "./installation.ts";
 import { confirmMasterKey, openMasterKeys } from "./master-keys.ts";
 import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
-import { runService } from "./service.ts";
+import { runService, VERSION } from "./service.ts";
 import { claimDataDirectory } from "./store/data-directory.ts";
 import { Nodes } from "./store/ports/nodes.ts";
 import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
+import { otlpLayer } from "./telemetry/otlp.ts";
+import { metricsLayer } from "./telemetry/metrics-page.ts";
 
 /** Settings and keys refuse a start by throwing. That is an error for the operator, not a defect. */
 const refusable = <A>(read: () => A) => Effect.try({ try: read, catch: (error) => error });
@@ -85,10 +87,7 @@ const showToken = Effect.fnUntraced(function* (dataDir: string, first: { token: 
   yield* Effect.logInfo(`first start; copy the account's access token from ${file}, then delete the file`);
 });
 
-const serve = Effect.gen(function* () {
-  // The first finalizer runs last: until then, parts of the service need git.
-  yield* Effect.addFinalizer(() => Effect.promise(endStarter));
-  const config = yield* refusable(() => readConfig(process.env, process.cwd()));
+const serveWith = Effect.fnUntraced(function* (config: Config) {
   yield* refusable(() => config.masterKey === null || readKey(config.masterKey, "PLATFORM_MASTER_KEY"));
   yield* requireGit;
   const dataDir = yield* claimDataDirectory(config.dataDir);
@@ -154,6 +153,19 @@ const serve = Effect.gen(function* () {
   return yield* Effect.onInterrupt(Effect.never, () =>
     Effect.andThen(Deferred.succeed(ending, undefined), listener.drain),
   );
+});
+
+/** What the operator watches the service by, around all of its parts. */
+const telemetry = ({ metricsPort, otlp }: Config) => {
+  const traces = otlp === null ? Layer.empty : otlpLayer({ ...otlp, serviceVersion: VERSION });
+  return metricsPort === null ? traces : Layer.provideMerge(traces, metricsLayer(metricsPort));
+};
+
+const serve = Effect.gen(function* () {
+  // The first finalizer runs last: until then, parts of the service need git.
+  yield* Effect.addFinalizer(() => Effect.promise(endStarter));
+  const config = yield* refusable(() => readConfig(process.env, process.cwd()));
+  return yield* Effect.provide(serveWith(config), telemetry(config));
 });
 
 /** A refused start tells the operator the reason in a sentence, without a stack trace. */

@@ -30,6 +30,7 @@ import { actorsLayer, placementLayer } from "./actors/cluster.ts";
 import { cursorReadsLayer } from "./services/cursors.ts";
 import { type Building, buildingLayer } from "./services/building.ts";
 import { environmentsLayer } from "./services/environments.ts";
+import { watchGauges } from "./services/gauges.ts";
 import { firingLayer } from "./services/firing.ts";
 import type { Keyring } from "./services/keyring.ts";
 import { directoryLayer } from "./services/directory.ts";
@@ -231,7 +232,7 @@ const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
 });
 
 /** The service's version, from its package. */
-const { version: VERSION } = JSON.parse(
+export const { version: VERSION } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
 ) as { readonly version: string };
 
@@ -326,6 +327,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
   return yield* Effect.provideContext(
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config);
+      yield* watchGauges;
       const raw = [yield* makePreviews, yield* makeReceiver, yield* makeRelay, yield* options.nodeRoutes];
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), firstOf(raw));
       started = true;

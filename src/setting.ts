@@ -21,6 +21,7 @@ export const GROUPS = [
   "Connectors",
   "Accounts and load",
   "Several nodes",
+  "Monitoring",
 ] as const;
 
 interface Described {

@@ -8,6 +8,7 @@ import { DEFAULT_GATEWAY_MODEL } from "./domain/model.ts";
 import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { SANDBOX_LIMIT_SETTINGS } from "./sandbox-settings.ts";
+import { TELEMETRY_SETTINGS } from "./telemetry-settings.ts";
 import { DAY, define, duration, HOUR, MINUTE, SECOND, type Setting } from "./setting.ts";
 import { DEFAULT_TIER_CAPS, TIERS } from "./domain/tier.ts";
 
@@ -363,6 +364,7 @@ export const SETTINGS = define({
     MINUTE,
     "A node that is silent for this long is dead, and the sessions whose sandboxes it had are `failed`. A node that starts again sooner keeps its sandboxes.",
   ),
+  ...TELEMETRY_SETTINGS,
 });
 
 type Names = keyof typeof SETTINGS;

@@ -86,6 +86,8 @@ test.each([
   ["PLATFORM_PORT", "-1", "a whole number from 0 to 65535"],
   ["PLATFORM_PORT", "8e3", "a whole number from 0 to 65535"],
   ["PLATFORM_INSPECT_PORT", "x", "a whole number from 0 to 65535"],
+  ["PLATFORM_METRICS_PORT", "65536", "a whole number from 0 to 65535"],
+  ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "an http or https URL"],
   ["PLATFORM_QUEUE_MAX", "0", "a whole number from 1 to 10000000"],
   ["PLATFORM_PUBLIC_URL", "ftp://example.org", "an http or https URL"],
   [
@@ -183,4 +185,21 @@ test("a start logs which zone data and which Node it uses for instants [C10]", a
   );
   expect(stderr).toContain(`time zones: IANA ${process.versions["tz"]}, Node ${process.versions.node}`);
   expect(code).toBe(0);
+});
+
+test("headers for a collector are read, and a wrong value is not shown, because it may be a credential", () => {
+  const settings = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318/",
+    OTEL_EXPORTER_OTLP_HEADERS: "Authorization=Bearer%20x",
+  };
+  expect(read({}).otlp).toBeNull();
+  expect(read(settings).otlp).toEqual({
+    endpoint: "http://127.0.0.1:4318",
+    headers: { authorization: "Bearer x" },
+    serviceName: "platform",
+  });
+  const refused = problems({ OTEL_EXPORTER_OTLP_HEADERS: "canary-credential" });
+  expect(refused).toHaveLength(1);
+  expect(refused[0]).toContain("OTEL_EXPORTER_OTLP_HEADERS");
+  expect(refused.join("")).not.toContain("canary");
 });

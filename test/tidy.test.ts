@@ -99,6 +99,7 @@ const THREATS: Readonly<Record<string, number>> = {
   E: 16, // environments
   K: 14, // connectors
   O: 3, // outbound webhooks
+  L: 6, // metrics and traces
   I: 22, // invariants
 };
 

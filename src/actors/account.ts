@@ -7,8 +7,10 @@ import {
   type AccountEvent,
   type AccountSnapshot,
 } from "../machines/account.ts";
+import { ROOT } from "../domain/span.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { Admissions } from "../store/ports/admissions.ts";
+import { Traces } from "../telemetry/port.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { newUuid } from "../services/entropy.ts";
@@ -47,16 +49,31 @@ export const accountActors = (options: AccountActorOptions) =>
     { ...options, again: { type: "cap.changed" } },
   );
 
+const slotSpan = (sessionId: string, now: number) =>
+  ({
+    name: ROOT,
+    sessionId,
+    key: ROOT,
+    parent: null,
+    from: now,
+    to: now,
+    failed: false,
+    attributes: { by: "queue" },
+  }) as const;
+
 const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: AccountActorOptions) {
   const admissions = yield* Admissions;
   const faults = yield* Faults;
   const doubt = yield* Doubt;
   const actors = yield* Actors;
+  const traces = yield* Traces;
   const drain = Effect.gen(function* () {
     const sessionIds = yield* Effect.replicateEffect(newUuid, DRAIN_BATCH);
     const now = yield* Clock.currentTimeMillis;
     const { admitted, more } = yield* admissions.drain(id, { sessionIds, now, bootTimeoutMs });
     faults("drain.committed");
+    // The trace of a session that waited as a fire begins with its slot.
+    if (traces.isOn) for (const { sessionId } of admitted) traces.span(slotSpan(sessionId, now));
     yield* Effect.forEach(admitted, ({ sessionId }) => actors.wake("session", sessionId), { discard: true });
     return { type: "drain.finished" as const, more };
   });

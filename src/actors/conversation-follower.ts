@@ -17,7 +17,9 @@ import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import { linked } from "../services/answered.ts";
 import { ConversationHub } from "../services/conversation-hub.ts";
 import { serviceContext } from "../services/service-context.ts";
-import { Conversations, type ConversationChange } from "../store/ports/conversations.ts";
+import { WorkTimes } from "../services/work-times.ts";
+import { Conversations, type ChangedConversation } from "../store/ports/conversations.ts";
+import { Measures, Traces } from "../telemetry/port.ts";
 import { GrowingTexts } from "./growing-text.ts";
 import { runtimeReporter, type RequestOptions } from "./runtime-reports.ts";
 import { backoff, waitOutOutage } from "./supervisor.ts";
@@ -98,6 +100,8 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
   const hub = yield* ConversationHub;
   const sign = yield* serviceContext;
   const reportsOf = yield* runtimeReporter(options);
+  const measures = yield* Measures;
+  const traces = yield* Traces;
 
   return (followed: Followed & { readonly link: DaemonLink }): Effect.Effect<never> =>
     Effect.gen(function* () {
@@ -111,19 +115,21 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
       const texts = new GrowingTexts(opened.seq);
       const unwritten = new Unwritten();
       const report = yield* reportsOf(followed);
+      const times = new WorkTimes({ measures, traces }, followed);
 
       const keep = Effect.fnUntraced(function* ({ ended, ...portion }: Portion) {
-        let changes: readonly ConversationChange[] = [];
+        let noted: ChangedConversation | null = null;
         // A turn has the number of the last version before it, which may be written already.
         if (portion.rev > written.after || (portion.turn !== null && portion.rev === written.after)) {
           const at = yield* Clock.currentTimeMillis;
           const noting = conversations.note(sessionId, { ...portion, sandboxId, now: at });
-          const noted = yield* waitOutOutage("conversation", noting);
+          noted = yield* waitOutOutage("conversation", noting);
           if (noted === null) return false;
           written = { after: portion.rev, seq: noted.conversation.seq };
-          changes = noted.changes;
           hub.publish(sessionId, texts.written(noted));
         }
+        times.reported(portion.items, portion.turn, noted?.spent ?? []);
+        const changes = noted?.changes ?? [];
         yield* report({ items: portion.items, changes, seq: written.seq, turn: portion.turn, ended });
         return true;
       });

@@ -9,8 +9,10 @@ import { failure, type Failure } from "../domain/failure.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
+import { reportBoot, traceBoot } from "../services/boot-times.ts";
 import type { BootEnvironment } from "../services/environments.ts";
 import { Sandboxes, type Sandbox } from "../store/ports/sandboxes.ts";
+import { Measures, seconds, Traces } from "../telemetry/port.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
@@ -42,21 +44,36 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const sandboxes = yield* Sandboxes;
   const makeSpec = yield* sandboxSpec(options);
   const noteBootstrap = yield* bootstrapNoter;
-  return Effect.fnUntraced(function* ({ id, sessionId }: Sandbox, environment: BootEnvironment) {
+  const measures = yield* Measures;
+  const traces = yield* Traces;
+  return Effect.fnUntraced(function* ({ id, sessionId, createdAt }: Sandbox, environment: BootEnvironment) {
     const now = yield* Clock.currentTimeMillis;
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: now + options.bootTimeoutMs }))) return undefined;
+    const since = seconds();
+    let created: number | null = null;
     const health = Effect.flatMap(provider.link(id), daemon.health);
     const spec = yield* makeSpec(id, environment);
     const last: LastWord = { health: null };
     const ready = pollUntilReady(health, last);
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
-    const booting = Effect.andThen(provider.create(spec), Effect.raceFirst(ready, ended)).pipe(
+    const booting = provider.create(spec).pipe(
+      Effect.tap(() => Effect.sync(() => (created = seconds() - since))),
+      Effect.andThen(Effect.raceFirst(ready, ended)),
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
     );
     const outcome = yield* Effect.timeoutOrElse(booting, {
       duration: options.bootTimeoutMs,
       orElse: () => Effect.succeed(bootFailed(timedOut(last))),
     });
+    const times = {
+      isReady: outcome.type === "daemon.ready",
+      waitedMs: now - createdAt,
+      took: seconds() - since,
+      created,
+      steps: last.health?.boot ?? [],
+    };
+    reportBoot(measures, times);
+    traceBoot(traces, { sessionId, sandboxId: id, from: now }, times);
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
     return outcome;
   });

@@ -13,6 +13,7 @@ import { SandboxProvider } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions, type Session } from "../store/ports/sessions.ts";
+import { Measures } from "../telemetry/port.ts";
 import { Actors } from "./actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { BootPlaces } from "../services/boot-places.ts";
@@ -54,6 +55,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   const git = yield* GitBackend;
   const open = yield* sandboxOpener(nodeId);
   const places = yield* BootPlaces;
+  const measures = yield* Measures;
   const record = Effect.flatMap(sessions.get(id), (row) =>
     row === null ? Effect.die(new Error(`session ${id} has no row`)) : Effect.succeed(row),
   );
@@ -90,6 +92,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
         Effect.gen(function* () {
           const row = yield* record;
           yield* logFailure(row);
+          if (row.status === "failed" && row.failure !== null)
+            measures.count("session_failures_total", { code: row.failure.code });
           return yield* told(actors.account(row.accountId, { type: "slot.freed" }));
         }),
     },

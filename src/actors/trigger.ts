@@ -18,6 +18,7 @@ import {
 } from "../machines/trigger.ts";
 import { Faults } from "../store/ports/faults.ts";
 import { StoreError } from "../store/ports/journal.ts";
+import { Measures } from "../telemetry/port.ts";
 import { Admissions } from "../store/ports/admissions.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { CursorReads } from "../services/cursors.ts";
@@ -93,6 +94,7 @@ class Stale extends Error {
 const makeRows = Effect.gen(function* () {
   const admissions = yield* Admissions;
   const firing = yield* Firing;
+  const measures = yield* Measures;
 
   const skip = Effect.fnUntraced(function* (
     { known, definition }: Due,
@@ -130,6 +132,7 @@ const makeRows = Effect.gen(function* () {
     };
     const admission = yield* inTime(firing.fire(request));
     if (admission.outcome === "stale") return yield* Effect.fail(new Stale());
+    measures.observe("cron_lateness_seconds", {}, ((yield* Clock.currentTimeMillis) - at) / 1000);
     // The cursor moves past it without another row.
     if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);
   });

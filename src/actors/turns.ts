@@ -12,6 +12,7 @@ import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Sessions } from "../store/ports/sessions.ts";
+import { Measures } from "../telemetry/port.ts";
 import { linked } from "../services/answered.ts";
 import { serviceContext } from "../services/service-context.ts";
 import { backoff, waitOutOutage } from "./supervisor.ts";
@@ -30,6 +31,7 @@ export const turnFollower = Effect.gen(function* () {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
   const sign = yield* serviceContext;
+  const measures = yield* Measures;
 
   const note = Effect.fnUntraced(function* (
     { sandboxId, sessionId }: Turns,
@@ -39,6 +41,7 @@ export const turnFollower = Effect.gen(function* () {
     if (told === null) return;
     const now = yield* Clock.currentTimeMillis;
     const noted = yield* sessions.noteTurn(sessionId, { sandboxId, number, ...told, now });
+    if (noted !== null) measures.count("turns_total", { state: told.state });
     if (noted === null || told.state !== "failed") return;
     yield* Effect.logWarning("a turn failed", {
       project: noted.projectId,

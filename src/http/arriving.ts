@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect";
 import { BadRequest, RequestTimeout, TooLarge, Unavailable, type ApiError } from "./api/errors.ts";
 import { DUTIES } from "../duties/duties.ts";
 import { runDuty } from "../duties/duty.ts";
+import { Measures } from "../telemetry/port.ts";
 import { BodyBudget, type Hold, type Sender } from "./body-budget.ts";
 import { BodyTime } from "./body.ts";
 
@@ -49,6 +50,11 @@ interface Reading {
 export const makeArriving = Effect.gen(function* () {
   const clock = yield* Clock.Clock;
   const timeMs = Duration.toMillis(Duration.fromInputUnsafe(yield* BodyTime));
+  const measures = yield* Measures;
+  const full = (): ApiError => {
+    measures.count("limits_hit_total", { limit: "webhook_bodies" });
+    return busy();
+  };
   const budget = new BodyBudget();
   const underWay = new Set<Reading>();
   const look = Effect.sync(() => {
@@ -62,7 +68,7 @@ export const makeArriving = Effect.gen(function* () {
     const hold: Hold = budget.open(sender);
     if (Number(request.headers["content-length"] ?? 0) > limitBytes)
       return then.refused(tooLarge(limitBytes));
-    if (hold.isFull()) return then.refused(busy());
+    if (hold.isFull()) return then.refused(full());
     const chunks: Buffer[] = [];
     let length = 0;
     const stop = (): void => {
@@ -82,7 +88,7 @@ export const makeArriving = Effect.gen(function* () {
     const onData = (chunk: Buffer): void => {
       length += chunk.length;
       if (length > limitBytes) return reading.end(tooLarge(limitBytes));
-      if (!hold.take(chunk.length)) return reading.end(busy());
+      if (!hold.take(chunk.length)) return reading.end(full());
       chunks.push(chunk);
     };
     const onEnd = (): void => {

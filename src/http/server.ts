@@ -17,7 +17,10 @@ import { ambiguityOf, upgradeAmbiguityOf } from "../proxy/ambiguity.ts";
 import { handshakeFault, type HandshakeFault } from "../proxy/handshake.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
+import { statusClass } from "../domain/metrics.ts";
+import { Measures, nowMs, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 import { InFlight } from "./in-flight.ts";
+import { routeName } from "./route-name.ts";
 import { routeMiss } from "./routes.ts";
 import {
   answerError,
@@ -81,6 +84,8 @@ export const openListener = Effect.fnUntraced(function* ({
     connectionsCheckingInterval: CHECK_MS,
   });
   const inFlight = new InFlight(requestsAtOnce);
+  const measures = yield* Measures;
+  const traces = yield* Traces;
   let answer = answerStarting;
   let upgrade = refuseEveryUpgrade;
   server.on("request", (request, response) => {
@@ -89,6 +94,7 @@ export const openListener = Effect.fnUntraced(function* ({
     response.setHeader("cache-control", "no-store");
     response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
+    if (measures.isOn || traces.isOn) measureAnswer(request, response, { measures, traces });
     const fault = protocolFault(request);
     if (fault === null) answer(request, response);
     else answerRaw(response, fault);
@@ -110,8 +116,11 @@ export const openListener = Effect.fnUntraced(function* ({
     attach: Effect.fnUntraced(function* (app, raw) {
       const handle = yield* NodeHttpServer.makeHandler(counted(inOneShape(app), inFlight), { scope });
       answer = (request, response) => {
-        const next = (): void =>
-          inFlight.take(request, response) ? handle(request, response) : answerError(response, busy());
+        const next = (): void => {
+          if (inFlight.take(request, response)) return handle(request, response);
+          measures.count("limits_hit_total", { limit: "requests_at_once" });
+          answerError(response, busy());
+        };
         if (!raw.request(request, response, next)) next();
       };
       upgrade = (request, socket, head) => {
@@ -120,6 +129,38 @@ export const openListener = Effect.fnUntraced(function* ({
     }),
   };
 });
+
+/** A request's trace is its own: what a sender claims to continue counts for nothing. */
+const requestSpan = (ended: { readonly route: string; readonly status: string; readonly taken: number }) => {
+  const { route, status, taken } = ended;
+  const to = nowMs();
+  return {
+    name: "request",
+    sessionId: null,
+    key: randomUUID(),
+    parent: null,
+    from: to - taken * 1000,
+    to,
+    failed: status === "5xx",
+    attributes: { route, status },
+  } as const;
+};
+
+/** Measures a request until its answer has ended. If its sender goes away before, it counts as `aborted`. */
+const measureAnswer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { measures, traces }: { readonly measures: MeasuresApi; readonly traces: TracesApi },
+): void => {
+  const since = seconds();
+  response.once("close", () => {
+    const route = routeName(request.method ?? "", request.url ?? "");
+    const status = response.writableFinished ? statusClass(response.statusCode) : "aborted";
+    const taken = seconds() - since;
+    measures.observe("http_request_seconds", { route, status }, taken);
+    if (traces.isOn) traces.span(requestSpan({ route, status, taken }));
+  });
+};
 
 const answerStarting = (_: IncomingMessage, response: ServerResponse): void =>
   answerRaw(

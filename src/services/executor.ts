@@ -18,6 +18,7 @@ import { ruleFor, shownName, type Policy, type Connector, type Executor } from "
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../store/ports/executor-calls.ts";
 import type { StoreError } from "../store/ports/journal.ts";
+import { Measures } from "../telemetry/port.ts";
 import { askPerson, type TellProgress } from "./approvals.ts";
 import { catalogueFor, executorOf, toolsOf } from "./connectors.ts";
 import {
@@ -159,7 +160,10 @@ export const callTool = Effect.fnUntraced(function* (
   }
   if (decision.policy === "ask") return yield* askPerson(row, given, tell);
   const begun = yield* calls.begin(row, CALL_LIMITS);
-  if (begun !== "begun") return said(BUSY[begun], true);
+  if (begun !== "begun") {
+    (yield* Measures).count("limits_hit_total", { limit: begun });
+    return said(BUSY[begun], true);
+  }
   return yield* recorded(row, { connector, decision, given });
 });
 

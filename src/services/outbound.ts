@@ -14,6 +14,7 @@ import { signatureHeaders } from "../domain/outbound-signature.ts";
 import { isAccepted, keptAnswer, retryAfterMs, type TryOutcome } from "../domain/outbound-tries.ts";
 import { unsealSecret } from "../domain/secret.ts";
 import type { OutboundWebhook } from "../store/ports/outbound-webhooks.ts";
+import { Measures } from "../telemetry/port.ts";
 import { Keyring } from "./keyring.ts";
 import { OutboundSender } from "./outbound-sender.ts";
 
@@ -54,6 +55,7 @@ export const outboundLayer = Layer.effect(
   Effect.gen(function* () {
     const { secrets: keyring } = yield* Keyring;
     const sender = yield* OutboundSender;
+    const measures = yield* Measures;
     const counts = new Map<CountedOutcome, number>();
 
     const exchange = Effect.fnUntraced(function* (receiver: Receiver, message: OutboundMessage) {
@@ -86,6 +88,7 @@ export const outboundLayer = Layer.effect(
           Effect.sync(() => {
             const counted = countedAs(outcome);
             counts.set(counted, (counts.get(counted) ?? 0) + 1);
+            measures.observe("delivery_seconds", { outcome: counted }, outcome.tookMs / 1000);
           }),
         ),
       counts: () => counts,

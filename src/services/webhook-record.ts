@@ -12,7 +12,9 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { uuidV7 } from "../domain/ids.ts";
+import { statusClass } from "../domain/metrics.ts";
 import { WebhookRefusals, type WebhookRefusal } from "../store/ports/webhook-refusals.ts";
+import { Measures } from "../telemetry/port.ts";
 import { Directory } from "./directory.ts";
 import { Entropy, UUID_BYTES } from "./entropy.ts";
 import { DUTIES } from "../duties/duties.ts";
@@ -76,6 +78,7 @@ export const webhookRecordLayer: Layer.Layer<WebhookRecord, never, WebhookRefusa
       const directory = yield* Directory;
       const clock = yield* Clock.Clock;
       const entropy = yield* Entropy;
+      const measures = yield* Measures;
       const answers = new Map<string, CountedAnswer>();
       const waiting = new Waiting();
 
@@ -95,6 +98,7 @@ export const webhookRecordLayer: Layer.Layer<WebhookRecord, never, WebhookRefusa
       return WebhookRecord.of({
         answered: (status, answer) => {
           const key = `${status} ${answer}`;
+          measures.count("webhooks_total", { status: statusClass(status), answer });
           answers.set(key, { status, answer, count: (answers.get(key)?.count ?? 0) + 1 });
         },
         refused: (refusal) => {

@@ -14,9 +14,9 @@ import {
   type Conversation,
   type ConversationChange,
   type Item,
+  type Spent,
 } from "./ports/conversations.ts";
 import { UNKNOWN_MODEL } from "./ports/project-usage.ts";
-import type { Spent } from "./spent.ts";
 
 /** An item without its numbers, which the draft gives. */
 export type ItemVersion = Omit<Item, "seq" | "place">;
@@ -167,6 +167,12 @@ export class ConversationDraft {
       this.#changes.push({ type: "state", seq, ...state });
     }
     const items = [...this.#written].flatMap((id) => this.#items.get(id) ?? []);
-    return { conversation: this.#after, changes: this.#changes, items };
+    const { spent } = this;
+    return {
+      conversation: this.#after,
+      changes: this.#changes,
+      items,
+      ...(spent.length > 0 && { spent }),
+    };
   }
 }

@@ -1,12 +1,8 @@
 /** What a write adds to a project's usage, by model. Both adapters use it, so that they cannot differ. */
 import { NO_USAGE, type Usage } from "../domain/conversation.ts";
 import { addUsage } from "../domain/usage.ts";
+import type { Spent } from "./ports/conversations.ts";
 import { MODELS_PER_DAY_MAX, OTHER_MODELS } from "./ports/project-usage.ts";
-
-export interface Spent {
-  readonly model: string;
-  readonly usage: Usage;
-}
 
 /** The usage by row: beyond the limit, new models share one. `known`: the day's models so far. */
 export const byRow = (known: readonly string[], spent: readonly Spent[]): readonly Spent[] => {

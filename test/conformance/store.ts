@@ -38,6 +38,7 @@ import { checkSessionLists } from "./store-session-lists.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTransitions } from "./store-transitions.ts";
 import { checkTriggers } from "./store-triggers.ts";
+import { checkWatch } from "./store-watch.ts";
 import { checkWebhooks } from "./store-webhooks.ts";
 
 export const storeConformance = (name: string, layer: StoreLayer): void => {
@@ -79,5 +80,6 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkOutboundWebhooks(check);
     checkOutboundDeliveries(check);
     checkOutboundEvents(check);
+    checkWatch(check);
   });
 };

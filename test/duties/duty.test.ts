@@ -133,6 +133,7 @@ const FIBERS: Readonly<Record<string, string>> = {
   "sandbox/machine/provider.ts": "the watch of sandboxes; in the supervision tree",
   "store/postgres/connection/signals.ts": "the database listener; in the supervision tree",
   "store/postgres/embedded/embedded.ts": "the embedded database; in the supervision tree",
+  "telemetry/otlp.ts": "the sender of spans, if a collector is set",
   "duties/change-requests.ts": "the duty's signal, by project",
   "duties/outbound-webhooks.ts": "the writer of deliveries' results; as long as the duty",
   "duties/scheduler.ts": "the duty's signals, by project",

@@ -16,6 +16,10 @@ export const sandboxesStartHere = process.platform === "linux" && program("bwrap
 /** nginx, as an upstream behind the proxy. */
 export const nginxProgram = program("nginx");
 
+/** Prometheus and its tool, for the metrics and the alerts. */
+export const prometheusProgram = program("prometheus");
+export const promtoolProgram = program("promtool");
+
 /** What the commands of docs/use need beside the service. */
 export const documentsRunHere =
   sandboxesStartHere && ["bash", "curl", "git", "jq", "openssl"].every((name) => program(name) !== undefined);

@@ -15,7 +15,7 @@ test("the page of settings matches src/settings.ts (else: npm run docs)", () => 
 });
 
 test("config.ts reads each setting once", () => {
-  const names = [...read("src/config.ts").matchAll(/"((?:PLATFORM_[A-Z_]+)|DATABASE_URL)"/g)].map(
+  const names = [...read("src/config.ts").matchAll(/"((?:PLATFORM|OTEL)_[A-Z_]+|DATABASE_URL)"/g)].map(
     ([, name]) => name,
   );
   expect(names.toSorted()).toEqual(Object.keys(SETTINGS).toSorted());

@@ -9,6 +9,9 @@ import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest";
 import * as Stream from "effect/Stream";
+import { newUuid } from "../../services/entropy.ts";
+import { nowMs, Traces } from "../../telemetry/port.ts";
+import { ROOT } from "../../domain/span.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
 import { GitError } from "../../git/port.ts";
@@ -75,11 +78,37 @@ const serve = Effect.gen(function* () {
         }),
     ended,
   );
+  const traced = yield* tracedGit(answer, { route, policy });
   const mayBeFirst = route.service === "git-receive-pack" && policy.writer.kind === "user";
   const isFirstPush = mayBeFirst && (yield* policy.protection).mayReplaceInitialCommit;
   return respond(
-    isFirstPush ? { ...answer, body: Stream.ensuring(answer.body, yield* rereading(route)) } : answer,
+    isFirstPush ? { ...traced, body: Stream.ensuring(traced.body, yield* rereading(route)) } : traced,
   );
+});
+
+/** A clone, a fetch or a push of a sandbox is a span of its session's trace, until its answer has ended. */
+const tracedGit = Effect.fnUntraced(function* (
+  answer: GitResponse,
+  { route, policy }: { readonly route: GitRoute; readonly policy: WritePolicy },
+) {
+  const traces = yield* Traces;
+  if (!traces.isOn || policy.writer.kind !== "session" || route.kind === "advertise") return answer;
+  const { sessionId } = policy.writer;
+  const key = `git/${yield* newUuid}`;
+  const from = nowMs();
+  const ended = Effect.sync(() =>
+    traces.span({
+      name: "git",
+      sessionId,
+      key,
+      parent: ROOT,
+      from,
+      to: nowMs(),
+      failed: answer.status >= 400,
+      attributes: { operation: route.service === "git-receive-pack" ? "push" : "fetch" },
+    }),
+  );
+  return { ...answer, body: Stream.ensuring(answer.body, ended) };
 });
 
 /** The one push that may move the default branch brings a manifest, which is read after the push. */

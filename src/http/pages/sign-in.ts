@@ -19,6 +19,7 @@ import {
 import { Identities, type Entry, type SignInResult } from "../../store/ports/identities.ts";
 import { Operations } from "../../store/ports/operations.ts";
 import { signedInActor } from "../acting.ts";
+import { Measures } from "../../telemetry/port.ts";
 import { BadGateway, badRequest, notFound } from "../api/errors.ts";
 import { authenticator, forbidden } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
@@ -179,6 +180,7 @@ const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
     })
     .pipe(audited(entered(flow, row.id)));
   if (result.kind !== "signed_in") yield* refusedSignIn(flow.provider, result.kind);
+  (yield* Measures).count("sign_ins_total", { provider: flow.provider, outcome: result.kind });
   switch (result.kind) {
     case "signed_in": {
       const home = HttpServerResponse.redirect(flow.returnTo, { status: 303 });
@@ -235,6 +237,7 @@ const callback = Effect.gen(function* () {
   const { id, finish } = yield* provider;
   const flow = yield* flowOf(id);
   if (flow === null) {
+    (yield* Measures).count("sign_ins_total", { provider: id, outcome: "no_flow" });
     yield* Effect.logWarning("a sign-in was refused", { provider: id, why: "its browser has no such flow" });
     yield* refusedSignIn(id, "no_flow");
     return yield* refusal(400, "This sign-in cannot be completed", UNSTARTED);
@@ -244,6 +247,7 @@ const callback = Effect.gen(function* () {
   const come = yield* Effect.result(finish(url, flow));
   if (come._tag === "Failure") {
     const { kind, why } = come.failure;
+    (yield* Measures).count("sign_ins_total", { provider: id, outcome: kind });
     yield* Effect.logWarning("a sign-in was refused", { provider: id, kind, why });
     yield* refusedSignIn(id, kind);
     return yield* refusal(...FAULTS[kind]);

@@ -220,6 +220,17 @@ export const memoryKills = (directories: readonly string[]): number => {
   return kills;
 };
 
+/** The memory of the group, in bytes. Null: no group counts it here. */
+export const groupMemory = (directories: readonly string[]): number | null => {
+  for (const directory of directories) {
+    for (const file of ["memory.current", "memory.usage_in_bytes"]) {
+      const text = read(join(directory, file));
+      if (text !== "") return Number(text);
+    }
+  }
+  return null;
+};
+
 /** How often the kernel refused the group another process or thread. */
 export const processRefusals = (directories: readonly string[]): number =>
   directories.reduce(

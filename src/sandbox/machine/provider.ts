@@ -15,6 +15,7 @@ import { removeOldParts } from "./installation.ts";
 import type { Kind } from "./isolation.ts";
 import { openInstallation, removeTrials } from "./trial.ts";
 import { MachineSandboxes } from "./sandboxes.ts";
+import { Measures } from "../../telemetry/port.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 
 /** How often running sandboxes are checked (api.md 8). */
@@ -69,9 +70,11 @@ export const machineProvider = (
         if ((await installation.images.list()).length > 0) await installation.bundle();
       }).pipe(Effect.catch((error) => Effect.logWarning(`images cannot be used: ${error.message}`)));
       yield* Effect.forkScoped(prepare);
+      const measures = yield* Measures;
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
         yield* attempt("list", () => sandboxes.watch(now));
+        if (measures.isOn) measures.set("sandbox_memory_bytes", {}, sandboxes.memoryBytes());
       }).pipe(Effect.catch((error) => Effect.logWarning(`sandboxes cannot be watched: ${error.message}`)));
       yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL_MS)));
 

@@ -34,6 +34,7 @@ import {
   kernelVerdict,
   measureDisk,
   measureProcesses,
+  memoryUsed,
   newestLines,
   trimLog,
 } from "./watcher.ts";
@@ -229,6 +230,14 @@ export class MachineSandboxes {
     const ids = await sandboxIds(options.runDir);
     const records = await Promise.all(ids.map((id) => readRecord(sandboxPaths(options.runDir, id))));
     await images.prune(new Set(records.flatMap((record) => record?.image ?? [])), nowMs);
+  }
+
+  /** The memory of all running sandboxes, in bytes. */
+  memoryBytes(): number {
+    return memoryUsed(
+      [...this.#entries.values()].filter((entry) => !entry.ended),
+      sampleProcesses,
+    );
   }
 
   /**

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFile, open, rename, stat, statfs, truncate, writeFile } from "node:fs/promises";
-import { memoryKills } from "./cgroup.ts";
+import { groupMemory, memoryKills } from "./cgroup.ts";
 import type { SandboxLimits } from "./installation.ts";
 import type { SandboxExit } from "../port.ts";
 import { type ProcessSample, descendants } from "./processes.ts";
@@ -75,6 +75,20 @@ export const measureProcesses = (
     };
   }
   return null;
+};
+
+/** The memory of running sandboxes together, in bytes: from their control groups, otherwise from one pass over /proc. */
+export const memoryUsed = (
+  running: readonly { readonly record: SandboxRecord }[],
+  sample: () => readonly ProcessSample[],
+): number => {
+  let samples: readonly ProcessSample[] | null = null;
+  return running.reduce((sum, { record: { cgroups, launcher } }) => {
+    const counted = groupMemory(cgroups);
+    if (counted !== null || launcher === null) return sum + (counted ?? 0);
+    samples ??= sample();
+    return sum + descendants(samples, launcher.pid).reduce((bytes, one) => bytes + one.memoryBytes, 0);
+  }, 0);
 };
 
 /**

@@ -1,7 +1,8 @@
 /** The operator's reads in memory: see postgres/operations.ts. This store has no server, and its commands no instants. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { BOOTS_LOOKED_AT, Operations, type Boots, type Spread } from "../ports/operations.ts";
+import { isLive } from "../../domain/session.ts";
+import { BOOTS_LOOKED_AT, Operations, type Boots, type Spread, type Watch } from "../ports/operations.ts";
 import type { Sandbox } from "../ports/sandboxes.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
@@ -49,6 +50,31 @@ const countCommands = (tables: TableSet): number =>
     .flatMap((outbox) => [...outbox.actors()].map((id) => outbox.of(id).length))
     .reduce((sum, count) => sum + count, 0);
 
+const oldest = (instants: readonly number[]): number | null =>
+  instants.length === 0 ? null : Math.min(...instants);
+
+const watched = (tables: TableSet): Watch => {
+  const live = [...tables.sessions.values()].map(({ record }) => record);
+  const count = (status: "provisioning" | "running") =>
+    [status, live.filter((session) => session.status === status).length] as const;
+  const ids = new Set(live.filter(({ status }) => isLive(status)).map(({ id }) => id));
+  return {
+    sessions: new Map([count("provisioning"), count("running")]),
+    oldestFireAt: oldest(tables.queue.map(({ queuedAt }) => queuedAt)),
+    oldestCommandAt: null,
+    oldestDeliveryAt: oldest(
+      [...tables.outboundDeliveries.values()]
+        .filter(({ record }) => record.status === "pending")
+        .map(({ record }) => record.createdAt),
+    ),
+    oldestRequestAt: oldest(
+      [...tables.conversations.values()]
+        .filter(({ conversation: { id, turn } }) => ids.has(id) && turn.state === "requires_action")
+        .map(({ conversation }) => conversation.turn.since),
+    ),
+  };
+};
+
 export const layer = Layer.effect(
   Operations,
   Effect.map(Tables, (tables) => ({
@@ -60,6 +86,7 @@ export const layer = Layer.effect(
         commands: { waiting: countCommands(tables), oldestAt: null },
       };
     }),
+    watch: Effect.sync(() => watched(tables)),
     boots: (since) => Effect.sync(() => bootsSince(tables, since)),
     sandboxesByNode: Effect.sync(() => {
       const counts = new Map<string, number>();

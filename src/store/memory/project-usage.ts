@@ -4,7 +4,8 @@ import * as Layer from "effect/Layer";
 import { NO_USAGE, type Usage } from "../../domain/conversation.ts";
 import { addUsage, dayOf } from "../../domain/usage.ts";
 import { ProjectUsage, type DayUsage } from "../ports/project-usage.ts";
-import { byRow, type Spent } from "../spent.ts";
+import type { Spent } from "../ports/conversations.ts";
+import { byRow } from "../spent.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 /** Adds to the rows of the instant's day. */

@@ -127,9 +127,17 @@ export type ConversationChange =
   | ({ readonly type: "state"; readonly seq: number } & ConversationState);
 
 /** A conversation after a write, and what the write changed. */
+/** The usage that a write adds to a model. */
+export interface Spent {
+  readonly model: string;
+  readonly usage: Usage;
+}
+
 export interface ChangedConversation {
   readonly conversation: Conversation;
   readonly changes: readonly ConversationChange[];
+  /** What this write added to the usage. Absent: nothing. */
+  readonly spent?: readonly Spent[];
 }
 
 export interface ConversationPage {

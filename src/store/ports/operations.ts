@@ -36,6 +36,18 @@ export interface Boots {
   readonly booted: Spread | null;
 }
 
+/** What the metrics show of the installation. Instants are null if nothing waits, or if the store keeps none. */
+export interface Watch {
+  /** Sessions that have a slot, by status. */
+  readonly sessions: ReadonlyMap<"provisioning" | "running", number>;
+  readonly oldestFireAt: number | null;
+  /** Without commands that last as long as a sandbox, such as watching it. */
+  readonly oldestCommandAt: number | null;
+  readonly oldestDeliveryAt: number | null;
+  /** Of a live session's agent, to a person. */
+  readonly oldestRequestAt: number | null;
+}
+
 /** How many of the newest boots are looked at. */
 export const BOOTS_LOOKED_AT = 1000;
 
@@ -45,6 +57,8 @@ export class Operations extends Context.Service<
     readonly database: Stored<DatabaseFacts>;
     /** Fires that wait for a slot, and commands that an actor has not performed yet. */
     readonly backlogs: Stored<{ readonly fires: Backlog; readonly commands: Backlog }>;
+    /** In one read. */
+    readonly watch: Stored<Watch>;
     /** The newest boots, at most BOOTS_LOOKED_AT, that began at or after the instant. */
     readonly boots: (since: number) => Stored<Boots>;
     /** Sandboxes that are provisioning or active, by node. Nodes without one have no entry. */

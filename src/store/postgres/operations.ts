@@ -9,6 +9,7 @@ import {
   type Boots,
   type DatabaseFacts,
   type Spread,
+  type Watch,
 } from "../ports/operations.ts";
 import { at, stored } from "./connection/statement.ts";
 
@@ -49,6 +50,23 @@ const bootsSince = (sql: SqlClient.SqlClient, since: number) => sql<BootsRow>`
       'p95Ms', percentile_disc(0.95) WITHIN GROUP (ORDER BY booted)) AS booted
   FROM boot`;
 
+type LiveCount = ["provisioning" | "running", number];
+type WatchRow = Omit<Watch, "sessions"> & Readonly<Record<"provisioning" | "running", number>>;
+
+/** Indexes of live rows bound each part, but for the outbox, whose rows are all work that is left. */
+const watched = (sql: SqlClient.SqlClient) => sql<WatchRow>`
+  SELECT
+    (SELECT count(*)::integer FROM project_sessions WHERE status = 'provisioning') AS provisioning,
+    (SELECT count(*)::integer FROM project_sessions WHERE status = 'running') AS running,
+    (SELECT min(queued_at) FROM fire_queue) AS "oldestFireAt",
+    (SELECT min(created_at) FROM outbox WHERE command ->> 'type' <> 'watchSandbox') AS "oldestCommandAt",
+    (SELECT min(created_at) FROM outbound_deliveries WHERE status = 'pending') AS "oldestDeliveryAt",
+    (
+      SELECT min(turn_since) FROM project_sessions AS session
+      JOIN conversations ON conversations.session_id = session.id
+      WHERE session.status IN ('provisioning', 'running') AND turn_state = 'requires_action'
+    ) AS "oldestRequestAt"`;
+
 export const layer = Layer.effect(
   Operations,
   Effect.map(SqlClient.SqlClient, (sql) => ({
@@ -71,6 +89,14 @@ export const layer = Layer.effect(
         SELECT count(*)::integer AS waiting, min(created_at) AS "oldestAt" FROM outbox`;
       return { fires: fires ?? EMPTY, commands: commands ?? EMPTY };
     }).pipe(stored("operations.backlogs")),
+    watch: watched(sql).pipe(
+      Effect.map(([row]): Watch => {
+        if (row === undefined) throw new Error("a select without a table returned no row");
+        const { provisioning, running, ...oldest } = row;
+        return { sessions: new Map(Object.entries({ provisioning, running }) as LiveCount[]), ...oldest };
+      }),
+      stored("operations.watch"),
+    ),
     boots: (since) =>
       bootsSince(sql, since).pipe(
         Effect.map(([row]): Boots => ({

@@ -5,7 +5,8 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { Usage } from "../../domain/conversation.ts";
 import { dayOf } from "../../domain/usage.ts";
 import { ProjectUsage } from "../ports/project-usage.ts";
-import { byRow, type Spent } from "../spent.ts";
+import type { Spent } from "../ports/conversations.ts";
+import { byRow } from "../spent.ts";
 import { json, stored } from "./connection/statement.ts";
 
 /** Adds to the rows of the instant's day, in the caller's transaction. */

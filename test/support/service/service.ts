@@ -42,6 +42,7 @@ import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
+import { Measures, SILENT, type MeasuresApi } from "../../../src/telemetry/port.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
 import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
 
@@ -105,6 +106,10 @@ export interface TestOptions {
   readonly signIn?: readonly SignInProvider[];
   /** Called at each fault point (src/store/ports/faults.ts). */
   readonly faults?: (point: FaultPoint) => void;
+  /** Gets the service's metrics. Default: none are kept. */
+  readonly measures?: MeasuresApi;
+  /** Where the service's spans go. Default: nowhere. */
+  readonly traces?: Layer.Layer<never>;
 }
 
 const jsonOf = (text: string): unknown => {
@@ -235,6 +240,8 @@ export async function startTestService(
   {
     bodyTime = "30 seconds",
     faults = () => undefined,
+    measures = SILENT,
+    traces = Layer.empty,
     requestStatements = () => undefined,
     statement,
     ...options
@@ -282,11 +289,12 @@ export async function startTestService(
     return { databaseUrl, context, port: listener.port };
   });
   const { databaseUrl, context, port } = await Effect.runPromise(
-    start.pipe(
+    Effect.flatMap(Layer.build(traces), (built) => Effect.provideContext(start, built)).pipe(
       Scope.provide(scope),
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
       Effect.provideService(Faults, faults),
+      Effect.provideService(Measures, measures),
       Effect.provideService(Statement.CurrentTransformer, shownTo(requestStatements)),
       (started) => (statement === undefined ? started : Effect.withTracer(started, tracerTo(statement))),
     ),

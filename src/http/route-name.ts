@@ -1,0 +1,74 @@
+/**
+ * The name of a request's route for metrics and traces: its method and pattern, such as `GET /v1/projects/:pid`. A path, a
+ * query and an id are never in it. A request of no route is `other`.
+ */
+import { OTHER } from "../domain/metrics.ts";
+import { ROUTES, type Route } from "./routes.ts";
+
+interface Step {
+  readonly literal: Map<string, Step>;
+  variable: Step | null;
+  /** Names by method, of a pattern that ends here, and of one that takes the rest of the path. */
+  readonly here: Map<string, string>;
+  readonly rest: Map<string, string>;
+}
+
+const emptyStep = (): Step => ({ literal: new Map(), variable: null, here: new Map(), rest: new Map() });
+
+/** `*` is every method, which the name calls `ANY`. */
+export const routeNameOf = ({ method, pattern }: Pick<Route, "method" | "pattern">): string =>
+  `${method === "*" ? "ANY" : method} ${pattern}`;
+
+const add = (root: Step, route: Route): void => {
+  let step = root;
+  for (const part of route.pattern.split("/").slice(1)) {
+    if (part === "*") {
+      step.rest.set(route.method, routeNameOf(route));
+      return;
+    }
+    if (part.startsWith(":")) {
+      step.variable ??= emptyStep();
+      step = step.variable;
+      continue;
+    }
+    const next = step.literal.get(part) ?? emptyStep();
+    step.literal.set(part, next);
+    step = next;
+  }
+  step.here.set(route.method, routeNameOf(route));
+};
+
+const ROOT = emptyStep();
+for (const route of ROUTES) add(ROOT, route);
+
+const named = (names: ReadonlyMap<string, string>, method: string): string | undefined =>
+  names.get(method) ?? names.get("*");
+
+interface Asked {
+  readonly parts: readonly string[];
+  readonly method: string;
+}
+
+/** One look into a map for each part of the path. A literal part comes before a variable one, as in the router. */
+const find = (step: Step, asked: Asked, at: number): string | undefined => {
+  const { parts, method } = asked;
+  const part = parts[at];
+  if (part === undefined) return named(step.here, method);
+  const literal = step.literal.get(part);
+  return (
+    (literal === undefined ? undefined : find(literal, asked, at + 1)) ??
+    (step.variable === null || part === "" ? undefined : find(step.variable, asked, at + 1)) ??
+    named(step.rest, method)
+  );
+};
+
+/** Longer paths belong to no route but those that take the rest. It bounds the work of one look. */
+const PARTS_MAX = 12;
+
+/** @param target a request's target, with or without a query */
+export const routeName = (method: string, target: string): string => {
+  const query = target.indexOf("?");
+  const path = query < 0 ? target : target.slice(0, query);
+  // The first part is the empty text before the first slash.
+  return find(ROOT, { parts: path.split("/", PARTS_MAX + 1), method }, 1) ?? OTHER;
+};

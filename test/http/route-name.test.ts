@@ -1,0 +1,34 @@
+/** The names of routes in metrics. */
+import { describe, expect, it } from "vitest";
+import { SEEN_MAX } from "../../src/domain/metrics.ts";
+import { routeName, routeNameOf } from "../../src/http/route-name.ts";
+import { ROUTES } from "../../src/http/routes.ts";
+
+const filled = (pattern: string): string => pattern.replaceAll(/:[a-z]+/gi, "some-id").replace(/\*$/, "a/b");
+
+describe("a route's name", () => {
+  it("is found for a request of each route", () => {
+    for (const route of ROUTES) {
+      const method = route.method === "*" ? "PATCH" : route.method;
+      expect(routeName(method, `${filled(route.pattern)}?token=x`)).toBe(routeNameOf(route));
+    }
+  });
+
+  it("is `other` for a request without a route", () => {
+    for (const target of [
+      "/x",
+      "/v1/projects/",
+      "//",
+      "",
+      "*",
+      `/${"a/".repeat(9_000)}`,
+      "/v1/projects/a//b",
+    ])
+      expect(routeName("GET", target)).toBe("other");
+    expect(routeName("DELETE", "/healthz")).toBe("other");
+  });
+
+  it("is told apart from each other one", () => {
+    expect(ROUTES.length).toBeLessThanOrEqual(SEEN_MAX.route);
+  });
+});
