@@ -115,6 +115,7 @@ import type { Sandboxes } from "./store/ports/sandboxes.ts";
 import type { Sessions } from "./store/ports/sessions.ts";
 import type { Secrets } from "./store/ports/secrets.ts";
 import type { ChangeRequests } from "./store/ports/change-requests.ts";
+import type { ConnectorGrants } from "./store/ports/connector-grants.ts";
 import type { Connectors } from "./store/ports/connectors.ts";
 import type { ExecutorCalls } from "./store/ports/executor-calls.ts";
 import type { Conversations } from "./store/ports/conversations.ts";
@@ -136,6 +137,7 @@ export type Ports =
   | BrowserSessions
   | ChangeRequests
   | CloneCredentials
+  | ConnectorGrants
   | Connectors
   | Conversations
   | Counters

@@ -17,6 +17,7 @@ import type { Projects } from "../../src/store/ports/projects.ts";
 import type { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import type { Sessions } from "../../src/store/ports/sessions.ts";
 import { type Secrets } from "../../src/store/ports/secrets.ts";
+import type { ConnectorGrants } from "../../src/store/ports/connector-grants.ts";
 import type { Connectors } from "../../src/store/ports/connectors.ts";
 import type { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
 import type { Conversations } from "../../src/store/ports/conversations.ts";
@@ -41,6 +42,7 @@ export type Store =
   | BrowserSessions
   | ChangeRequests
   | CloneCredentials
+  | ConnectorGrants
   | Connectors
   | Conversations
   | Counters

@@ -33,6 +33,7 @@ import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../p
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
+import type { NewFlow, StoredGrant } from "../ports/connector-grants.ts";
 import type { SealedCredential, StoredCatalogue, StoredCredential } from "../ports/connectors.ts";
 import type { ApprovalRow } from "../ports/approvals.ts";
 import type { ExecutorCall } from "../ports/executor-calls.ts";
@@ -172,9 +173,17 @@ export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly previous: PreviousSecret | null;
 }
 export interface ConnectorCredentialRow
-  extends Omit<SealedCredential, "envelope">, Omit<StoredCredential, "slug" | "origin"> {
+  extends Omit<SealedCredential, "envelope">, Omit<StoredCredential, "slug" | "origin" | "kind"> {
   /** Null: removed; the row keeps the version. */
   readonly envelope: Uint8Array | null;
+}
+
+export interface ConnectorGrantRow extends StoredGrant {
+  readonly lease: { readonly holder: string; readonly until: number } | null;
+}
+export interface ConnectorFlowRow extends Omit<NewFlow, "now"> {
+  /** Null: its person has not opened it. */
+  readonly browserHash: string | null;
 }
 
 /** The pending commands of one kind of actor, by actor. */
@@ -280,6 +289,9 @@ export class TableSet {
   readonly settings = new Map<string, string>();
   /** By project and slug. */
   readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();
+  readonly connectorGrants = new Map<string, ConnectorGrantRow>();
+  /** By project, slug and person. */
+  readonly connectorFlows = new Map<string, ConnectorFlowRow>();
   readonly connectorCatalogues = new Map<string, StoredCatalogue & { readonly projectId: string }>();
   readonly executorCalls = new Map<string, ExecutorCall>();
   readonly approvals = new Map<string, ApprovalRow>();
