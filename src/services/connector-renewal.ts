@@ -5,8 +5,8 @@
  *     died is replaced when its lease ends.
  *  J2 A new token is stored before it is used. No interruption comes between the server's answer and the write: a
  *     refresh token that rotates would be lost.
- *  J3 A server that refuses ends the grant, with the reason. A server that does not answer ends nothing. Those who waited for it
- *     fail with the one who asked, so that a dead server is asked once.
+ *  J3 A server that refuses ends the grant, with the reason. A server that does not answer ends nothing. Those who waited
+ *     fail with the one who asked, so that a dead server is not asked by each of them.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -28,6 +28,8 @@ import { toldBy } from "./told.ts";
 const LEASE_MS = 60_000;
 /** How long a call waits for the holder. With the call itself it stays below the time after which a call counts as lost. */
 const WAIT_MS = 15_000;
+/** A server that did not answer is not asked again for so long. */
+const PAUSE_MS = 2000;
 const LOOK_AGAIN = "100 millis";
 
 /** Why a call was not sent, or not again. */
@@ -145,14 +147,15 @@ const failureOf = (about: {
     : fault(`The tokens of the connector ${slug} could not be renewed: ${failure}. Try again later.`);
 };
 
-/** Why the holder for which this call waited did not succeed (J3). Null: it was another attempt, or none has failed. */
-const failedMeanwhile = Effect.fnUntraced(function* (held: HeldGrant) {
+/** Why the last attempt did not succeed, if it was made while this call waited, or just before it (J3). */
+const failedJustNow = Effect.fnUntraced(function* (held: HeldGrant) {
   const { projectId, slug, version, kind } = held.stored;
   const now = yield* (yield* ConnectorGrants).get(projectId, slug);
-  const isNew = now?.version === version && now.failedAt !== held.stored.failedAt;
-  return isNew && now.failure !== null
-    ? failureOf({ slug, failure: now.failure, isRefused: false, kind })
-    : null;
+  if (now?.version !== version || now.failure === null || now.failedAt === null) return null;
+  const isOld = (yield* Clock.currentTimeMillis) - now.failedAt >= PAUSE_MS;
+  return isOld && now.failedAt === held.stored.failedAt
+    ? null
+    : failureOf({ slug, failure: now.failure, isRefused: false, kind });
 });
 
 /** Waits for the lease, or for what its holder writes (J1). */
@@ -160,11 +163,10 @@ const attempt = Effect.fnUntraced(function* (connector: Connector, held: HeldGra
   const grants = yield* ConnectorGrants;
   const holder = yield* newUuid;
   const begunAt = yield* Clock.currentTimeMillis;
-  let hasWaited = false;
   for (;;) {
     const next = yield* changed(connector, held);
     if (next !== null) return next;
-    const failed = hasWaited ? yield* failedMeanwhile(held) : null;
+    const failed = yield* failedJustNow(held);
     if (failed !== null) return yield* Effect.fail(failed);
     const now = yield* Clock.currentTimeMillis;
     if (now - begunAt > WAIT_MS)
@@ -177,7 +179,6 @@ const attempt = Effect.fnUntraced(function* (connector: Connector, held: HeldGra
     });
     const made = yield* Effect.uninterruptible(renewing);
     if (made !== null) return made;
-    hasWaited = true;
     yield* Effect.sleep(LOOK_AGAIN);
   }
 });

@@ -56,6 +56,8 @@ export class OAuthServer {
   /** Fields that replace those of the redirect to the client. */
   redirect: Readonly<Record<string, string>> = {};
   instead: Instead = () => false;
+  /** Awaited before a token request is answered. */
+  before: () => Promise<void> = () => Promise.resolve();
   /** In seconds. */
   expiresIn = 3600;
   isRotating = true;
@@ -92,6 +94,7 @@ export class OAuthServer {
     this.metadata = {};
     this.redirect = {};
     this.instead = () => false;
+    this.before = () => Promise.resolve();
     this.expiresIn = 3600;
     this.isRotating = true;
     this.requests.length = 0;
@@ -114,6 +117,21 @@ export class OAuthServer {
 
   get liveGrants(): number {
     return this.#families.filter(({ isRevoked }) => !isRevoked).length;
+  }
+
+  /** Tokens as a sign-in gives them. */
+  grantTo({ client, resource }: { readonly client: string; readonly resource: string }) {
+    const family = this.#family(client, resource);
+    const [accessToken, refreshToken] = [this.#secret(), this.#secret()];
+    family.access.add(accessToken);
+    family.refresh = refreshToken;
+    return { accessToken, refreshToken };
+  }
+
+  #family(client: string, resource: string | null): Family {
+    const family = { client, resource, isRevoked: false, access: new Set<string>(), refresh: null };
+    this.#families.push(family);
+    return family;
   }
 
   /** The MCP server wants a token of this server. */
@@ -149,7 +167,10 @@ export class OAuthServer {
     this.requests.push(url.pathname);
     const body = await bodyOf(request);
     const form = new URLSearchParams(body);
-    if (url.pathname === "/token") this.tokenForms.push(form);
+    if (url.pathname === "/token") {
+      this.tokenForms.push(form);
+      await this.before();
+    }
     if (this.instead(url, response, form)) return;
     switch (url.pathname) {
       case "/.well-known/oauth-authorization-server":
@@ -216,18 +237,14 @@ export class OAuthServer {
         const isRight = code?.challenge === proof && code.redirectUri === form.get("redirect_uri");
         if (code === undefined || !isRight || code.client !== client || code.resource !== resource)
           return refuse("invalid_grant");
-        const family = { client, resource, isRevoked: false, access: new Set<string>(), refresh: null };
-        this.#families.push(family);
-        return this.#issue(family, response);
+        return this.#issue(this.#family(client, resource), response);
       }
       case "refresh_token":
         return this.#refresh(form.get("refresh_token") ?? "", { refuse, response, client });
       case "client_credentials": {
         if (client !== this.client.id) return answer(response, 401, { error: "invalid_client" });
-        const family = { client, resource, isRevoked: false, access: new Set<string>(), refresh: null };
-        this.#families.push(family);
         const token = this.#secret();
-        family.access.add(token);
+        this.#family(client, resource).access.add(token);
         return answer(response, 200, this.#tokens(token));
       }
       default:
