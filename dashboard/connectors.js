@@ -47,37 +47,57 @@ auth = "bearer"
 match = "list_*"
 policy = "allow"`;
 
+/** What a connector with OAuth needs instead of a credential. @type {Record<string, [string, string, string]>} */
+const NEEDS = {
+  oauth: ["needs a sign-in", "warn", "Sign in at the server."],
+  client_credentials: ["needs a credential", "warn", "Store the client that the server knows."],
+};
+
+/** @typedef {Map<string, string>} Names of people, by id */
+
+/** @param {{user: {id: string, name: string}}[]} members @returns {Names} */
+const namesOf = (members) => new Map(members.map(({ user }) => [user.id, user.name]));
+
 /** @param {string} project @param {string} slug @param {string} [rest] */
 const connectorPath = (project, slug, rest = "") => `${projectPath(project)}/connectors/${slug}${rest}`;
 
-/** @param {string} action @param {string} label @param {{project: string, slug: string, pin?: string}} of */
-const act = (action, label, { project, slug, pin }) =>
+/** @param {string} action @param {string} label @param {{project: string, slug: string, pin?: string, auth?: string}} of */
+const act = (action, label, { project, slug, pin, auth }) =>
   button(action, label, {
     class: pin === undefined ? "plain" : "primary",
     "data-project": project,
     "data-slug": slug,
     "data-pin": pin,
+    "data-auth": auth,
     "aria-label": `${label}: ${slug}`,
   });
 
 const connectors = {
   /** @param {string[]} params @param {import("./app.js").Extent} extent */
   load: async ([id = ""], { pages: shown }) => {
-    const [project, listing, { items, more }, open] = await Promise.all([
+    const [project, listing, { members }, { items, more }, open] = await Promise.all([
       getJson(projectPath(id)),
       getJson(`${projectPath(id)}/connectors`),
+      getJson(`${projectPath(id)}/members`),
       getList(`${projectPath(id)}/executor/calls`, "calls", shown),
       // A viewer does not decide.
       getJsonOrNull(`${projectPath(id)}/approvals?status=pending&limit=200`, [403]),
     ]);
-    return { project, listing, calls: items, more, approvals: open?.approvals ?? [] };
+    return {
+      project,
+      listing,
+      names: namesOf(members),
+      calls: items,
+      more,
+      approvals: open?.approvals ?? [],
+    };
   },
 
   /** @param {{project: Project}} data */
   title: ({ project }) => `Connectors of ${project.name}`,
 
-  /** @param {{project: Project, listing: Listing, calls: Call[], more: boolean, approvals: import("./wire-connectors.d.ts").Approval[]}} data */
-  view: ({ project, listing, calls, more, approvals }) => [
+  /** @param {{project: Project, listing: Listing, names: Names, calls: Call[], more: boolean, approvals: import("./wire-connectors.d.ts").Approval[]}} data */
+  view: ({ project, listing, names, calls, more, approvals }) => [
     ...projectHead(project, "/settings"),
     h("h2", { "data-key": "heading" }, "Connectors"),
     h(
@@ -106,7 +126,7 @@ const connectors = {
       : h(
           "ul",
           { class: "rows", "data-key": "connectors" },
-          listing.connectors.map((one) => connectorRow(project.id, one)),
+          listing.connectors.map((one) => connectorRow(project.id, one, names)),
         ),
     h(
       "section",
@@ -124,10 +144,41 @@ const connectors = {
   ],
 };
 
-/** @param {string} project @param {Connector} connector */
-const connectorRow = (project, connector) => {
+/** Where and by whom it was signed in. @param {Connector} connector @param {Names} names @returns {Child} */
+const signInDetail = ({ sign_in: signIn }, names) => {
+  if (signIn === null || signIn.status === "ended") return false;
+  const by = signIn.by === null ? undefined : names.get(signIn.by);
+  return detail(
+    "signed in ",
+    time(signIn.at),
+    by !== undefined && ` by ${by}`,
+    signIn.issuer !== null && [" at ", code(signIn.issuer)],
+    signIn.failure !== null && ` · the last renewal failed: ${signIn.failure}`,
+  );
+};
+
+/** What a person does to give the service access. @param {Connector} connector @param {{project: string, slug: string}} of @returns {Child[]} */
+const accessActions = ({ auth, credential, sign_in: signIn }, of) => [
+  auth === "oauth" && act("authorize-connector", signIn === null ? "Sign in" : "Sign in again", of),
+  auth !== "none" &&
+    act(
+      "set-connector-credential",
+      NEEDS[auth] === undefined
+        ? credential === null
+          ? "Store the credential"
+          : "Replace"
+        : credential === null
+          ? "Store a client"
+          : "Replace the client",
+      { ...of, auth },
+    ),
+];
+
+/** @param {string} project @param {Connector} connector @param {Names} names */
+const connectorRow = (project, connector, names) => {
   const { slug, url, auth, state, credential, usable, to_accept: open, failure, sessions } = connector;
-  const [word, tone, next] = STATES[state] ?? [state, "warn", ""];
+  const [word, tone, next] = (state === "needs_credential" && NEEDS[auth]) ||
+    STATES[state] || [state, "warn", ""];
   const link = projectLink(project, `/connectors/${slug}`);
   const of = { project, slug };
   return listRow(
@@ -138,17 +189,20 @@ const connectorRow = (project, connector) => {
       detail(
         `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
         open > 0 && ` · ${open} to accept`,
-        credential !== null && [" · credential stored ", time(credential.updated_at)],
+        credential !== null && [
+          NEEDS[auth] === undefined ? " · credential stored " : " · client stored ",
+          time(credential.updated_at),
+        ],
         !sessions.includes("trigger") && " · not for sessions of triggers",
       ),
+      signInDetail(connector, names),
       failure !== null && h("span", { class: "reason" }, failure),
       next !== "" && h("span", {}, state === "needs_acceptance" ? h("a", { href: link }, next) : next),
     ],
     {
       states: [tag(word, tone)],
       actions: [
-        auth !== "none" &&
-          act("set-connector-credential", credential === null ? "Store the credential" : "Replace", of),
+        ...accessActions(connector, of),
         state === "needs_refresh" && act("refresh-connector", "Fetch the tools", of),
       ],
     },
@@ -225,7 +279,7 @@ const connector = {
           act("accept-connector", "Accept these tools", { ...of, pin }),
         act("refresh-connector", "Fetch the tools again", of),
         known !== undefined &&
-          known.credential !== null &&
+          (known.credential !== null || known.sign_in !== null) &&
           act("forget-connector-credential", "Delete the credential", of),
       ),
       tools.length === 0
@@ -285,11 +339,42 @@ const toolRow = ({ name, description, input_schema: schema, policy, rule, state,
     },
   );
 
+/** Stores the id and the secret of an OAuth client. @param {{project: string, slug: string, auth: string}} of @param {import("./actions.js").Page} page */
+const storeClient = async ({ project, slug, auth }, page) => {
+  const typed = await askFor(
+    {
+      title: `Store the client of ${slug}`,
+      text: `A client that you registered at the server. Its redirect address is ${location.origin}/dashboard/callback/connector. The secret is encrypted, and sent to the server's sign-in only.`,
+      confirm: "Store",
+    },
+    {
+      id: { label: "Client id (empty: as platform.toml says)", value: "", lines: 1, required: false },
+      value: { label: "Client secret", value: "", lines: 1, required: true, hidden: true },
+    },
+  );
+  if (typed === null) return;
+  const { id, value } = typed;
+  const { failure } = await put(
+    connectorPath(project, slug, "/credential"),
+    { value, ...(id !== "" && { client_id: id }) },
+    FETCH_MS,
+  );
+  if (failure !== null && auth === "client_credentials") throw new Error(`The client is stored. ${failure}`);
+  page.notice(auth === "oauth" ? "The client is stored. Sign in now." : "The client is stored.");
+};
+
 /** @type {Record<string, import("./actions.js").Action>} */
 const actions = {
   ...approvalActions,
 
-  "set-connector-credential": async ({ project = "", slug = "" }, page) => {
+  /** Leaves the page for the connector's server, which sends the browser back. */
+  "authorize-connector": async ({ project = "", slug = "" }) => {
+    const { url } = await post(connectorPath(project, slug, "/authorize"), {}, FETCH_MS);
+    location.assign(url);
+  },
+
+  "set-connector-credential": async ({ project = "", slug = "", auth = "" }, page) => {
+    if (NEEDS[auth] !== undefined) return storeClient({ project, slug, auth }, page);
     const typed = await askFor(
       {
         title: `Store the credential of ${slug}`,
@@ -329,7 +414,7 @@ const actions = {
   "forget-connector-credential": async ({ project = "", slug = "" }, page) => {
     const sure = await ask({
       title: `Delete the credential of ${slug}?`,
-      text: "Agents can no longer use this connector. The accepted tools stay accepted.",
+      text: "Agents can no longer use this connector. A sign-in ends, too. The accepted tools stay accepted.",
       confirm: "Delete",
     });
     if (sure === null) return;

@@ -127,7 +127,7 @@ export const register = async (
   if (endpoint === undefined)
     throw new SignInRefusal(
       "needs_client",
-      `${new URL(server.issuer).host} registers no clients by itself. Register one there, with the redirect address ${wish.redirectUri}, and store its id and secret`,
+      `No client is stored, and ${new URL(server.issuer).host} registers none by itself. Register one there, with the redirect address ${wish.redirectUri}, and store its id and secret`,
     );
   const answer = await ask(endpoint, {
     method: "POST",

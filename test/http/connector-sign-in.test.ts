@@ -162,7 +162,7 @@ describe("a connector with oauth", () => {
     expect(expectStatus(wrong, 400).text).toContain("client_id");
   });
 
-  it("is not begun for other kinds of auth, and not by a member", async () => {
+  it("is not begun for other kinds of auth", async () => {
     const bearer = await world.project('auth = "bearer"');
     expect(errorCode(expectStatus(await world.authorize(bearer), 409))).toBe("no_sign_in_needed");
   });

@@ -89,8 +89,11 @@ export const deleteCredential = Effect.fnUntraced(function* ({ pid, slug }: Plac
 
 const refusalOf = (slug: string, { kind, why }: SignInFault) =>
   kind === "needs_client"
-    ? new Conflict({ error: `${why}: platform connectors set-credential ${slug}.`, code: "needs_client" })
-    : new BadGateway({ error: `${why}.`, code: "sign_in_unavailable" });
+    ? new Conflict({
+        error: `${why}: platform connectors set-credential ${slug} --client-id ID.`,
+        code: "needs_client",
+      })
+    : new BadGateway({ error: `The sign-in cannot begin. ${why}.`, code: "sign_in_unavailable" });
 
 /** Begins a sign-in, and says which address its person opens. */
 export const authorize = Effect.fnUntraced(function* (place: Place) {

@@ -38,7 +38,7 @@ export interface McpServer {
   /** By tool. A result that is `null`: the response was written by hand. */
   readonly answers: Map<string, Answering>;
   /** Looks at every request first. True: it has answered. */
-  guard: ((request: IncomingMessage, response: ServerResponse) => boolean) | null;
+  guard: ((request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>) | null;
   /** Answers every request in place of the protocol. */
   instead: ((request: IncomingMessage, response: ServerResponse) => void) | null;
   readonly close: () => Promise<void>;
@@ -123,7 +123,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     if (result !== null) answer(response, id, result);
   };
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (self.guard?.(request, response) === true) return;
+    if ((await self.guard?.(request, response)) === true) return;
     if (self.instead !== null) return self.instead(request, response);
     if (request.method === "POST") return message(request, response, await textOf(request));
     self.requests.push(request.method ?? "");
