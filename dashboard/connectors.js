@@ -144,7 +144,7 @@ const connectors = {
   ],
 };
 
-/** Where and by whom it was signed in. @param {Connector} connector @param {Names} names @returns {Child} */
+/** The place, the instant and the person of its sign-in. @param {Connector} connector @param {Names} names @returns {Child} */
 const signInDetail = ({ sign_in: signIn }, names) => {
   if (signIn === null || signIn.status === "ended") return false;
   const by = signIn.by === null ? undefined : names.get(signIn.by);
@@ -157,7 +157,7 @@ const signInDetail = ({ sign_in: signIn }, names) => {
   );
 };
 
-/** What a person does to give the service access. @param {Connector} connector @param {{project: string, slug: string}} of @returns {Child[]} */
+/** The buttons that give the service access. @param {Connector} connector @param {{project: string, slug: string}} of @returns {Child[]} */
 const accessActions = ({ auth, credential, sign_in: signIn }, of) => [
   auth === "oauth" && act("authorize-connector", signIn === null ? "Sign in" : "Sign in again", of),
   auth !== "none" &&

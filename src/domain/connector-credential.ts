@@ -28,7 +28,7 @@ export const checkConnectorCredential = (value: string): string | null => {
 /** The origin of a connector's URL, to which its credential is bound. */
 export const originOf = (url: string): string => new URL(url).origin;
 
-/** What a stored credential is: a value that is sent to the server, or the client of an OAuth server (connector-grant.ts). */
+/** The kinds of stored credentials: a value that is sent to the server, or the client of an OAuth server (connector-grant.ts). */
 export type CredentialKind = "value" | GrantKind;
 
 /** The kind that a connector needs. */

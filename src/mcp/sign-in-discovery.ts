@@ -66,7 +66,7 @@ const challengeOf = async (ask: Ask, url: string): Promise<Challenge> => {
   return readChallenge(answer.status === 401 ? answer.headers.get("www-authenticate") : null);
 };
 
-/** A JSON document. Null: there is none at this address. */
+/** A JSON document. Null: the address has none. */
 const documentAt = async <A>(ask: Ask, url: string, schema: Schema.Codec<A, unknown>): Promise<A | null> => {
   const answer = await ask(url, { headers: JSON_TYPE });
   if (answer.status >= 400 && answer.status < 500) return null;

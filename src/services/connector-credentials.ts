@@ -64,7 +64,7 @@ const openStored = Effect.fnUntraced(function* (projectId: string, { slug, auth,
   };
 });
 
-/** The client that an owner stored for a connector, or that the manifest names. Null: there is none. */
+/** The client that an owner stored for a connector, or that the manifest names. Null: the connector has none. */
 export const storedClient = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
   const { auth } = connector;
   const { value } = yield* openStored(projectId, connector);
@@ -85,7 +85,7 @@ export const openGrant = Effect.fnUntraced(function* (stored: StoredGrant) {
   return { stored, grant: Result.isSuccess(text) ? readGrant(text.success) : null } satisfies HeldGrant;
 });
 
-/** What a person can do about it. */
+/** The sentence that says how a person can repair it. */
 export const remedyOf = (slug: string, kind: GrantKind): string =>
   kind === "oauth"
     ? `A person can sign in again: platform connectors authorize ${slug}.`

@@ -73,7 +73,7 @@ export const sealGrant = Effect.fnUntraced(function* (
 const told = ({ why }: SignInFault, secrets: readonly string[]): string =>
   toldBy(credentialMask(secrets), why);
 
-/** What the row says now, if it is not the version that was held. Null: it is. */
+/** The present grant, if it is newer than the held one. Null: the held one is present. */
 const changed = Effect.fnUntraced(function* (connector: Connector, { stored }: HeldGrant) {
   const now = yield* (yield* ConnectorGrants).get(stored.projectId, stored.slug);
   if (now?.version === stored.version) return null;
@@ -188,7 +188,7 @@ const UNSTORED = fault("The database cannot be reached. Try again in a moment.")
 /**
  * Tokens that are newer than those that are held.
  *
- * @returns what another caller has renewed meanwhile, without asking the server.
+ * @returns those of another caller, if it has renewed them meanwhile.
  */
 export const renewed = (connector: Connector, held: HeldGrant) =>
   Effect.mapError(attempt(connector, held), (error: CredentialFault | StoreError): CredentialFault =>

@@ -19,7 +19,7 @@ import { renewed, type CredentialFault } from "./connector-renewal.ts";
 /** A use is not repeated later than this: both together stay below the time after which a call counts as lost. */
 const REPEAT_WITHIN_MS = 25_000;
 
-/** What a server answered, and a mask for everything that it was sent. */
+/** A server's answer, and a mask for everything that was sent to it. */
 export interface Used<A> {
   readonly answer: Result.Result<A, ServerFault | CredentialFault>;
   readonly mask: Redactor;

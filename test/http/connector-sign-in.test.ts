@@ -288,7 +288,7 @@ describe("tokens", () => {
                 written: () => undefined,
               });
               const row = yield* (yield* ConnectorGrants).get(project, "wiki");
-              if (row?.envelope == null) throw new Error("the grant is there");
+              if (row?.envelope == null) throw new Error("the grant is missing");
               const text = Result.getOrThrow(unsealSecret(keys, grantPlace(row), row.envelope));
               found.grant = readGrant(text);
               return yield* Effect.fail("undone");

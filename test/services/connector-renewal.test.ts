@@ -135,7 +135,7 @@ test("50 calls at once after the server refused their token cause one refresh an
           : Effect.succeed(value ?? "");
       const call = Effect.gen(function* () {
         const { credential } = yield* openCredential(projectId, CONNECTOR);
-        if (credential === null) throw new Error("it is there");
+        if (credential === null) throw new Error("the credential is missing");
         return said(yield* withCredential(CONNECTOR, credential, refusing));
       });
       const calls = Array.from({ length: 50 }, (_, n) => Effect.provide(call, n % 2 === 0 ? one : two));

@@ -31,7 +31,7 @@ const ConnectorWire = Schema.Struct({
   credential: nullable(
     Schema.Struct({ origin: Schema.String, updated_at: Instant, updated_by: nullable(Uuid) }),
   ),
-  /** Of auth `oauth` and `client_credentials`. Null: there is none for this origin. */
+  /** Of auth `oauth` and `client_credentials`. Null: no grant exists for this origin. */
   sign_in: nullable(
     Schema.Struct({
       status: Schema.Literals(["signed_in", "ended"]),

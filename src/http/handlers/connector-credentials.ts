@@ -68,7 +68,7 @@ export const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, 
   const { user } = yield* Caller;
   const by = { userId: user.id, now: yield* Clock.currentTimeMillis };
   yield* Effect.catchTag(store.putCredential({ ...place, envelope }, by), "Fenced", atOnce);
-  // What another client was granted is of no use to this one.
+  // The grant of another client is of no use to this one.
   yield* endSignIn(pid, slug);
   if (kind === "client_credentials")
     yield* Effect.catchTag(expectToken(pid, connector, user.id), "Fenced", atOnce);

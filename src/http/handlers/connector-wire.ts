@@ -18,7 +18,7 @@ export interface Place {
   readonly slug: string;
 }
 
-/** What is stored about a connector. */
+/** The stored records of a connector. */
 interface About {
   readonly credential: StoredCredential | null | undefined;
   readonly grant: StoredGrant | null | undefined;

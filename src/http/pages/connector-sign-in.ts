@@ -48,7 +48,7 @@ const withoutBrowser = (response: HttpServerResponse.HttpServerResponse) =>
   withBrowser(response, { secret: "", maxAgeMs: 0 });
 
 const pageOf = pagesWith();
-/** What a person reads when her sign-in does not go on. */
+/** The page for a sign-in that does not go on. */
 const refusal = (status: number, title: string, text: string) =>
   pageOf({
     title,

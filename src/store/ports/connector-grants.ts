@@ -100,14 +100,14 @@ export class ConnectorGrants extends Context.Service<
     readonly remove: (projectId: string, slug: string, now: number) => Stored<StoredGrant | null>;
     /** Keeps a sign-in, instead of a former one of this person, and forgets those that have expired. */
     readonly begin: (flow: NewFlow) => Stored<void>;
-    /** Binds a sign-in of this person to her browser, once. Null: there is none with this ticket. */
+    /** Binds a sign-in of this person to her browser, once. Null: no such ticket is open. */
     readonly open: (by: {
       readonly ticketHash: string;
       readonly userId: string;
       readonly browserHash: string;
       readonly now: number;
     }) => Stored<Flow | null>;
-    /** Takes a sign-in out (N3). Null: there is none. */
+    /** Takes a sign-in out (N3). Null: no such sign-in is open. */
     readonly take: (by: {
       readonly stateHash: string;
       readonly browserHash: string;

@@ -1,4 +1,4 @@
-/** What connectors' servers granted, which arrives sealed, and sign-ins that are under way. */
+/** Grants of connectors, which arrive sealed, and sign-ins that are under way. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
