@@ -85,6 +85,7 @@ const readAnswer = async <A>(url: string, answer: Response, schema: Schema.Codec
 const resourceAt = async (ask: Ask, url: string, { metadata }: Challenge) => {
   const places = metadata === null ? resourceMetadataUrls(url) : [metadata];
   for (const place of places) {
+    // oxlint-disable-next-line no-await-in-loop -- one place after the other, in the order of preference
     const found = await documentAt(ask, place, ResourceMetadata);
     if (found === null) continue;
     const { resource, authorization_servers: [issuer] = [] } = found;
@@ -101,6 +102,7 @@ const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
   if (URL.parse(issuer) === null)
     throw new SignInRefusal("refused", "The server names an authorization server that is no URL");
   for (const place of serverMetadataUrls(issuer)) {
+    // oxlint-disable-next-line no-await-in-loop -- one place after the other, in the order of preference
     const found = await documentAt(ask, place, SignInServer);
     if (found === null) continue;
     // RFC 8414, 3.3. A final slash makes no other server.

@@ -61,9 +61,10 @@ const own = (error: unknown): AskFault | SignInRefusal | null => {
   return null;
 };
 
+const fault = (kind: SignInFault["kind"], why: string): SignInFault => ({ _tag: "SignInFault", kind, why });
+
 /** V3. The library's messages name fields, never their values. An OAuth error is the server's own text. */
 const faultOf = (error: unknown, host: string): SignInFault => {
-  const fault = (kind: SignInFault["kind"], why: string): SignInFault => ({ _tag: "SignInFault", kind, why });
   const cause = own(error);
   if (cause instanceof SignInRefusal) return fault(cause.kind, cause.message);
   if (cause instanceof AskFault) return fault("unreachable", cause.message);

@@ -166,17 +166,17 @@ const beginning = async (): Promise<string> => {
   return expectStatus(answer, 502).text;
 };
 
-describe("metadata of a server", () => {
-  const elsewhere = () => [
-    `http://localhost:${trapPort}`,
-    `https://localhost:${trapPort}`,
-    `https://[::ffff:127.0.0.1]:${trapPort}`,
-    `https://169.254.169.254`,
-    `https://[::ffff:169.254.169.254]`,
-    `https://10.0.0.1`,
-    "ftp://127.0.0.1/x",
-  ];
+const elsewhere = () => [
+  `http://localhost:${trapPort}`,
+  `https://localhost:${trapPort}`,
+  `https://[::ffff:127.0.0.1]:${trapPort}`,
+  `https://169.254.169.254`,
+  `https://[::ffff:169.254.169.254]`,
+  `https://10.0.0.1`,
+  "ftp://127.0.0.1/x",
+];
 
+describe("metadata of a server", () => {
   it("that names a sign-in server at a private address leads to no connection [K17]", async () => {
     for (const place of elsewhere()) {
       const guard = world.server.guard;
@@ -250,7 +250,10 @@ describe("metadata of a server", () => {
     world.login.metadata = { issuer: "https://login.example.com" };
     expect(await beginning()).toContain("about another issuer");
     world.server.guard = (request, response) => {
-      if (request.method === "POST") return void response.writeHead(401).end() === undefined;
+      if (request.method === "POST") {
+        response.writeHead(401).end();
+        return true;
+      }
       response.writeHead(200, { "content-type": "application/json" });
       response.end(
         JSON.stringify({

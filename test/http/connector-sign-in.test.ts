@@ -168,9 +168,9 @@ describe("a connector with oauth", () => {
   });
 });
 
-describe("a connector with client credentials", () => {
-  const auth = () => `auth = "client_credentials"\nclient_id = "${world.login.client.id}"`;
+const auth = () => `auth = "client_credentials"\nclient_id = "${world.login.client.id}"`;
 
+describe("a connector with client credentials", () => {
   it("gets its tokens without a person, and new ones when they end", async () => {
     const project = await world.project(auth());
     const stored = fields(

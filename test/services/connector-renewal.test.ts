@@ -158,11 +158,11 @@ test("a server that does not answer is asked once by all that wait, and ends not
       const ten = Array.from({ length: 10 }, () => Effect.provide(tokenOf(projectId), node));
       const first = yield* Effect.all(ten, { concurrency: "unbounded" });
       login.instead = () => false;
-      const again = Effect.repeat(Effect.provide(tokenOf(projectId), node), {
+      const asking = Effect.repeat(Effect.provide(tokenOf(projectId), node), {
         until: (token) => login.secrets.includes(token),
         schedule: Schedule.spaced("100 millis"),
       });
-      return { told: first, again: yield* again };
+      return { told: first, again: yield* asking };
     }),
   );
   expect(login.refreshes).toBe(2);

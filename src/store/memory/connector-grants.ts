@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { ConnectorGrants, type Flow, type GrantKey, type NewFlow } from "../ports/connector-grants.ts";
 import { Fenced } from "../ports/journal.ts";
-import { Tables, type ConnectorFlowRow, type ConnectorGrantRow, type TableSet } from "./tables.ts";
+import type { ConnectorFlowRow, ConnectorGrantRow } from "./connector-rows.ts";
+import { Tables, type TableSet } from "./tables.ts";
 
 type Service = (typeof ConnectorGrants)["Service"];
 
@@ -87,9 +88,10 @@ const flowOf = ({ projectId, slug, userId, origin, stateHash, envelope }: Connec
   envelope,
 });
 
+const keyOfFlow = ({ projectId, slug, userId }: Pick<NewFlow, "projectId" | "slug" | "userId">) =>
+  `${projectId} ${slug} ${userId}`;
+
 const flowsOf = (tables: TableSet) => {
-  const keyOfFlow = ({ projectId, slug, userId }: Pick<NewFlow, "projectId" | "slug" | "userId">) =>
-    `${projectId} ${slug} ${userId}`;
   const found = (fits: (row: ConnectorFlowRow) => boolean) => [...tables.connectorFlows.values()].find(fits);
   return {
     begin: ({ now, ...flow }) =>

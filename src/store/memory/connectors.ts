@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Connectors, type CatalogueKey, type StoredCatalogue } from "../ports/connectors.ts";
 import { Fenced } from "../ports/journal.ts";
-import { Tables, type ConnectorCredentialRow, type TableSet } from "./tables.ts";
+import type { ConnectorCredentialRow } from "./connector-rows.ts";
+import { Tables, type TableSet } from "./tables.ts";
 
 const keyOf = (projectId: string, slug: string): string => `${projectId} ${slug}`;
 

@@ -33,8 +33,8 @@ import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../p
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
-import type { NewFlow, StoredGrant } from "../ports/connector-grants.ts";
-import type { SealedCredential, StoredCatalogue, StoredCredential } from "../ports/connectors.ts";
+import type { StoredCatalogue } from "../ports/connectors.ts";
+import type { ConnectorCredentialRow, ConnectorFlowRow, ConnectorGrantRow } from "./connector-rows.ts";
 import type { ApprovalRow } from "../ports/approvals.ts";
 import type { ExecutorCall } from "../ports/executor-calls.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
@@ -172,20 +172,6 @@ export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly envelope: Uint8Array | null;
   readonly previous: PreviousSecret | null;
 }
-export interface ConnectorCredentialRow
-  extends Omit<SealedCredential, "envelope">, Omit<StoredCredential, "slug" | "origin" | "kind"> {
-  /** Null: removed; the row keeps the version. */
-  readonly envelope: Uint8Array | null;
-}
-
-export interface ConnectorGrantRow extends StoredGrant {
-  readonly lease: { readonly holder: string; readonly until: number } | null;
-}
-export interface ConnectorFlowRow extends Omit<NewFlow, "now"> {
-  /** Null: its person has not opened it. */
-  readonly browserHash: string | null;
-}
-
 /** The pending commands of one kind of actor, by actor. */
 export class Outbox<Command extends Named> {
   readonly #byActor = new Map<string, readonly PendingCommand<Command>[]>();
