@@ -48,7 +48,7 @@ import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./outbound/sender.ts";
 import { ConnectorServers } from "./mcp/port.ts";
 import { makeServers } from "./mcp/servers.ts";
-import { ConnectorSignIns } from "./mcp/sign-in-port.ts";
+import { ConnectorSignIns } from "./mcp/sign-in/port.ts";
 import { makeSignIns } from "./mcp/sign-in.ts";
 import { SignInProviders } from "./sign-in/port.ts";
 import { providersOf } from "./sign-in/providers.ts";

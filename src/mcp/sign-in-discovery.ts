@@ -16,7 +16,7 @@ import {
 import { AskFault, type Ask } from "./asking.ts";
 import { isClientId } from "../domain/connector.ts";
 import { isToken } from "../domain/connector-grant.ts";
-import type { SignInFault } from "./sign-in-port.ts";
+import type { SignInFault } from "./sign-in/port.ts";
 
 /** A reason that the service itself found. */
 export class SignInRefusal extends Error {

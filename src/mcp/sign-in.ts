@@ -1,5 +1,5 @@
 /**
- * The adapter of src/mcp/sign-in-port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
+ * The adapter of src/mcp/sign-in/port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
  * requests of our own (asking.ts).
  */
 import * as Clock from "effect/Clock";
@@ -35,7 +35,7 @@ import {
 } from "../domain/connector-grant.ts";
 import { AskFault, makeAsk, type Ask, type Asking } from "./asking.ts";
 import { authMethod, discover, register, SignInRefusal } from "./sign-in-discovery.ts";
-import type { NewSignIn, SignInFault, SignIns } from "./sign-in-port.ts";
+import type { NewSignIn, SignInFault, SignIns } from "./sign-in/port.ts";
 import { makeAgent } from "./wire.ts";
 
 /** The longest part of a server's own words that is passed on. */

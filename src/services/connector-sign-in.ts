@@ -14,7 +14,7 @@ import { credentialMask, originOf } from "../domain/connector-credential.ts";
 import { flowPlace, readPending, type PendingSignIn } from "../domain/connector-grant.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../domain/secret.ts";
-import { ConnectorSignIns, type SignInFault } from "../mcp/sign-in-port.ts";
+import { ConnectorSignIns, type SignInFault } from "../mcp/sign-in/port.ts";
 import { ConnectorGrants, type Flow } from "../store/ports/connector-grants.ts";
 import { People } from "../store/ports/people.ts";
 import { openGrant, storedClient } from "./connector-credentials.ts";

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import type { Connector } from "../../src/domain/connector.ts";
 import type { Grant } from "../../src/domain/connector-grant.ts";
 import type { ServerFault } from "../../src/mcp/port.ts";
-import { ConnectorSignIns } from "../../src/mcp/sign-in-port.ts";
+import { ConnectorSignIns } from "../../src/mcp/sign-in/port.ts";
 import { makeSignIns } from "../../src/mcp/sign-in.ts";
 import { openCredential } from "../../src/services/connector-credentials.ts";
 import { sealGrant } from "../../src/services/connector-renewal.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../domain/connector-credential.ts";
 import { checkClient } from "../../domain/connector-grant.ts";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
-import type { SignInFault } from "../../mcp/sign-in-port.ts";
+import type { SignInFault } from "../../mcp/sign-in/port.ts";
 import { beginSignIn, endSignIn, expectToken } from "../../services/connector-sign-in.ts";
 import { refreshCatalogue } from "../../services/connectors.ts";
 import { Entropy } from "../../services/entropy.ts";

@@ -8,7 +8,7 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { Grant, OAuthClient, PendingSignIn } from "../domain/connector-grant.ts";
+import type { Grant, OAuthClient, PendingSignIn } from "../../domain/connector-grant.ts";
 
 /** Why there is no sign-in, or no token. */
 export interface SignInFault {
