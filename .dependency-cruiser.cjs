@@ -9,7 +9,7 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/|sign-in/)port\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/(sign-in/)?|sign-in/)port\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
