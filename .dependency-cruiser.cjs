@@ -9,7 +9,7 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/|sign-in/|telemetry/)port\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/(sign-in/)?|sign-in/|telemetry/)port\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
@@ -166,7 +166,7 @@ module.exports = {
       to: {
         path: "^src/http/handlers/",
         pathNot:
-          "^src/http/handlers/(answers|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-ports|token-grant|trigger-listing|warnings|wire)\\.ts$",
+          "^src/http/handlers/(answers|connector-credentials|connector-wire|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-ports|token-grant|trigger-listing|warnings|wire)\\.ts$",
       },
     },
     {

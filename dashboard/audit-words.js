@@ -29,6 +29,8 @@ export const ACTION_WORDS = {
   "secret.removed": "deleted a secret",
   "connector.credential_set": "set a connector's credential",
   "connector.credential_removed": "removed a connector's credential",
+  "connector.signed_in": "signed in to a connector",
+  "connector.signed_out": "ended the sign-in to a connector",
   "connector.tools_accepted": "accepted a connector's tools",
   "approval.approved": "approved a call",
   "approval.denied": "denied a call",

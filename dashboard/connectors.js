@@ -1,6 +1,16 @@
 /** A project's connectors: what each needs from a person, its tools and what changed in them, and the agents' calls. */
 import { getJson, getJsonOrNull, getList, post, put, remove } from "./api.js";
 import { actions as approvalActions, approvalCards } from "./approvals.js";
+import {
+  accessActions,
+  act,
+  connectorPath,
+  FETCH_MS,
+  namesOf,
+  NEEDS,
+  signInDetail,
+  storeClient,
+} from "./connector-access.js";
 import { ask, askFor } from "./dialog.js";
 import { h } from "./dom.js";
 import {
@@ -26,7 +36,7 @@ import { projectHead, projectPath } from "./project.js";
 /** @typedef {import("./wire-connectors.d.ts").Catalogue} Catalogue */
 /** @typedef {import("./wire-connectors.d.ts").ConnectorCall} Call */
 /** @typedef {import("./wire-connectors.d.ts").Tool} Tool */
-/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./connector-access.js").Names} Names */
 
 /** The words for a state, its colour, and what a person does next. @type {Record<string, [string, string, string]>} */
 const STATES = {
@@ -47,37 +57,32 @@ auth = "bearer"
 match = "list_*"
 policy = "allow"`;
 
-/** @param {string} project @param {string} slug @param {string} [rest] */
-const connectorPath = (project, slug, rest = "") => `${projectPath(project)}/connectors/${slug}${rest}`;
-
-/** @param {string} action @param {string} label @param {{project: string, slug: string, pin?: string}} of */
-const act = (action, label, { project, slug, pin }) =>
-  button(action, label, {
-    class: pin === undefined ? "plain" : "primary",
-    "data-project": project,
-    "data-slug": slug,
-    "data-pin": pin,
-    "aria-label": `${label}: ${slug}`,
-  });
-
 const connectors = {
   /** @param {string[]} params @param {import("./app.js").Extent} extent */
   load: async ([id = ""], { pages: shown }) => {
-    const [project, listing, { items, more }, open] = await Promise.all([
+    const [project, listing, { members }, { items, more }, open] = await Promise.all([
       getJson(projectPath(id)),
       getJson(`${projectPath(id)}/connectors`),
+      getJson(`${projectPath(id)}/members`),
       getList(`${projectPath(id)}/executor/calls`, "calls", shown),
       // A viewer does not decide.
       getJsonOrNull(`${projectPath(id)}/approvals?status=pending&limit=200`, [403]),
     ]);
-    return { project, listing, calls: items, more, approvals: open?.approvals ?? [] };
+    return {
+      project,
+      listing,
+      names: namesOf(members),
+      calls: items,
+      more,
+      approvals: open?.approvals ?? [],
+    };
   },
 
   /** @param {{project: Project}} data */
   title: ({ project }) => `Connectors of ${project.name}`,
 
-  /** @param {{project: Project, listing: Listing, calls: Call[], more: boolean, approvals: import("./wire-connectors.d.ts").Approval[]}} data */
-  view: ({ project, listing, calls, more, approvals }) => [
+  /** @param {{project: Project, listing: Listing, names: Names, calls: Call[], more: boolean, approvals: import("./wire-connectors.d.ts").Approval[]}} data */
+  view: ({ project, listing, names, calls, more, approvals }) => [
     ...projectHead(project, "/settings"),
     h("h2", { "data-key": "heading" }, "Connectors"),
     h(
@@ -106,7 +111,7 @@ const connectors = {
       : h(
           "ul",
           { class: "rows", "data-key": "connectors" },
-          listing.connectors.map((one) => connectorRow(project.id, one)),
+          listing.connectors.map((one) => connectorRow(project.id, one, names)),
         ),
     h(
       "section",
@@ -124,10 +129,11 @@ const connectors = {
   ],
 };
 
-/** @param {string} project @param {Connector} connector */
-const connectorRow = (project, connector) => {
+/** @param {string} project @param {Connector} connector @param {Names} names */
+const connectorRow = (project, connector, names) => {
   const { slug, url, auth, state, credential, usable, to_accept: open, failure, sessions } = connector;
-  const [word, tone, next] = STATES[state] ?? [state, "warn", ""];
+  const [word, tone, next] = (state === "needs_credential" && NEEDS[auth]) ||
+    STATES[state] || [state, "warn", ""];
   const link = projectLink(project, `/connectors/${slug}`);
   const of = { project, slug };
   return listRow(
@@ -138,17 +144,20 @@ const connectorRow = (project, connector) => {
       detail(
         `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
         open > 0 && ` · ${open} to accept`,
-        credential !== null && [" · credential stored ", time(credential.updated_at)],
+        credential !== null && [
+          NEEDS[auth] === undefined ? " · credential stored " : " · client stored ",
+          time(credential.updated_at),
+        ],
         !sessions.includes("trigger") && " · not for sessions of triggers",
       ),
+      signInDetail(connector, names),
       failure !== null && h("span", { class: "reason" }, failure),
       next !== "" && h("span", {}, state === "needs_acceptance" ? h("a", { href: link }, next) : next),
     ],
     {
       states: [tag(word, tone)],
       actions: [
-        auth !== "none" &&
-          act("set-connector-credential", credential === null ? "Store the credential" : "Replace", of),
+        ...accessActions(connector, of),
         state === "needs_refresh" && act("refresh-connector", "Fetch the tools", of),
       ],
     },
@@ -225,7 +234,7 @@ const connector = {
           act("accept-connector", "Accept these tools", { ...of, pin }),
         act("refresh-connector", "Fetch the tools again", of),
         known !== undefined &&
-          known.credential !== null &&
+          (known.credential !== null || known.sign_in !== null) &&
           act("forget-connector-credential", "Delete the credential", of),
       ),
       tools.length === 0
@@ -289,7 +298,14 @@ const toolRow = ({ name, description, input_schema: schema, policy, rule, state,
 const actions = {
   ...approvalActions,
 
-  "set-connector-credential": async ({ project = "", slug = "" }, page) => {
+  /** Leaves the page for the connector's server, which sends the browser back. */
+  "authorize-connector": async ({ project = "", slug = "" }) => {
+    const { url } = await post(connectorPath(project, slug, "/authorize"), {}, FETCH_MS);
+    location.assign(url);
+  },
+
+  "set-connector-credential": async ({ project = "", slug = "", auth = "" }, page) => {
+    if (NEEDS[auth] !== undefined) return storeClient({ project, slug, auth }, page);
     const typed = await askFor(
       {
         title: `Store the credential of ${slug}`,
@@ -329,7 +345,7 @@ const actions = {
   "forget-connector-credential": async ({ project = "", slug = "" }, page) => {
     const sure = await ask({
       title: `Delete the credential of ${slug}?`,
-      text: "Agents can no longer use this connector. The accepted tools stay accepted.",
+      text: "Agents can no longer use this connector. A sign-in ends, too. The accepted tools stay accepted.",
       confirm: "Delete",
     });
     if (sure === null) return;
@@ -337,9 +353,6 @@ const actions = {
     page.notice("The credential was deleted.");
   },
 };
-
-/** A server may be slow. */
-const FETCH_MS = 90_000;
 
 export const pages = { connectors, connector };
 export { actions };

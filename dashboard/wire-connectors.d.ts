@@ -3,10 +3,18 @@
 export interface Connector {
   slug: string;
   url: string;
-  auth: "none" | "bearer" | "header" | "query";
+  auth: "none" | "bearer" | "header" | "query" | "oauth" | "client_credentials";
   sessions: ("user" | "trigger")[];
   state: "ready" | "needs_credential" | "needs_refresh" | "needs_acceptance" | "failed";
   credential: { updated_at: string } | null;
+  /** Of auth `oauth` and `client_credentials`. */
+  sign_in: {
+    status: "signed_in" | "ended";
+    issuer: string | null;
+    at: string;
+    by: string | null;
+    failure: string | null;
+  } | null;
   usable: number;
   to_accept: number;
   failure: string | null;

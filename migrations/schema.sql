@@ -177,10 +177,59 @@ CREATE TABLE connector_credentials (
   envelope bytea,
   updated_at timestamp with time zone NOT NULL,
   updated_by uuid,
+  kind text NOT NULL DEFAULT 'value'::text,
+  CONSTRAINT connector_credentials_kind_known CHECK ((kind = ANY (ARRAY['value'::text, 'oauth'::text, 'client_credentials'::text]))),
   CONSTRAINT connector_credentials_pkey PRIMARY KEY (project_id, slug),
   CONSTRAINT connector_credentials_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT connector_credentials_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES users(id),
   CONSTRAINT connector_credentials_version_positive CHECK ((version > 0))
+);
+
+CREATE TABLE connector_flows (
+  project_id uuid NOT NULL,
+  slug text NOT NULL,
+  user_id uuid NOT NULL,
+  origin text NOT NULL,
+  ticket_hash text NOT NULL,
+  state_hash text NOT NULL,
+  browser_hash text,
+  envelope bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT connector_flows_pkey PRIMARY KEY (project_id, slug, user_id),
+  CONSTRAINT connector_flows_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT connector_flows_state_unique UNIQUE (state_hash),
+  CONSTRAINT connector_flows_ticket_unique UNIQUE (ticket_hash),
+  CONSTRAINT connector_flows_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX connector_flows_expires_idx ON public.connector_flows USING btree (expires_at);
+
+CREATE TABLE connector_grants (
+  project_id uuid NOT NULL,
+  slug text NOT NULL,
+  version integer NOT NULL,
+  origin text NOT NULL,
+  kind text NOT NULL,
+  status text NOT NULL,
+  envelope bytea,
+  issuer text,
+  expires_at timestamp with time zone,
+  granted_at timestamp with time zone NOT NULL,
+  granted_by uuid,
+  renewed_at timestamp with time zone,
+  failure text,
+  failed_at timestamp with time zone,
+  lease_holder uuid,
+  lease_until timestamp with time zone,
+  CONSTRAINT connector_grants_failure_whole CHECK ((num_nonnulls(failure, failed_at) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT connector_grants_granted_by_fkey FOREIGN KEY (granted_by) REFERENCES users(id),
+  CONSTRAINT connector_grants_held_whole CHECK (((status = 'held'::text) = (envelope IS NOT NULL))),
+  CONSTRAINT connector_grants_kind_known CHECK ((kind = ANY (ARRAY['oauth'::text, 'client_credentials'::text]))),
+  CONSTRAINT connector_grants_lease_whole CHECK ((num_nonnulls(lease_holder, lease_until) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT connector_grants_pkey PRIMARY KEY (project_id, slug),
+  CONSTRAINT connector_grants_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT connector_grants_refused_whole CHECK (((status <> 'refused'::text) OR (failure IS NOT NULL))),
+  CONSTRAINT connector_grants_status_known CHECK ((status = ANY (ARRAY['empty'::text, 'held'::text, 'refused'::text, 'removed'::text]))),
+  CONSTRAINT connector_grants_version_positive CHECK ((version > 0))
 );
 
 CREATE TABLE conversation_attachments (

@@ -16,6 +16,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   project_secrets: "An encrypted secret, and for a while the value that it replaced.",
   project_members: "The own role of a person in a project.",
   connector_credentials: "The encrypted credential of a connector, for one origin.",
+  connector_flows: "Sign-ins to connectors that people began in the last ten minutes, encrypted.",
+  connector_grants: "The encrypted tokens that a connector's server gave to the service, for one origin.",
   connector_catalogues: "The tools of a connector's server: as accepted by a person, and as last seen.",
   executor_calls: "A call of an agent to a tool of a connector, and what became of it.",
   audit_events: "What somebody did: who, from where, and the new values. It is never changed.",

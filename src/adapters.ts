@@ -50,6 +50,8 @@ import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./outbound/sender.ts";
 import { ConnectorServers } from "./mcp/port.ts";
 import { makeServers } from "./mcp/servers.ts";
+import { ConnectorSignIns } from "./mcp/sign-in/port.ts";
+import { makeSignIns } from "./mcp/sign-in.ts";
 import { SignInProviders } from "./sign-in/port.ts";
 import { providersOf } from "./sign-in/providers.ts";
 import { Providers } from "./services/model-keys.ts";
@@ -136,9 +138,12 @@ export const providers = Layer.effect(Providers, makeWire([]));
 /** The way to receivers of outbound webhooks. */
 export const outboundSender = ({ webhookAllowHosts }: Config) =>
   Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts }));
-/** The way to the servers of connectors. */
+/** The way to the servers of connectors, and to their sign-in. */
 export const connectorServers = ({ connectorAllowHosts }: Config) =>
-  Layer.effect(ConnectorServers, makeServers(connectorAllowHosts));
+  Layer.merge(
+    Layer.effect(ConnectorServers, makeServers(connectorAllowHosts)),
+    Layer.effect(ConnectorSignIns, makeSignIns(connectorAllowHosts)),
+  );
 
 /** The sign-in providers. A secret's file that cannot be read stops the start. */
 export const signInProviders = ({ signIn }: Config) =>

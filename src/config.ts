@@ -169,8 +169,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     llm: read.gateway(),
     defaultModels: read.models(),
     inspectPort: read.integer("PLATFORM_INSPECT_PORT"),
-    metricsPort: read.integer("PLATFORM_METRICS_PORT"),
-    otlp: read.otlp(),
+    ...read.telemetry(),
     path: environment["PATH"] || "/usr/local/bin:/usr/bin:/bin",
     bootsAtOnce: read.integer("PLATFORM_BOOTS_AT_ONCE"),
     requestsAtOnce: read.integer("PLATFORM_REQUESTS_AT_ONCE"),
@@ -304,15 +303,16 @@ class Reader {
   }
 
   /** Traces are sent if the collector's address is set. */
-  otlp(): Config["otlp"] {
+  telemetry(): Pick<Config, "metricsPort" | "otlp"> {
+    const metricsPort = this.integer("PLATFORM_METRICS_PORT");
     const endpoint = this.url("OTEL_EXPORTER_OTLP_ENDPOINT");
     const name = "OTEL_EXPORTER_OTLP_HEADERS";
     const headers = parseOtlpHeaders(this.#given(name) ?? "");
     // The value may be a credential, and the refusal is read by many.
     if (Result.isFailure(headers)) this.problem(name, "(hidden)", headers.failure);
     const serviceName = this.text("OTEL_SERVICE_NAME");
-    if (endpoint === null || Result.isFailure(headers)) return null;
-    return { endpoint, headers: headers.success, serviceName };
+    if (endpoint === null || Result.isFailure(headers)) return { metricsPort, otlp: null };
+    return { metricsPort, otlp: { endpoint, headers: headers.success, serviceName } };
   }
 
   /** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */

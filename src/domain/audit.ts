@@ -27,6 +27,8 @@ export const AUDIT_ACTIONS = [
   "change_request.opened",
   "connector.credential_removed",
   "connector.credential_set",
+  "connector.signed_in",
+  "connector.signed_out",
   "connector.tools_accepted",
   "device_login.approved",
   "device_login.denied",

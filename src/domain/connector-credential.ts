@@ -2,11 +2,12 @@
  * Credentials of connectors: sealed as project secrets are, bound to the origin for which a person stored them, and
  * never shown.
  *
- *  R1 A credential opens for its own connector and origin only: both are authenticated with the value. So a manifest
+ *  R1 A credential opens for its own connector, origin and kind only: all are authenticated with the value. So a manifest
  *     that moves a connector to another origin finds no credential there.
  *  R2 A server's answers are masked: the credential, its encoded forms, and the header that carries it.
  */
 import type { ConnectorAuth } from "./connector.ts";
+import type { GrantKind } from "./connector-grant.ts";
 import { Redactor } from "./redactor.ts";
 import { checkSecretValue, type SecretPlace } from "./secret.ts";
 
@@ -27,15 +28,26 @@ export const checkConnectorCredential = (value: string): string | null => {
 /** The origin of a connector's URL, to which its credential is bound. */
 export const originOf = (url: string): string => new URL(url).origin;
 
+/** The kinds of stored credentials: a value that is sent to the server, or the client of an OAuth server (connector-grant.ts). */
+export type CredentialKind = "value" | GrantKind;
+
+/** The kind that a connector needs. */
+export const credentialKind = ({ kind }: ConnectorAuth): CredentialKind =>
+  kind === "oauth" || kind === "client_credentials" ? kind : "value";
+
 /** R1. No project secret can have a name with spaces, so the two kinds of places never meet. */
 export const credentialPlace = (place: {
   readonly projectId: string;
   readonly slug: string;
   readonly origin: string;
+  readonly kind: CredentialKind;
   readonly version: number;
 }): SecretPlace => ({
   projectId: place.projectId,
-  name: `connector ${place.slug} ${place.origin}`,
+  name:
+    place.kind === "value"
+      ? `connector ${place.slug} ${place.origin}`
+      : `connector-client ${place.slug} ${place.origin} ${place.kind}`,
   version: place.version,
 });
 
@@ -46,16 +58,17 @@ export const authorized = (
   credential: string | null,
 ): { readonly url: string; readonly headers: Readonly<Record<string, string>> } => {
   if (credential === null || auth.kind === "none") return { url, headers: {} };
-  if (auth.kind === "bearer") return { url, headers: { authorization: `Bearer ${credential}` } };
+  if (auth.kind !== "header" && auth.kind !== "query")
+    return { url, headers: { authorization: `Bearer ${credential}` } };
   if (auth.kind === "header") return { url, headers: { [auth.name.toLowerCase()]: credential } };
   const target = new URL(url);
   target.searchParams.set(auth.name, credential);
   return { url: target.href, headers: {} };
 };
 
-/** R2. */
-export const credentialMask = (credential: string | null): Redactor =>
-  new Redactor(credential === null ? [] : encodedForms(credential));
+/** R2. @param secrets everything that was sent to the server, or that belongs to it. */
+export const credentialMask = (secrets: readonly string[]): Redactor =>
+  new Redactor(secrets.flatMap(encodedForms));
 
 const encodedForms = (credential: string): readonly string[] => {
   const bytes = Buffer.from(credential);

@@ -34,7 +34,17 @@ export type ConnectorAuth =
   | { readonly kind: "bearer" }
   /** The credential is the value of this header, or of this parameter of the URL. */
   | { readonly kind: "header"; readonly name: string }
-  | { readonly kind: "query"; readonly name: string };
+  | { readonly kind: "query"; readonly name: string }
+  | OAuthConnector;
+
+/** `oauth`: a person signs in at the server. `client_credentials`: the service signs in as itself. */
+export interface OAuthConnector {
+  readonly kind: "oauth" | "client_credentials";
+  /** The id of a client that was registered at the server. Null: it is stored with the secret, or the service registers itself. */
+  readonly clientId: string | null;
+  /** What the server shall allow. Null: what it asks for itself. */
+  readonly scope: string | null;
+}
 
 export interface ToolRule {
   /** A tool's name, where `*` stands for any characters. */
@@ -73,16 +83,36 @@ const TOOL_NAME = /^[A-Za-z0-9_./-]+$/;
 const PATTERN = /^[A-Za-z0-9_./*-]+$/;
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9-]{0,63}$/;
 const PARAMETER_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+/** RFC 6749, appendix A.4, with a length that fits a URL. */
+const SCOPE = /^(?=.{1,1000}$)[!#-[\]-~]+(?: [!#-[\]-~]+)*$/;
+const CLIENT_ID_LIMIT = 500;
+const CLIENT_ID = /^[ -~]+$/;
 /** Headers that the connection or the protocol sets. */
 const OWN_HEADER =
   /^(?:accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|last-event-id|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
 /** The platform's own name in front of tools. */
 const RESERVED_SLUG = "platform";
 
-const FIELDS = ["slug", "kind", "url", "auth", "auth_name", "credential", "sessions", "direct", "tools"];
+const FIELDS = [
+  "slug",
+  "kind",
+  "url",
+  "auth",
+  "auth_name",
+  "client_id",
+  "scope",
+  "credential",
+  "sessions",
+  "direct",
+  "tools",
+];
 
 /** Whether a text is a valid slug of a connector, in a manifest and in a URL. */
 export const isConnectorSlug = (text: string): boolean => SLUG.test(text);
+
+/** Whether a value is the id of an OAuth client. */
+export const isClientId = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= CLIENT_ID_LIMIT && CLIENT_ID.test(value);
 
 /** Whether a server's tool can be offered under this name at all. */
 export const isToolName = (text: string): boolean => text.length <= TOOL_NAME_LIMIT && TOOL_NAME.test(text);
@@ -199,13 +229,27 @@ const readUrl = (value: unknown, refuse: Refuse): string => {
 const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
   const kind = entry["auth"] ?? "none";
   const name = entry["auth_name"];
-  if (kind === "oauth" || kind === "client_credentials" || kind === "basic")
-    refuse("auth", `auth "${kind}" is not supported yet. Use none, bearer, header or query.`);
+  if (kind === "oauth" || kind === "client_credentials") return readOAuth(kind, entry, refuse);
+  for (const field of ["client_id", "scope"])
+    if (entry[field] !== undefined)
+      refuse(field, `${field} is only for auth "oauth" and "client_credentials".`);
+  if (kind === "basic") refuse("auth", `auth "basic" is not supported yet. Use bearer, header or query.`);
   else if (kind === "header" || kind === "query") return readNamedAuth(kind, name, refuse);
   else if (kind !== "none" && kind !== "bearer")
-    refuse("auth", `auth must be "none", "bearer", "header" or "query".`);
+    refuse("auth", `auth must be "none", "bearer", "header", "query", "oauth" or "client_credentials".`);
   else if (name !== undefined) refuse("auth_name", `auth_name is only for auth "header" and "query".`);
   else return { kind };
+  return { kind: "none" };
+};
+
+const readOAuth = (kind: OAuthConnector["kind"], entry: Table, refuse: Refuse): ConnectorAuth => {
+  const { client_id: clientId, scope, auth_name: name } = entry;
+  if (name !== undefined) refuse("auth_name", `auth_name is only for auth "header" and "query".`);
+  if (clientId !== undefined && !isClientId(clientId))
+    refuse("client_id", `client_id must have 1 to ${CLIENT_ID_LIMIT} visible ASCII characters.`);
+  else if (scope !== undefined && (typeof scope !== "string" || !SCOPE.test(scope)))
+    refuse("scope", "scope must be words of visible ASCII characters, with one space between two of them.");
+  else return { kind, clientId: clientId ?? null, scope: scope ?? null };
   return { kind: "none" };
 };
 

@@ -81,6 +81,8 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/dashboard/login/:provider", power: null },
   { method: "POST", pattern: "/dashboard/login/:provider", power: null },
   { method: "GET", pattern: "/dashboard/callback/:provider", power: null },
+  { method: "GET", pattern: "/dashboard/callback/connector", power: null },
+  { method: "GET", pattern: "/dashboard/connectors/:ticket", power: null },
   { method: "POST", pattern: "/dashboard/invitations/look", power: null },
   { method: "POST", pattern: "/dashboard/invitations/accept", power: null },
 ];

@@ -56,8 +56,8 @@ export const makeAgent = (allowHosts: ReadonlySet<string>): Agent =>
 
 const setting = "The operator can allow it in PLATFORM_CONNECTOR_ALLOW_HOSTS";
 
-/** Node resolves no address, so a literal one is checked here. */
-const checkHost = (url: URL, allowHosts: ReadonlySet<string>): void => {
+/** Node resolves no address, so a literal one is checked here. @throws WireFault for a host that is not dialled. */
+export const checkHost = (url: URL, allowHosts: ReadonlySet<string>): void => {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   if (allowHosts.has(host)) return;
   if (url.protocol !== "https:")
@@ -70,7 +70,8 @@ const codeOf = (error: unknown): string => {
   return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
 };
 
-const reasonOf = (error: unknown): string => {
+/** Why a request failed, as part of a sentence about its host. */
+export const reasonOf = (error: unknown): string => {
   const code = codeOf(error);
   switch (code) {
     case PRIVATE:

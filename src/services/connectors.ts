@@ -2,8 +2,7 @@
  * The present connectors of a project: the manifest of the default branch, joined with the credentials and catalogues
  * that people stored and accepted.
  *
- *  C1 A credential is used for the origin for which it was stored, and a catalogue for the URL at which it was seen. A
- *     manifest that moves a connector has neither there.
+ *  C1 A catalogue is used for the URL at which it was seen. A manifest that moves a connector has none there.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -16,22 +15,14 @@ import {
   type CatalogueTool,
 } from "../domain/catalogue.ts";
 import type { Connector, Executor } from "../domain/connector.ts";
-import {
-  authorized,
-  credentialMask,
-  credentialPlace,
-  maskJson,
-  originOf,
-} from "../domain/connector-credential.ts";
+import { authorized, maskJson } from "../domain/connector-credential.ts";
 import type { Redactor } from "../domain/redactor.ts";
-import { unsealSecret } from "../domain/secret.ts";
 import { ConnectorServers, type ServerTarget } from "../mcp/port.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
+import { openCredential } from "./connector-credentials.ts";
+import { withCredential } from "./connector-use.ts";
 import { Directory } from "./directory.ts";
-import { Keyring } from "./keyring.ts";
-
-/** The longest reason that is stored. */
-const REASON_LENGTH = 500;
+import { toldBy } from "./told.ts";
 
 /** The connectors of a project, by the manifest that is in force. */
 export const executorOf = Effect.fnUntraced(function* (
@@ -50,46 +41,11 @@ export const catalogueFor = (
 export const toolsOf = (catalogue: StoredCatalogue | null): readonly CatalogueTool[] =>
   usableTools(catalogue?.accepted?.catalogue ?? null, catalogue?.latest?.catalogue ?? null);
 
-/** An opened credential, or the reason why it is missing. */
-export type Opened =
-  | { readonly credential: string | null; readonly missing: null }
-  | { readonly credential: null; readonly missing: string };
-
-const missing = (why: string): Opened => ({ credential: null, missing: why });
-
-/** Opens the credential that a connector needs (C1). */
-export const openCredential = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
-  const { slug, auth, url } = connector;
-  if (auth.kind === "none") return { credential: null, missing: null } satisfies Opened;
-  const origin = originOf(url);
-  const sealed = yield* (yield* Connectors).credential(projectId, slug);
-  if (sealed === null)
-    return missing(
-      `The connector ${slug} has no credential. A person can store one: platform connectors set-credential ${slug}.`,
-    );
-  if (sealed.origin !== origin)
-    return missing(
-      `The connector ${slug} moved to ${origin}, and its credential is for ${sealed.origin}. A person can store one for the new place.`,
-    );
-  const value = unsealSecret((yield* Keyring).secrets, credentialPlace(sealed), sealed.envelope);
-  return Result.isSuccess(value)
-    ? ({ credential: value.success, missing: null } satisfies Opened)
-    : missing(`The credential of the connector ${slug} cannot be opened. A person can store it again.`);
-});
-
 /** Where a connector's server is, with the credential. */
 export const targetOf = (
   { url, auth }: Connector,
   { credential, protocol }: { readonly credential: string | null; readonly protocol: string | null },
 ): ServerTarget => ({ ...authorized(url, auth, credential), protocol });
-
-/** A text from a server, for people and for the database: masked, one line, without what no column holds. */
-export const toldBy = (mask: Redactor, text: string): string =>
-  mask
-    .redact(text)
-    .replaceAll(/\p{C}+/gu, " ")
-    .toWellFormed()
-    .slice(0, REASON_LENGTH);
 
 /** A tool without the credential in its texts. Null: it cannot be looked through. */
 const masked = (mask: Redactor, tool: CatalogueTool): CatalogueTool =>
@@ -107,15 +63,18 @@ export const refreshCatalogue = Effect.fnUntraced(function* (projectId: string, 
     Effect.flatMap(Clock.currentTimeMillis, (now) => store.failed(key, { failure, now }));
   const opened = yield* openCredential(projectId, connector);
   if (opened.missing !== null) return yield* failed(opened.missing);
-  const { credential } = opened;
-  const mask = credentialMask(credential);
+  const servers = yield* ConnectorServers;
   // Null: the server may speak another revision than the last time.
-  const listed = yield* Effect.result(
-    (yield* ConnectorServers).list(targetOf(connector, { credential, protocol: null })),
+  const { answer, mask } = yield* withCredential(connector, opened.credential, (credential) =>
+    servers.list(targetOf(connector, { credential, protocol: null })),
   );
-  if (Result.isFailure(listed))
-    return yield* failed(`${new URL(url).host} ${toldBy(mask, listed.failure.why)}.`);
-  const { tools, protocol } = listed.success;
+  if (Result.isFailure(answer)) {
+    const fault = answer.failure;
+    return yield* failed(
+      fault._tag === "CredentialFault" ? fault.message : `${new URL(url).host} ${toldBy(mask, fault.why)}.`,
+    );
+  }
+  const { tools, protocol } = answer.success;
   const catalogue = readCatalogue(
     slug,
     tools.map((tool) => masked(mask, tool)),

@@ -13,7 +13,8 @@ import { Redactor } from "../domain/redactor.ts";
 import { openSecrets } from "../duties/secrets.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import type { CallLimits, NewCall } from "../store/ports/executor-calls.ts";
-import { catalogueFor, openCredential, toolsOf } from "./connectors.ts";
+import { openCredential, type Credential } from "./connector-credentials.ts";
+import { catalogueFor, toolsOf } from "./connectors.ts";
 import { newUuid } from "./entropy.ts";
 
 /** The session for which an agent calls. */
@@ -52,7 +53,7 @@ export interface ToBeSent {
   readonly rule: string;
   readonly pin: string;
   readonly tool: CatalogueTool;
-  readonly credential: string | null;
+  readonly credential: Credential;
   readonly protocol: string;
 }
 

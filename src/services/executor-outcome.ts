@@ -1,26 +1,28 @@
 /** The end of a call that was sent: its outcome for the record, and its result for the agent, without the credential. */
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import * as Result from "effect/Result";
 import { isShallow } from "../domain/catalogue.ts";
 import type { Connector } from "../domain/connector.ts";
-import { credentialMask, maskJson } from "../domain/connector-credential.ts";
+import { maskJson } from "../domain/connector-credential.ts";
 import type { Redactor } from "../domain/redactor.ts";
-import { ConnectorServers, type ServerFault, type ToolResult } from "../mcp/port.ts";
+import { ConnectorServers, type ToolResult } from "../mcp/port.ts";
 import type { CallEnd } from "../store/ports/executor-calls.ts";
-import { targetOf, toldBy } from "./connectors.ts";
+import { withCredential, type Used } from "./connector-use.ts";
+import { targetOf } from "./connectors.ts";
 import { said, type AgentResult, type Arguments, type ToBeSent } from "./executor-decision.ts";
+import { toldBy } from "./told.ts";
 
-/** Sends a call that was decided and is on record. */
-export const callServer = (
-  connector: Connector,
-  { tool, credential, protocol }: ToBeSent,
-  given: Arguments,
-): Effect.Effect<ToolResult, ServerFault> =>
+/** Sends a call that was decided and is on record. It fails only if it is interrupted. */
+export const callServer = (connector: Connector, decision: ToBeSent, given: Arguments) =>
   Effect.flatMap(ConnectorServers, (servers) =>
-    servers.call(targetOf(connector, { credential, protocol }), {
-      name: tool.name,
-      inputSchema: tool.inputSchema,
-      arguments: given,
+    withCredential(connector, decision.credential, (credential) => {
+      const { tool, protocol } = decision;
+      return servers.call(targetOf(connector, { credential, protocol }), {
+        name: tool.name,
+        inputSchema: tool.inputSchema,
+        arguments: given,
+      });
     }),
   );
 
@@ -29,18 +31,18 @@ export interface Outcome {
   readonly result: AgentResult;
 }
 
-export const outcomeOf = (
-  exit: Exit.Exit<ToolResult, ServerFault>,
-  { slug, url }: Connector,
-  credential: string | null,
-): Outcome => {
-  const mask = credentialMask(credential);
+export const outcomeOf = (exit: Exit.Exit<Used<ToolResult>>, { slug, url }: Connector): Outcome => {
   const none = { upstreamStatus: null, resultBytes: null };
-  if (Exit.isSuccess(exit)) return resultOf(exit.value, mask);
-  const fault = faultOf(exit);
-  if (fault === null) {
+  if (Exit.isFailure(exit)) {
     const message = "The agent or its session ended during the call. The tool may have run.";
     return { end: { ...none, outcome: "unknown", message }, result: said(message, true) };
+  }
+  const { answer, mask } = exit.value;
+  if (Result.isSuccess(answer)) return resultOf(answer.success, mask);
+  const fault = answer.failure;
+  if (fault._tag === "CredentialFault") {
+    const { message } = fault;
+    return { end: { ...none, outcome: "error", message }, result: said(message, true) };
   }
   const why = `${new URL(url).host} ${toldBy(mask, fault.why)}.`;
   const outcome = fault.isUnknown ? "unknown" : "error";
@@ -50,10 +52,6 @@ export const outcomeOf = (
     result: said(`The connector ${slug} gave no result: ${message}`, true),
   };
 };
-
-/** Null: the call was interrupted. */
-const faultOf = (exit: Exit.Failure<ToolResult, ServerFault>): ServerFault | null =>
-  exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error ?? null;
 
 const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
   const none = { upstreamStatus: status, resultBytes: null };

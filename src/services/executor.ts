@@ -178,7 +178,7 @@ const recorded = (row: NewCall, { connector, decision, given }: Sending) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(connector, decision, given)));
-      const outcome = outcomeOf(exit, connector, decision.credential);
+      const outcome = outcomeOf(exit, connector);
       yield* write(row.id, outcome);
       return outcome.result;
     }),

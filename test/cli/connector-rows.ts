@@ -1,10 +1,19 @@
 /** The rows of the commands about connectors (rows.ts). */
+import { expect } from "vitest";
 import { ID, NOWHERE, notFound, type Row, type World } from "./row.ts";
+import { signInProject } from "./sign-in-project.ts";
 import { waitingApprovals } from "./waiting-approvals.ts";
 
 export const connectorRowsOf = (world: World): Readonly<Record<string, Row>> => {
   const waitingApproval = waitingApprovals(() => world.service);
+  const signIn = signInProject(() => world.service);
   return {
+    "connectors authorize": {
+      args: async () => ["tracker", "--project", await signIn()],
+      human: /^http:\/\/127\.0\.0\.1:\d+\/dashboard\/connectors\/[\w-]{43}\n$/,
+      json: { url: expect.stringContaining("/dashboard/connectors/") },
+      refused: [["wiki"], 5, /needs no sign-in/],
+    },
     "connectors list": {
       args: () => [],
       human:

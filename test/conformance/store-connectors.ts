@@ -21,6 +21,7 @@ const credential = ({ projectId }: Pick<World, "projectId">, version: number, or
   slug: "docs",
   version,
   origin,
+  kind: "value" as const,
   envelope: Uint8Array.from([version]),
 });
 
@@ -38,7 +39,7 @@ const checkCredentials = (check: Check): void => {
         expect(found).toEqual({ ...credential(world, 1), envelope: found?.envelope });
         expect([...(found?.envelope ?? [])]).toEqual([1]);
         expect(yield* store.credentials(projectId)).toEqual([
-          { slug: "docs", origin: ORIGIN, updatedAt: NOON, updatedBy: userId },
+          { slug: "docs", origin: ORIGIN, kind: "value", updatedAt: NOON, updatedBy: userId },
         ]);
         expect(yield* store.credential(yield* addProject(world), "docs")).toBeNull();
       }),

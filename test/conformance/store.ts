@@ -10,6 +10,7 @@ import { checkAudit } from "./store-audit.ts";
 import { checkArrivals } from "./store-arrivals.ts";
 import { checkBatches } from "./store-batches.ts";
 import { checkChangeRequests } from "./store-change-requests.ts";
+import { checkConnectorGrants } from "./store-connector-grants.ts";
 import { checkConnectors } from "./store-connectors.ts";
 import { checkConversationAttacks } from "./store-conversation-attacks.ts";
 import { checkConversationReaders } from "./store-conversation-readers.ts";
@@ -67,6 +68,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkNodes(check);
     checkGivenSecrets(check);
     checkChangeRequests(check);
+    checkConnectorGrants(check);
     checkConnectors(check);
     checkApprovals(check);
     checkConversations(check);

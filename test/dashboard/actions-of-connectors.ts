@@ -45,6 +45,27 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
     tells: "The credential is stored.",
   },
   {
+    name: "signs in to a connector",
+    hash: CONNECTORS,
+    shows: ".row",
+    does: ({ press }) => press("Sign in again: tracker"),
+    writes: `POST ${API}/tracker/authorize {}`,
+    gone: "The connector",
+  },
+  {
+    name: "stores the client of a connector",
+    hash: CONNECTORS,
+    shows: ".row",
+    does: async ({ press, write }) => {
+      await press("Store a client: errors");
+      await write("Client id (empty: as platform.toml says)", "platform");
+      await write("Client secret", "typed-once");
+      await press("Store");
+    },
+    writes: `PUT ${API}/errors/credential {"value":"typed-once","client_id":"platform"}`,
+    tells: "The client is stored. Sign in now.",
+  },
+  {
     name: "fetches the tools of a connector again",
     hash: ONE,
     shows: ".row",

@@ -33,6 +33,7 @@ export const connectorsAnswer = (world: FakeConnectors, route: string): Answer =
   if (slug === undefined)
     return { connectors: world.connectors, default_policy: "ask", errors: world.connectorErrors };
   if (part === "catalogue") return { ...world.catalogue, slug };
+  if (part === "authorize") return { url: "/#/projects", expires_at: "2026-11-20T12:10:00.000Z" };
   if (method === "PUT") return change(world, slug, { state: "needs_acceptance", failure: null });
   change(world, slug, { state: "needs_credential", credential: null });
   return null;
@@ -56,6 +57,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
     direct: ["list_issues"],
     state: "needs_acceptance",
     credential: { origin: "https://mcp.example.com", updated_at: at(3000), updated_by: "u" },
+    sign_in: null,
     usable: 11,
     to_accept: 2,
     failure: null,
@@ -96,6 +98,37 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         usable: 0,
         to_accept: 0,
         refreshed_at: null,
+      },
+      {
+        ...connector,
+        slug: "tracker",
+        url: "https://tracker.example.com/mcp",
+        auth: "oauth",
+        state: "ready",
+        credential: null,
+        sign_in: {
+          status: "signed_in",
+          issuer: "https://login.example.com",
+          at: at(3000),
+          by: "u",
+          renewed_at: at(20),
+          expires_at: at(-40),
+          failure: null,
+        },
+        usable: 4,
+        to_accept: 0,
+      },
+      {
+        ...connector,
+        slug: "errors",
+        url: "https://errors.example.com/mcp",
+        auth: "oauth",
+        state: "needs_credential",
+        credential: null,
+        sign_in: null,
+        to_accept: 0,
+        failure:
+          "The sign-in of the connector errors has ended: login.example.com says: invalid_grant. A person can sign in again: platform connectors authorize errors.",
       },
       {
         ...connector,

@@ -11,9 +11,15 @@ import { sealSecret, unsealSecret } from "../../src/domain/secret.ts";
 
 const CREDENTIAL = "s3cr&t+/credential=";
 const KEYRING = { current: { version: 1, bytes: new Uint8Array(32) }, former: [] };
-const PLACE = { projectId: "p", slug: "docs", origin: "https://docs.example.com", version: 1 };
+const PLACE: Parameters<typeof credentialPlace>[0] = {
+  projectId: "p",
+  slug: "docs",
+  origin: "https://docs.example.com",
+  kind: "value",
+  version: 1,
+};
 
-test("opens a credential for its own connector and origin only [K04]", () => {
+test("opens a credential for its own connector, origin and kind only [K04]", () => {
   const sealed = sealSecret(KEYRING, credentialPlace(PLACE), {
     value: CREDENTIAL,
     nonce: new Uint8Array(12),
@@ -23,6 +29,7 @@ test("opens a credential for its own connector and origin only [K04]", () => {
   expect(open({})).toEqual(Result.succeed(CREDENTIAL));
   expect(open({ origin: "https://evil.example.com" })).toEqual(Result.fail("corrupt"));
   expect(open({ slug: "other" })).toEqual(Result.fail("corrupt"));
+  expect(open({ kind: "oauth" })).toEqual(Result.fail("corrupt"));
 });
 
 test.each([
@@ -53,7 +60,7 @@ test.each([
   ["in JSON", JSON.stringify({ a: CREDENTIAL })],
   ["backwards", [...CREDENTIAL].toReversed().join("")],
 ])("masks a credential %s [K06]", (_, text) => {
-  const masked = credentialMask(CREDENTIAL).redact(`before ${text} after`);
+  const masked = credentialMask([CREDENTIAL]).redact(`before ${text} after`);
   expect(masked).toContain("[redacted]");
   expect(masked).not.toContain(text);
   expect(masked).not.toContain("credential");
@@ -61,14 +68,14 @@ test.each([
 
 test.each(["", "u", "us", "user"])("masks a credential in base64 after %o [K06]", (before) => {
   const text = Buffer.from(`${before}:${CREDENTIAL}`).toString("base64");
-  const masked = credentialMask(CREDENTIAL).redact(text);
+  const masked = credentialMask([CREDENTIAL]).redact(text);
   // At most two characters of the credential share a base64 group with other text.
   expect(masked.replace("[redacted]", "").length).toBeLessThan(14);
 });
 
 test("masks texts and names of fields in JSON, and keeps a field that is called __proto__", () => {
   const value: unknown = JSON.parse(`{"__proto__":{"a":"${CREDENTIAL}"},"${CREDENTIAL}":[1,null,"x"]}`);
-  const masked = maskJson(credentialMask(CREDENTIAL), value);
+  const masked = maskJson(credentialMask([CREDENTIAL]), value);
   expect(JSON.stringify(masked)).toBe('{"__proto__":{"a":"[redacted]"},"[redacted]":[1,null,"x"]}');
   expect(({} as Record<string, unknown>)["a"]).toBeUndefined();
 });

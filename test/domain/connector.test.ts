@@ -149,8 +149,10 @@ test("ignores connectors over the limit and says so", () => {
 
 test.each([
   [{ kind: "http" }, "not supported yet"],
-  [{ auth: "oauth" }, "not supported yet"],
-  [{ auth: "client_credentials" }, "not supported yet"],
+  [{ auth: "basic" }, "not supported yet"],
+  [{ auth: "bearer", scope: "read" }, "scope is only for"],
+  [{ auth: "oauth", scope: "a  b" }, "scope must be words"],
+  [{ auth: "oauth", client_id: "" }, "client_id must have"],
   [{ credential: "user" }, "not supported yet"],
   [{ slug: "platform" }, "reserved"],
   [{ slug: "Linear" }, "a-z, 0-9"],

@@ -65,6 +65,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
     "connector.credential_removed",
     "executor.test.ts",
   ),
+  "POST /v1/projects/:pid/connectors/:slug/authorize": "begins a sign-in, which has its own row when it ends",
   "POST /v1/projects/:pid/connectors/:slug/catalogue": elsewhere(
     "connector.tools_accepted",
     "executor.test.ts",

@@ -70,6 +70,10 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ value: "by-the-table" }),
       answers: [404],
     },
+    "POST /v1/projects/:pid/connectors/:slug/authorize": {
+      target: project("/connectors/none/authorize"),
+      answers: [404],
+    },
     "DELETE /v1/projects/:pid/connectors/:slug/credential": {
       target: project("/connectors/none/credential"),
       answers: [404],

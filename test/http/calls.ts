@@ -315,6 +315,9 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /dashboard/providers": at("/dashboard/providers", 200),
     "GET /dashboard/login/:provider": at("/dashboard/login/oidc", 404),
     "POST /dashboard/login/:provider": { ...at("/dashboard/login/oidc", 404), body: () => ({}) },
+    "GET /dashboard/callback/connector": at("/dashboard/callback/connector?code=none&state=none", 400),
+    // Only the page's own session opens it.
+    "GET /dashboard/connectors/:ticket": at("/dashboard/connectors/none", 401),
     "GET /dashboard/callback/:provider": at("/dashboard/callback/oidc?code=none&state=none", 404),
     "POST /dashboard/invitations/look": {
       ...at("/dashboard/invitations/look", 404),

@@ -73,10 +73,11 @@ export class ExecutorWorld {
     this.server = server;
   }
 
-  static async start(): Promise<ExecutorWorld> {
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<ExecutorWorld> {
     const service = await startTestService({
       PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
       PLATFORM_TIER_CAPS: '{"free": 1000}',
+      ...settings,
     });
     const world = new ExecutorWorld(service, await startMcpServer(TOOLS));
     world.pid = await world.newProject();

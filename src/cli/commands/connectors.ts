@@ -40,16 +40,22 @@ const setCredential = command({
   about: "Store a connector's credential, from standard input or a file, and fetch its tools",
   takes: [SLUG],
   inProject: true,
-  options: { file: { value: "FILE", about: "Take the file's content" } },
+  options: {
+    file: { value: "FILE", about: "Take the file's content" },
+    "client-id": {
+      value: "ID",
+      about: "Id of the OAuth client whose secret is stored; default: the manifest's",
+    },
+  },
   notes: "One line break at the end is removed. At a terminal, the command asks for the value.",
-  run: async ({ given, options: { file }, input, api, project }) => {
+  run: async ({ given, options: { file, "client-id": clientId }, input, api, project }) => {
     const slug = segment(given.SLUG, SLUG);
     const pid = await project();
     const value = (await credential()).replace(/\r?\n$/, "");
     if (value === "") throw usage("The credential is empty.");
     const { value: stored, text } = await api().call("PUT /v1/projects/:pid/connectors/:slug/credential", {
       params: { pid, slug },
-      payload: { value },
+      payload: { value, ...(clientId !== undefined && { client_id: clientId }) },
     });
     const failure = stored.failure === null ? "" : ` ${stored.failure}`;
     return { json: text, text: visible(`${slug}: ${stored.state}.${failure}`) };
@@ -62,9 +68,23 @@ const setCredential = command({
   },
 });
 
+const authorize = command({
+  name: "connectors authorize",
+  about: "Begin a sign-in at a connector's server, and show the address to open",
+  takes: [SLUG],
+  inProject: true,
+  notes: "Open the address within ten minutes, in the browser in which you are signed in to the page.",
+  run: async ({ given, api, project }) => {
+    const { value, text } = await api().call("POST /v1/projects/:pid/connectors/:slug/authorize", {
+      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
+    });
+    return { json: text, text: visible(value.url) };
+  },
+});
+
 const deleteCredential = command({
   name: "connectors delete-credential",
-  about: "Delete a connector's credential",
+  about: "Delete a connector's credential, and end its sign-in",
   takes: [SLUG],
   inProject: true,
   run: async ({ given, api, project }) => {
@@ -174,4 +194,13 @@ const calls = command({
   },
 });
 
-export const connectorCommands = [list, setCredential, deleteCredential, tools, refresh, accept, calls];
+export const connectorCommands = [
+  list,
+  setCredential,
+  authorize,
+  deleteCredential,
+  tools,
+  refresh,
+  accept,
+  calls,
+];

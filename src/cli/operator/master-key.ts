@@ -125,7 +125,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
     version: current.version,
     secrets: counted.secrets,
     repository_credentials: counted.credentials,
-    connector_credentials: counted.connectorCredentials,
+    connector_credentials: counted.connectorCredentials + counted.connectorGrants,
     approvals: counted.approvals,
     outbound_webhooks: counted.receivers,
   };

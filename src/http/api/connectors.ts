@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
-import { BadRequest, Conflict, NotFound } from "./errors.ts";
+import { BadGateway, BadRequest, Conflict, NotFound } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
@@ -13,7 +13,7 @@ const ConnectorWire = Schema.Struct({
   slug: Schema.String,
   kind: Schema.Literals(["mcp"]),
   url: Schema.String,
-  auth: Schema.Literals(["none", "bearer", "header", "query"]),
+  auth: Schema.Literals(["none", "bearer", "header", "query", "oauth", "client_credentials"]),
   /** The header or the parameter. */
   auth_name: nullable(Schema.String),
   sessions: Schema.Array(sessionKind),
@@ -26,10 +26,25 @@ const ConnectorWire = Schema.Struct({
     "failed",
   ]).annotate({
     description:
-      "`needs_credential`: none is stored for this origin. `needs_refresh`: the tools were never fetched. `needs_acceptance`: there are tools that no person accepted. `failed`: the last refresh failed; accepted tools stay usable.",
+      "`needs_credential`: none is stored for this origin, or no person is signed in there any more. `needs_refresh`: the tools were never fetched. `needs_acceptance`: there are tools that no person accepted. `failed`: the last refresh failed; accepted tools stay usable.",
   }),
   credential: nullable(
     Schema.Struct({ origin: Schema.String, updated_at: Instant, updated_by: nullable(Uuid) }),
+  ),
+  /** Of auth `oauth` and `client_credentials`. Null: no grant exists for this origin. */
+  sign_in: nullable(
+    Schema.Struct({
+      status: Schema.Literals(["signed_in", "ended"]),
+      /** The sign-in server. Null: it was not asked yet. */
+      issuer: nullable(Schema.String),
+      at: Instant,
+      by: nullable(Uuid),
+      renewed_at: nullable(Instant),
+      /** When the present access token ends. */
+      expires_at: nullable(Instant),
+      /** Why it has ended, or why the last renewal failed. */
+      failure: nullable(Schema.String),
+    }),
   ),
   /** Accepted tools that the server still has, and tools that were added or changed since. */
   usable: Schema.Finite,
@@ -128,9 +143,25 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
     }).annotate(Access, "read"),
     HttpApiEndpoint.put("putCredential", "/connectors/:slug/credential", {
       params: slugParams,
-      payload: Schema.Struct({ value: Schema.String }),
+      payload: Schema.Struct({
+        value: Schema.String,
+        client_id: Schema.optionalKey(Schema.String).annotate({
+          description:
+            "Of a client with auth `oauth` or `client_credentials`, whose secret is `value`. Default: as the manifest says.",
+        }),
+      }),
       success: ConnectorWire,
       error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "govern"),
+    HttpApiEndpoint.post("authorize", "/connectors/:slug/authorize", {
+      params: slugParams,
+      success: Schema.Struct({
+        url: Schema.String.annotate({
+          description: "A page of this service, for the person who asked. It works once.",
+        }),
+        expires_at: Instant,
+      }),
+      error: [BadRequest, NotFound, Conflict, BadGateway],
     }).annotate(Access, "govern"),
     HttpApiEndpoint.delete("deleteCredential", "/connectors/:slug/credential", {
       params: slugParams,

@@ -12,6 +12,7 @@ import { authenticator, unauthorized } from "../authorize.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
 import { answered, withCookie } from "./answer.ts";
 import { cookieOf, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
+import { connectorSignInRoutes } from "./connector-sign-in.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
@@ -148,6 +149,7 @@ export const dashboardRoutes = (directory: string) =>
           HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
           HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
           ...invitationRoutes,
+          ...connectorSignInRoutes,
           ...signInRoutes,
         ]),
     ),

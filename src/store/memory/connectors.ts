@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Connectors, type CatalogueKey, type StoredCatalogue } from "../ports/connectors.ts";
 import { Fenced } from "../ports/journal.ts";
-import { Tables, type ConnectorCredentialRow, type TableSet } from "./tables.ts";
+import type { ConnectorCredentialRow } from "./connector-rows.ts";
+import { Tables, type TableSet } from "./tables.ts";
 
 const keyOf = (projectId: string, slug: string): string => `${projectId} ${slug}`;
 
@@ -33,13 +34,20 @@ const credentialsOf = (tables: TableSet) => {
       Effect.sync(() =>
         bySlug(tables.connectorCredentials.values())
           .filter((row) => row.projectId === projectId && row.envelope !== null)
-          .map(({ slug, origin, updatedAt, updatedBy }) => ({ slug, origin, updatedAt, updatedBy })),
+          .map(({ slug, origin, kind, updatedAt, updatedBy }) => ({
+            slug,
+            origin,
+            kind,
+            updatedAt,
+            updatedBy,
+          })),
       ),
     credential: (projectId, slug) =>
       Effect.sync(() => {
         const row = rowOf(projectId, slug);
         if (row === undefined || row.envelope === null) return null;
-        return { projectId, slug, version: row.version, origin: row.origin, envelope: row.envelope };
+        const { version, origin, kind, envelope } = row;
+        return { projectId, slug, version, origin, kind, envelope };
       }),
     nextVersion: (projectId, slug) => Effect.sync(() => (rowOf(projectId, slug)?.version ?? 0) + 1),
     putCredential: (sealed, { userId, now }) =>

@@ -34,7 +34,8 @@ import type { DeviceLoginRow, SignInLinkRow } from "./sign-in-rows.ts";
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
-import type { SealedCredential, StoredCatalogue, StoredCredential } from "../ports/connectors.ts";
+import type { StoredCatalogue } from "../ports/connectors.ts";
+import type { ConnectorCredentialRow, ConnectorFlowRow, ConnectorGrantRow } from "./connector-rows.ts";
 import type { ApprovalRow } from "../ports/approvals.ts";
 import type { ExecutorCall } from "../ports/executor-calls.ts";
 import type { CloneCredential } from "../ports/clone-credentials.ts";
@@ -167,12 +168,6 @@ export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly envelope: Uint8Array | null;
   readonly previous: PreviousSecret | null;
 }
-export interface ConnectorCredentialRow
-  extends Omit<SealedCredential, "envelope">, Omit<StoredCredential, "slug" | "origin"> {
-  /** Null: removed; the row keeps the version. */
-  readonly envelope: Uint8Array | null;
-}
-
 /** The pending commands of one kind of actor, by actor. */
 export class Outbox<Command extends Named> {
   readonly #byActor = new Map<string, readonly PendingCommand<Command>[]>();
@@ -279,6 +274,9 @@ export class TableSet {
   readonly settings = new Map<string, string>();
   /** By project and slug. */
   readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();
+  readonly connectorGrants = new Map<string, ConnectorGrantRow>();
+  /** By project, slug and person. */
+  readonly connectorFlows = new Map<string, ConnectorFlowRow>();
   readonly connectorCatalogues = new Map<string, StoredCatalogue & { readonly projectId: string }>();
   readonly auditEvents = new Map<string, AuditEvent>();
   readonly executorCalls = new Map<string, ExecutorCall>();

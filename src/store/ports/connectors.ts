@@ -4,6 +4,7 @@
  */
 import * as Context from "effect/Context";
 import type { Catalogue } from "../../domain/catalogue.ts";
+import type { CredentialKind } from "../../domain/connector-credential.ts";
 import type { Fenced, Stored } from "./journal.ts";
 
 /** A sealed credential as stored; see domain/connector-credential.ts. */
@@ -13,12 +14,14 @@ export interface SealedCredential {
   readonly version: number;
   /** The origin for which a person stored it. */
   readonly origin: string;
+  readonly kind: CredentialKind;
   readonly envelope: Uint8Array;
 }
 
 export interface StoredCredential {
   readonly slug: string;
   readonly origin: string;
+  readonly kind: CredentialKind;
   readonly updatedAt: number;
   readonly updatedBy: string | null;
 }

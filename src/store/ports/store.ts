@@ -6,6 +6,7 @@ import type { Audit } from "./audit.ts";
 import type { BrowserSessions } from "./browser-sessions.ts";
 import type { ChangeRequests } from "./change-requests.ts";
 import type { CloneCredentials } from "./clone-credentials.ts";
+import type { ConnectorGrants } from "./connector-grants.ts";
 import type { Connectors } from "./connectors.ts";
 import type { Conversations } from "./conversations.ts";
 import type { Counters } from "./counters.ts";
@@ -40,6 +41,7 @@ export type Store =
   | BrowserSessions
   | ChangeRequests
   | CloneCredentials
+  | ConnectorGrants
   | Connectors
   | Conversations
   | Counters

@@ -57,17 +57,18 @@ const catalogueOf = (row: CatalogueRow): StoredCatalogue => ({
 const makeCredentials = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const putCredential: Service["putCredential"] = (sealed, by) => {
-    const { projectId, slug, version, origin } = sealed;
+    const { projectId, slug, version, origin, kind } = sealed;
     // Of two writes of one version, the second finds the first one's row and changes nothing.
     return sql<{ readonly slug: string }>`
-      INSERT INTO connector_credentials AS held (project_id, slug, version, origin, envelope, updated_at, updated_by)
-      SELECT ${projectId}, ${slug}, ${version}::integer, ${origin}, ${Buffer.from(sealed.envelope)}, ${at(by.now)},
-        ${by.userId}::uuid
+      INSERT INTO connector_credentials AS held (project_id, slug, version, origin, kind, envelope, updated_at,
+        updated_by)
+      SELECT ${projectId}, ${slug}, ${version}::integer, ${origin}, ${kind}, ${Buffer.from(sealed.envelope)},
+        ${at(by.now)}, ${by.userId}::uuid
       WHERE ${version}::integer = 1 OR EXISTS (
         SELECT FROM connector_credentials WHERE project_id = ${projectId} AND slug = ${slug}
       )
       ON CONFLICT (project_id, slug) DO UPDATE SET
-        version = excluded.version, origin = excluded.origin, envelope = excluded.envelope,
+        version = excluded.version, origin = excluded.origin, kind = excluded.kind, envelope = excluded.envelope,
         updated_at = excluded.updated_at, updated_by = excluded.updated_by
       WHERE held.version = excluded.version - 1
       RETURNING slug`.pipe(
@@ -79,13 +80,14 @@ const makeCredentials = Effect.gen(function* () {
     putCredential,
     credentials: (projectId) =>
       sql<StoredCredential>`
-        SELECT slug, origin, updated_at AS "updatedAt", updated_by AS "updatedBy" FROM connector_credentials
+        SELECT slug, origin, kind, updated_at AS "updatedAt", updated_by AS "updatedBy"
+        FROM connector_credentials
         WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY slug COLLATE "C"`.pipe(
         stored("connectors.credentials"),
       ),
     credential: (projectId, slug) =>
       sql<SealedCredential>`
-        SELECT project_id AS "projectId", slug, version, origin, envelope FROM connector_credentials
+        SELECT project_id AS "projectId", slug, version, origin, kind, envelope FROM connector_credentials
         WHERE project_id = ${projectId} AND slug = ${slug} AND envelope IS NOT NULL`.pipe(
         Effect.map(([row]) => row ?? null),
         stored("connectors.credential"),

@@ -10,6 +10,7 @@ import * as Audit from "./audit.ts";
 import * as BrowserSessions from "./browser-sessions.ts";
 import * as ChangeRequests from "./change-requests.ts";
 import * as CloneCredentials from "./clone-credentials.ts";
+import * as ConnectorGrants from "./connector-grants.ts";
 import * as Connectors from "./connectors.ts";
 import * as Conversations from "./conversations.ts";
 import * as Counters from "./counters.ts";
@@ -55,6 +56,7 @@ export const postgresStore = Layer.mergeAll(
   BrowserSessions.layer,
   ChangeRequests.layer,
   CloneCredentials.layer,
+  ConnectorGrants.layer,
   Connectors.layer,
   Conversations.layer,
   Counters.layer,

@@ -9,7 +9,8 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { sealedNameOf } from "../../domain/outbound-receiver.ts";
 import { approvalPlace } from "../../domain/approval.ts";
-import { credentialPlace } from "../../domain/connector-credential.ts";
+import { credentialPlace, type CredentialKind } from "../../domain/connector-credential.ts";
+import { flowPlace, grantPlace, type GrantKind } from "../../domain/connector-grant.ts";
 import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
@@ -18,6 +19,8 @@ export const SEALED_COLUMNS = [
   "approvals.arguments_envelope",
   "approvals.result_envelope",
   "connector_credentials.envelope",
+  "connector_flows.envelope",
+  "connector_grants.envelope",
   "outbound_webhooks.envelope",
   "project_credentials.envelope",
   "project_secrets.envelope",
@@ -154,10 +157,12 @@ const receivers = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]
   }
 });
 
+type ConnectorRow = Omit<SealedRow, "name"> & { readonly slug: string; readonly origin: string };
+
 const connectorCredentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
   const sql = yield* SqlClient.SqlClient;
-  const rows = yield* sql<Omit<SealedRow, "name"> & { readonly slug: string; readonly origin: string }>`
-    SELECT project_id AS "projectId", slug, origin, version, envelope FROM connector_credentials
+  const rows = yield* sql<ConnectorRow & { readonly kind: CredentialKind }>`
+    SELECT project_id AS "projectId", slug, origin, kind, version, envelope FROM connector_credentials
     WHERE envelope IS NOT NULL FOR UPDATE`;
   for (const row of rows) {
     const envelope = Buffer.from(yield* reseal({ ...row, ...credentialPlace(row) }));
@@ -166,6 +171,28 @@ const connectorCredentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E
       WHERE project_id = ${row.projectId} AND slug = ${row.slug}`;
   }
   return rows.length;
+});
+
+/** Tokens of connectors, and sign-ins that are under way. @returns how many tokens */
+const connectorGrants = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+  const sql = yield* SqlClient.SqlClient;
+  const grants = yield* sql<ConnectorRow & { readonly kind: GrantKind }>`
+    SELECT project_id AS "projectId", slug, origin, kind, version, envelope FROM connector_grants
+    WHERE envelope IS NOT NULL FOR UPDATE`;
+  for (const row of grants) {
+    const envelope = Buffer.from(yield* reseal({ ...row, ...grantPlace(row) }));
+    yield* sql`
+      UPDATE connector_grants SET envelope = ${envelope}
+      WHERE project_id = ${row.projectId} AND slug = ${row.slug}`;
+  }
+  const flows = yield* sql<ConnectorRow & { readonly stateHash: string }>`
+    SELECT project_id AS "projectId", slug, origin, state_hash AS "stateHash", 1 AS version, envelope
+    FROM connector_flows FOR UPDATE`;
+  for (const row of flows) {
+    const envelope = Buffer.from(yield* reseal({ ...row, ...flowPlace(row) }));
+    yield* sql`UPDATE connector_flows SET envelope = ${envelope} WHERE state_hash = ${row.stateHash}`;
+  }
+  return grants.length;
 });
 
 /** How many approvals are read at a time: arguments of 256 KiB and a result of 1 MiB each at most. */
@@ -215,6 +242,7 @@ export const resealAll = Effect.fn("store.resealAll")(function* <E>(work: Reseal
       credentials: yield* credentials(work.reseal),
       receivers: yield* receivers(work.reseal),
       connectorCredentials: yield* connectorCredentials(work.reseal),
+      connectorGrants: yield* connectorGrants(work.reseal),
       approvals: yield* approvals(work.reseal),
     };
     yield* keep(kept);

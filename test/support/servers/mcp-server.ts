@@ -37,6 +37,8 @@ export interface McpServer {
   readonly sessions: Set<string>;
   /** By tool. A result that is `null`: the response was written by hand. */
   readonly answers: Map<string, Answering>;
+  /** Looks at every request first. True: it has answered. */
+  guard: ((request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>) | null;
   /** Answers every request in place of the protocol. */
   instead: ((request: IncomingMessage, response: ServerResponse) => void) | null;
   readonly close: () => Promise<void>;
@@ -75,6 +77,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     calls: [],
     sessions: new Set(),
     answers: new Map(),
+    guard: null,
     instead: null,
     close: async () => {
       server.closeAllConnections();
@@ -120,6 +123,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     if (result !== null) answer(response, id, result);
   };
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if ((await self.guard?.(request, response)) === true) return;
     if (self.instead !== null) return self.instead(request, response);
     if (request.method === "POST") return message(request, response, await textOf(request));
     self.requests.push(request.method ?? "");

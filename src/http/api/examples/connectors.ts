@@ -16,6 +16,7 @@ const connector = {
     updated_at: AT,
     updated_by: "0193b3c4-0000-7000-8000-000000000002",
   },
+  sign_in: null,
   usable: 12,
   to_accept: 0,
   failure: null,
@@ -56,7 +57,17 @@ export const CONNECTOR_EXAMPLES = {
     request: { value: "example-credential" },
     response: connector,
   },
-  "connectors.deleteCredential": { summary: "Delete a connector's credential." },
+  "connectors.authorize": {
+    summary: "Begin a sign-in at a connector's server, for the person who asks.",
+    response: {
+      url: "https://platform.example.com/dashboard/connectors/hM3bq0mZc1uYw9xX7o2Kf4vT8sJ6dLrAeNpQiGtUyRk",
+      expires_at: AT,
+    },
+  },
+  "connectors.deleteCredential": {
+    summary:
+      "Delete a connector's credential and tokens, and revoke the tokens at the server if it offers that.",
+  },
   "connectors.catalogue": {
     summary: "Show the tools of a connector: as last seen, and what was accepted of them.",
     response: catalogue,

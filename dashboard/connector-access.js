@@ -1,0 +1,91 @@
+/** How the service gets access to a connector: a stored credential or client, or a person's sign-in. */
+import { put } from "./api.js";
+import { askFor } from "./dialog.js";
+import { button, code, detail, time } from "./parts.js";
+import { projectPath } from "./project.js";
+
+/** @typedef {import("./wire-connectors.d.ts").Connector} Connector */
+/** @typedef {import("./dom.js").Child} Child */
+
+/** A server may be slow. */
+export const FETCH_MS = 90_000;
+
+/** What a connector with OAuth needs instead of a credential. @type {Record<string, [string, string, string]>} */
+export const NEEDS = {
+  oauth: ["needs a sign-in", "warn", "Sign in at the server."],
+  client_credentials: ["needs a credential", "warn", "Store the client that the server knows."],
+};
+
+/** @typedef {Map<string, string>} Names of people, by id */
+
+/** @param {{user: {id: string, name: string}}[]} members @returns {Names} */
+export const namesOf = (members) => new Map(members.map(({ user }) => [user.id, user.name]));
+
+/** @param {string} project @param {string} slug @param {string} [rest] */
+export const connectorPath = (project, slug, rest = "") =>
+  `${projectPath(project)}/connectors/${slug}${rest}`;
+
+/** @param {string} action @param {string} label @param {{project: string, slug: string, pin?: string, auth?: string}} of */
+export const act = (action, label, { project, slug, pin, auth }) =>
+  button(action, label, {
+    class: pin === undefined ? "plain" : "primary",
+    "data-project": project,
+    "data-slug": slug,
+    "data-pin": pin,
+    "data-auth": auth,
+    "aria-label": `${label}: ${slug}`,
+  });
+
+/** The place, the instant and the person of its sign-in. @param {Connector} connector @param {Names} names @returns {Child} */
+export const signInDetail = ({ sign_in: signIn }, names) => {
+  if (signIn === null || signIn.status === "ended") return false;
+  const by = signIn.by === null ? undefined : names.get(signIn.by);
+  return detail(
+    "signed in ",
+    time(signIn.at),
+    by !== undefined && ` by ${by}`,
+    signIn.issuer !== null && [" at ", code(signIn.issuer)],
+    signIn.failure !== null && ` · the last renewal failed: ${signIn.failure}`,
+  );
+};
+
+/** The buttons that give the service access. @param {Connector} connector @param {{project: string, slug: string}} of @returns {Child[]} */
+export const accessActions = ({ auth, credential, sign_in: signIn }, of) => [
+  auth === "oauth" && act("authorize-connector", signIn === null ? "Sign in" : "Sign in again", of),
+  auth !== "none" &&
+    act(
+      "set-connector-credential",
+      NEEDS[auth] === undefined
+        ? credential === null
+          ? "Store the credential"
+          : "Replace"
+        : credential === null
+          ? "Store a client"
+          : "Replace the client",
+      { ...of, auth },
+    ),
+];
+
+/** Stores the id and the secret of an OAuth client. @param {{project: string, slug: string, auth: string}} of @param {import("./actions.js").Page} page */
+export const storeClient = async ({ project, slug, auth }, page) => {
+  const typed = await askFor(
+    {
+      title: `Store the client of ${slug}`,
+      text: `A client that you registered at the server. Its redirect address is ${location.origin}/dashboard/callback/connector. The secret is encrypted, and sent to the server's sign-in only.`,
+      confirm: "Store",
+    },
+    {
+      id: { label: "Client id (empty: as platform.toml says)", value: "", lines: 1, required: false },
+      value: { label: "Client secret", value: "", lines: 1, required: true, hidden: true },
+    },
+  );
+  if (typed === null) return;
+  const { id, value } = typed;
+  const { failure } = await put(
+    connectorPath(project, slug, "/credential"),
+    { value, ...(id !== "" && { client_id: id }) },
+    FETCH_MS,
+  );
+  if (failure !== null && auth === "client_credentials") throw new Error(`The client is stored. ${failure}`);
+  page.notice(auth === "oauth" ? "The client is stored. Sign in now." : "The client is stored.");
+};

@@ -1,0 +1,128 @@
+/** The handlers that store and remove credentials of connectors, and begin sign-ins. No answer, log or error contains a credential. */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { isConnectorSlug, type Connector } from "../../domain/connector.ts";
+import {
+  checkConnectorCredential,
+  credentialKind,
+  credentialPlace,
+  originOf,
+} from "../../domain/connector-credential.ts";
+import { checkClient } from "../../domain/connector-grant.ts";
+import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
+import type { SignInFault } from "../../mcp/sign-in/port.ts";
+import { audited } from "../../services/audit.ts";
+import { beginSignIn, endSignIn, expectToken } from "../../services/connector-sign-in.ts";
+import { refreshCatalogue } from "../../services/connectors.ts";
+import { Entropy } from "../../services/entropy.ts";
+import { Keyring } from "../../services/keyring.ts";
+import { Connectors } from "../../store/ports/connectors.ts";
+import { Caller } from "../api/access.ts";
+import { BadGateway, badRequest, Conflict, notFound } from "../api/errors.ts";
+import { Addresses } from "../limits.ts";
+import { connectorRedirectUri, connectorSignInAddress } from "../pages/connector-sign-in.ts";
+import { projectFor } from "./answers.ts";
+import { connectorFor, currentWire, type Place } from "./connector-wire.ts";
+import { instant } from "./wire.ts";
+
+interface Wish {
+  readonly value: string;
+  readonly client_id?: string;
+}
+
+/** The text that is sealed: a value, or a client with its secret. */
+const sealable = Effect.fnUntraced(function* ({ slug, auth }: Connector, { value, client_id: given }: Wish) {
+  if (auth.kind === "none")
+    return yield* new Conflict({
+      error: `The connector ${slug} takes no credential: its auth is "none". Change it in platform.toml first.`,
+      code: "no_credential_needed",
+    });
+  if (auth.kind === "oauth" || auth.kind === "client_credentials") {
+    const client = { id: auth.clientId ?? given ?? null, secret: value };
+    const wrong = checkClient(client);
+    if (wrong !== null) return yield* badRequest(...wrong);
+    return JSON.stringify(client satisfies { id: string | null; secret: string });
+  }
+  if (given !== undefined)
+    return yield* badRequest("client_id", `is only for auth "oauth" and "client_credentials"`);
+  const wrong = checkConnectorCredential(value);
+  return wrong === null ? value : yield* badRequest("value", wrong);
+});
+
+const atOnce = () =>
+  Effect.fail(
+    new Conflict({
+      error: "Another request changed this credential at the same time. Try again.",
+      code: "conflict",
+    }),
+  );
+
+export const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, wish: Wish) {
+  const { connector } = yield* connectorFor({ pid, slug });
+  const value = yield* sealable(connector, wish);
+  const store = yield* Connectors;
+  const version = yield* store.nextVersion(pid, slug);
+  const kind = credentialKind(connector.auth);
+  const place = { projectId: pid, slug, origin: originOf(connector.url), kind, version };
+  const nonce = (yield* Entropy)(NONCE_BYTES);
+  const envelope = sealSecret((yield* Keyring).secrets, credentialPlace(place), { value, nonce });
+  const { user } = yield* Caller;
+  const by = { userId: user.id, now: yield* Clock.currentTimeMillis };
+  const row = {
+    action: "connector.credential_set",
+    target: slug,
+    changes: { origin: place.origin },
+  } as const;
+  yield* store.putCredential({ ...place, envelope }, by).pipe(
+    audited(() => row),
+    Effect.catchTag("Fenced", atOnce),
+  );
+  // The grant of another client is of no use to this one.
+  yield* endSignIn(pid, slug);
+  if (kind === "client_credentials")
+    yield* Effect.catchTag(expectToken(pid, connector, user.id), "Fenced", atOnce);
+  if (kind !== "oauth") yield* refreshCatalogue(pid, connector);
+  return yield* currentWire(pid, connector);
+});
+
+/** A credential of a connector that the manifest does not have any more can be removed too. */
+export const deleteCredential = Effect.fnUntraced(function* ({ pid, slug }: Place) {
+  yield* projectFor(yield* Caller, pid);
+  if (!isConnectorSlug(slug))
+    return yield* badRequest("slug", "must have 1 to 20 characters of a-z, 0-9 and -");
+  const now = yield* Clock.currentTimeMillis;
+  const row = { action: "connector.credential_removed", target: slug } as const;
+  const removed = (yield* Connectors).removeCredential(pid, slug, now);
+  const wasStored = yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)));
+  const wasSignedIn = yield* endSignIn(pid, slug);
+  if (!wasStored && !wasSignedIn) return yield* notFound("credential");
+});
+
+const refusalOf = (slug: string, { kind, why }: SignInFault) =>
+  kind === "needs_client"
+    ? new Conflict({
+        error: `${why}: platform connectors set-credential ${slug} --client-id ID.`,
+        code: "needs_client",
+      })
+    : new BadGateway({ error: `The sign-in cannot begin. ${why}.`, code: "sign_in_unavailable" });
+
+/** Begins a sign-in, and says which address its person opens. */
+export const authorize = Effect.fnUntraced(function* (place: Place) {
+  const { connector } = yield* connectorFor(place);
+  const { slug, auth } = connector;
+  if (auth.kind !== "oauth")
+    return yield* new Conflict({
+      error: `The connector ${slug} needs no sign-in: its auth is "${auth.kind}".`,
+      code: "no_sign_in_needed",
+    });
+  const { publicUrl } = yield* Addresses;
+  const redirectUri = connectorRedirectUri(publicUrl);
+  const by = { projectId: place.pid, userId: (yield* Caller).user.id, redirectUri };
+  const begun = yield* Effect.catchTag(beginSignIn(connector, by), "SignInFault", (fault) =>
+    Effect.fail(refusalOf(slug, fault)),
+  );
+  return {
+    url: connectorSignInAddress(publicUrl, begun.ticket),
+    expires_at: instant(begun.expiresAt),
+  };
+});

@@ -1,0 +1,121 @@
+/** A connector in answers of the API, and the connector that a request names. */
+import * as Effect from "effect/Effect";
+import { changesOf } from "../../domain/catalogue.ts";
+import { isConnectorSlug, type Connector } from "../../domain/connector.ts";
+import { credentialKind, originOf } from "../../domain/connector-credential.ts";
+import { Manifests } from "../../duties/manifests.ts";
+import { lackOf } from "../../services/connector-credentials.ts";
+import { catalogueFor, toolsOf } from "../../services/connectors.ts";
+import { ConnectorGrants, type StoredGrant } from "../../store/ports/connector-grants.ts";
+import { Connectors, type StoredCatalogue, type StoredCredential } from "../../store/ports/connectors.ts";
+import { Caller } from "../api/access.ts";
+import { badRequest, notFound } from "../api/errors.ts";
+import { projectFor } from "./answers.ts";
+import { instant, instantOrNull } from "./wire.ts";
+
+export interface Place {
+  readonly pid: string;
+  readonly slug: string;
+}
+
+/** The stored records of a connector. */
+interface About {
+  readonly credential: StoredCredential | null | undefined;
+  readonly grant: StoredGrant | null | undefined;
+  readonly seen: StoredCatalogue | null | undefined;
+}
+
+/** A credential for another origin or kind is none. */
+const credentialFor = ({ auth, url }: Connector, stored: About["credential"]) =>
+  auth.kind !== "none" && stored?.origin === originOf(url) && stored.kind === credentialKind(auth)
+    ? stored
+    : null;
+
+/** A grant for another origin or kind is none. */
+const grantFor = ({ auth, url }: Connector, stored: About["grant"]) =>
+  stored?.kind === auth.kind && stored.origin === originOf(url) && stored.status !== "removed"
+    ? stored
+    : null;
+
+/** Whether a person must store a credential or sign in. */
+const isMissing = (connector: Connector, { credential, grant }: About): boolean => {
+  const kind = credentialKind(connector.auth);
+  if (kind !== "value") return lackOf(connector, kind, grant) !== null;
+  return connector.auth.kind !== "none" && credentialFor(connector, credential) === null;
+};
+
+const stateOf = (connector: Connector, about: About) => {
+  const catalogue = catalogueFor(connector, about.seen);
+  if (isMissing(connector, about)) return "needs_credential";
+  if (catalogue === null) return "needs_refresh";
+  if (catalogue.failure !== null) return "failed";
+  return toAccept(catalogue) > 0 || catalogue.accepted === null ? "needs_acceptance" : "ready";
+};
+
+const toAccept = ({ accepted, latest }: StoredCatalogue): number => {
+  const { added, changed } = changesOf(accepted?.catalogue ?? null, latest?.catalogue ?? null);
+  return added.length + changed.length;
+};
+
+const signInWire = (grant: StoredGrant) => ({
+  status: grant.status === "refused" ? ("ended" as const) : ("signed_in" as const),
+  issuer: grant.issuer,
+  at: instant(grant.grantedAt),
+  by: grant.grantedBy,
+  renewed_at: instantOrNull(grant.renewedAt),
+  expires_at: instantOrNull(grant.expiresAt),
+  failure: grant.failure,
+});
+
+export const connectorWire = (connector: Connector, about: About) => {
+  const { slug, kind, url, auth, sessions, direct } = connector;
+  const credential = credentialFor(connector, about.credential);
+  const grant = grantFor(connector, about.grant);
+  const catalogue = catalogueFor(connector, about.seen);
+  const ended = grant?.status === "refused" && auth.kind !== "none" ? grant : null;
+  return {
+    slug,
+    kind,
+    url,
+    auth: auth.kind,
+    auth_name: "name" in auth ? auth.name : null,
+    sessions,
+    direct,
+    state: stateOf(connector, about),
+    credential:
+      credential === null
+        ? null
+        : {
+            origin: credential.origin,
+            updated_at: instant(credential.updatedAt),
+            updated_by: credential.updatedBy,
+          },
+    sign_in: grant === null ? null : signInWire(grant),
+    usable: toolsOf(catalogue).length,
+    to_accept: catalogue === null ? 0 : toAccept(catalogue),
+    failure: ended === null ? (catalogue?.failure ?? null) : lackOf(connector, ended.kind, ended),
+    refreshed_at: instantOrNull(catalogue?.latest?.at ?? null),
+  } as const;
+};
+
+/** The connector of the path in the manifest that is in force. */
+export const connectorFor = Effect.fnUntraced(function* ({ pid, slug }: Place) {
+  const project = yield* projectFor(yield* Caller, pid);
+  if (!isConnectorSlug(slug))
+    return yield* badRequest("slug", "must have 1 to 20 characters of a-z, 0-9 and -");
+  const { executor } = yield* (yield* Manifests).current(project);
+  const connector = executor.connectors.find((one) => one.slug === slug);
+  if (connector === undefined) return yield* notFound("connector");
+  return { connector, executor };
+});
+
+/** The connector as it is stored now. */
+export const currentWire = Effect.fnUntraced(function* (pid: string, connector: Connector) {
+  const store = yield* Connectors;
+  const { slug } = connector;
+  return connectorWire(connector, {
+    credential: (yield* store.credentials(pid)).find((row) => row.slug === slug),
+    grant: yield* (yield* ConnectorGrants).get(pid, slug),
+    seen: yield* store.catalogue(pid, slug),
+  });
+});

@@ -1,0 +1,159 @@
+/**
+ * Which authorization server issues the tokens of a connector's server: from its challenge and its metadata (RFC 9728), then
+ * from the metadata of that server (RFC 8414, OpenID Connect Discovery).
+ */
+import * as Result from "effect/Result";
+import * as Schema from "effect/Schema";
+import { OAuthClient, SignInServer } from "../domain/connector-grant.ts";
+import {
+  coversUrl,
+  readChallenge,
+  resourceMetadataUrls,
+  resourceOf,
+  serverMetadataUrls,
+  type Challenge,
+} from "../domain/protected-resource.ts";
+import { AskFault, type Ask } from "./asking.ts";
+import { isClientId } from "../domain/connector.ts";
+import { isToken } from "../domain/connector-grant.ts";
+import type { SignInFault } from "./sign-in/port.ts";
+
+/** A reason that the service itself found. */
+export class SignInRefusal extends Error {
+  readonly kind: SignInFault["kind"];
+  constructor(kind: SignInFault["kind"], why: string) {
+    super(why);
+    this.kind = kind;
+  }
+}
+
+export interface Discovered {
+  readonly server: SignInServer;
+  readonly resource: string;
+  /** What the challenge asks for. */
+  readonly scope: string | null;
+}
+
+const ResourceMetadata = Schema.Struct({
+  resource: Schema.String,
+  authorization_servers: Schema.optionalKey(Schema.Array(Schema.String)),
+});
+const Registered = Schema.Struct({
+  client_id: Schema.String,
+  client_secret: Schema.optionalKey(Schema.String),
+});
+
+const JSON_TYPE = { accept: "application/json" };
+
+/** A call without a credential: a server that wants one answers 401 and says where to get it. */
+const INITIALIZE = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "platform", version: "1" },
+  },
+});
+
+const challengeOf = async (ask: Ask, url: string): Promise<Challenge> => {
+  const answer = await ask(url, {
+    method: "POST",
+    headers: { accept: "application/json, text/event-stream", "content-type": "application/json" },
+    body: INITIALIZE,
+  });
+  return readChallenge(answer.status === 401 ? answer.headers.get("www-authenticate") : null);
+};
+
+/** A JSON document. Null: the address has none. */
+const documentAt = async <A>(ask: Ask, url: string, schema: Schema.Codec<A, unknown>): Promise<A | null> => {
+  const answer = await ask(url, { headers: JSON_TYPE });
+  if (answer.status >= 400 && answer.status < 500) return null;
+  return readAnswer(url, answer, schema);
+};
+
+const readAnswer = async <A>(url: string, answer: Response, schema: Schema.Codec<A, unknown>): Promise<A> => {
+  const { host } = new URL(url);
+  if (!answer.ok) throw new AskFault(host, `answered with status ${answer.status}`);
+  const read = Schema.decodeUnknownResult(Schema.fromJsonString(schema))(await answer.text());
+  if (Result.isSuccess(read)) return read.success;
+  throw new SignInRefusal("refused", `${host} answered with a document that lacks what it must have`);
+};
+
+/** The authorization server of a connector, and what its tokens are for. */
+const resourceAt = async (ask: Ask, url: string, { metadata }: Challenge) => {
+  const places = metadata === null ? resourceMetadataUrls(url) : [metadata];
+  for (const place of places) {
+    // oxlint-disable-next-line no-await-in-loop -- one place after the other, in the order of preference
+    const found = await documentAt(ask, place, ResourceMetadata);
+    if (found === null) continue;
+    const { resource, authorization_servers: [issuer] = [] } = found;
+    if (!coversUrl(resource, url))
+      throw new SignInRefusal("refused", `The metadata of ${new URL(url).host} is about another server`);
+    if (issuer === undefined) break;
+    return { resource, issuer };
+  }
+  // Servers from before RFC 9728 are their own authorization servers.
+  return { resource: resourceOf(url), issuer: new URL(url).origin };
+};
+
+const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
+  if (URL.parse(issuer) === null)
+    throw new SignInRefusal("refused", "The server names an authorization server that is no URL");
+  for (const place of serverMetadataUrls(issuer)) {
+    // oxlint-disable-next-line no-await-in-loop -- one place after the other, in the order of preference
+    const found = await documentAt(ask, place, SignInServer);
+    if (found === null) continue;
+    // RFC 8414, 3.3. A final slash makes no other server.
+    if (found.issuer.replace(/\/$/, "") !== issuer.replace(/\/$/, ""))
+      throw new SignInRefusal("refused", `The metadata of ${new URL(issuer).host} is about another issuer`);
+    return found;
+  }
+  throw new SignInRefusal("unsupported", `${new URL(issuer).host} does not say how to sign in there`);
+};
+
+export const discover = async (ask: Ask, url: string): Promise<Discovered> => {
+  const challenge = await challengeOf(ask, url);
+  const { resource, issuer } = await resourceAt(ask, url, challenge);
+  return { resource, scope: challenge.scope, server: await serverAt(ask, issuer) };
+};
+
+/** Registers the service as a client (RFC 7591), for one redirect address. */
+export const register = async (
+  ask: Ask,
+  server: SignInServer,
+  wish: { readonly redirectUri: string; readonly scope: string | null },
+): Promise<OAuthClient> => {
+  const { registration_endpoint: endpoint, token_endpoint_auth_methods_supported: methods } = server;
+  if (endpoint === undefined)
+    throw new SignInRefusal(
+      "needs_client",
+      `No client is stored, and ${new URL(server.issuer).host} registers none by itself. Register one there, with the redirect address ${wish.redirectUri}, and store its id and secret`,
+    );
+  const answer = await ask(endpoint, {
+    method: "POST",
+    headers: { ...JSON_TYPE, "content-type": "application/json" },
+    body: JSON.stringify({
+      client_name: "platform",
+      redirect_uris: [wish.redirectUri],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: methods?.includes("none") === false ? authMethod(methods) : "none",
+      ...(wish.scope !== null && { scope: wish.scope }),
+    }),
+  });
+  const { host } = new URL(endpoint);
+  if (answer.status >= 400 && answer.status < 500)
+    throw new SignInRefusal("refused", `${host} refused to register this service (status ${answer.status})`);
+  const { client_id: id, client_secret: secret } = await readAnswer(endpoint, answer, Registered);
+  if (!isClientId(id) || (secret !== undefined && !isToken(secret)))
+    throw new SignInRefusal("refused", `${host} registered this service under an id that cannot be used`);
+  return { id, secret: secret ?? null };
+};
+
+/** How a client with a secret proves itself: in the body if the server knows that, otherwise in the header, the default of RFC 8414. */
+export const authMethod = (
+  methods: readonly string[] | undefined,
+): "client_secret_post" | "client_secret_basic" =>
+  methods?.includes("client_secret_post") === true ? "client_secret_post" : "client_secret_basic";

@@ -1,0 +1,233 @@
+/**
+ * The adapter of src/mcp/sign-in/port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
+ * requests of our own (asking.ts).
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
+import {
+  allowInsecureRequests,
+  AuthorizationResponseError,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  ClientError,
+  clientCredentialsGrant,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  customFetch,
+  None,
+  refreshTokenGrant,
+  ResponseBodyError,
+  tokenRevocation,
+  WWWAuthenticateChallengeError,
+  type CustomFetchOptions,
+  type TokenEndpointResponse,
+} from "openid-client";
+import {
+  isToken,
+  type Grant,
+  type GrantKind,
+  type OAuthClient,
+  type PendingSignIn,
+  type SignInServer,
+} from "../domain/connector-grant.ts";
+import { AskFault, makeAsk, type Ask, type Asking } from "./asking.ts";
+import { authMethod, discover, register, SignInRefusal } from "./sign-in-discovery.ts";
+import type { NewSignIn, SignInFault, SignIns } from "./sign-in/port.ts";
+import { makeAgent } from "./wire.ts";
+
+/** The longest part of a server's own words that is passed on. */
+const QUOTE_LENGTH = 300;
+
+/** OAuth errors after which trying again helps. */
+const TEMPORARY = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
+
+/** A status or a body that something in front of the server may have sent. */
+const NO_ANSWERS = new Set([
+  "OAUTH_RESPONSE_IS_NOT_CONFORM",
+  "OAUTH_RESPONSE_IS_NOT_JSON",
+  "OAUTH_PARSE_ERROR",
+]);
+
+const quoted = (error: string, description: string | undefined): string =>
+  (description === undefined ? error : `${error}: ${description}`).slice(0, QUOTE_LENGTH);
+
+/** The first AskFault or refusal below an error: the library wraps what its `fetch` throws. */
+const own = (error: unknown): AskFault | SignInRefusal | null => {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at instanceof AskFault || at instanceof SignInRefusal) return at;
+  return null;
+};
+
+const fault = (kind: SignInFault["kind"], why: string): SignInFault => ({ _tag: "SignInFault", kind, why });
+
+/** V3. The library's messages name fields, never their values. An OAuth error is the server's own text. */
+const faultOf = (error: unknown, host: string): SignInFault => {
+  const cause = own(error);
+  if (cause instanceof SignInRefusal) return fault(cause.kind, cause.message);
+  if (cause instanceof AskFault) return fault("unreachable", cause.message);
+  if (error instanceof AuthorizationResponseError)
+    return fault("denied", `${host} says: ${quoted(error.error, error.error_description)}`);
+  if (error instanceof ResponseBodyError) {
+    const isTemporary = TEMPORARY.has(error.error) || error.status === 429;
+    const why = `${host} says: ${quoted(error.error, error.error_description)}`;
+    return fault(isTemporary ? "unreachable" : "refused", why);
+  }
+  if (error instanceof WWWAuthenticateChallengeError)
+    return fault("refused", `${host} does not accept the client (status ${error.status})`);
+  if (error instanceof ClientError && NO_ANSWERS.has(error.code ?? ""))
+    return fault("unreachable", `${host} answered with something that is no answer of the protocol`);
+  return fault("refused", `${host} gave an answer that does not fit this sign-in`);
+};
+
+const asking = <A>(server: string, ask: () => Promise<A>): Effect.Effect<A, SignInFault> =>
+  Effect.tryPromise({ try: ask, catch: (error) => faultOf(error, new URL(server).host) });
+
+const bodyText = (body: CustomFetchOptions["body"]): string | null => {
+  if (typeof body === "string") return body;
+  return body instanceof URLSearchParams ? body.toString() : null;
+};
+
+const authenticationOf = (server: SignInServer, { secret }: OAuthClient) => {
+  if (secret === null) return None();
+  return authMethod(server.token_endpoint_auth_methods_supported) === "client_secret_post"
+    ? ClientSecretPost(secret)
+    : ClientSecretBasic(secret);
+};
+
+const configurationOf = (ask: Ask, server: SignInServer, client: OAuthClient): Configuration => {
+  const { code_challenge_methods_supported: _, token_endpoint_auth_methods_supported: __, ...known } = server;
+  const configuration = new Configuration(known, client.id, undefined, authenticationOf(server, client));
+  configuration[customFetch] = (url, { method, headers, body }) =>
+    ask(url, { method, headers, body: bodyText(body) });
+  // `ask` refuses plain http, except for hosts that the operator allows.
+  allowInsecureRequests(configuration);
+  return configuration;
+};
+
+const isAddress = (text: string): boolean => ["https:", "http:"].includes(URL.parse(text)?.protocol ?? "");
+
+const begin = async (
+  ask: Ask,
+  isInside: (url: string) => boolean,
+  wish: NewSignIn,
+): Promise<PendingSignIn> => {
+  const { server, resource, scope: challenged } = await discover(ask, wish.url);
+  const { host } = new URL(server.issuer);
+  const address = server.authorization_endpoint;
+  if (address === undefined || !isAddress(address))
+    throw new SignInRefusal("unsupported", `${host} has no page to sign in`);
+  if (new URL(address).protocol === "http:" && !isInside(address))
+    throw new SignInRefusal("refused", `The page to sign in at ${host} is not https`);
+  if (server.code_challenge_methods_supported?.includes("S256") !== true)
+    throw new SignInRefusal("unsupported", `${host} does not offer PKCE with S256`);
+  const scope = wish.scope ?? challenged;
+  const client = wish.client ?? (await register(ask, server, { redirectUri: wish.redirectUri, scope }));
+  const url = buildAuthorizationUrl(configurationOf(ask, server, client), {
+    redirect_uri: wish.redirectUri,
+    state: wish.state,
+    code_challenge: await calculatePKCECodeChallenge(wish.verifier),
+    code_challenge_method: "S256",
+    resource,
+    ...(scope !== null && { scope }),
+  });
+  const { state, verifier } = wish;
+  return { address: url.href, state, verifier, server, client, resource, scope };
+};
+
+type Granted = Omit<Grant, "accessToken" | "refreshToken" | "expiresAt">;
+
+/** The grant that a token endpoint's answer makes. A token that is not rotated stays. */
+const grantOf = (
+  granted: Granted,
+  tokens: TokenEndpointResponse,
+  { now, refreshToken }: { readonly now: number; readonly refreshToken: string | null },
+): Grant => {
+  const { access_token: accessToken, refresh_token: rotated, expires_in: seconds, scope } = tokens;
+  const { host } = new URL(granted.server.issuer);
+  if (tokens.token_type !== "bearer")
+    throw new SignInRefusal("unsupported", `${host} gives tokens of a kind that is not supported`);
+  if (!isToken(accessToken) || (rotated !== undefined && !isToken(rotated)))
+    throw new SignInRefusal("refused", `${host} gives a token that cannot be sent`);
+  return {
+    ...granted,
+    scope: scope ?? granted.scope,
+    accessToken,
+    refreshToken: rotated ?? refreshToken,
+    expiresAt: seconds === undefined ? null : now + seconds * 1000,
+  };
+};
+
+const clientToken = async (ask: Ask, granted: Granted, now: number): Promise<Grant> => {
+  const { server, client, resource, scope } = granted;
+  const tokens = await clientCredentialsGrant(configurationOf(ask, server, client), {
+    resource,
+    ...(scope !== null && { scope }),
+  });
+  return grantOf(granted, tokens, { now, refreshToken: null });
+};
+
+const refreshed = async (ask: Ask, grant: Grant, now: number): Promise<Grant> => {
+  const { server, client, resource, refreshToken } = grant;
+  if (refreshToken === null)
+    throw new SignInRefusal("refused", `${new URL(server.issuer).host} gave no way to renew the token`);
+  const configuration = configurationOf(ask, server, client);
+  const tokens = await refreshTokenGrant(configuration, refreshToken, { resource });
+  return grantOf(grant, tokens, { now, refreshToken });
+};
+
+const finished = async (ask: Ask, pending: PendingSignIn, callback: URL): Promise<TokenEndpointResponse> => {
+  const { server, client, resource, state, verifier } = pending;
+  const checks = { expectedState: state, pkceCodeVerifier: verifier };
+  return authorizationCodeGrant(configurationOf(ask, server, client), callback, checks, { resource });
+};
+
+/** The refresh token first: with it, many servers revoke all tokens of the grant. */
+const revoked = async (ask: Ask, { server, client, accessToken, refreshToken }: Grant): Promise<void> => {
+  if (server.revocation_endpoint === undefined) return;
+  const configuration = configurationOf(ask, server, client);
+  if (refreshToken !== null)
+    await tokenRevocation(configuration, refreshToken, { token_type_hint: "refresh_token" });
+  await tokenRevocation(configuration, accessToken, { token_type_hint: "access_token" });
+};
+
+const timed = <A>(server: string, ask: (now: number) => Promise<A>): Effect.Effect<A, SignInFault> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => asking(server, () => ask(now)));
+
+const signInsOver = (ask: Ask, isInside: (url: string) => boolean): SignIns => ({
+  begin: (wish) => asking(wish.url, () => begin(ask, isInside, wish)),
+  finish: (pending, callback) =>
+    timed(pending.server.issuer, async (now) => {
+      const { server, client, resource, scope } = pending;
+      const granted = { kind: "oauth" as GrantKind, server, client, resource, scope };
+      return grantOf(granted, await finished(ask, pending, callback), { now, refreshToken: null });
+    }),
+  fetchToken: ({ url, scope, client }) =>
+    timed(url, async (now) => {
+      const { server, resource, scope: challenged } = await discover(ask, url);
+      const kind = "client_credentials" as const;
+      return clientToken(ask, { kind, server, client, resource, scope: scope ?? challenged }, now);
+    }),
+  renew: (grant) =>
+    timed(grant.server.issuer, (now) =>
+      grant.kind === "oauth" ? refreshed(ask, grant, now) : clientToken(ask, grant, now),
+    ),
+  revoke: (grant) => asking(grant.server.issuer, () => revoked(ask, grant)),
+});
+
+/** @param allowHosts hosts that may have a private address, or plain http. */
+export const makeSignIns = (
+  allowHosts: readonly string[],
+  options: Pick<Asking, "answerMs"> = {},
+): Effect.Effect<SignIns, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const allowed = new Set(allowHosts.map((host) => host.toLowerCase()));
+    const agent = yield* Effect.acquireRelease(
+      Effect.sync(() => makeAgent(allowed)),
+      (opened) => Effect.promise(() => opened.destroy()),
+    );
+    const ask = makeAsk({ agent, allowHosts: allowed, ...options });
+    return signInsOver(ask, (url) => allowed.has(new URL(url).hostname.toLowerCase()));
+  });

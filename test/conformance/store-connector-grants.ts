@@ -1,0 +1,216 @@
+/** Conformance: what connectors' servers granted, and sign-ins that are under way. */
+import { randomUUID } from "node:crypto";
+import { describe, expect } from "vitest";
+import * as Effect from "effect/Effect";
+import { ConnectorGrants, type NewFlow, type NewGrant } from "../../src/store/ports/connector-grants.ts";
+import { makeWorld, NOON, type World } from "../support/world/world.ts";
+import { type Check } from "./store-fixture.ts";
+
+const ORIGIN = "https://mcp.example.com";
+
+const grant = ({ projectId }: Pick<World, "projectId">, version: number): NewGrant => ({
+  projectId,
+  slug: "docs",
+  version,
+  origin: ORIGIN,
+  kind: "oauth",
+  envelope: Uint8Array.from([version]),
+  issuer: "https://login.example.com",
+  expiresAt: NOON + 1000,
+});
+
+const key = ({ projectId }: Pick<World, "projectId">, version: number) => ({
+  projectId,
+  slug: "docs",
+  version,
+});
+
+const holder = (now = NOON) => ({ holder: randomUUID(), now, until: now + 60_000 });
+
+const checkGrants = (check: Check): void => {
+  check(
+    "are replaced by the next version only, and keep their version when they are removed",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const { projectId, userId } = world;
+      const store = yield* ConnectorGrants;
+      const by = { userId, now: NOON };
+      expect(yield* store.get(projectId, "docs")).toBeNull();
+      expect((yield* Effect.flip(store.put(grant(world, 2), by)))._tag).toBe("Fenced");
+      yield* store.put(grant(world, 1), by);
+      expect((yield* Effect.flip(store.put(grant(world, 1), by)))._tag).toBe("Fenced");
+      const expected = {
+        ...grant(world, 1),
+        status: "held",
+        grantedAt: NOON,
+        grantedBy: userId,
+        renewedAt: null,
+        failure: null,
+        failedAt: null,
+      };
+      const [listed] = yield* store.list(projectId);
+      expect({ ...listed, envelope: [...(listed?.envelope ?? [])] }).toEqual({ ...expected, envelope: [1] });
+      const removed = yield* store.remove(projectId, "docs", NOON + 1);
+      expect({ ...removed, envelope: [...(removed?.envelope ?? [])] }).toEqual({
+        ...expected,
+        envelope: [1],
+      });
+      expect(yield* store.remove(projectId, "docs", NOON + 1)).toBeNull();
+      expect(yield* store.list(projectId)).toEqual([]);
+      expect(yield* store.get(projectId, "docs")).toMatchObject({
+        version: 2,
+        status: "removed",
+        envelope: null,
+      });
+      yield* store.put({ ...grant(world, 3), envelope: null, kind: "client_credentials" }, by);
+      expect(yield* store.get(projectId, "docs")).toMatchObject({ version: 3, status: "empty" });
+    }),
+  );
+
+  check(
+    "are renewed by the one holder of their lease",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const store = yield* ConnectorGrants;
+      yield* store.put(grant(world, 1), { userId: world.userId, now: NOON });
+      const holders = Array.from({ length: 6 }, () => holder());
+      const taken = yield* Effect.forEach(holders, (by) => store.lease(key(world, 1), by), {
+        concurrency: "unbounded",
+      });
+      expect(taken.filter((answer) => answer === "leased")).toHaveLength(1);
+      expect(taken.filter((answer) => answer === "held")).toHaveLength(5);
+      const winner = holders[taken.indexOf("leased")] ?? holder();
+      const loser = holders[taken.indexOf("held")] ?? holder();
+      expect(yield* store.renew(grant(world, 2), loser)).toBe(false);
+      expect(yield* store.renew({ ...grant(world, 2), origin: "https://evil.example.com" }, winner)).toBe(
+        false,
+      );
+      expect(yield* store.renew(grant(world, 2), { ...winner, now: NOON + 5 })).toBe(true);
+      expect(yield* store.renew(grant(world, 3), winner)).toBe(false);
+      expect(yield* store.lease(key(world, 1), loser)).toBe("changed");
+      expect(yield* store.get(world.projectId, "docs")).toMatchObject({
+        version: 2,
+        status: "held",
+        grantedAt: NOON,
+        renewedAt: NOON + 5,
+      });
+    }),
+  );
+
+  check(
+    "are leased to another one when a holder's time is over, and to none when they are gone",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const store = yield* ConnectorGrants;
+      yield* store.put(grant(world, 1), { userId: world.userId, now: NOON });
+      const dead = holder();
+      const next = holder(dead.until);
+      expect(yield* store.lease(key(world, 1), dead)).toBe("leased");
+      expect(yield* store.lease(key(world, 1), next)).toBe("leased");
+      expect(yield* store.renew(grant(world, 2), dead)).toBe(false);
+      yield* store.remove(world.projectId, "docs", NOON);
+      expect(yield* store.renew(grant(world, 2), next)).toBe(false);
+      expect(yield* store.lease(key(world, 2), next)).toBe("changed");
+      expect(yield* store.lease({ ...key(world, 1), slug: "none" }, next)).toBe("changed");
+    }),
+  );
+
+  check(
+    "stay with the reason when the server does not answer, and end when it refuses",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const store = yield* ConnectorGrants;
+      yield* store.put(grant(world, 1), { userId: world.userId, now: NOON });
+      const [first, second] = [holder(), holder(NOON + 1)];
+      yield* store.lease(key(world, 1), first);
+      const away = { ...first, failure: "It is away.", isRefused: false };
+      expect(yield* store.fail(key(world, 1), { ...away, holder: randomUUID() })).toBe(false);
+      expect(yield* store.fail(key(world, 1), away)).toBe(true);
+      expect(yield* store.get(world.projectId, "docs")).toMatchObject({
+        version: 1,
+        status: "held",
+        failure: "It is away.",
+        failedAt: NOON,
+      });
+      expect(yield* store.lease(key(world, 1), second)).toBe("leased");
+      const refused = { ...second, failure: "It says no.", isRefused: true };
+      expect(yield* store.fail(key(world, 1), refused)).toBe(true);
+      expect(yield* store.get(world.projectId, "docs")).toMatchObject({
+        version: 2,
+        status: "refused",
+        envelope: null,
+        failure: "It says no.",
+      });
+      expect(yield* store.lease(key(world, 2), second)).toBe("changed");
+      yield* store.put(grant(world, 3), { userId: world.userId, now: NOON });
+      expect(yield* store.get(world.projectId, "docs")).toMatchObject({ status: "held", failure: null });
+    }),
+  );
+};
+
+const flow = ({ projectId, userId }: World, name: string, fields: Partial<NewFlow> = {}): NewFlow => ({
+  projectId,
+  slug: "docs",
+  userId,
+  origin: ORIGIN,
+  ticketHash: `ticket ${projectId} ${name}`,
+  stateHash: `state ${projectId} ${name}`,
+  envelope: Uint8Array.from([7]),
+  expiresAt: NOON + 600_000,
+  now: NOON,
+  ...fields,
+});
+
+const checkFlows = (check: Check): void => {
+  check(
+    "are opened once by their person, and ended once in her browser",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const store = yield* ConnectorGrants;
+      const one = flow(world, "one");
+      const { ticketHash, stateHash, userId } = one;
+      yield* store.begin(one);
+      const browser = { browserHash: "hers", now: NOON + 1 };
+      expect(yield* store.take({ stateHash, ...browser })).toBeNull();
+      expect(yield* store.open({ ticketHash, userId: randomUUID(), ...browser })).toBeNull();
+      expect(yield* store.open({ ticketHash: "none", userId, ...browser })).toBeNull();
+      expect(yield* store.open({ ticketHash, userId, ...browser })).toMatchObject({
+        stateHash,
+        slug: "docs",
+      });
+      expect(yield* store.open({ ticketHash, userId, ...browser, browserHash: "other" })).toBeNull();
+      expect(yield* store.take({ stateHash, ...browser, browserHash: "other" })).toBeNull();
+      const taken = yield* Effect.forEach([1, 2, 3], () => store.take({ stateHash, ...browser }), {
+        concurrency: "unbounded",
+      });
+      const [ended, ...more] = taken.filter((answer) => answer !== null);
+      expect(more).toEqual([]);
+      expect([...(ended?.envelope ?? [])]).toEqual([7]);
+    }),
+  );
+
+  check(
+    "are replaced by a later one of the same person, and expire",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const store = yield* ConnectorGrants;
+      const [one, two] = [flow(world, "one"), flow(world, "two")];
+      const open = ({ ticketHash, userId }: NewFlow, now: number) =>
+        store.open({ ticketHash, userId, browserHash: "hers", now });
+      yield* store.begin(one);
+      yield* store.begin(two);
+      expect(yield* open(one, NOON)).toBeNull();
+      expect(yield* open(two, two.expiresAt)).toBeNull();
+      expect(yield* open(two, NOON)).not.toBeNull();
+      const { stateHash } = two;
+      expect(yield* store.take({ stateHash, browserHash: "hers", now: two.expiresAt })).toBeNull();
+      yield* store.begin(flow(world, "three", { slug: "other", now: two.expiresAt, expiresAt: NOON + 9e5 }));
+      expect(yield* store.take({ stateHash, browserHash: "hers", now: NOON })).toBeNull();
+    }),
+  );
+};
+
+export const checkConnectorGrants = (check: Check): void => {
+  describe("the grants of connectors", () => checkGrants(check));
+  describe("sign-ins to connectors", () => checkFlows(check));
+};
