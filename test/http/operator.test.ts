@@ -48,6 +48,14 @@ describe("the service's state", () => {
     });
   });
 
+  it("does not count a running session's sandbox as work that waits", async () => {
+    await runSession(service, await makeProject(service));
+    // The outbox has the watch over the sandbox as long as the sandbox lives.
+    await eventually(async () => {
+      expect((await show())["queues"]).toMatchObject({ commands: { waiting: 0, oldest_at: null } });
+    });
+  });
+
   it("has the result of the last examination of the sandboxes", async () => {
     const found = fields(expectStatus(await service.request("POST", "/v1/operator/doctor"), 200));
     expect(found).toMatchObject({ provider: "simulated", usable: true });

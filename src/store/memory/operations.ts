@@ -47,8 +47,8 @@ const bootsSince = (tables: TableSet, since: number): Boots => {
 
 const countCommands = (tables: TableSet): number =>
   [tables.sessionOutbox, tables.sandboxOutbox, tables.changeRequestOutbox, tables.conversationOutbox]
-    .flatMap((outbox) => [...outbox.actors()].map((id) => outbox.of(id).length))
-    .reduce((sum, count) => sum + count, 0);
+    .flatMap((outbox) => [...outbox.actors()].flatMap((id) => outbox.waiting(id)))
+    .filter(({ command }) => command !== "watchSandbox").length;
 
 const oldest = (instants: readonly number[]): number | null =>
   instants.length === 0 ? null : Math.min(...instants);

@@ -55,7 +55,7 @@ export class Operations extends Context.Service<
   Operations,
   {
     readonly database: Stored<DatabaseFacts>;
-    /** Fires that wait for a slot, and commands that an actor has not performed yet. */
+    /** Fires that wait for a slot, and commands that an actor has not performed yet, without those that last as long as a sandbox. */
     readonly backlogs: Stored<{ readonly fires: Backlog; readonly commands: Backlog }>;
     /** In one read. */
     readonly watch: Stored<Watch>;

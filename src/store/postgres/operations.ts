@@ -53,13 +53,16 @@ const bootsSince = (sql: SqlClient.SqlClient, since: number) => sql<BootsRow>`
 type LiveCount = ["provisioning" | "running", number];
 type WatchRow = Omit<Watch, "sessions"> & Readonly<Record<"provisioning" | "running", number>>;
 
+/** Work that is left. A sandbox is watched as long as it lives, so that command waits for nothing. */
+const LEFT = "command ->> 'type' <> 'watchSandbox'";
+
 /** Indexes of live rows bound each part, but for the outbox, whose rows are all work that is left. */
 const watched = (sql: SqlClient.SqlClient) => sql<WatchRow>`
   SELECT
     (SELECT count(*)::integer FROM project_sessions WHERE status = 'provisioning') AS provisioning,
     (SELECT count(*)::integer FROM project_sessions WHERE status = 'running') AS running,
     (SELECT min(queued_at) FROM fire_queue) AS "oldestFireAt",
-    (SELECT min(created_at) FROM outbox WHERE command ->> 'type' <> 'watchSandbox') AS "oldestCommandAt",
+    (SELECT min(created_at) FROM outbox WHERE ${sql.literal(LEFT)}) AS "oldestCommandAt",
     (SELECT min(created_at) FROM outbound_deliveries WHERE status = 'pending') AS "oldestDeliveryAt",
     (
       SELECT min(turn_since) FROM project_sessions AS session
@@ -86,7 +89,8 @@ export const layer = Layer.effect(
       const [fires] = yield* sql<Backlog>`
         SELECT count(*)::integer AS waiting, min(queued_at) AS "oldestAt" FROM fire_queue`;
       const [commands] = yield* sql<Backlog>`
-        SELECT count(*)::integer AS waiting, min(created_at) AS "oldestAt" FROM outbox`;
+        SELECT count(*)::integer AS waiting, min(created_at) AS "oldestAt" FROM outbox
+        WHERE ${sql.literal(LEFT)}`;
       return { fires: fires ?? EMPTY, commands: commands ?? EMPTY };
     }).pipe(stored("operations.backlogs")),
     watch: watched(sql).pipe(
