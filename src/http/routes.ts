@@ -110,7 +110,8 @@ export const routeMiss = (
   request: HttpServerRequest.HttpServerRequest,
 ): HttpServerResponse.HttpServerResponse => {
   const [target = ""] = request.url.split("?");
-  const methods = matchers.filter(({ path }) => path.test(target)).map(({ method }) => method);
+  // One path can match two patterns.
+  const methods = [...new Set(matchers.filter(({ path }) => path.test(target)).map(({ method }) => method))];
   const [, , , pid = "", , sid = ""] = target.split("/");
   const isRelays = methods.includes("*");
   // The relay accepts every method. A path that it did not accept does not name a session, or is not one of the

@@ -56,6 +56,7 @@ const UNTESTED = [
   "approvals.md: platform approvals approve 0193b3c4-0000-7000-8000-000000000001",
   'environments.md: platform environment build "$PROJECT" --wait',
   "environments.md: platform images build greeter-tools ~/greeter --file .platform/Dockerfile",
+  "command-line.md: platform login --url https://platform.example.com",
   'notifications.md: platform webhooks replay "$WEBHOOK" "$DELIVERY"',
   'people.md: platform people deactivate "$PERSON"',
 ];

@@ -99,10 +99,11 @@ describe("a connector with oauth", () => {
     expect(world.login.liveGrants).toBe(live - 1);
     expect(await world.connector(project)).toMatchObject({ state: "needs_credential", sign_in: null });
     expectStatus(await world.service.request("DELETE", target), 404);
-    const record = await world.service.request("GET", `/v1/projects/${project}/audit?limit=2`);
+    const record = await world.service.request("GET", `/v1/projects/${project}/audit?limit=3`);
     const row = { target: "wiki", outcome: "done", actor: { kind: "person", name: "admin" } };
     expect(listOf(record, "events")).toMatchObject([
       { ...row, action: "connector.signed_out" },
+      { ...row, action: "connector.tools_accepted" },
       { ...row, action: "connector.signed_in", changes: { origin: new URL(world.server.url).origin } },
     ]);
   });

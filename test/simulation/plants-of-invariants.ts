@@ -14,7 +14,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/identity.ts",
     find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
     put: "return tables.isSandboxLive(row.sandboxId);",
-    seed: 125,
+    seed: 78,
   },
   {
     name: "git-passwords-outlive-their-session",
@@ -133,7 +133,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 50,
+    seed: 179,
   },
   {
     name: "filtered-delivery-retried",

@@ -84,7 +84,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_001,
+    seed: 1_000_007,
   },
   {
     name: "closed-requests-kept-open",
