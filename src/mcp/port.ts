@@ -4,7 +4,7 @@
  *  U1 A credential goes to the origin of its connector and nowhere else. No redirect leaves that origin.
  *  U2 A host is resolved and checked once for a connection, and exactly the checked address is dialled.
  *  U3 Time and size of everything that a server answers are bounded, also decompressed.
- *  U4 A call is sent once. It is never repeated, whatever happens to its answer.
+ *  U4 A call is sent once. It is never repeated, except once after a 401, which says that the server did nothing with it.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
