@@ -54,6 +54,13 @@ export const ACTION_WORDS = {
   "master_key.rotated": "replaced the master key",
 };
 
+/** The same for what was refused. @type {Record<string, string>} */
+export const REFUSED_WORDS = {
+  sign_in: "could not sign in",
+  "identity.linked": "could not add a sign-in provider",
+  "invitation.accepted": "could not accept an invitation",
+};
+
 /** An actor without a name. @type {Record<string, string>} */
 export const ACTOR_WORDS = {
   person: "A person",

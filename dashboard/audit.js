@@ -1,6 +1,6 @@
 /** The audit record: who did what in the account, or in a project. */
 import { getJson, getJsonOrNull, getList } from "./api.js";
-import { ACTION_WORDS, ACTOR_WORDS } from "./audit-words.js";
+import { ACTION_WORDS, ACTOR_WORDS, REFUSED_WORDS } from "./audit-words.js";
 import { nameOf } from "./browsers.js";
 import { h } from "./dom.js";
 import { moment, ZONE } from "./format.js";
@@ -146,11 +146,12 @@ const programOf = (agent) => {
 const row = ({ id, at, actor, action, target, outcome, project_id, ...rest }, projects) => {
   const { address, user_agent, changes } = rest;
   const project = projects.find((one) => one.id === project_id)?.name ?? null;
+  const refused = outcome === "refused" ? REFUSED_WORDS[action] : undefined;
   const changed = Object.entries(changes).filter(([, value]) => value !== null);
   return listRow(
     id,
     [
-      h("span", {}, h("strong", {}, whoOf(actor)), ` ${ACTION_WORDS[action] ?? action}`),
+      h("span", {}, h("strong", {}, whoOf(actor)), ` ${refused ?? ACTION_WORDS[action] ?? action}`),
       detail(
         h("time", { datetime: at }, moment(at)),
         target !== null && [" · ", code(target)],

@@ -52,7 +52,6 @@ const UNTESTED = [
   "connectors.md: platform connectors tools linear",
   "connector-sign-in.md: platform connectors authorize linear",
   "connector-sign-in.md: platform connectors delete-credential linear",
-  'connector-sign-in.md: printf %s "$CLIENT_SECRET" | platform connectors set-credential linear',
   "approvals.md: platform approvals approve 0193b3c4-0000-7000-8000-000000000001",
   'environments.md: platform environment build "$PROJECT" --wait',
   "environments.md: platform images build greeter-tools ~/greeter --file .platform/Dockerfile",
