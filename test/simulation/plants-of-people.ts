@@ -42,7 +42,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_044,
+    seed: 1_000_043,
   },
   {
     name: "request-answered-twice",
@@ -77,7 +77,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: '      Effect.catchTag("NoConversation", () => Effect.succeed(null)),',
     put: '      Effect.catchTag(["NoConversation", "DaemonUnreachable"], () => Effect.succeed(null)),',
-    seed: 1_000_003,
+    seed: 1_000_006,
   },
   {
     name: "accepted-message-sent-under-another-id",
@@ -91,7 +91,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "        if (isClosed(change.item.status)) requests.delete(change.item.id);\n        else if",
     put: "        if",
-    seed: 1_000_005,
+    seed: 1_000_006,
   },
   {
     name: "later-turns-not-told",
@@ -105,7 +105,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "",
-    seed: 1_000_049,
+    seed: 1_000_006,
   },
   {
     name: "conversation-fence-forgotten",
@@ -119,14 +119,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_103,
+    seed: 1_000_511,
   },
   {
     name: "requests-of-a-repeated-report-missed",
     file: "src/actors/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_032,
+    seed: 1_000_007,
   },
   {
     name: "sent-message-taken-back",

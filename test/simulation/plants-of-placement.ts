@@ -65,7 +65,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: '    if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);\n',
     put: "",
-    seed: 838,
+    seed: 1107,
   },
   {
     name: "thawed-node-carries-out-what-waited",
