@@ -3,6 +3,8 @@
  * page. The program holds another, long code, with which it fetches the token.
  */
 
+/** Names this kind of login in a request for its token (RFC 8628, 3.4). */
+export const DEVICE_GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
 /** How long a login waits for its person, in ms. */
 export const LOGIN_LIFE_MS = 10 * 60 * 1000;
 /** How often a program may ask, in ms. Asking earlier makes this longer. */

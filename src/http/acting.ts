@@ -11,11 +11,18 @@ import { RequestId } from "./respond.ts";
 
 type Request = HttpServerRequest.HttpServerRequest;
 
-/** The address is the connection's: behind a proxy, it is the proxy's. */
-const unknownAct = (request: Request, requestId: string | null): Act => ({
-  ...actOf("unknown"),
+/**
+ * Where a request comes from, as rows keep it and people read it. The address is the connection's: behind a proxy, it is
+ * the proxy's.
+ */
+export const senderOf = (request: Request): Pick<Act, "address" | "userAgent"> => ({
   address: Option.getOrNull(request.remoteAddress),
   userAgent: request.headers["user-agent"]?.slice(0, AUDIT_TEXT_MAX) ?? null,
+});
+
+const unknownAct = (request: Request, requestId: string | null): Act => ({
+  ...actOf("unknown"),
+  ...senderOf(request),
   requestId,
 });
 

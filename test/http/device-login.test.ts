@@ -142,7 +142,7 @@ describe("a program without a browser", () => {
       expectStatus(await decide("look", { code: "BBBB-BBBB" }, ada.token), 404);
     const refused = fields(expectStatus(await decide("look", { code: begun.user_code }, ada.token), 429));
     expect(refused).toEqual({
-      error: "Five wrong codes. Try again 10 minutes after the first of them.",
+      error: "5 wrong codes. Try again 10 minutes after the first of them.",
       code: "too_many_codes",
     });
     expectStatus(await decide("approve", { code: begun.user_code }, ada.token), 429);

@@ -10,13 +10,6 @@ const TELLS_FROM_ANYWHERE = {
 
 export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
   {
-    name: "timers-outlast-a-cursor-that-went-back",
-    file: "src/actors/schedules.ts",
-    find: "known.rangAt !== null || from < known.from",
-    put: "known.rangAt !== null",
-    seed: 35,
-  },
-  {
     name: "other-nodes-keep-the-instant-and-tell-it-again",
     file: "src/duties/scheduler.ts",
     find: "if (definition === undefined || !placement.isHere(id)) return [];",

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import type { AuditAction } from "../../domain/audit.ts";
-import { readCode, MISSES_MS } from "../../domain/device-login.ts";
+import { readCode, MISSES_MAX, MISSES_MS } from "../../domain/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
 import { DeviceLogins, type DeviceLogin } from "../../store/ports/device-logins.ts";
@@ -26,7 +26,7 @@ const typed = Effect.fnUntraced(function* (written: string) {
 const found = (login: DeviceLogin | "too_many" | null) => {
   if (login === "too_many")
     return new TooMany({
-      error: `Five wrong codes. Try again ${MISSES_MS / 60_000} minutes after the first of them.`,
+      error: `${MISSES_MAX} wrong codes. Try again ${MISSES_MS / 60_000} minutes after the first of them.`,
       code: "too_many_codes",
     });
   return login === null

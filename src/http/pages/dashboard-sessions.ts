@@ -6,11 +6,11 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import * as Option from "effect/Option";
 import { HttpServerRequest } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions, LIFE_MS, type NewBrowserSession } from "../../store/ports/browser-sessions.ts";
+import { senderOf } from "../acting.ts";
 import { Forbidden } from "../api/errors.ts";
 
 export const DASHBOARD_COOKIE = "platform_dashboard";
@@ -18,8 +18,6 @@ const CSRF_HEADER = "x-csrf-token";
 /** A secret of 256 bits in base64url. No access token has this length, so neither is taken for the other. */
 const COOKIE = /^[A-Za-z0-9_-]{43}$/;
 const CODE_LIFE_MS = 5 * 60 * 1000;
-/** The longest user agent that is kept, in characters. */
-const USER_AGENT_MAX = 200;
 
 /** A session as its browser gets it. */
 export interface DashboardSession {
@@ -49,14 +47,12 @@ export const newSession: Effect.Effect<
   never,
   HttpServerRequest.HttpServerRequest
 > = Effect.gen(function* () {
-  const { headers, remoteAddress } = yield* HttpServerRequest.HttpServerRequest;
   const cookie = yield* newPassword;
   return {
     row: {
       id: yield* newUuid,
       hash: tokenHash(cookie),
-      address: Option.getOrNull(remoteAddress),
-      userAgent: headers["user-agent"]?.slice(0, USER_AGENT_MAX) ?? null,
+      ...senderOf(yield* HttpServerRequest.HttpServerRequest),
       now: yield* Clock.currentTimeMillis,
     },
     session: { cookie, csrf: csrfOf(cookie), maxAgeSeconds: LIFE_MS / 1000 },

@@ -8,12 +8,18 @@ import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
-import { CLIENT_MAX, LOGIN_LIFE_MS, POLL_MS, shownCode } from "../../domain/device-login.ts";
+import {
+  CLIENT_MAX,
+  DEVICE_GRANT_TYPE,
+  LOGIN_LIFE_MS,
+  POLL_MS,
+  shownCode,
+} from "../../domain/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
 import { DeviceLogins, type Claimed } from "../../store/ports/device-logins.ts";
-import { actingUnknown } from "../acting.ts";
+import { actingUnknown, senderOf } from "../acting.ts";
 import { text } from "../api/schemas.ts";
 import { awaitBody } from "../body.ts";
 import { instant } from "../handlers/wire.ts";
@@ -22,9 +28,6 @@ import { answered } from "./raw-route.ts";
 
 /** A form of either endpoint has a few hundred bytes. */
 const FORM_LIMIT_BYTES = 4096;
-/** The longest user agent that is kept, in characters. */
-const USER_AGENT_MAX = 200;
-const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
 const UNNAMED = "A program";
 
 const answer = (body: Readonly<Record<string, unknown>>, status = 200) =>
@@ -45,15 +48,13 @@ const begin = Effect.gen(function* () {
   const client = isName((yield* form).get("client_name") ?? UNNAMED);
   if (Option.isNone(client))
     return refusal("invalid_request", `client_name must be text of 1 to ${CLIENT_MAX} characters.`);
-  const { headers, remoteAddress } = yield* HttpServerRequest.HttpServerRequest;
   const [device, code] = [yield* newPassword, yield* newUserCode];
   yield* (yield* DeviceLogins).begin({
     id: yield* newUuid,
     deviceHash: tokenHash(device),
     userHash: tokenHash(code),
     client: client.value,
-    address: Option.getOrNull(remoteAddress),
-    userAgent: headers["user-agent"]?.slice(0, USER_AGENT_MAX) ?? null,
+    ...senderOf(yield* HttpServerRequest.HttpServerRequest),
     now: yield* Clock.currentTimeMillis,
   });
   return answer({
@@ -89,8 +90,8 @@ const createdBy = (
 const claim = Effect.gen(function* () {
   const given = yield* form;
   const device = given.get("device_code");
-  if (given.get("grant_type") !== GRANT_TYPE)
-    return refusal("unsupported_grant_type", `grant_type must be ${GRANT_TYPE}.`);
+  if (given.get("grant_type") !== DEVICE_GRANT_TYPE)
+    return refusal("unsupported_grant_type", `grant_type must be ${DEVICE_GRANT_TYPE}.`);
   if (device === null) return refusal("invalid_request", "device_code is missing.");
   const [token, id, now] = [yield* newAccessToken, yield* newUuid, yield* Clock.currentTimeMillis];
   const claimed = yield* (yield* DeviceLogins)
