@@ -173,8 +173,8 @@ const listOf = (data) => {
   if (!isAllowed) return [empty("Only owners see the audit record.", "Ask an owner of the account.")];
   const isNarrowed = Object.values(filter).some((value) => value !== "");
   return [
-    h("p", { class: "quiet", "data-key": "zone" }, `The newest first. Times are in the zone ${ZONE}.`),
     filterBar(data),
+    h("p", { class: "quiet", "data-key": "zone" }, `Newest first. Times are in the time zone ${ZONE}.`),
     events.length === 0
       ? empty(
           "Nothing on record.",

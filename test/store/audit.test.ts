@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import type { Fragment } from "effect/sql/Statement";
 import { describe, expect } from "vitest";
 import { it } from "@effect/vitest";
 import type { AuditRequest } from "../../src/store/ports/audit.ts";
 import { pageRows } from "../../src/store/postgres/audit.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
+import { explain } from "../support/postgres/explain.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 
 const store = storeOfFile();
@@ -25,27 +25,6 @@ const fill = Effect.fnUntraced(function* (accountId: string, person: string, pro
       CASE WHEN n % 1000 = 2 THEN 'secret.set' ELSE 'session.created' END, 'done', '{}'
     FROM generate_series(1, ${ROWS}) AS n`;
   yield* sql`ANALYZE audit_events`;
-});
-
-interface Plan {
-  readonly "Node Type": string;
-  readonly "Index Name"?: string;
-  readonly "Actual Rows": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly Plans?: readonly Plan[];
-}
-const nodesOf = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-
-const explain = Effect.fnUntraced(function* (statement: Fragment) {
-  const sql = yield* SqlClient.SqlClient;
-  const [row] = yield* sql<{ readonly "QUERY PLAN": readonly [{ readonly Plan: Plan }] }>`
-    EXPLAIN (ANALYZE, FORMAT JSON) ${statement}`;
-  const nodes = row === undefined ? [] : nodesOf(row["QUERY PLAN"][0].Plan);
-  return {
-    steps: nodes.map((each) => each["Node Type"]),
-    indexes: nodes.flatMap((each) => each["Index Name"] ?? []),
-    most: Math.max(...nodes.map((each) => each["Actual Rows"] + (each["Rows Removed by Filter"] ?? 0))),
-  };
 });
 
 describe("an audit record of 100,000 rows", () => {

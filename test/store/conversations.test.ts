@@ -7,7 +7,6 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
-import type { Fragment } from "effect/sql/Statement";
 import * as Tracer from "effect/Tracer";
 import { describe, expect } from "vitest";
 import { Conversations } from "../../src/store/ports/conversations.ts";
@@ -22,6 +21,7 @@ import { fillTables, openSnapshot } from "../../src/store/postgres/rows.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { converse, nativeItem, nativeTool, replaceSandbox, report } from "../support/world/conversations.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
+import { explain } from "../support/postgres/explain.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { freshDatabase, someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
 import { type Store } from "../conformance/store-fixture.ts";
@@ -45,28 +45,6 @@ const fill = Effect.fnUntraced(function* (sessionId: string) {
       CASE WHEN n % 100 = 0 THEN 'pending' ELSE 'completed' END, jsonb_build_object('content', repeat('x', 500)), 520
     FROM generate_series(2, ${ITEMS}) AS n`;
   yield* sql`UPDATE conversations SET seq = ${ITEMS} WHERE session_id = ${sessionId}`;
-});
-
-interface Plan {
-  readonly "Node Type": string;
-  readonly "Index Name"?: string;
-  readonly "Actual Rows": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly Plans?: readonly Plan[];
-}
-const nodesOf = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-
-/** The steps of a statement's plan, how many rows each of them read, and the indexes. */
-const explain = Effect.fnUntraced(function* (statement: Fragment) {
-  const sql = yield* SqlClient.SqlClient;
-  const [row] = yield* sql<{ readonly "QUERY PLAN": readonly [{ readonly Plan: Plan }] }>`
-    EXPLAIN (ANALYZE, FORMAT JSON) ${statement}`;
-  const nodes = row === undefined ? [] : nodesOf(row["QUERY PLAN"][0].Plan);
-  return {
-    steps: nodes.map((each) => each["Node Type"]),
-    indexes: nodes.flatMap((each) => each["Index Name"] ?? []),
-    most: Math.max(...nodes.map((each) => each["Actual Rows"] + (each["Rows Removed by Filter"] ?? 0))),
-  };
 });
 
 describe("a conversation of 10,000 items", () => {
