@@ -1,7 +1,6 @@
 /** `platform login`: by a code that the person types into the page (RFC 8628), or with a token that she has. */
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CLIENT_MAX, DEVICE_GRANT_TYPE, SLOWER_MS } from "../../domain/device-login.ts";
 import { Client, sendForm, type Service } from "../client.ts";
 import { command } from "../command.ts";
 import { checkedToken, configurationFile, parseAddress, writeLogin } from "../configuration.ts";
@@ -14,6 +13,11 @@ const isInTheClear = (apiUrl: string): boolean => {
   return protocol === "http:" && !/^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/.test(host);
 };
 
+/** The longest name that the service accepts, in characters. */
+const NAME_MAX = 100;
+const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
+/** How much longer an OAuth client must wait after `slow_down` (RFC 8628, 3.5). */
+const SLOWER_MS = 5000;
 /** The wait after a request without an answer. The service may be restarting. */
 const AGAIN_MS = 5000;
 /** Requests without an answer in a row, after which the command gives up. A code is valid as long. */
@@ -31,7 +35,7 @@ interface Started {
 
 /** Null: the service is older than this command and knows no such login. */
 const start = async (service: Service): Promise<Started | null> => {
-  const client_name = `Command line on ${hostname()}`.slice(0, CLIENT_MAX);
+  const client_name = `Command line on ${hostname()}`.slice(0, NAME_MAX);
   const { status, fields } = await sendForm(service, "/device-logins", {
     client_id: "platform",
     client_name,
@@ -54,7 +58,7 @@ const start = async (service: Service): Promise<Started | null> => {
 /** One question for the token. A service that does not respond now may do so later. */
 const ask = async (service: Service, device_code: string): Promise<Readonly<Record<string, unknown>>> => {
   try {
-    const form = { client_id: "platform", grant_type: DEVICE_GRANT_TYPE, device_code };
+    const form = { client_id: "platform", grant_type: GRANT_TYPE, device_code };
     const { status, fields } = await sendForm(service, "/device-logins/token", form);
     return status >= 500 ? { error: "no_answer" } : fields;
   } catch (error) {
