@@ -14,7 +14,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d
 
 /** A day is its beginning, in UTC. */
 const moment = (text: string, option: string): string => {
-  const at = DAY.test(text) ? Date.parse(text) : INSTANT.test(text) ? Date.parse(text) : Number.NaN;
+  const at = DAY.test(text) || INSTANT.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at)) throw usage(`${option} must be a day or an instant, such as 2027-01-31T00:00:00Z.`);
   return new Date(at).toISOString();
 };
