@@ -27,11 +27,12 @@ import {
 import { Attachments } from "./attachments.ts";
 import { brief, recallFormer, withSetup } from "./briefing.ts";
 import { AgentEnv } from "./agent-env.ts";
+import { agentLaunch, runtimeLaunch } from "./agent-launch.ts";
 import { acpAdapter } from "./adapters/acp.ts";
 import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
 import { Allowance } from "./allowance.ts";
-import { checkOut, gitEnvironment, type Checkout } from "./git/checkout.ts";
+import { checkOut, type Checkout } from "./git/checkout.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { ConversationFeed, type After } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
@@ -40,7 +41,6 @@ import { fetchCredential, renewCredential } from "./git/credential.ts";
 import { effectLogger, makeLog, type Log } from "./logs/log.ts";
 import type { LogRing } from "./logs/log-ring.ts";
 import { writeRuntimeDefaults } from "./models.ts";
-import type { Launch } from "./process.ts";
 import type { Redactor } from "../src/domain/redactor.ts";
 import { listenForRejections } from "./git/rejections.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
@@ -49,6 +49,7 @@ import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
 import { runSetup, type SetupFailure } from "./setup.ts";
+import type { StartedAhead } from "./standby.ts";
 import { makeSteering, Steering } from "./steering.ts";
 
 /** The longest text of git that is reported. */
@@ -64,6 +65,9 @@ const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
   plain: ({ runtimePort }) => plainAdapter(runtimePort),
 };
 
+export const adapterOf = ({ launch, layout }: Settings): RuntimeAdapter =>
+  ADAPTERS[launch.adapter](layout, { ...TURN_LIMITS, ...launch.turnLimits });
+
 /** State that the parts of one daemon share. */
 interface Parts {
   readonly settings: Settings;
@@ -77,12 +81,15 @@ interface Parts {
   readonly ring: LogRing;
   readonly allowance: Allowance;
   readonly agentEnv: AgentEnv;
+  readonly ahead: StartedAhead | null;
   /** The control surface's dependencies, once they exist. */
   readonly controlled: Deferred.Deferred<Controlled>;
 }
 
 export interface DaemonOptions {
   readonly settings: Settings;
+  /** The agent runtime, if it started before the session. */
+  readonly ahead?: StartedAhead | null;
   readonly version: string;
   readonly redactor: Redactor;
   readonly ring: LogRing;
@@ -96,7 +103,13 @@ const after: After = (ms, run) => {
 };
 
 /** Runs until interrupted. When it returns, the runtime's processes and every connection are gone. */
-export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions): Effect.Effect<never> => {
+export const runDaemon = ({
+  settings,
+  version,
+  redactor,
+  ring,
+  ahead = null,
+}: DaemonOptions): Effect.Effect<never> => {
   const allowance = new Allowance();
   const log = makeLog({ redactor, ring, allowance });
   const report = new Report({
@@ -104,12 +117,10 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
     redactor,
     repoUrl: settings.repoUrl,
     branch: settings.branch,
+    bornMs: ahead === null ? 0 : performance.now(),
     onStep: (step, atMs) => log("boot", { step, at_ms: atMs }),
   });
-  const adapter = ADAPTERS[settings.launch.adapter](settings.layout, {
-    ...TURN_LIMITS,
-    ...settings.launch.turnLimits,
-  });
+  const adapter = adapterOf(settings);
   const agentEnv = new AgentEnv(settings, redactor);
   const controlled = Deferred.makeUnsafe<Controlled>();
   // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
@@ -136,6 +147,7 @@ export const runDaemon = ({ settings, version, redactor, ring }: DaemonOptions):
     allowance,
     agentEnv,
     controlled,
+    ahead,
   };
   if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
   return Effect.andThen(serve(parts), boot(parts)).pipe(
@@ -196,6 +208,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const setConfigDir: Controlled["setConfigDir"] = ({ path }) => {
     configDir = path;
   };
+  if (parts.ahead !== null) writeRuntimeDefaults(parts, configDir);
   yield* Deferred.succeed(parts.controlled, { runtime, setConfigDir });
   const checkout = settings.autoClone ? yield* checkOutWithin(parts) : null;
   if (checkout !== null) {
@@ -251,48 +264,6 @@ const noteFault = Effect.fnUntraced(function* ({ feed, log }: Parts, { fault }: 
   log("manifest invalid", { message });
   const text = `The file ${file} of this session's commit has a mistake and has no effect here: ${message}`;
   feed.item(noteItem("manifest", text, yield* Clock.currentTimeMillis));
-});
-
-/** The agent's own PATH applies only after the launch prefix, whose programs are the platform's. */
-const withPath = (path: string | undefined, command: readonly string[]): readonly string[] =>
-  path === undefined ? command : ["env", `PATH=${path}`, ...command];
-
-/** The project may choose the language. */
-const languageOf = ({ LANG }: Readonly<Record<string, string>>): Record<string, string> =>
-  LANG === undefined ? {} : { LANG };
-
-/**
- * A program of the agent's side, with its whole environment. The platform's variables override secrets of the same name,
- * except for LANG.
- */
-const agentLaunch = (
-  { settings, adapter, agentEnv }: Parts,
-  configDir: string,
-  command: readonly string[],
-): Launch => ({
-  prefix: settings.launch.prefix,
-  command: withPath(settings.launch.agentPath, command),
-  cwd: settings.layout.workspace,
-  env: {
-    ...settings.launch.imageEnv,
-    ...agentEnv.secrets,
-    ...settings.injected,
-    ...agentEnv.variables,
-    ...settings.launch.commonEnv,
-    ...languageOf(agentEnv.secrets),
-    ...gitEnvironment(settings),
-    ...adapter.environment({
-      configDir,
-      defaults: settings.layout.runtimeDefaultsFile,
-      hasConnectors: settings.launch.hasConnectors === true,
-    }),
-    AGENT_CONFIG_DIR: configDir,
-  },
-});
-
-const runtimeLaunch = (parts: Parts, configDir: string): Launch => ({
-  ...agentLaunch(parts, configDir, parts.settings.launch.agentCommand),
-  ...(parts.adapter.talk !== null && { talk: parts.adapter.talk }),
 });
 
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */

@@ -49,8 +49,17 @@ const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: strin
     agentFile(configDir, agentName),
   ].some((path) => namesHosted(textOf(path)));
 
+export interface RuntimeParts {
+  readonly settings: Settings;
+  readonly adapter: Pick<RuntimeAdapter, "defaults" | "sessionPlugin">;
+  readonly agentEnv: AgentEnv;
+}
+
 /** The present inputs of the defaults. `configDir` is the agent's config directory, absolute. */
-export const runtimeModels = (settings: Settings, agentEnv: AgentEnv, configDir: string): RuntimeModels => {
+export const runtimeModels = (
+  { settings, adapter, agentEnv }: RuntimeParts,
+  configDir: string,
+): RuntimeModels => {
   const { agentModel, injected, launch } = settings;
   const defaults = launch.models ?? {};
   const gateway = injected["PLATFORM_LLM_BASE_URL"] !== undefined;
@@ -64,6 +73,7 @@ export const runtimeModels = (settings: Settings, agentEnv: AgentEnv, configDir:
     agentModel !== null && providerOf(agentModel) === GATEWAY_PROVIDER ? [modelIdOf(agentModel)] : [];
   const offered = [defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL, ...asked];
   return {
+    plugin: launch.standby === true && adapter.sessionPlugin !== null ? `${settings.layout.sessionEnvironment}.mjs` : null,
     model: Result.isSuccess(choice) ? choice.success : null,
     gateway: gateway ? [...new Set(offered)] : [],
     hosted:
@@ -74,10 +84,10 @@ export const runtimeModels = (settings: Settings, agentEnv: AgentEnv, configDir:
 
 /** Writes the defaults where the runtime reads them: before it starts, and again after the checkout. */
 export const writeRuntimeDefaults = (
-  { settings, adapter, agentEnv }: { settings: Settings; adapter: RuntimeAdapter; agentEnv: AgentEnv },
+  parts: RuntimeParts,
   configDir: string,
 ): void => {
+  const { settings, adapter } = parts;
   if (adapter.defaults === null) return;
-  const models = runtimeModels(settings, agentEnv, configDir);
-  writeForAgent(settings.layout.runtimeDefaultsFile, adapter.defaults(models));
+  writeForAgent(settings.layout.runtimeDefaultsFile, adapter.defaults(runtimeModels(parts, configDir)));
 };

@@ -61,7 +61,7 @@ export interface HealthReport {
   };
   readonly bootstrap: BootstrapReport;
   readonly turn: TurnReport;
-  /** Milliseconds since the daemon's process began. */
+  /** Milliseconds since the boot began: with the daemon's process, or with a waiting sandbox's claim. */
   readonly boot: readonly { readonly step: BootStep; readonly at_ms: number }[];
   readonly error: string | null;
 }
@@ -82,6 +82,7 @@ export class Report {
   readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
   readonly #version: string;
   readonly #redactor: Redactor;
+  readonly #bornMs: number;
   readonly #onStep: (step: BootStep, atMs: number) => void;
   #checkoutFailed = false;
 
@@ -90,10 +91,13 @@ export class Report {
     redactor: Redactor;
     repoUrl: string;
     branch: string;
-    /** Called when each boot step is reached, with milliseconds since the daemon's process began. */
+    /** When the boot began, in milliseconds since the daemon's process did. Absent: with it. */
+    bornMs?: number;
+    /** Called when each boot step is reached, with milliseconds since the boot began. */
     onStep?: (step: BootStep, atMs: number) => void;
   }) {
     this.#onStep = options.onStep ?? (() => undefined);
+    this.#bornMs = options.bornMs ?? 0;
     this.#version = options.version;
     this.#redactor = options.redactor;
     this.#repo = { ready: false, url: options.repoUrl, branch: options.branch, commit: null };
@@ -116,7 +120,7 @@ export class Report {
   /** Records that a boot step was reached. A step counts once. */
   reached(step: BootStep): void {
     if (this.#boot.some((entry) => entry.step === step)) return;
-    const atMs = Math.round(performance.now());
+    const atMs = Math.round(performance.now() - this.#bornMs);
     this.#boot.push({ step, at_ms: atMs });
     this.#onStep(step, atMs);
   }

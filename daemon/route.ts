@@ -9,6 +9,8 @@
 export type Route =
   | { readonly kind: "health" }
   | { readonly kind: "abort" }
+  /** A waiting sandbox gets its session (standby.ts). */
+  | { readonly kind: "claim" }
   | { readonly kind: "logs" }
   | { readonly kind: "ports" }
   /** `after`: the number of the last known turn. */
@@ -79,6 +81,10 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/abort") {
     if (method === "POST") return { kind: "abort" };
     return refused(405, "method_not_allowed", "Use POST to abort.");
+  }
+  if (path === "/platform/claim") {
+    if (method === "POST") return { kind: "claim" };
+    return refused(405, "method_not_allowed", "Use POST to claim.");
   }
   if (path === "/platform/logs") {
     if (method === "GET") return { kind: "logs" };

@@ -28,11 +28,14 @@ import { ProcessGroup, type Exit, type Launch, type LaunchFailure } from "./proc
 import type { Redactor } from "../src/domain/redactor.ts";
 import type { Report } from "./report.ts";
 import type { Settings } from "./settings.ts";
+import type { StartedAhead } from "./standby.ts";
 import type { Steering } from "./steering.ts";
 
 export interface RuntimeOptions {
   /** The process to start. Called for every start, because the config directory may have changed. */
   readonly launch: () => Launch;
+  /** The first process, if it runs already. */
+  readonly ahead: StartedAhead | null;
   readonly adapter: RuntimeAdapter;
   readonly settings: Pick<Settings, "sessionId">;
   readonly report: Report;
@@ -212,7 +215,7 @@ class Interpreter {
 
   /** One process from its start to its end. Afterwards its whole group is gone. */
   #run(run: number): Effect.Effect<AgentRuntimeEvent> {
-    const { launch, report, steering, redactor, log, allowance } = this.#options;
+    const { report, steering, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
       const tail: string[] = [];
       const keep = (line: string): void => {
@@ -221,7 +224,7 @@ class Interpreter {
       };
       const output = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: keep });
       const exit = yield* Effect.acquireUseRelease(
-        ProcessGroup.start(launch(), (stream, chunk) => output.add(stream, chunk)),
+        this.#process(run, (stream, chunk) => output.add(stream, chunk)),
         (group) => {
           this.#current = { run, group };
           report.setRuntime({ pid: group.pid });
@@ -238,6 +241,15 @@ class Interpreter {
       report.setRuntime({ pid: null, last_exit: last });
       report.setError("runtime", describe(exit, tail));
       return { type: "process.exited", run, atMs: at };
+    });
+  }
+
+  #process(run: number, onOutput: Parameters<StartedAhead["readBy"]>[0]): Effect.Effect<ProcessGroup> {
+    const { launch, ahead } = this.#options;
+    if (run > 1 || ahead === null) return Effect.suspend(() => ProcessGroup.start(launch(), onOutput));
+    return Effect.sync(() => {
+      ahead.readBy(onOutput);
+      return ahead.group;
     });
   }
 

@@ -31,7 +31,7 @@ import {
   NOT_SUPPORTED,
 } from "./answer.ts";
 import type { Attachments } from "./attachments.ts";
-import { readBytes, readJson } from "./body.ts";
+import { CLAIM_LIMIT_BYTES, readBytes, readJson } from "./body.ts";
 import type { ControlAnswer, ControlSurface } from "./control.ts";
 import { answerConversation } from "./conversation/conversation-stream.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
@@ -136,6 +136,7 @@ export class DaemonServer {
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
+    if (route.kind === "claim") return void this.#claimedAlready(request, response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
     if (route.kind === "ports")
       return answerJson(response, 200, { ports: listeningPorts(this.#options.blockedPorts) });
@@ -258,6 +259,12 @@ export class DaemonServer {
     const { feed } = this.#options;
     if (feed !== undefined) return answerConversation(feed, after, response);
     answerError(response, NOT_SUPPORTED.status, NOT_SUPPORTED.body);
+  }
+
+  /** The same session's claim, repeated because its answer was lost. Another session's context is refused before. */
+  async #claimedAlready(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    await readBytes(request, response, CLAIM_LIMIT_BYTES);
+    answerJson(response, 200, { session_id: this.#options.sessionId });
   }
 
   #abort(response: ServerResponse): void {

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema";
 import {
   AGENT_READABLE_DIR,
   DAEMON_SOCKET,
+  type Claim,
   LAUNCH_FILE,
   LaunchSettings,
   RUNTIME_PORT,
@@ -33,6 +34,11 @@ export interface Layout {
   readonly runtimeDefaultsFile: string;
   /** Files that people attached to messages, in the same directory. */
   readonly attachmentsDir: string;
+  /**
+   * In the same directory, for a runtime that started before its session: `.json` has the session's variables, `.mjs` is
+   * the runtime's plugin that takes them.
+   */
+  readonly sessionEnvironment: string;
   readonly runtimePort: number;
 }
 
@@ -46,6 +52,7 @@ export const SANDBOX_LAYOUT: Layout = {
   gitConfigFile: `${AGENT_READABLE_DIR}/gitconfig`,
   runtimeDefaultsFile: `${AGENT_READABLE_DIR}/runtime-defaults.json`,
   attachmentsDir: `${AGENT_READABLE_DIR}/attachments`,
+  sessionEnvironment: `${AGENT_READABLE_DIR}/session-environment`,
   runtimePort: RUNTIME_PORT,
 };
 
@@ -91,17 +98,54 @@ const Environment = Schema.Struct({
 const decodeEnvironment = Schema.decodeUnknownSync(Environment);
 const decodeLaunch = Schema.decodeUnknownSync(Schema.fromJsonString(LaunchSettings));
 
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads and removes the launch file.
+ *
+ * @throws if it is missing or malformed: the daemon cannot start without it.
+ */
+export const readLaunch = (layout: Layout): LaunchSettings => {
+  const launch = decodeLaunch(readFileSync(layout.launchFile, "utf8"));
+  rmSync(layout.launchFile);
+  return launch;
+};
+
 /**
  * Reads and removes the launch file, and takes the other settings from the environment.
  *
- * @throws if a variable or the launch file is missing or malformed: the daemon cannot start without them.
+ * @throws if a variable or the launch file is missing or malformed.
  */
-export const readSettings = (
-  environment: Readonly<Record<string, string | undefined>>,
-  layout: Layout,
-): Settings => {
-  const launch = decodeLaunch(readFileSync(layout.launchFile, "utf8"));
-  rmSync(layout.launchFile);
+export const readSettings = (environment: Variables, layout: Layout): Settings =>
+  settingsOf(environment, readLaunch(layout), layout);
+
+/** Takes the place of a session's variables until a waiting sandbox gets them. Nothing that the agent sees has them. */
+const UNCLAIMED = {
+  PLATFORM_SESSION_ID: "unclaimed",
+  PLATFORM_BRANCH_NAME: "unclaimed",
+  PLATFORM_AGENT_NAME: "default",
+};
+
+/** The settings of a sandbox that waits for its session. */
+export const standbySettings = (environment: Variables, launch: LaunchSettings, layout: Layout): Settings => ({
+  ...settingsOf({ ...environment, ...UNCLAIMED }, launch, layout),
+  injected: injectedWithoutToken(environment),
+});
+
+/** The settings of a sandbox that has waited, once it has a session. */
+export const claimedSettings = (environment: Variables, waiting: Settings, claim: Claim): Settings => {
+  const { wip, recap, boot_deadline_ms: bootDeadlineMs } = claim;
+  const launch = {
+    ...waiting.launch,
+    ...(wip !== undefined && { wip }),
+    ...(recap !== undefined && { recap }),
+    bootDeadlineMs,
+  };
+  return settingsOf({ ...environment, ...claim.environment }, launch, waiting.layout);
+};
+
+/** @throws if a variable is missing or malformed. */
+export const settingsOf = (environment: Variables, launch: LaunchSettings, layout: Layout): Settings => {
   const variables = decodeEnvironment(environment);
   const prompt = variables.PLATFORM_INITIAL_PROMPT ?? null;
   return {

@@ -5,11 +5,20 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import metadata from "../package.json" with { type: "json" };
 import { Allowance } from "./allowance.ts";
-import { runDaemon } from "./daemon.ts";
+import { adapterOf, runDaemon, type DaemonOptions } from "./daemon.ts";
 import { LogRing, RING_BYTES } from "./logs/log-ring.ts";
-import { makeLog } from "./logs/log.ts";
+import { makeLog, type Log } from "./logs/log.ts";
 import { Redactor } from "../src/domain/redactor.ts";
-import { readSettings, secretsOf, type Layout, type Settings } from "./settings.ts";
+import {
+  claimedSettings,
+  readLaunch,
+  secretsOf,
+  settingsOf,
+  standbySettings,
+  type Layout,
+  type Settings,
+} from "./settings.ts";
+import { standBy } from "./standby.ts";
 
 const STDOUT = 1;
 /** How large an output file may grow. The service trims it much earlier, but the service may be away. */
@@ -52,7 +61,8 @@ const keepFileBounded = (ring: LogRing): void => {
 
 /** Returns at once. The process ends with the daemon: code 0 on SIGTERM or SIGINT, otherwise 1. */
 export const start = (layout: Layout): void => {
-  const settings = settingsOrExit(layout);
+  const environment = { ...process.env };
+  const settings = settingsOrExit(environment, layout);
   // If the log's reader is gone, the sandbox must not end.
   process.stdout.on("error", () => undefined);
   // Child processes get an explicit environment. This covers any that would not.
@@ -66,7 +76,12 @@ export const start = (layout: Layout): void => {
     fail(error.stack ?? error.message);
     process.exit(1);
   });
-  const fiber = Effect.runFork(runDaemon({ settings, version: metadata.version, redactor, ring }));
+  const { version } = metadata;
+  const fiber = Effect.runFork(
+    settings.launch.standby === true
+      ? runAfterClaim(environment, { settings, version, redactor, ring, log })
+      : runDaemon({ settings, version, redactor, ring }),
+  );
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => fiber.interruptUnsafe());
   fiber.addObserver((exit) => {
     const asked = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause);
@@ -75,9 +90,25 @@ export const start = (layout: Layout): void => {
   });
 };
 
-const settingsOrExit = (layout: Layout): Settings => {
+/** Waits for a session, and then runs as its daemon. */
+const runAfterClaim = (
+  environment: NodeJS.ProcessEnv,
+  { log, ring, ...options }: DaemonOptions & { readonly log: Log },
+): Effect.Effect<never> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { claim, ahead } = yield* standBy({ ...options, log, adapter: adapterOf(options.settings) });
+      const settings = claimedSettings(environment, options.settings, claim);
+      return yield* runDaemon({ ...options, settings, ring, ahead });
+    }),
+  );
+
+const settingsOrExit = (environment: NodeJS.ProcessEnv, layout: Layout): Settings => {
   try {
-    return readSettings(process.env, layout);
+    const launch = readLaunch(layout);
+    return launch.standby === true
+      ? standbySettings(environment, launch, layout)
+      : settingsOf(environment, launch, layout);
   } catch (error) {
     // A decoder's message quotes its input, which may be a secret, so only the error's kind is reported.
     const kind = error instanceof Error && "code" in error ? String(error.code) : "malformed";

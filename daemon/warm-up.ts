@@ -60,6 +60,7 @@ const layoutIn = (directory: string): Layout => {
     gitConfigFile: join(directory, "gitconfig"),
     runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
     attachmentsDir: join(directory, "attachments"),
+    sessionEnvironment: join(directory, "session-environment"),
     runtimePort: 1,
   };
 };

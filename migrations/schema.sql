@@ -796,6 +796,7 @@ CREATE TABLE session_sandboxes (
   image text,
   environment_build_id uuid,
   environment_is_stale boolean NOT NULL DEFAULT false,
+  warm_recipe text,
   CONSTRAINT session_sandboxes_end_dated CHECK (((status = ANY (ARRAY['provisioning'::session_sandbox_status, 'active'::session_sandbox_status])) = (ended_at IS NULL))),
   CONSTRAINT session_sandboxes_environment_build_fkey FOREIGN KEY (environment_build_id) REFERENCES environment_builds(id) ON DELETE SET NULL,
   CONSTRAINT session_sandboxes_error_has_reason CHECK (((status <> 'error'::session_sandbox_status) OR (failure IS NOT NULL))),
@@ -902,6 +903,28 @@ CREATE TABLE users (
   CONSTRAINT users_role_known CHECK ((role = ANY (ARRAY['member'::text, 'owner'::text])))
 );
 CREATE INDEX users_account_idx ON public.users USING btree (account_id);
+
+CREATE TABLE warm_sandboxes (
+  id uuid NOT NULL,
+  project_id uuid NOT NULL,
+  node_id text NOT NULL,
+  recipe text,
+  secrets_revision integer,
+  secret_versions jsonb,
+  wanted_until timestamp with time zone,
+  created_at timestamp with time zone NOT NULL,
+  session_id uuid,
+  claimed_at timestamp with time zone,
+  CONSTRAINT warm_sandboxes_claim_whole CHECK ((num_nonnulls(session_id, claimed_at) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT warm_sandboxes_claimed_ready CHECK (((session_id IS NULL) OR (recipe IS NOT NULL))),
+  CONSTRAINT warm_sandboxes_pkey PRIMARY KEY (id),
+  CONSTRAINT warm_sandboxes_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
+  CONSTRAINT warm_sandboxes_ready_whole CHECK ((num_nonnulls(recipe, secrets_revision, secret_versions) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT warm_sandboxes_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
+  CONSTRAINT warm_sandboxes_session_unique UNIQUE (session_id)
+);
+CREATE INDEX warm_sandboxes_node_idx ON public.warm_sandboxes USING btree (node_id);
+CREATE INDEX warm_sandboxes_project_idx ON public.warm_sandboxes USING btree (project_id);
 
 CREATE TABLE webhook_refusals (
   id uuid NOT NULL,

@@ -43,6 +43,7 @@ export interface Config {
   readonly runsc: string | null;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
+  readonly warmMemoryMb: number;
   readonly sandboxMemoryMb: number;
   readonly sandboxCpus: number;
   readonly sandboxProcesses: number;
@@ -145,6 +146,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     runsc: located(read.text("PLATFORM_RUNSC")),
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
+    warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
     sandboxProcesses: read.integer("PLATFORM_SANDBOX_PROCESSES"),

@@ -2,6 +2,16 @@
 import { define } from "./setting.ts";
 
 export const SANDBOX_LIMIT_SETTINGS = define({
+  PLATFORM_WARM_MEMORY_MB: {
+    group: "Sandboxes",
+    kind: "integer",
+    fallback: 800,
+    min: 0,
+    max: 10_000_000,
+    about:
+      "How much memory of each node is for sandboxes that wait for a session, in MiB. Each counts 400. With less than 400, every session starts a " +
+      "sandbox of its own.",
+  },
   PLATFORM_SANDBOX_MEMORY_MB: {
     group: "Sandboxes",
     kind: "integer",

@@ -53,6 +53,8 @@ import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
 import { unclaimedLayer } from "./duties/unclaimed.ts";
 import { transitionRecordLayer } from "./services/transition-record.ts";
+import { warmPoolLayer } from "./services/warm-pool.ts";
+import { warmPoolDuty } from "./duties/warm-pool.ts";
 import { webhookRecordLayer } from "./services/webhook-record.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { Config } from "./config.ts";
@@ -174,14 +176,10 @@ export const actorLayers = <E>({
 }) => {
   const entity = { maxIdleMs: config.actorIdleMs };
   const { bootTimeoutMs } = config;
+  const spec = { internalUrl: INTERNAL_URL, ...config, gateway: gateway(config) };
   const entities = Layer.mergeAll(
     sessionActors({ ...entity, nodeId }),
-    sandboxActors({
-      ...entity,
-      internalUrl: INTERNAL_URL,
-      ...config,
-      gateway: gateway(config),
-    }),
+    sandboxActors({ ...entity, ...spec }),
     accountActors({ ...entity, bootTimeoutMs }),
     environmentBuildActors(entity),
   ).pipe(Layer.provideMerge(environmentLayers({ config, nodeId })));
@@ -193,7 +191,7 @@ export const actorLayers = <E>({
     orphansLayer,
     peopleLayer,
     unclaimedLayer,
-    environmentsDuty({ nodeId }),
+    Layer.merge(environmentsDuty({ nodeId }), warmPoolDuty({ nodeId, ...spec })),
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
     Layer.merge(connectorsLayer, approvalsLayer({ takesMessages: config.agentAdapter !== "plain" })),
@@ -216,6 +214,7 @@ export const actorLayers = <E>({
         transitionRecordLayer,
         RequestBranches.layer,
         bootPlacesLayer(config.bootsAtOnce),
+        warmPoolLayer({ nodeId, ...config }),
         conversationHubLayer,
         modelPolicy(config),
       ),

@@ -66,6 +66,8 @@ export interface RuntimePaths {
 export interface RuntimeModels {
   /** The default `provider/model`. Null: the repository's configuration must name one. */
   readonly model: string | null;
+  /** The runtime's plugin that takes the session's variables (`sessionPlugin`), an absolute path. Null: it has them. */
+  readonly plugin: string | null;
   /** Model ids that the managed gateway serves. Empty if the session has no gateway. */
   readonly gateway: readonly string[];
   /** Whether the session or the repository names the provider that the makers of the runtime host. */
@@ -191,6 +193,13 @@ export interface RuntimeAdapter {
    * differs only by it contains no work. Null: the runtime adds nothing.
    */
   readonly ownEdit: string | null;
+  /**
+   * The text of a plugin by which a runtime that started before its session takes the session's variables, when it opens
+   * its project. The variables are in a JSON file. Null: the runtime starts with its session.
+   *
+   * @param variables the file's absolute path.
+   */
+  readonly sessionPlugin: ((variables: string) => string) | null;
   /**
    * Takes the standard input and output of each process that starts: they carry a protocol. Null: the output is the
    * runtime's log, and there is no input.

@@ -1,5 +1,6 @@
 /** opencode as a runtime, through its own HTTP API (`opencode serve`, version 1.18). */
 import { request } from "node:http";
+import { pathToFileURL } from "node:url";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
@@ -56,11 +57,13 @@ const gatewayProvider = (models: readonly string[]) => ({
 });
 
 /** All permissions, because the sandbox is the boundary. The project can restrict them. */
-const defaultsOf = ({ model, gateway, hosted }: RuntimeModels): string =>
+const defaultsOf = ({ model, plugin, gateway, hosted }: RuntimeModels): string =>
   JSON.stringify({
     // See OWN_EDIT.
     $schema: "https://opencode.ai/config.json",
     permission: { "*": "allow" },
+    // opencode adds the project's own plugins to this list.
+    ...(plugin !== null && { plugin: [pathToFileURL(plugin).href] }),
     ...(model !== null && { model }),
     provider: {
       ...(gateway.length > 0 && { [GATEWAY_PROVIDER]: gatewayProvider(gateway) }),
@@ -68,6 +71,17 @@ const defaultsOf = ({ model, gateway, hosted }: RuntimeModels): string =>
       ...(!hosted && { [HOSTED_PROVIDER]: { whitelist: [] } }),
     },
   });
+
+/** opencode loads its plugins when it opens the project, before it starts any program of the project. */
+const sessionPlugin = (variables: string): string =>
+  `import { readFileSync } from "node:fs";
+export const SessionEnvironment = async () => {
+  try {
+    Object.assign(process.env, JSON.parse(readFileSync(${JSON.stringify(variables)}, "utf8")));
+  } catch {}
+  return {};
+};
+`;
 
 /** opencode adds the schema to a configuration file without one, including the project's own. */
 const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`;
@@ -93,6 +107,7 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
   return {
     steering,
     ...opencodeSettings,
+    sessionPlugin,
     talk: null,
     hasHttp: true,
     open: null,

@@ -8,6 +8,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   environment: () => ({}),
   defaults: null,
   ownEdit: null,
+  sessionPlugin: null,
   talk: null,
   hasHttp: true,
   open: null,

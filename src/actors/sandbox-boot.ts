@@ -8,14 +8,17 @@ import * as Schedule from "effect/Schedule";
 import { failure, type Failure } from "../domain/failure.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
-import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
+import { SandboxProvider, type SandboxError, type SandboxExit, type SandboxSpec } from "../sandbox/port.ts";
 import { reportBoot, traceBoot } from "../services/boot-times.ts";
+import { serviceContext } from "../services/service-context.ts";
 import type { BootEnvironment } from "../services/environments.ts";
 import { Sandboxes, type Sandbox } from "../store/ports/sandboxes.ts";
 import { Measures, seconds, Traces } from "../telemetry/port.ts";
 import { Sessions } from "../store/ports/sessions.ts";
-import { sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
+import { claimOf, recipeOf, sandboxSpec, type SpecOptions } from "./sandbox-spec.ts";
 
+/** Pause between two attempts to give a waiting sandbox its session. */
+const CLAIM_AGAIN = Duration.millis(50);
 /** A booting daemon is polled often, so that `running` follows readiness at once. */
 const BOOT_POLL = Duration.millis(20);
 
@@ -46,7 +49,9 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const noteBootstrap = yield* bootstrapNoter;
   const measures = yield* Measures;
   const traces = yield* Traces;
-  return Effect.fnUntraced(function* ({ id, sessionId, createdAt }: Sandbox, environment: BootEnvironment) {
+  const start = yield* starter;
+  return Effect.fnUntraced(function* (sandbox: Sandbox, environment: BootEnvironment) {
+    const { id, sessionId, createdAt } = sandbox;
     const now = yield* Clock.currentTimeMillis;
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: now + options.bootTimeoutMs }))) return undefined;
     const since = seconds();
@@ -56,7 +61,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const last: LastWord = { health: null };
     const ready = pollUntilReady(health, last);
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
-    const booting = provider.create(spec).pipe(
+    const booting = start(sandbox, spec).pipe(
       Effect.tap(() => Effect.sync(() => (created = seconds() - since))),
       Effect.andThen(Effect.raceFirst(ready, ended)),
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
@@ -76,6 +81,41 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     traceBoot(traces, { sessionId, sandboxId: id, from: now }, times);
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
     return outcome;
+  });
+});
+
+/**
+ * @returns a function that makes a session's sandbox run. One that waited for a session gets it, unless it has ended, or the
+ * project has changed since it was started. Then it is replaced.
+ */
+const starter = Effect.gen(function* () {
+  const provider = yield* SandboxProvider;
+  const daemon = yield* DaemonClient;
+  const sandboxes = yield* Sandboxes;
+  const measures = yield* Measures;
+  const sign = yield* serviceContext;
+
+  /** Repeated until the boot's deadline, because a claim whose answer was lost may have begun. */
+  const claim = (sandbox: Sandbox, spec: SandboxSpec) =>
+    Effect.gen(function* () {
+      const link = yield* provider.link(sandbox.id);
+      const context = yield* sign(sandbox.id, sandbox.sessionId);
+      yield* daemon.claim(link, context, claimOf(spec, sandbox.sessionId));
+      return "claimed" as const;
+    }).pipe(Effect.retry(Schedule.spaced(CLAIM_AGAIN)), Effect.orDie);
+
+  return Effect.fnUntraced(function* (sandbox: Sandbox, spec: SandboxSpec) {
+    const { id, warmRecipe } = sandbox;
+    if (warmRecipe === null) return yield* provider.create(spec);
+    const outcome =
+      warmRecipe === recipeOf(spec)
+        ? yield* Effect.raceFirst(Effect.as(provider.awaitExit(id), "ended" as const), claim(sandbox, spec))
+        : "outdated";
+    measures.count("warm_claims_total", { outcome });
+    if (outcome === "claimed") return;
+    yield* provider.destroy(id);
+    yield* sandboxes.forgetWarmth(id);
+    yield* provider.create(spec);
   });
 });
 

@@ -1,9 +1,10 @@
 /** Gathers a sandbox's spec: the injected environment, the project's secrets, and the hosts that it may reach. */
+import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { injectedEnvironment } from "../domain/environment.ts";
+import { type EnvironmentInput, injectedEnvironment, splitEnvironment } from "../domain/environment.ts";
+import type { Claim } from "../domain/launch.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
-import { Identity } from "../store/ports/identity.ts";
 import { parseManifest } from "../domain/manifest.ts";
 import { Projects, type GoodManifest } from "../store/ports/projects.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
@@ -48,39 +49,42 @@ const hasConnectors = (manifest: GoodManifest | null, origin: Session["origin"])
     sessions.includes(origin === "trigger" ? "trigger" : "user"),
   );
 
-/**
- * Builds a sandbox's spec from the tables as they are now, so a booting sandbox gets the newest secrets. Its image was
- * chosen before (services/environments.ts).
- */
-export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
-  const sandboxes = yield* Sandboxes;
-  const sessions = yield* Sessions;
+/** The parts of a spec that a session brings. */
+type OfSession = Pick<SandboxSpec, "sessionId" | "wip" | "recap" | "bootDeadlineMs">;
+
+/** What the injected environment takes from a session. */
+type SessionInput = Pick<
+  EnvironmentInput,
+  "sessionId" | "baseRef" | "agentName" | "agentModel" | "initialPrompt"
+>;
+
+interface Standing {
+  readonly sandboxId: string;
+  readonly projectId: string;
+  readonly origin: Session["origin"];
+  readonly environment: BootEnvironment;
+  /** The session's, or of no effect. */
+  readonly session: SessionInput;
+}
+
+/** @returns a function that builds what all sandboxes of a project have in common, from the tables as they are now. */
+const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const projects = yield* Projects;
-  const identity = yield* Identity;
   const keyring = yield* Keyring;
-  const services = yield* Effect.context<Conversations | Secrets | Keyring>();
-  return Effect.fnUntraced(function* (sandboxId: string, { image, variables }: BootEnvironment) {
-    const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
-    const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
-    const [state = null] = yield* projects.states([session.projectId]);
-    const { project } = yield* found(`project ${session.projectId}`, state);
-    const account = yield* found(`account ${session.accountId}`, yield* identity.account(session.accountId));
-    const { given, values } = yield* Effect.provideContext(openSecrets(project.id), services);
-    // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
-    yield* sandboxes.noteSecrets(sandboxId, null, given);
-    const gateway = options.gateway?.tiers.includes(account.tier) === true ? options.gateway : null;
-    const spec: SandboxSpec = {
+  const services = yield* Effect.context<Secrets | Keyring>();
+  return Effect.fnUntraced(function* ({ sandboxId, projectId, origin, environment, session }: Standing) {
+    const [state = null] = yield* projects.states([projectId]);
+    const { project, tier, manifest } = yield* found(`project ${projectId}`, state);
+    const { given, values } = yield* Effect.provideContext(openSecrets(projectId), services);
+    const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
+    const { image, variables } = environment;
+    const spec = {
       id: sandboxId,
-      sessionId: session.id,
       environment: injectedEnvironment({
-        projectId: project.id,
-        sessionId: session.id,
+        ...session,
+        projectId,
         baseUrl: options.internalUrl,
         defaultBranch: project.defaultBranch,
-        baseRef: session.baseRef,
-        agentName: session.agentName,
-        agentModel: session.agentModel,
-        initialPrompt: session.initialPrompt,
         secretNames: Object.keys(values),
         secretsRevision: String(given.revision),
         sandboxToken: keyring.serviceKey(sandboxId),
@@ -92,11 +96,102 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...(Object.keys(variables).length > 0 && { variables }),
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
-      wip: session.saved?.wip ?? null,
-      recap: yield* Effect.provideContext(readRecap(session.id), services),
-      hasConnectors: hasConnectors(state?.manifest ?? null, session.origin),
-      bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
-    };
-    return spec;
+      hasConnectors: hasConnectors(manifest, origin),
+    } satisfies Omit<SandboxSpec, keyof OfSession>;
+    return { spec, given };
   });
+});
+
+/**
+ * Builds the spec of a session's sandbox from the tables as they are now, so a booting sandbox gets the newest secrets.
+ * Its image was chosen before (services/environments.ts).
+ */
+export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
+  const sandboxes = yield* Sandboxes;
+  const sessions = yield* Sessions;
+  const services = yield* Effect.context<Conversations>();
+  const makeStanding = yield* standingSpec(options);
+  return Effect.fnUntraced(function* (sandboxId: string, environment: BootEnvironment) {
+    const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
+    const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
+    const { id: sessionId, projectId, origin } = session;
+    const { spec, given } = yield* makeStanding({
+      sandboxId,
+      projectId,
+      origin,
+      environment,
+      session: { ...session, sessionId },
+    });
+    // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
+    yield* sandboxes.noteSecrets(sandboxId, null, given);
+    return {
+      ...spec,
+      sessionId,
+      wip: session.saved?.wip ?? null,
+      recap: yield* Effect.provideContext(readRecap(sessionId), services),
+      bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
+    } satisfies SandboxSpec;
+  });
+});
+
+/** A session's variables in a sandbox that has none. They are cut out again. */
+const NO_SESSION: SessionInput = {
+  sessionId: "",
+  baseRef: "",
+  agentName: "",
+  agentModel: null,
+  initialPrompt: null,
+};
+
+/** @returns a function that builds the spec of a sandbox that waits for a session of a person. */
+export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
+  const makeStanding = yield* standingSpec(options);
+  return Effect.fnUntraced(function* (sandboxId: string, projectId: string, environment: BootEnvironment) {
+    const { spec, given } = yield* makeStanding({
+      sandboxId,
+      projectId,
+      origin: "session",
+      environment,
+      session: NO_SESSION,
+    });
+    const waiting: SandboxSpec = {
+      ...spec,
+      environment: splitEnvironment(spec.environment).standing,
+      sessionId: null,
+      wip: null,
+      recap: null,
+      bootDeadlineMs: options.bootTimeoutMs,
+    };
+    return { spec: waiting, given };
+  });
+});
+
+/** A digest of everything in a spec that a sandbox is started with and a claim does not bring. Equal for all sandboxes of equal contents. */
+export const recipeOf = (spec: SandboxSpec): string => {
+  const {
+    PLATFORM_TOKEN: _token,
+    PLATFORM_CLI_TOKEN: _cli,
+    PLATFORM_EXECUTOR_TOKEN: _executor,
+    ...standing
+  } = splitEnvironment(spec.environment).standing;
+  // Secrets are named by their revision, which is in the environment.
+  const { image, variables, egressAllow, llmUpstream, hasConnectors } = spec;
+  const parts = [
+    Object.entries(standing).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    image,
+    Object.entries(variables ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    egressAllow,
+    llmUpstream,
+    hasConnectors,
+  ];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+};
+
+/** What a waiting sandbox gets with its session. */
+export const claimOf = (spec: SandboxSpec, sessionId: string): Claim => ({
+  session_id: sessionId,
+  environment: splitEnvironment(spec.environment).session,
+  ...(spec.wip !== null && { wip: spec.wip }),
+  ...(spec.recap !== null && { recap: spec.recap }),
+  boot_deadline_ms: spec.bootDeadlineMs,
 });

@@ -69,10 +69,9 @@ const bootInTurn = Effect.fnUntraced(function* (
     const projectId = (yield* sessions.get(row.sessionId))?.projectId ?? row.sessionId;
     const [state = null] = yield* projects.states([projectId]);
     const environment = yield* environments.forBoot(row, { projectId, manifest: state?.manifest ?? null });
-    return yield* places.boot(
-      projectId,
-      Effect.flatMap(record, (newest) => boot(newest, environment)),
-    );
+    const booting = Effect.flatMap(record, (newest) => boot(newest, environment));
+    // A sandbox that waited has started already, and needs no place.
+    return yield* row.warmRecipe === null ? places.boot(projectId, booting) : booting;
   }).pipe(
     Effect.catchTag("EnvironmentFailed", ({ message }) =>
       Effect.succeed(bootFailed(failure("environment_failed", message))),

@@ -21,6 +21,7 @@ import { told } from "./delivery.ts";
 import { newUuid } from "../services/entropy.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Keyring } from "../services/keyring.ts";
+import { WarmPool } from "../services/warm-pool.ts";
 import { backoff, givenUp } from "./supervisor.ts";
 
 export const SESSION_LIMITS: ActorLimits = { mailbox: 64, restarts: { restarts: 5, withinMs: 30_000 } };
@@ -56,6 +57,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
   const open = yield* sandboxOpener(nodeId);
   const places = yield* BootPlaces;
   const measures = yield* Measures;
+  const pool = yield* WarmPool;
   const record = Effect.flatMap(sessions.get(id), (row) =>
     row === null ? Effect.die(new Error(`session ${id} has no row`)) : Effect.succeed(row),
   );
@@ -69,7 +71,8 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
           const cutting = Effect.retry(places.branch(row.projectId, cutBranch(git, row)), whileUnavailable);
           const cut = yield* Effect.result(whileAway(row, cutting));
           if (cut._tag === "Failure") return branchFailed(cut.failure);
-          return { type: "branch.created" as const, commit: cut.success, sandboxId: yield* newUuid };
+          const sandboxId = (yield* pool.claim(row)) ?? (yield* newUuid);
+          return { type: "branch.created" as const, commit: cut.success, sandboxId };
         }),
       gaveUp: (_, reason) => ({ type: "branch.failed", failure: givenUp(reason) }),
     },

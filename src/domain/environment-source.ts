@@ -84,6 +84,7 @@ const FIELDS = [
   "args",
   "secrets",
   "setup",
+  "warm",
 ] as const;
 
 const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
@@ -210,7 +211,7 @@ export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironme
     const known = FIELDS.map((name) => `\`${name}\``).join(", ");
     return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${known}.`);
   }
-  const { image, setup: _, ...built } = fields;
+  const { image, setup: _setup, warm: _warm, ...built } = fields;
   if (image === undefined)
     return Object.hasOwn(built, "devcontainer") ? readDevcontainerPath(built) : readDockerfile(built);
   const [other] = Object.keys(built);
@@ -245,6 +246,22 @@ export const readSetup = (table: unknown): Result.Result<string | null, Environm
         "environment.setup",
         `\`setup\` in [environment] must be a string of at most ${SETUP_MAX} characters.`,
       );
+};
+
+/** The most sandboxes of a project that wait for a session, on each node. */
+export const WARM_MAX = 10;
+
+/**
+ * Reads `warm` of an `[environment]` that `readEnvironment` has accepted: how many sandboxes are started before a session needs
+ * them.
+ *
+ * @returns 0 without one
+ */
+export const readWarm = (table: unknown): Result.Result<number, EnvironmentFault> => {
+  const { warm = 0 } = (table ?? {}) as Fields;
+  return typeof warm === "number" && Number.isInteger(warm) && warm >= 0 && warm <= WARM_MAX
+    ? Result.succeed(warm)
+    : fault("environment.warm", `\`warm\` in [environment] must be a whole number from 0 to ${WARM_MAX}.`);
 };
 
 /** Raise it if the same source must be built anew, because the builder makes something else of it. */

@@ -62,6 +62,28 @@ export const injectedEnvironment = (input: EnvironmentInput): Record<string, str
   ...gatewayVariables(input.gateway),
 });
 
+/** The variables that differ between two sessions of a project. All others can be set before there is a session. */
+const SESSION_VARIABLES: ReadonlySet<string> = new Set([
+  "PLATFORM_SESSION_ID",
+  "PLATFORM_BRANCH_NAME",
+  "PLATFORM_BASE_REF",
+  "PLATFORM_AGENT_NAME",
+  "PLATFORM_AGENT_MODEL",
+  "PLATFORM_INITIAL_PROMPT",
+  "PLATFORM_BOOTSTRAP_AGENT_SESSION",
+]);
+
+/** An injected environment in two: what a session brings, and what its sandbox can have before. */
+export const splitEnvironment = (
+  environment: Readonly<Record<string, string>>,
+): { readonly session: Record<string, string>; readonly standing: Record<string, string> } => {
+  const entries = Object.entries(environment);
+  return {
+    session: Object.fromEntries(entries.filter(([name]) => SESSION_VARIABLES.has(name))),
+    standing: Object.fromEntries(entries.filter(([name]) => !SESSION_VARIABLES.has(name))),
+  };
+};
+
 const modelVariables = (model: string | null): Record<string, string> =>
   model === null ? {} : { PLATFORM_AGENT_MODEL: model };
 

@@ -76,6 +76,8 @@ export const LaunchSettings = Schema.Struct({
       model: Schema.NullOr(Schema.String),
     }),
   ),
+  /** The sandbox has no session yet: it starts the agent runtime and waits for a claim. Absent: it has its session. */
+  standby: Schema.optionalKey(Schema.Boolean),
   /** The project has connectors that this session may use. Absent: it has none. */
   hasConnectors: Schema.optionalKey(Schema.Boolean),
   /**
@@ -89,4 +91,16 @@ export const LaunchSettings = Schema.Struct({
   bootDeadlineMs: Schema.Finite,
 });
 export type LaunchSettings = typeof LaunchSettings.Type;
+
+/** What a waiting sandbox gets with its session: the body of `POST /platform/claim` (api.md 7). */
+export const Claim = Schema.Struct({
+  session_id: Schema.String,
+  /** The injected variables that a session brings (domain/environment.ts). */
+  environment: Schema.Record(Schema.String, Schema.String),
+  wip: LaunchSettings.fields.wip,
+  recap: LaunchSettings.fields.recap,
+  /** Counted from the claim. */
+  boot_deadline_ms: LaunchSettings.fields.bootDeadlineMs,
+});
+export type Claim = typeof Claim.Type;
 export type Recap = NonNullable<LaunchSettings["recap"]>;

@@ -14,6 +14,7 @@ import {
   DEFAULT_ENVIRONMENT,
   readEnvironment,
   readSetup,
+  readWarm,
   type EnvironmentFault,
   type ManifestEnvironment,
 } from "./environment-source.ts";
@@ -48,6 +49,8 @@ export interface Manifest {
   readonly executor: Executor;
   /** The shell command that prepares the checkout in each new sandbox. Null: none. */
   readonly setup: string | null;
+  /** How many sandboxes wait for a session on each node. */
+  readonly warm: number;
   /** Relative to the checkout, normalised. The default if the setting is missing or invalid. */
   readonly configDir: string;
   /** The whole file was refused: the triggers of the last good manifest stay in force (api.md 4). */
@@ -83,6 +86,8 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   if (Result.isFailure(environment)) return wrong(environment.failure);
   const setup = readSetup(table);
   if (Result.isFailure(setup)) return wrong(setup.failure);
+  const warm = readWarm(table);
+  if (Result.isFailure(warm)) return wrong(warm.failure);
   const read = readTriggers(entries, headerLines(text, "triggers", entries.length));
   const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
   const configDir = readConfigDir(document.success, text);
@@ -99,6 +104,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
     environment: environment.success,
     executor,
     setup: setup.success,
+    warm: warm.success,
     configDir: configDir.path,
     fatal: false,
   };
@@ -133,6 +139,7 @@ const unreadable = (
   environment: DEFAULT_ENVIRONMENT,
   executor: NO_CONNECTORS,
   setup: null,
+  warm: 0,
   configDir: DEFAULT_CONFIG_DIR,
   fatal: true,
 });

@@ -133,6 +133,11 @@ export type HistogramName = keyof typeof HISTOGRAMS;
 /** Since the process began. */
 export const COUNTERS = define({
   session_failures_total: { about: "Sessions that failed, by code.", labels: ["code"], first: FAILURE_CODES },
+  warm_claims_total: {
+    about: "Sessions that found a waiting sandbox, by what became of it.",
+    labels: ["outcome"],
+    first: [["claimed"], ["ended"], ["outdated"]],
+  },
   turns_total: {
     about: "Turns that ended, by state.",
     labels: ["state"],
@@ -193,6 +198,11 @@ export const GAUGES = define({
   sessions: { about: "Sessions that have a slot, by status.", labels: ["status"] },
   database_up: { about: "1 if the database answered the last look, else 0.", labels: [] },
   sandbox_memory_bytes: { about: "Memory of all sandboxes on this node.", labels: [], first: [[]] },
+  warm_sandboxes: {
+    about: "Sandboxes that wait for a session on this node and are ready.",
+    labels: [],
+    first: [[]],
+  },
   sandboxes_booting: { about: "Sandboxes that boot on this node.", labels: [] },
   sandboxes_waiting: { about: "Sandboxes that wait on this node to boot.", labels: [] },
   scheduler_late: { about: "1 if the scheduler has not run for two intervals, else 0.", labels: [] },

@@ -14,6 +14,7 @@ import { derivedUuid } from "../domain/ids.ts";
 import { Redactor } from "../domain/redactor.ts";
 import { resultOf } from "../services/approvals.ts";
 import { newUuid } from "../services/entropy.ts";
+import { WarmPool } from "../services/warm-pool.ts";
 import type { AgentResult } from "../services/executor-decision.ts";
 import { Approvals, type Approval } from "../store/ports/approvals.ts";
 import { Conversations } from "../store/ports/conversations.ts";
@@ -60,7 +61,7 @@ const awaken = Effect.fnUntraced(function* (session: Session) {
   const project = yield* (yield* Projects).get(session.projectId);
   if (project?.status !== "active") return;
   if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy))) return;
-  const sandboxId = yield* newUuid;
+  const sandboxId = (yield* (yield* WarmPool).claim(session)) ?? (yield* newUuid);
   yield* Effect.catchTag(
     (yield* Actors).session(session.id, { type: "restart.requested", sandboxId }),
     "CapReached",

@@ -123,6 +123,12 @@ export const DUTIES = {
     signal: null,
     owner: "each node",
   },
+  warm_pool: {
+    about: "keeps sandboxes that wait for sessions",
+    periodMs: 5 * SECOND,
+    signal: "wish, claim, project changed",
+    owner: "each node",
+  },
   unclaimed: {
     about: "removes unclaimed repositories",
     // An unclaimed repository costs disk space and nothing else.

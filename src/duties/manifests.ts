@@ -39,6 +39,7 @@ const NOTHING: ReadManifest = {
   errors: [],
   env: { required: [], optional: [] },
   executor: NO_CONNECTORS,
+  warm: 0,
   commit: null,
   syncedAt: null,
   stale: false,

@@ -22,12 +22,15 @@ import {
 import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
 
 const HEALTH_TIMEOUT_MS = 1000;
+/** A claim brings a whole conversation, at most. */
+const CLAIM_TIMEOUT_MS = 10_000;
 const ENV_TIMEOUT_MS = 180_000;
 /** Longer than the daemon keeps the request open. */
 const TURN_TIMEOUT_MS = 40_000;
 /** Answers are a page of text. A longer one does not come from our daemon. */
 const ANSWER_LIMIT_BYTES = 1024 * 1024;
 
+const ClaimedBy = Schema.Struct({ session_id: Schema.String });
 const decodeHealth = Schema.decodeUnknownEffect(Schema.fromJsonString(DaemonHealth));
 
 const unreachable = (error: unknown) =>
@@ -327,6 +330,10 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
     ),
   save: (link, context, timeoutMs) =>
     Effect.map(post(link, { path: "/platform/save", context, timeoutMs, body: {} }, Saved), storable),
+  claim: (link, context, body) =>
+    Effect.asVoid(
+      post(link, { path: "/platform/claim", context, timeoutMs: CLAIM_TIMEOUT_MS, body }, ClaimedBy),
+    ),
   env: (link, context, change) =>
     post(
       link,

@@ -12,6 +12,7 @@ import type {
   RuntimeOffers,
 } from "../domain/steering.ts";
 import type { NumberedTurn } from "../domain/last-turn.ts";
+import type { Claim } from "../domain/launch.ts";
 import type { LogLine } from "../domain/log-line.ts";
 import type { Saved } from "../domain/saved.ts";
 import type { DaemonLink } from "./port.ts";
@@ -68,6 +69,16 @@ export const CONTROL_BODY_BYTES = 1024 * 1024;
 export class DaemonClient extends Context.Service<
   DaemonClient,
   {
+    /**
+     * Gives a waiting sandbox its session. May be repeated.
+     *
+     * @param context a signed user context for that session.
+     */
+    readonly claim: (
+      link: DaemonLink,
+      context: string,
+      claim: Claim,
+    ) => Effect.Effect<void, DaemonUnreachable>;
     /** The daemon's health, within 1 s. */
     readonly health: (link: DaemonLink) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
     /**

@@ -21,8 +21,12 @@ import type { Recap } from "../domain/launch.ts";
 /** Everything that a provider needs to start one sandbox. */
 export interface SandboxSpec {
   readonly id: string;
-  readonly sessionId: string;
-  /** The injected environment (spec.md, injected environment), including PLATFORM_TOKEN: for PID 1 and the daemon. */
+  /** Null: the sandbox waits for its session, which it gets by `DaemonClient.claim`. */
+  readonly sessionId: string | null;
+  /**
+   * The injected environment (spec.md, injected environment), including PLATFORM_TOKEN: for PID 1 and the daemon. Without
+   * a session, it lacks the session's variables (domain/environment.ts).
+   */
   readonly environment: Readonly<Record<string, string>>;
   /** Project secrets: for the agent runtime alone, passed in the launch file (domain/launch.ts). */
   readonly secrets: Readonly<Record<string, string>>;
@@ -92,7 +96,8 @@ export interface SandboxExit {
 
 export interface SandboxListing {
   readonly id: string;
-  readonly sessionId: string;
+  /** Null: it was started without a session. */
+  readonly sessionId: string | null;
   readonly state: "running" | "exited";
 }
 

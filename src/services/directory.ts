@@ -42,6 +42,8 @@ export interface ReadManifest {
   readonly errors: readonly ManifestError[];
   readonly env: Manifest["env"];
   readonly executor: Manifest["executor"];
+  /** How many sandboxes wait for a session. */
+  readonly warm: number;
   /** The commit that the triggers were read from. */
   readonly commit: string | null;
   readonly syncedAt: number | null;
@@ -111,6 +113,7 @@ const readingOf = ({ project, manifestFailure }: ProjectState, { good, manifest 
   triggers: manifest.triggers,
   env: manifest.env,
   executor: manifest.executor,
+  warm: manifest.warm,
   commit: good?.commit ?? null,
   syncedAt: project.manifest.syncedAt,
   stale: manifestFailure !== null,

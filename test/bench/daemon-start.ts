@@ -58,6 +58,7 @@ const makeLayout = (): Layout => {
     gitConfigFile: at("gitconfig"),
     runtimeDefaultsFile: at("runtime-defaults.json"),
     attachmentsDir: at("attachments"),
+    sessionEnvironment: at("session-environment"),
     runtimePort: 1,
   };
 };

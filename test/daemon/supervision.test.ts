@@ -40,6 +40,7 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
   });
   const runtime = yield* superviseRuntime({
     launch,
+    ahead: null,
     adapter: plainAdapter(port),
     settings: { sessionId: "s" },
     steering: {

@@ -19,7 +19,7 @@ import { type ScriptedModel, startScriptedModel } from "../../demo/scripted-mode
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const OPENCODE = path.join(ROOT, "node_modules/opencode-linux-x64/bin/opencode");
 
-const GATEWAY: RuntimeModels = { model: "managed/default", gateway: ["default"], hosted: false };
+const GATEWAY: RuntimeModels = { model: "managed/default", gateway: ["default"], hosted: false, plugin: null };
 
 const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8" }).trim();
 
@@ -180,7 +180,7 @@ describe.skipIf(!fs.existsSync(OPENCODE))("the agent runtime on the sample repos
   });
 
   it("uses a model whose key is among the project's secrets if there is no managed gateway", async () => {
-    const models = { model: "anthropic/claude-sonnet-4-6", gateway: [], hosted: false };
+    const models = { model: "anthropic/claude-sonnet-4-6", gateway: [], hosted: false, plugin: null };
     const keyed = await startRuntime(models, { ANTHROPIC_API_KEY: "a-key" });
     try {
       const tunnel = proxy.nextTunnel();

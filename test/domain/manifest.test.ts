@@ -75,6 +75,7 @@ prompt = "Look at {{ body.after }}"
     environment: DEFAULT_ENVIRONMENT,
     executor: NO_CONNECTORS,
     setup: null,
+    warm: 0,
     configDir: ".platform/agents",
     fatal: false,
   });
@@ -86,6 +87,7 @@ test("an empty manifest, and one with unrelated tables, has no triggers and no e
     environment: DEFAULT_ENVIRONMENT,
     executor: NO_CONNECTORS,
     setup: null,
+    warm: 0,
     places: new Map(),
     errors: [],
     env: { required: [], optional: [] },

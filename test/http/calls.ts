@@ -195,6 +195,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     },
     "GET /v1/projects/:pid/triggers/:slug/fires": { target: project("/triggers/push/fires"), answers: [200] },
     "GET /v1/projects/:pid/environment": { target: project("/environment"), answers: [200] },
+    "POST /v1/projects/:pid/environment/warm": { target: project("/environment/warm"), answers: [202] },
     "GET /v1/projects/:pid/environment/builds": { target: project("/environment/builds"), answers: [200] },
     // The project has no Dockerfile, and no build (environments.test.ts).
     "POST /v1/projects/:pid/environment/builds": { target: project("/environment/builds"), answers: [409] },

@@ -112,6 +112,15 @@ const EnvironmentWire = Schema.Struct({
     description:
       "The build on whose image a new sandbox on this node would boot now. Null: no image exists. The sandbox would wait for a build, or fail if the build has failed.",
   }),
+  waiting: Schema.Struct({
+    wanted: Schema.Finite.annotate({
+      description: "How many sandboxes the manifest keeps ready for sessions, on each node.",
+    }),
+    ready: Schema.Finite.annotate({ description: "How many are ready, on all nodes." }),
+    possible: Schema.Boolean.annotate({
+      description: "False: the operator lets no sandbox wait on the node that answers (`PLATFORM_WARM_MEMORY_MB`).",
+    }),
+  }),
 }).annotate({ identifier: "Environment" });
 
 const LOG_PIECES_MAX = 200;
@@ -148,6 +157,13 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       success: EnvironmentWire,
       error: NotFound,
     }).annotate(Access, "read"),
+    HttpApiEndpoint.post("warm", "/warm", {
+      params: projectParams,
+      success: Schema.Struct({
+        possible: Schema.Boolean.annotate({ description: "False: no sandbox waits on the node that answers." }),
+      }).pipe(HttpApiSchema.status(202)),
+      error: [NotFound, Conflict],
+    }).annotate(Access, "work"),
     HttpApiEndpoint.get("builds", "/builds", {
       params: projectParams,
       query: pageQuery,

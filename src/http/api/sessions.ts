@@ -72,6 +72,7 @@ export const SandboxWire = Schema.Struct({
   status: Schema.Literals(SANDBOX_STATUSES),
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String })),
   created_at: Instant,
+  waited: Schema.Boolean.annotate({ description: "It was started before the session, and waited for it." }),
   boot_started_at: nullable(Instant).annotate({
     description:
       "When the boot started. Null while the sandbox waits for the build of its environment, or for a place: a node boots a limited number at once.",

@@ -9,7 +9,9 @@ import { Manifests } from "../../duties/manifests.ts";
 import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
 import { unusedDevcontainer } from "../../services/build-sources.ts";
 import { Environments, planOf } from "../../services/environments.ts";
+import { WarmPool } from "../../services/warm-pool.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/environment-builds.ts";
+import { WarmSandboxes } from "../../store/ports/warm-sandboxes.ts";
 import { Projects, type Project } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
@@ -110,6 +112,11 @@ const show = Effect.fnUntraced(function* (pid: string) {
     builder,
     current: null,
     image_of: null,
+    waiting: {
+      wanted: manifest === null ? 0 : parseManifest(Buffer.from(manifest.text)).warm,
+      ready: yield* (yield* WarmSandboxes).countReady(pid),
+      possible: (yield* WarmPool).places > 0,
+    },
   };
   switch (plan.kind) {
     case "machine":
@@ -132,6 +139,13 @@ const show = Effect.fnUntraced(function* (pid: string) {
       };
     }
   }
+});
+
+/** A person is about to start a session: a sandbox starts for it now. */
+const warm = Effect.fnUntraced(function* (pid: string) {
+  const project = yield* projectFor(yield* Caller, pid);
+  if (project.status !== "active") return yield* projectInactive();
+  return { possible: yield* (yield* WarmPool).wish(pid) };
 });
 
 const begin = Effect.fnUntraced(function* (pid: string) {
@@ -195,6 +209,7 @@ const cancel = Effect.fnUntraced(function* (path: BuildPath) {
 export const environmentsHandlers = HttpApiBuilder.group(Api, "environments", (handlers) =>
   handlers
     .handle("get", ({ params }) => answering(show(params.pid)))
+    .handle("warm", ({ params }) => answering(warm(params.pid)))
     .handle("builds", ({ params, query }) =>
       answering(
         Effect.gen(function* () {

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import { Actors } from "../../actors/actors.ts";
 import { begun } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
+import { WarmPool } from "../../services/warm-pool.ts";
 import { isLive } from "../../domain/session.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { People } from "../../store/ports/people.ts";
@@ -32,7 +33,7 @@ export const restarted = Effect.fnUntraced(function* (params: {
   const told = yield* Effect.catchTag(
     actors.session(session.id, {
       type: "restart.requested",
-      sandboxId: yield* newUuid,
+      sandboxId: (yield* (yield* WarmPool).claim(session)) ?? (yield* newUuid),
     }),
     "CapReached",
     (error: CapReached) => capReached(error),

@@ -105,6 +105,7 @@ export const sandboxWire = (sandbox: Sandbox) => ({
   status: sandbox.status,
   failure: sandbox.failure,
   created_at: instant(sandbox.createdAt),
+  waited: sandbox.warmRecipe !== null,
   boot_started_at: instantOrNull(sandbox.bootStartedAt),
   active_at: instantOrNull(sandbox.activeAt),
   ended_at: instantOrNull(sandbox.endedAt),

@@ -42,7 +42,8 @@ const Identity = Schema.Struct({ pid: Schema.Int, startTime: Schema.String, boot
 export const SandboxRecord = Schema.Struct({
   version: Schema.Literal(1),
   id: Schema.String,
-  sessionId: Schema.String,
+  /** Null: it was started without a session. */
+  sessionId: Schema.NullOr(Schema.String),
   installationId: Schema.String,
   nodeId: Schema.String,
   /** The first of the sandbox's host uids. Null if everything runs as the service's own user. */

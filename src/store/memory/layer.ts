@@ -33,6 +33,7 @@ import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import * as Transitions from "./transitions.ts";
+import * as WarmSandboxes from "./warm-sandboxes.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
 import { Tables } from "./tables.ts";
 
@@ -69,6 +70,7 @@ export const overTables = Layer.mergeAll(
   SessionLogs.layer,
   Sessions.layer,
   Transitions.layer,
+  WarmSandboxes.layer,
   WebhookRefusals.layer,
   Layer.succeed(StoreHealth)({ ping: Effect.void }),
 );

@@ -66,14 +66,17 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
     const cause = new Error("the session has a live sandbox");
     return yield* new StoreError({ operation: "sandboxes.open", cause });
   }
+  const warm = tables.warmSandboxes.get(id);
+  tables.warmSandboxes.delete(id);
   tables.sandboxes.set(id, {
     record: {
       id,
       sessionId,
       provider: request.provider,
-      nodeId: request.nodeId,
+      nodeId: warm?.nodeId ?? request.nodeId,
       image: null,
       environment: null,
+      warmRecipe: warm?.recipe ?? null,
       status: snapshot.state,
       failure: null,
       bootDeadlineAt: request.bootDeadlineAt,
@@ -84,7 +87,7 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
     },
     snapshot,
     version: 1,
-    secrets: null,
+    secrets: warm?.secrets ?? null,
   });
   for (const token of [
     { id, kind: "sandbox", hash: request.serviceKeyHash },
@@ -170,6 +173,12 @@ export const layer = Layer.effect(
         return newestFirst[0] ?? null;
       }),
     beginBoot: (id, boot) => Effect.sync(() => beginBoot(tables, id, boot)),
+    forgetWarmth: (id) =>
+      Effect.sync(() => {
+        const row = tables.sandboxes.get(id);
+        if (row !== undefined)
+          tables.sandboxes.set(id, { ...row, record: { ...row.record, warmRecipe: null } });
+      }),
     noteImage: (id, image) =>
       Effect.sync(() => {
         const row = tables.sandboxes.get(id);
@@ -188,7 +197,7 @@ export const layer = Layer.effect(
     unheld: (ids) =>
       Effect.sync(() =>
         ids.filter((id) => {
-          const ended = tables.sandboxes.get(id)?.record.endedAt !== null;
+          const ended = tables.sandboxes.get(id)?.record.endedAt !== null && !tables.warmSandboxes.has(id);
           return ended && tables.sandboxOutbox.of(id).length === 0;
         }),
       ),

@@ -45,6 +45,7 @@ import { bounded } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import { EventTable } from "./event-table.ts";
 import type { AuditEvent } from "../ports/audit.ts";
+import type { WarmSandboxRow } from "./warm-sandboxes.ts";
 import type { WebhookRefusal } from "../ports/webhook-refusals.ts";
 
 export interface AccountRow {
@@ -256,6 +257,7 @@ export class TableSet {
   changes = 0;
   readonly sessions = new Map<string, SessionRow>();
   readonly sandboxes = new Map<string, SandboxRow>();
+  readonly warmSandboxes = new Map<string, WarmSandboxRow>();
   readonly sessionOutbox = new Outbox<SessionCommand>();
   readonly sandboxOutbox = new Outbox<SandboxCommand>();
   readonly fires = new Map<string, FireRow>();

@@ -14,6 +14,8 @@ export interface Sandbox {
   readonly image: string | null;
   /** The build whose image it sees, or for which it waits. Null: its project has no Dockerfile. */
   readonly environment: SandboxEnvironment | null;
+  /** It waited for its session: a digest of everything that it was started with. Null: it was started for the session. */
+  readonly warmRecipe: string | null;
   readonly status: SandboxStatus;
   readonly failure: Failure | null;
   readonly bootDeadlineAt: number;
@@ -56,7 +58,8 @@ export class Sandboxes extends Context.Service<
     /**
      * Opens the record with its first commands, and this boot's two tokens (by hash). Idempotent by id. Fenced by the
      * session (I18): if the session is not provisioning with this sandbox any more, nothing is written, so that a late
-     * owner leaves no sandbox behind. A session has at most one sandbox that is provisioning or active (api.md 3).
+     * owner leaves no sandbox behind. A session has at most one sandbox that is provisioning or active (api.md 3). If the
+     * session has claimed a waiting sandbox with this id, its node, recipe and secrets are taken over, and its row goes.
      */
     readonly open: (request: {
       readonly id: string;
@@ -81,8 +84,13 @@ export class Sandboxes extends Context.Service<
       boot: { readonly now: number; readonly deadlineAt: number },
     ) => Stored<boolean>;
     readonly unsettled: Stored<readonly Unsettled[]>;
-    /** The ids among these that no record holds: the record does not exist, or has ended with no pending command. */
+    /**
+     * The ids among these that no record holds: the record does not exist, or has ended with no pending command, and
+     * nothing waits for a session under that id.
+     */
     readonly unheld: (ids: readonly string[]) => Stored<readonly string[]>;
+    /** It did not wait for its session, or not as it should: from now on it counts as started for the session. */
+    readonly forgetWarmth: (id: string) => Stored<void>;
     /** Records the image with which it boots. */
     readonly noteImage: (id: string, image: string) => Stored<void>;
     /** Records the build with whose image it boots, or for which it waits. */

@@ -31,6 +31,7 @@ import type { Secrets } from "./secrets.ts";
 import type { SessionLogs } from "./session-logs.ts";
 import type { Sessions } from "./sessions.ts";
 import type { Transitions } from "./transitions.ts";
+import type { WarmSandboxes } from "./warm-sandboxes.ts";
 import type { WebhookRefusals } from "./webhook-refusals.ts";
 
 export type Store =
@@ -66,4 +67,5 @@ export type Store =
   | Sessions
   | StoreHealth
   | Transitions
+  | WarmSandboxes
   | WebhookRefusals;

@@ -37,6 +37,7 @@ import * as Secrets from "./secrets.ts";
 import * as SessionLogs from "./session-logs.ts";
 import * as Sessions from "./sessions.ts";
 import * as Transitions from "./transitions.ts";
+import * as WarmSandboxes from "./warm-sandboxes.ts";
 import * as WebhookRefusals from "./webhook-refusals.ts";
 import { stored } from "./connection/statement.ts";
 
@@ -80,6 +81,7 @@ export const postgresStore = Layer.mergeAll(
   SessionLogs.layer,
   Sessions.layer,
   Transitions.layer,
+  WarmSandboxes.layer,
   WebhookRefusals.layer,
   healthLayer,
 ).pipe(Layer.provide(Layer.mergeAll(Endings.layer, EventLog.layer, ProjectChanges.layer)));

@@ -20,7 +20,8 @@ import { at, json, stored } from "./connection/statement.ts";
 const COLUMNS = `
   id, session_id AS "sessionId", provider, node_id AS "nodeId", image,
   CASE WHEN environment_build_id IS NOT NULL THEN
-    jsonb_build_object('buildId', environment_build_id, 'isStale', environment_is_stale) END AS environment, status, failure,
+    jsonb_build_object('buildId', environment_build_id, 'isStale', environment_is_stale) END AS environment,
+  warm_recipe AS "warmRecipe", status, failure,
   boot_deadline_at AS "bootDeadlineAt", boot_started_at AS "bootStartedAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
 
 interface MemoryRow {
@@ -120,14 +121,20 @@ const makeOpen = Effect.gen(function* () {
     const { id, sessionId, snapshot, now } = request;
     const kept = { kind: "sandbox", id, version: 1, given: "opened" } as const;
     const inserted = yield* sql`
-      WITH opened AS (
+      WITH warm AS (
+        DELETE FROM warm_sandboxes WHERE id = ${id}::uuid AND session_id = ${sessionId}::uuid
+        RETURNING node_id, recipe, secrets_revision, secret_versions
+      ), opened AS (
         INSERT INTO session_sandboxes
-          (id, session_id, provider, node_id, status, state_context, boot_deadline_at, created_at)
-        SELECT ${id}::uuid, id, ${request.provider}, ${request.nodeId}, ${snapshot.state}::session_sandbox_status,
-          ${json(snapshot.context)}::jsonb, ${at(request.bootDeadlineAt)}::timestamptz, ${at(now)}::timestamptz
-        FROM project_sessions
+          (id, session_id, provider, node_id, status, state_context, boot_deadline_at, created_at, warm_recipe,
+            secrets_revision, secret_versions)
+        SELECT ${id}::uuid, id, ${request.provider}, coalesce(warm.node_id, ${request.nodeId}),
+          ${snapshot.state}::session_sandbox_status, ${json(snapshot.context)}::jsonb,
+          ${at(request.bootDeadlineAt)}::timestamptz, ${at(now)}::timestamptz,
+          warm.recipe, warm.secrets_revision, warm.secret_versions
+        FROM project_sessions LEFT JOIN warm ON true
         WHERE id = ${sessionId}::uuid AND status = 'provisioning' AND state_context ->> 'sandboxId' = ${id}::text
-        FOR SHARE
+        FOR SHARE OF project_sessions
         ON CONFLICT (id) DO NOTHING RETURNING id
       )${keeping(sql, firstTransition(request, { now }), kept)}
       SELECT id FROM opened`;
@@ -209,6 +216,11 @@ export const layer = Layer.effect(
           SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
           ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
       beginBoot: (id, boot) => sql.withTransaction(beginBoot(id, boot)).pipe(stored("sandboxes.beginBoot")),
+      forgetWarmth: (id) =>
+        sql`UPDATE session_sandboxes SET warm_recipe = NULL WHERE id = ${id}`.pipe(
+          Effect.asVoid,
+          stored("sandboxes.forgetWarmth"),
+        ),
       noteImage: (id, image) =>
         sql`UPDATE session_sandboxes SET image = ${image} WHERE id = ${id}`.pipe(
           Effect.asVoid,
@@ -239,7 +251,8 @@ export const layer = Layer.effect(
           WHERE NOT EXISTS (
             SELECT FROM session_sandboxes AS sandbox
             WHERE sandbox.id = listed.id AND sandbox.status IN ('provisioning', 'active')
-          ) AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = listed.id)`.pipe(
+          ) AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = listed.id)
+            AND NOT EXISTS (SELECT FROM warm_sandboxes AS warm WHERE warm.id = listed.id)`.pipe(
           Effect.map((rows) => rows.map(({ id }) => id)),
           stored("sandboxes.unheld"),
         ),

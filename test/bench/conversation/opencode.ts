@@ -49,6 +49,7 @@ class Bare {
         model: `${GATEWAY_PROVIDER}/${MODEL}`,
         gateway: [MODEL],
         hosted: false,
+        plugin: null,
       }) ?? "{}",
     );
     const port = await freePort();

@@ -87,6 +87,7 @@ export class Running {
       gitConfigFile: join(directory, "gitconfig"),
       runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
       attachmentsDir: join(directory, "attachments"),
+      sessionEnvironment: join(directory, "session-environment"),
       runtimePort: this.runtimePort,
     };
     this.service = new Service({ root: directory, projectId: PROJECT_ID, token: TOKEN });

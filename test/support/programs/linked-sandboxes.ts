@@ -21,7 +21,7 @@ const farm = process.env["TEST_DAEMON_FARM"] ?? "";
 /** Resolves when the sandbox's daemon listens. */
 const open = ({ id, sessionId, environment }: SandboxSpec): Promise<void> =>
   new Promise((resolve, reject) => {
-    const opening: Opening = { id, sessionId, token: environment["PLATFORM_TOKEN"] ?? "" };
+    const opening: Opening = { id, sessionId: sessionId ?? id, token: environment["PLATFORM_TOKEN"] ?? "" };
     const socket = connect(path.join(farm, CONTROL));
     socket.on("error", reject);
     socket.on("close", () => resolve());

@@ -67,6 +67,10 @@ const cancelled = {
 };
 
 export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+  "environments.warm": {
+    summary: "Start a sandbox ahead, because a session of the project is about to be started.",
+    response: { possible: true },
+  },
   "environments.get": {
     summary: "Show what the sandboxes of a project boot on, and the newest build of its Dockerfile.",
     response: {
@@ -85,6 +89,7 @@ export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = 
       builder: "buildah",
       current: build,
       image_of: build,
+      waiting: { wanted: 1, ready: 1, possible: true },
     },
   },
   "environments.builds": {

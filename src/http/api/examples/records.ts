@@ -330,6 +330,7 @@ export const sandbox = {
   status: "active",
   failure: null,
   created_at: BEGAN,
+  waited: true,
   boot_started_at: BEGAN,
   active_at: LATER,
   ended_at: null,

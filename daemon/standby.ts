@@ -1,0 +1,257 @@
+/**
+ * A sandbox that waits for a session (docs/decisions/0073-warm-sandboxes.md): the agent runtime starts, and a claim brings the
+ * session. Then the daemon boots as ever, with a runtime that runs already.
+ *
+ *  W1 Before the claim, nothing in the sandbox acts for a session: no checkout, no message, no request to the runtime.
+ *  W2 There is one claim. Only a context that the service signed for the claim's session is accepted.
+ *  W3 A runtime that ends while it waits ends the daemon, and with it the sandbox: no session gets a broken one.
+ */
+import { rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { join } from "node:path";
+import * as Deferred from "effect/Deferred";
+import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Result from "effect/Result";
+import * as Schedule from "effect/Schedule";
+import * as Schema from "effect/Schema";
+import type * as Scope from "effect/Scope";
+import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
+import { Claim } from "../src/domain/launch.ts";
+import { USER_CONTEXT_HEADER, verifyUserContext } from "../src/domain/user-context.ts";
+import { ambiguityOf } from "../src/proxy/ambiguity.ts";
+import { valuesOf } from "../src/proxy/headers.ts";
+import type { RuntimeAdapter } from "./adapters/adapter.ts";
+import { AgentEnv } from "./agent-env.ts";
+import { runtimeLaunch } from "./agent-launch.ts";
+import {
+  answerError,
+  answerJson,
+  answerMalformed,
+  answerRefusal,
+  answerUnauthenticated,
+  invalid,
+  refusal,
+} from "./answer.ts";
+import { CLAIM_LIMIT_BYTES, readBytes } from "./body.ts";
+import { writeForAgent } from "./files.ts";
+import type { Log } from "./logs/log.ts";
+import { writeRuntimeDefaults } from "./models.ts";
+import { endWhenLeftAlone } from "./orphan.ts";
+import { ProcessGroup } from "./process.ts";
+import type { Redactor } from "../src/domain/redactor.ts";
+import { decideRoute } from "./route.ts";
+import type { Settings } from "./settings.ts";
+
+/** Pause between two checks whether the runtime answers. */
+const PROBE_EVERY = "40 millis";
+/** How much of the runtime's output is kept until the session has a log for it. */
+const HELD_BYTES = 64 * 1024;
+
+type OnOutput = (stream: "stdout" | "stderr", chunk: Buffer) => void;
+
+/** A runtime that started before its session. */
+export interface StartedAhead {
+  readonly group: ProcessGroup;
+  /** From now on, its output goes there. What came before is handed over at once. */
+  readonly readBy: (onOutput: OnOutput) => void;
+}
+
+export interface Claimed {
+  readonly claim: Claim;
+  /** Null: this kind of runtime starts with its session. */
+  readonly ahead: StartedAhead | null;
+}
+
+export interface StandbyOptions {
+  /** Without a session's part (settings.ts). */
+  readonly settings: Settings;
+  readonly adapter: RuntimeAdapter;
+  readonly redactor: Redactor;
+  readonly log: Log;
+  readonly version: string;
+}
+
+const NOT_CLAIMED = refusal(503, "unclaimed", "This sandbox waits for a session.");
+const CLAIMED = refusal(409, "claimed", "This sandbox has a session already.");
+
+const decodeClaim = Schema.decodeUnknownResult(Schema.fromJsonString(Claim));
+
+/** Starts the runtime and waits for the claim. The runtime lives as long as the scope. */
+export const standBy = Effect.fnUntraced(function* (
+  options: StandbyOptions,
+): Effect.fn.Return<Claimed, never, Scope.Scope> {
+  const { adapter, log, settings } = options;
+  const ahead = adapter.sessionPlugin === null ? null : yield* startAhead(options, adapter.sessionPlugin);
+  const waiting = new Waiting(options);
+  if (ahead === null) waiting.runtime = "ready";
+  else yield* Effect.forkScoped(watchAhead(options, ahead.group, waiting));
+  const claim = yield* Effect.scoped(listen(options, waiting));
+  writeForAgent(`${settings.layout.sessionEnvironment}.json`, JSON.stringify(claim.environment));
+  log("claimed", { session: claim.session_id });
+  return { claim, ahead };
+});
+
+const startAhead = Effect.fnUntraced(function* (
+  { settings, adapter, redactor }: StandbyOptions,
+  plugin: (variables: string) => string,
+): Effect.fn.Return<StartedAhead, never, Scope.Scope> {
+  const { sessionEnvironment, workspace } = settings.layout;
+  const agentEnv = new AgentEnv(settings, redactor);
+  const configDir = join(workspace, DEFAULT_CONFIG_DIR);
+  writeForAgent(`${sessionEnvironment}.mjs`, plugin(`${sessionEnvironment}.json`));
+  writeRuntimeDefaults({ settings, adapter, agentEnv }, configDir);
+  const held: (readonly ["stdout" | "stderr", Buffer])[] = [];
+  let heldBytes = 0;
+  let reader: OnOutput | null = null;
+  const group = yield* Effect.acquireRelease(
+    ProcessGroup.start(runtimeLaunch({ settings, adapter, agentEnv }, configDir), (stream, chunk) => {
+      if (reader !== null) return reader(stream, chunk);
+      heldBytes += chunk.length;
+      if (heldBytes <= HELD_BYTES) held.push([stream, chunk]);
+    }),
+    ({ end }) => end,
+  );
+  return {
+    group,
+    readBy: (onOutput) => {
+      reader = onOutput;
+      for (const [stream, chunk] of held.splice(0)) onOutput(stream, chunk);
+    },
+  };
+});
+
+/** Reports when the runtime answers. If it ends before the claim, so does the daemon (W3). */
+const watchAhead = ({ adapter, log }: StandbyOptions, group: ProcessGroup, waiting: Waiting) =>
+  Effect.gen(function* () {
+    const probing = yield* Effect.forkChild(
+      Effect.tap(Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY)), () =>
+        Effect.sync(() => {
+          waiting.runtime = "ready";
+          log("waits for a session");
+        }),
+      ),
+    );
+    yield* Effect.exit(group.exit);
+    yield* Fiber.interrupt(probing);
+    if (waiting.isClaimed) return;
+    log("the agent runtime ended before a session came");
+    process.kill(process.pid, "SIGTERM");
+  });
+
+/** Listens until the claim has come and was answered. */
+const listen = Effect.fnUntraced(function* (options: StandbyOptions, waiting: Waiting) {
+  const { settings, log } = options;
+  const { layout, servicePort, launch } = settings;
+  yield* Effect.acquireRelease(
+    Effect.promise(() => {
+      rmSync(layout.socket, { force: true });
+      return Promise.all([
+        waiting.listen({ path: layout.socket }),
+        waiting.listen({ host: layout.serviceHost, port: servicePort }),
+      ]);
+    }),
+    () => Effect.promise(() => waiting.close()),
+  );
+  log("listening", { port: servicePort });
+  if (launch.orphanMs !== undefined) {
+    const wasHeard = () => waiting.wasHeard();
+    yield* Effect.forkScoped(
+      endWhenLeftAlone({ orphanMs: launch.orphanMs, socket: layout.socket, wasHeard, log }),
+    );
+  }
+  return yield* waiting.claimed;
+});
+
+/** The HTTP surface of a waiting sandbox: its health, and the claim. */
+class Waiting {
+  runtime: "starting" | "ready" = "starting";
+  readonly #options: StandbyOptions;
+  readonly #servers: Server[] = [];
+  readonly #claim = Deferred.makeUnsafe<Claim>();
+  readonly claimed = Deferred.await(this.#claim);
+  isClaimed = false;
+  #heard = false;
+
+  constructor(options: StandbyOptions) {
+    this.#options = options;
+  }
+
+  wasHeard(): boolean {
+    const heard = this.#heard;
+    this.#heard = false;
+    return heard;
+  }
+
+  listen(where: { readonly path: string } | { readonly host: string; readonly port: number }): Promise<void> {
+    const server = createServer({ requestTimeout: 60_000 });
+    server.on("request", (request, response) => this.#handle(request, response));
+    if ("path" in where) server.on("connection", () => (this.#heard = true));
+    this.#servers.push(server);
+    return new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(where, () => resolve());
+    });
+  }
+
+  /** Returns when the addresses are free for the daemon's own server. */
+  async close(): Promise<void> {
+    await Promise.all(
+      this.#servers.map(
+        (server) =>
+          new Promise<void>((resolve) => {
+            server.close(() => resolve());
+            server.closeAllConnections();
+          }),
+      ),
+    );
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const ambiguity = ambiguityOf(request);
+    if (ambiguity !== null) return answerMalformed(response, ambiguity);
+    const route = decideRoute({ method: request.method ?? "", url: request.url ?? "" }, []);
+    if (route.kind === "refused") return answerRefusal(response, route.refusal);
+    if (route.kind === "health") return answerJson(response, 200, this.#health());
+    if (route.kind === "claim") return void this.#take(request, response);
+    answerError(response, NOT_CLAIMED.status, NOT_CLAIMED.body);
+  }
+
+  /** In the form of a booting daemon's health (report.ts). */
+  #health() {
+    return {
+      status: "starting",
+      daemon: { version: this.#options.version, uptime_ms: Math.round(performance.now()) },
+      runtime: { state: this.runtime, pid: null, restarts: 0, last_exit: null },
+      repo: { ready: false, url: this.#options.settings.repoUrl, branch: null, commit: null },
+      bootstrap: { state: "none", at: null },
+      turn: { active: null, active_since: null, last_activity_at: null, last: null },
+      boot: [],
+      error: null,
+    };
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const bytes = await readBytes(request, response, CLAIM_LIMIT_BYTES);
+    if (!Buffer.isBuffer(bytes)) return answerError(response, bytes.status, bytes.body);
+    const read = decodeClaim(bytes.toString("utf8"));
+    if (Result.isFailure(read)) {
+      const { status, body } = invalid("", "must be a session's claim");
+      return answerError(response, status, body);
+    }
+    const claim = read.success;
+    const verified = verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
+      token: this.#options.settings.token,
+      sessionId: claim.session_id,
+      // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world
+      nowMs: Date.now(),
+    });
+    if (Result.isFailure(verified)) return answerUnauthenticated(response, verified.failure);
+    if (this.isClaimed) return answerError(response, CLAIMED.status, CLAIMED.body);
+    this.isClaimed = true;
+    // The answer goes first: the connection ends with this server.
+    response.once("close", () => Deferred.doneUnsafe(this.#claim, Effect.succeed(claim)));
+    response.setHeader("connection", "close");
+    answerJson(response, 200, { session_id: claim.session_id });
+  }
+}

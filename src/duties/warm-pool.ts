@@ -1,0 +1,239 @@
+/**
+ * Keeps sandboxes that wait for a session (services/warm-pool.ts): as many as the manifest of each project asks for, and one for
+ * each person who is about to start a session.
+ *
+ *  K1 A row is written before its sandbox is started, and deleted before its sandbox is destroyed. A sandbox without a row is
+ *     removed as an orphan (orphans.ts).
+ *  K2 Only sandboxes that this process started wait: a service that starts again, perhaps in a new version, begins anew.
+ *  K3 All together have the places of their budget. A person who is about to start a session comes before a project that
+ *     keeps some ready: the oldest of those goes.
+ *  K4 A waiting sandbox that the project would start differently now is replaced. A session does not rely on that: it
+ *     compares again (actors/sandbox-boot.ts).
+ *  K5 After a failure, the project waits `PAUSE_MS` before its next try.
+ */
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import * as FiberMap from "effect/FiberMap";
+import * as Layer from "effect/Layer";
+import * as Schedule from "effect/Schedule";
+import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandbox-spec.ts";
+import { DaemonClient } from "../sandbox/daemon.ts";
+import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
+import { answeredInTime, linked } from "../services/answered.ts";
+import { BootPlaces } from "../services/boot-places.ts";
+import { Directory } from "../services/directory.ts";
+import { newUuid } from "../services/entropy.ts";
+import { Environments } from "../services/environments.ts";
+import { WarmPool } from "../services/warm-pool.ts";
+import { Projects } from "../store/ports/projects.ts";
+import { type WarmSandbox, WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
+import { Measures } from "../telemetry/port.ts";
+import { DUTIES } from "./duties.ts";
+import { dutyPart, runDuty } from "./duty.ts";
+
+const NAME = "warm_pool";
+/** A starting daemon is asked this often whether its runtime answers. */
+const READY_POLL = "100 millis";
+const PAUSE_MS = 60_000;
+
+export interface WarmPoolDutyOptions extends SpecOptions {
+  readonly nodeId: string;
+}
+
+/** @returns the functions that start a waiting sandbox, and that say what the project would start now. */
+const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
+  const { nodeId } = options;
+  const provider = yield* SandboxProvider;
+  const daemon = yield* DaemonClient;
+  const environments = yield* Environments;
+  const projects = yield* Projects;
+  const places = yield* BootPlaces;
+  const warm = yield* WarmSandboxes;
+  const makeSpec = yield* waitingSpec(options);
+
+  const specNow = Effect.fnUntraced(function* (id: string, projectId: string) {
+    const [state = null] = yield* projects.states([projectId]);
+    const environment = yield* environments.forBoot(
+      { id, nodeId },
+      { projectId, manifest: state?.manifest ?? null },
+    );
+    return yield* makeSpec(id, projectId, environment);
+  });
+
+  const answers = (id: string) =>
+    Effect.flatMap(linked(provider, id), daemon.health).pipe(
+      Effect.flatMap(({ runtime }) => (runtime.state === "ready" ? Effect.void : Effect.fail("starting"))),
+      Effect.retry(Schedule.spaced(READY_POLL)),
+      Effect.orDie,
+    );
+
+  /** Fails if it ends, or is not ready within a boot's time. */
+  const start = Effect.fnUntraced(function* (id: string, projectId: string) {
+    const { spec, given } = yield* specNow(id, projectId);
+    const ended = Effect.flatMap(provider.awaitExit(id), ({ message }) =>
+      Effect.fail(new SandboxError({ operation: "create", message })),
+    );
+    const starting = Effect.andThen(provider.create(spec), Effect.raceFirst(answers(id), ended));
+    yield* places.boot(
+      projectId,
+      Effect.timeoutOrElse(starting, {
+        duration: options.bootTimeoutMs,
+        orElse: () =>
+          Effect.fail(new SandboxError({ operation: "create", message: "the agent runtime was not ready" })),
+      }),
+    );
+    yield* warm.ready(id, { recipe: recipeOf(spec), secrets: given });
+  });
+  const recipeNow = (id: string, projectId: string) =>
+    Effect.map(specNow(id, projectId), ({ spec }) => recipeOf(spec));
+  return { start, recipeNow };
+});
+
+/** @returns the functions that begin and end a waiting sandbox of this process. */
+const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
+  const { nodeId } = options;
+  const provider = yield* SandboxProvider;
+  const warm = yield* WarmSandboxes;
+  const { start, recipeNow } = yield* makeStarting(options);
+  const underWay = yield* FiberMap.make<string>();
+  /** Those that this process started (K2). */
+  const mine = new Set<string>();
+  /** When a project may try again (K5). */
+  const again = new Map<string, number>();
+
+  const destroy = (id: string) =>
+    Effect.catch(answeredInTime("destroy", provider.destroy(id)), (error) =>
+      Effect.logWarning("a waiting sandbox could not be removed; it is removed as an orphan", {
+        sandbox: id,
+        error,
+      }),
+    );
+  const drop = Effect.fnUntraced(function* (id: string) {
+    if (!(yield* warm.remove(id))) return;
+    mine.delete(id);
+    yield* FiberMap.remove(underWay, id);
+    yield* destroy(id);
+  });
+
+  const begin = Effect.fnUntraced(function* (
+    projectId: string,
+    { wantedUntil, atMost }: Pick<WarmSandbox, "wantedUntil"> & { readonly atMost: number },
+  ) {
+    const now = yield* Clock.currentTimeMillis;
+    if ((again.get(projectId) ?? 0) > now) return;
+    again.delete(projectId);
+    const id = yield* newUuid;
+    if (!(yield* warm.add({ id, projectId, nodeId, wantedUntil, atMost, createdAt: now }))) return;
+    mine.add(id);
+    const failed = (error: unknown) =>
+      Effect.gen(function* () {
+        again.set(projectId, (yield* Clock.currentTimeMillis) + PAUSE_MS);
+        yield* Effect.logWarning("a waiting sandbox could not be started", { project: projectId, error });
+        yield* drop(id);
+      });
+    const starting = start(id, projectId).pipe(
+      Effect.catchTags({ SandboxError: failed, EnvironmentFailed: failed }),
+    );
+    yield* FiberMap.run(underWay, id, dutyPart(NAME, starting));
+  });
+  return { mine, begin, drop, destroy, recipeNow };
+});
+
+type Keeping = Effect.Success<ReturnType<typeof makeKeeping>>;
+
+/** @returns the waiting sandboxes of this node that may stay. The others are ended. */
+const makeTidying = Effect.fnUntraced(function* (
+  { nodeId }: WarmPoolDutyOptions,
+  { mine, drop, destroy, recipeNow }: Keeping,
+) {
+  const provider = yield* SandboxProvider;
+  const directory = yield* Directory;
+  const warm = yield* WarmSandboxes;
+  const wanted = (projectId: string): number => {
+    const known = directory.known(projectId);
+    return known?.project.status === "active" ? known.manifest.warm : 0;
+  };
+
+  const staysFor = Effect.fnUntraced(function* (row: WarmSandbox, place: number, running: Set<string>) {
+    const { id, projectId, recipe, wantedUntil } = row;
+    if (!mine.has(id)) return false;
+    if (directory.known(projectId)?.project.status !== "active") return false;
+    const isWanted =
+      wantedUntil === null
+        ? place < wanted(projectId)
+        : wantedUntil > (yield* Clock.currentTimeMillis);
+    if (!isWanted || recipe === null) return isWanted;
+    if (!running.has(id)) return false;
+    return yield* recipeNow(id, projectId).pipe(
+      Effect.map((now) => now === recipe),
+      Effect.catchTag("EnvironmentFailed", () => Effect.succeed(false)),
+    );
+  });
+
+  const tidy = Effect.gen(function* () {
+    for (const id of yield* warm.abandoned(nodeId, yield* Clock.currentTimeMillis)) yield* destroy(id);
+    const rows = yield* warm.unclaimed(nodeId);
+    if (rows.length === 0) return rows;
+    const listed = yield* answeredInTime("list", provider.list);
+    const running = new Set(listed.filter(({ state }) => state === "running").map(({ id }) => id));
+    const stay: WarmSandbox[] = [];
+    for (const row of rows) {
+      const place = stay.filter(
+        ({ projectId, wantedUntil }) => projectId === row.projectId && wantedUntil === null,
+      ).length;
+      if (yield* staysFor(row, place, running)) stay.push(row);
+      else yield* drop(row.id);
+    }
+    return stay;
+  });
+  return { tidy, wanted };
+});
+
+export const warmPoolDuty = (options: WarmPoolDutyOptions) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const pool = yield* WarmPool;
+      if (pool.places === 0) return;
+      const directory = yield* Directory;
+      const projects = yield* Projects;
+      const warm = yield* WarmSandboxes;
+      const measures = yield* Measures;
+      const keeping = yield* makeKeeping(options);
+      const { tidy, wanted } = yield* makeTidying(options, keeping);
+      const { nodeId } = options;
+
+      /** One for a person. If no place is free, the oldest that a project keeps ready goes (K3). */
+      const grant = Effect.fnUntraced(function* (projectId: string, until: number) {
+        if (yield* warm.keep({ projectId, nodeId, until })) return;
+        const rows = yield* warm.unclaimed(nodeId);
+        if (rows.length >= pool.places) {
+          const oldest = rows.find(({ wantedUntil }) => wantedUntil === null);
+          if (oldest === undefined) return;
+          yield* keeping.drop(oldest.id);
+        }
+        yield* keeping.begin(projectId, { wantedUntil: until, atMost: 1 });
+      });
+
+      const round = Effect.gen(function* () {
+        const stay = yield* tidy;
+        for (const [projectId, until] of yield* pool.wishes) yield* grant(projectId, until);
+        let free = pool.places - (yield* warm.unclaimed(nodeId)).length;
+        for (const { project } of directory.all()) {
+          const atMost = wanted(project.id);
+          const has = stay.filter(({ projectId }) => projectId === project.id).length;
+          for (let count = has; count < atMost && free > 0; count += 1, free -= 1)
+            yield* keeping.begin(project.id, { wantedUntil: null, atMost });
+        }
+        if (measures.isOn) {
+          const rows = yield* warm.unclaimed(nodeId);
+          measures.set("warm_sandboxes", {}, rows.filter(({ recipe }) => recipe !== null).length);
+        }
+      }).pipe(
+        Effect.catchTag("SandboxError", (error) =>
+          Effect.logWarning("waiting sandboxes could not be listed; trying again", { error }),
+        ),
+      );
+      const signal = Effect.raceFirst(pool.changed, projects.changed);
+      yield* runDuty(NAME, { round, periodMs: DUTIES.warm_pool.periodMs, signal });
+    }),
+  );

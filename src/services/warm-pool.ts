@@ -1,0 +1,85 @@
+/**
+ * Sandboxes that wait for a session (docs/decisions/0073-warm-sandboxes.md): who takes one, and who asks for one. The duty
+ * `warm_pool` starts and ends them (duties/warm-pool.ts).
+ */
+import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import * as Layer from "effect/Layer";
+import type { StoreError } from "../store/ports/journal.ts";
+import type { Session } from "../store/ports/sessions.ts";
+import { WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
+
+/** How long a sandbox waits for a person who is about to start a session, ms. */
+export const WISH_MS = 5 * 60_000;
+/** What a waiting sandbox counts for, MiB: a daemon and a started opencode use about 320. */
+export const WARM_MB = 400;
+/** At most so many projects are asked for between two rounds. */
+const WISHES_MAX = 1000;
+
+interface Pool {
+  /** How many sandboxes may wait on this node. */
+  readonly places: number;
+  /** A waiting sandbox for a session that is about to boot. Null: it starts one of its own. May be repeated. */
+  readonly claim: (
+    session: Pick<Session, "id" | "projectId" | "origin">,
+  ) => Effect.Effect<string | null, StoreError>;
+  /** A person is about to start a session of the project. False: nothing waits on this node. */
+  readonly wish: (projectId: string) => Effect.Effect<boolean>;
+  /** Takes what was asked for since the last call: instants until which a sandbox is wanted, by project. */
+  readonly wishes: Effect.Effect<ReadonlyMap<string, number>>;
+  /** Completes at the next wish or claim. */
+  readonly changed: Effect.Effect<void>;
+}
+
+/** Nothing waits unless a layer provides a pool. */
+export const WarmPool = Context.Reference<Pool>("platform/services/WarmPool", {
+  defaultValue: () => ({
+    places: 0,
+    claim: () => Effect.succeed(null),
+    wish: () => Effect.succeed(false),
+    wishes: Effect.succeed(new Map<string, number>()),
+    changed: Effect.never,
+  }),
+});
+
+export interface WarmPoolOptions {
+  readonly nodeId: string;
+  /** PLATFORM_WARM_MEMORY_MB. */
+  readonly warmMemoryMb: number;
+}
+
+const make = Effect.fnUntraced(function* (nodeId: string, places: number) {
+  const warm = yield* WarmSandboxes;
+  const changed = Latch.makeUnsafe(false);
+  let wishes = new Map<string, number>();
+  return {
+    places,
+    claim: Effect.fnUntraced(function* ({ id: sessionId, projectId, origin }) {
+      const isPersons = origin !== "trigger";
+      const now = yield* Clock.currentTimeMillis;
+      const claimed = yield* warm.claim({ projectId, sessionId, nodeId, isPersons, now });
+      if (claimed !== null) changed.openUnsafe();
+      return claimed;
+    }),
+    wish: (projectId) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        if (wishes.size < WISHES_MAX) wishes.set(projectId, now + WISH_MS);
+        changed.openUnsafe();
+        return true;
+      }),
+    wishes: Effect.sync(() => {
+      const taken = wishes;
+      wishes = new Map();
+      changed.closeUnsafe();
+      return taken;
+    }),
+    changed: changed.await,
+  } satisfies Pool;
+});
+
+export const warmPoolLayer = ({ nodeId, warmMemoryMb }: WarmPoolOptions): Layer.Layer<never, never, WarmSandboxes> => {
+  const places = Math.floor(warmMemoryMb / WARM_MB);
+  return places === 0 ? Layer.empty : Layer.effect(WarmPool, make(nodeId, places));
+};
