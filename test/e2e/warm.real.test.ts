@@ -1,4 +1,5 @@
 /** Sandboxes that wait for a session, over real parts: service, sandboxes, agent runtime, and the service's end in between. */
+import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
@@ -21,7 +22,44 @@ const toolOutput = async (session: LiveSession): Promise<string | undefined> => 
   return items.find(({ tool }) => typeof tool?.output === "string")?.tool?.output ?? undefined;
 };
 
+/** The processes of a project's sandboxes that have no session. */
+const waitingIn = (projectId: string) =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const variables = environmentOf(name);
+      const isWaiting =
+        variables.includes(`PLATFORM_PROJECT_ID=${projectId}`) &&
+        !variables.some((variable) => variable.startsWith("PLATFORM_SESSION_ID="));
+      const token = variables.find((variable) => variable.startsWith("PLATFORM_CLI_TOKEN="));
+      return isWaiting && token !== undefined ? [{ pid: Number(name), token }] : [];
+    });
+
+const environmentOf = (pid: string): readonly string[] => {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
+  } catch {
+    return []; // It ended during the look.
+  }
+};
+
+/** One for each sandbox. */
+const tokensOf = (processes: readonly { readonly token: string }[]): readonly string[] => [
+  ...new Set(processes.map(({ token }) => token)),
+];
+
+const end = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended with the one before it.
+  }
+};
+
 const sandboxOf = (session: LiveSession): Promise<Json> => session.call("GET", "sandbox");
+
+/** Room for those of all tests. */
+const SETTINGS = { PLATFORM_WARM_MEMORY_MB: "4000" };
 
 /** Prints the variables that differ between two sessions, and the commit's subject. */
 const SHOW = 'run: echo "$PLATFORM_SESSION_ID $PLATFORM_BRANCH_NAME $PLATFORM_BASE_REF $PLATFORM_AGENT_NAME"; git log -1 --format=%s; git branch --show-current';
@@ -29,7 +67,7 @@ const SHOW = 'run: echo "$PLATFORM_SESSION_ID $PLATFORM_BRANCH_NAME $PLATFORM_BA
 describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   beforeAll(async () => {
     installation = await Installation.open();
-    life = await installation.start();
+    life = await installation.start(SETTINGS);
   }, TEST_MS);
   afterAll(async () => {
     await life?.end("SIGTERM");
@@ -44,10 +82,75 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
       const session = await LiveSession.startIn(life, pid, { initial_prompt: SHOW });
       await expect.poll(() => toolOutput(session), POLL).toContain("Begin");
       const [variables, subject, branch] = ((await toolOutput(session)) ?? "").trim().split("\n");
-      expect(variables).toBe(`${session.id} ${session.id} main default`);
-      expect([subject, branch]).toEqual(["Begin", session.id]);
+      const id = session.path.split("/").at(-1);
+      expect(variables).toBe(`${id} ${id} main default`);
+      expect([subject, branch]).toEqual(["Begin", id]);
       expect(await sandboxOf(session)).toMatchObject({ waited: true, status: "active" });
       await isReady(pid, 1);
+
+      // A stopped session gets its work and its conversation back in one that waited.
+      await session.run("echo kept > kept.txt");
+      await session.stop();
+      await session.call("POST", "restart");
+      await life.session(pid, String(id), ["running", "failed"]);
+      expect(await sandboxOf(session)).toMatchObject({ waited: true, status: "active" });
+      await session.run("git fetch --quiet origin refs/wip/$PLATFORM_SESSION_ID && git show FETCH_HEAD:kept.txt");
+      await session.stop();
+    },
+    TEST_MS,
+  );
+
+  it(
+    "is replaced when a secret changes, so that no session has an old one",
+    async () => {
+      const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
+      const secret = `/v1/projects/${pid}/secrets/COLOUR`;
+      await life.call("PUT", secret, { value: "ancient-green" });
+      await isReady(pid, 1);
+      // The session comes at once: what waits still has the old value.
+      await life.call("PUT", secret, { value: "recent-violet" });
+      const session = await LiveSession.startIn(life, pid, { initial_prompt: "run: echo $COLOUR | rev" });
+      await expect.poll(() => toolOutput(session), POLL).toContain("teloiv-tnecer");
+      await isReady(pid, 1);
+      const second = await LiveSession.startIn(life, pid, { initial_prompt: "run: echo $COLOUR | rev" });
+      await expect.poll(() => toolOutput(second), POLL).toContain("teloiv-tnecer");
+      expect(await sandboxOf(second)).toMatchObject({ waited: true });
+      await Promise.all([session.stop(), second.stop()]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    "starts when a person is about to start a session, and not again for the next keystroke",
+    async () => {
+      const pid = await life.project(await installation.repository(""));
+      const about = `/v1/projects/${pid}/environment/warm`;
+      expect(await life.call("POST", about)).toEqual({ possible: true });
+      expect(await life.call("POST", about)).toEqual({ possible: true });
+      await isReady(pid, 1);
+      await life.call("POST", about);
+      const session = await LiveSession.startIn(life, pid);
+      expect(await sandboxOf(session)).toMatchObject({ waited: true });
+      expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 0, possible: true });
+      await session.stop();
+    },
+    TEST_MS,
+  );
+
+  it(
+    "does not outlive its service as a waiting one, and a session does not notice that it has died",
+    async () => {
+      const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
+      await isReady(pid, 1);
+      const [before] = tokensOf(waitingIn(pid));
+      await life.end("SIGKILL");
+      life = await installation.start(SETTINGS);
+      await expect.poll(() => tokensOf(waitingIn(pid)), POLL).not.toContain(before);
+      await isReady(pid, 1);
+      expect(tokensOf(waitingIn(pid))).toHaveLength(1);
+      for (const process of waitingIn(pid)) end(process.pid);
+      const session = await LiveSession.startIn(life, pid, { initial_prompt: "run: echo alive" });
+      await expect.poll(() => toolOutput(session), POLL).toContain("alive");
       await session.stop();
     },
     TEST_MS,
