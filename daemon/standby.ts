@@ -11,7 +11,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from "node:path";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
-import * as Fiber from "effect/Fiber";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
@@ -21,7 +20,7 @@ import { Claim } from "../src/domain/launch.ts";
 import { USER_CONTEXT_HEADER, verifyUserContext } from "../src/domain/user-context.ts";
 import { ambiguityOf } from "../src/proxy/ambiguity.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
-import type { RuntimeAdapter } from "./adapters/adapter.ts";
+import type { AheadOfSession, RuntimeAdapter } from "./adapters/adapter.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { runtimeLaunch } from "./agent-launch.ts";
 import {
@@ -82,10 +81,13 @@ export const standBy = Effect.fnUntraced(function* (
   options: StandbyOptions,
 ): Effect.fn.Return<Claimed, never, Scope.Scope> {
   const { adapter, log, settings } = options;
-  const ahead = adapter.sessionPlugin === null ? null : yield* startAhead(options, adapter.sessionPlugin);
   const waiting = new Waiting(options);
-  if (ahead === null) waiting.runtime = "ready";
-  else yield* Effect.forkScoped(watchAhead(options, ahead.group, waiting));
+  const ahead = adapter.ahead === null ? null : yield* startAhead(options, adapter.ahead);
+  if (ahead === null || adapter.ahead === null) waiting.runtime = "ready";
+  else {
+    yield* Effect.forkScoped(rehearse(options, adapter.ahead, waiting));
+    yield* Effect.forkScoped(endWith(options, ahead.group, waiting));
+  }
   const claim = yield* Effect.scoped(listen(options, waiting));
   writeForAgent(`${settings.layout.sessionEnvironment}.json`, JSON.stringify(claim.environment));
   log("claimed", { session: claim.session_id });
@@ -94,7 +96,7 @@ export const standBy = Effect.fnUntraced(function* (
 
 const startAhead = Effect.fnUntraced(function* (
   { settings, adapter, redactor }: StandbyOptions,
-  plugin: (variables: string) => string,
+  { plugin }: AheadOfSession,
 ): Effect.fn.Return<StartedAhead, never, Scope.Scope> {
   const { sessionEnvironment, workspace } = settings.layout;
   const agentEnv = new AgentEnv(settings, redactor);
@@ -121,19 +123,22 @@ const startAhead = Effect.fnUntraced(function* (
   };
 });
 
-/** Reports when the runtime answers. If it ends before the claim, so does the daemon (W3). */
-const watchAhead = ({ adapter, log }: StandbyOptions, group: ProcessGroup, waiting: Waiting) =>
+/** Reports that the runtime is ready once it answers and has opened a project. A session can do without the rehearsal. */
+const rehearse = ({ adapter, settings, log }: StandbyOptions, ahead: AheadOfSession, waiting: Waiting) =>
   Effect.gen(function* () {
-    const probing = yield* Effect.forkChild(
-      Effect.tap(Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY)), () =>
-        Effect.sync(() => {
-          waiting.runtime = "ready";
-          log("waits for a session");
-        }),
-      ),
+    yield* Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY));
+    const home = settings.launch.commonEnv["HOME"] ?? "/";
+    yield* Effect.catch(ahead.rehearse(home), ({ message }) =>
+      Effect.sync(() => log("the rehearsal failed", { message })),
     );
+    waiting.runtime = "ready";
+    log("waits for a session");
+  });
+
+/** If the runtime ends before the claim, so does the daemon (W3). */
+const endWith = ({ log }: StandbyOptions, group: ProcessGroup, waiting: Waiting) =>
+  Effect.gen(function* () {
     yield* Effect.exit(group.exit);
-    yield* Fiber.interrupt(probing);
     if (waiting.isClaimed) return;
     log("the agent runtime ended before a session came");
     process.kill(process.pid, "SIGTERM");

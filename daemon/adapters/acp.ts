@@ -26,7 +26,7 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
     steering,
     // opencode reads its settings here in both of its modes. Other agents do not look at them.
     ...opencodeSettings,
-    sessionPlugin: null,
+    ahead: null,
     talk: (pipes) => agent.connect(pipes),
     hasHttp: false,
     probe: agent.probe,

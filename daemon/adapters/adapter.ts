@@ -66,7 +66,7 @@ export interface RuntimePaths {
 export interface RuntimeModels {
   /** The default `provider/model`. Null: the repository's configuration must name one. */
   readonly model: string | null;
-  /** The runtime's plugin that takes the session's variables (`sessionPlugin`), an absolute path. Null: it has them. */
+  /** The runtime's plugin that takes the session's variables (`AheadOfSession`), an absolute path. Null: it has them. */
   readonly plugin: string | null;
   /** Model ids that the managed gateway serves. Empty if the session has no gateway. */
   readonly gateway: readonly string[];
@@ -178,6 +178,21 @@ export interface AdapterSteering {
   readonly offers: (session: AgentSession) => Effect.Effect<RuntimeOffers, HttpFailure>;
 }
 
+export interface AheadOfSession {
+  /**
+   * The text of a plugin by which the runtime takes the session's variables, when it opens its project. The variables are in
+   * a JSON file.
+   *
+   * @param variables the file's absolute path.
+   */
+  readonly plugin: (variables: string) => string;
+  /**
+   * Makes a runtime that answers the probe do once what it does for each project that it opens, in a directory that is
+   * none. The first time takes it several times as long as later ones.
+   */
+  readonly rehearse: (directory: string) => Effect.Effect<void, HttpFailure>;
+}
+
 export interface RuntimeAdapter {
   /** Null: the runtime's conversation can be neither followed nor steered. */
   readonly steering: AdapterSteering | null;
@@ -193,13 +208,8 @@ export interface RuntimeAdapter {
    * differs only by it contains no work. Null: the runtime adds nothing.
    */
   readonly ownEdit: string | null;
-  /**
-   * The text of a plugin by which a runtime that started before its session takes the session's variables, when it opens
-   * its project. The variables are in a JSON file. Null: the runtime starts with its session.
-   *
-   * @param variables the file's absolute path.
-   */
-  readonly sessionPlugin: ((variables: string) => string) | null;
+  /** How the runtime starts before its session. Null: it starts with it. */
+  readonly ahead: AheadOfSession | null;
   /**
    * Takes the standard input and output of each process that starts: they carry a protocol. Null: the output is the
    * runtime's log, and there is no input.

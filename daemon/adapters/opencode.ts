@@ -29,6 +29,8 @@ import { decodeEvent, OpencodeTurns, type RuntimeEvent } from "./opencode-turns.
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 /** A call waits two minutes for a person, and lasts up to a minute. */
 const CONNECTORS_MS = 200_000;
+/** It looks for updates of packages, which no sandbox can reach, and gives up after some seconds. */
+const REHEARSAL_MS = 30_000;
 /** The gateway to connectors. The token is named, never written. */
 const CONNECTORS = {
   type: "remote",
@@ -107,7 +109,7 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
   return {
     steering,
     ...opencodeSettings,
-    sessionPlugin,
+    ahead: { plugin: sessionPlugin, rehearse: (directory) => rehearse(api, directory) },
     talk: null,
     hasHttp: true,
     open: null,
@@ -126,6 +128,13 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
     }),
   };
 };
+
+/** Opens a project in the directory and closes it again. */
+const rehearse = Effect.fnUntraced(function* (api: OpencodeApi, directory: string) {
+  const at = `directory=${encodeURIComponent(directory)}`;
+  yield* callHttp({ url: api.url(`/session?${at}`), timeoutMs: REHEARSAL_MS });
+  yield* callHttp({ url: api.url(`/instance/dispose?${at}`), method: "POST", timeoutMs: REHEARSAL_MS });
+});
 
 /** Retries for calls that must reach the runtime. */
 const POST_AGAIN = { schedule: Schedule.spaced("500 millis"), times: 5 };

@@ -8,7 +8,7 @@ export const plainAdapter = (port: number): RuntimeAdapter => ({
   environment: () => ({}),
   defaults: null,
   ownEdit: null,
-  sessionPlugin: null,
+  ahead: null,
   talk: null,
   hasHttp: true,
   open: null,

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:boot [-- --boots 20]`: from an accepted session to a running one, step by step, beside a bare
- * `git clone` and a bare `opencode serve` on the same machine in the same run. Prints medians and ratios; the last line
- * is one JSON object. It measures and judges nothing.
+ * `git clone` and a bare `opencode serve` on the same machine in the same run; and the same in a sandbox that waited for
+ * the session. Prints medians and ratios; the last line is one JSON object. It measures and judges nothing.
  */
 import { execFile, spawn } from "node:child_process";
 import { createRequire } from "node:module";
@@ -104,11 +104,56 @@ const boot = async (life: Life, projectId: string): Promise<Boot> => {
   };
 };
 
+/** One session in a sandbox that waited, in ms since the request was sent or the session accepted. */
+interface WarmBoot {
+  /** The session is running, by its record. */
+  readonly running: number;
+  /** The runtime has answered a request of the client. */
+  readonly answered: number;
+}
+
+const pause = (ms: number) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+
+const warmBoot = async (life: Life, projectId: string): Promise<WarmBoot> => {
+  const ready = async () => {
+    const { waiting } = await life.call("GET", `/v1/projects/${projectId}/environment`);
+    return (waiting as { readonly ready: number }).ready;
+  };
+  while ((await ready()) === 0) await pause(100);
+  // The next one starts when this one is taken. Its start is not what is measured, but it is part of each use.
+  const sent = performance.now();
+  const { id } = (await life.call("POST", `/v1/projects/${projectId}/sessions`, {})) as { id: string };
+  const target = `/v1/projects/${projectId}/sessions/${id}`;
+  const isAnswered = () =>
+    life.call("GET", `${target}/runtime/session`).then(
+      (answer) => Array.isArray(answer),
+      () => false,
+    );
+  while (!(await isAnswered())) await pause(5);
+  const answered = performance.now() - sent;
+  const session = await life.session(projectId, id, ["running", "failed"]);
+  const { waited } = await life.call("GET", `${target}/sandbox`);
+  if (session["status"] !== "running" || waited !== true)
+    throw new Error(`a boot was not as it should: ${JSON.stringify({ session, waited })}`);
+  await life.call("POST", `${target}/stop`);
+  const running = Date.parse(String(session["running_at"])) - Date.parse(String(session["created_at"]));
+  return { running, answered };
+};
+
+const quantile = (values: readonly number[], share: number): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  return Math.round(sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN);
+};
+
 const flag = process.argv.indexOf("--boots");
 const boots = flag === -1 ? 20 : Number(process.argv[flag + 1]);
 const installation = await Installation.open();
 const life = await installation.start();
 const ours: Boot[] = [];
+const warm: WarmBoot[] = [];
 const clones: number[] = [];
 const runtimes: number[] = [];
 try {
@@ -121,6 +166,8 @@ try {
     clones.push(await bareClone(repository));
     runtimes.push(await bareRuntime(43_000 + round));
   }
+  const waits = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
+  for (let round = 0; round < boots; round += 1) warm.push(await warmBoot(life, waits));
 } finally {
   await life.end("SIGTERM");
   await installation.close();
@@ -131,10 +178,23 @@ const steps = {
   runtime: median(ours.map(({ runtime }) => runtime)),
   running: median(ours.map(({ running }) => running)),
 };
+const warmSteps = {
+  running_p50: median(warm.map(({ running }) => running)),
+  running_p95: quantile(
+    warm.map(({ running }) => running),
+    0.95,
+  ),
+  first_answer_p50: median(warm.map(({ answered }) => answered)),
+  first_answer_p95: quantile(
+    warm.map(({ answered }) => answered),
+    0.95,
+  ),
+};
 const bare = { clone: median(clones), runtime: median(runtimes) };
 const result = {
   boots,
   ms_since_accepted: steps,
+  warm_ms: warmSteps,
   bare_ms: bare,
   over_the_two_in_turn_ms: steps.running - bare.clone - bare.runtime,
   over_the_longer_one_ms: steps.running - Math.max(bare.clone, bare.runtime),
@@ -142,6 +202,9 @@ const result = {
 };
 process.stdout.write(
   `accepted → daemon listening ${steps.sandbox} ms → checked out ${steps.clone} ms → runtime ready ${steps.runtime} ms → running ${steps.running} ms\n`,
+);
+process.stdout.write(
+  `in a sandbox that waited: running after ${warmSteps.running_p50} ms (p95 ${warmSteps.running_p95}), the runtime's first answer after ${warmSteps.first_answer_p50} ms (p95 ${warmSteps.first_answer_p95})\n`,
 );
 process.stdout.write(
   `bare: git clone ${bare.clone} ms, opencode serve ${bare.runtime} ms (medians of ${boots})\n`,
