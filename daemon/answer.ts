@@ -24,6 +24,7 @@ export const refusal = (status: number, code: string, error: string): Refused =>
 });
 
 export const ENDING = refusal(503, "ending", "The sandbox is stopping.");
+export const CLAIMED = refusal(409, "claimed", "This sandbox has its session.");
 export const NOT_SUPPORTED = refusal(
   409,
   "not_supported",

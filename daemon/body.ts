@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { invalid, type Refused } from "./answer.ts";
 
 export const JSON_LIMIT_BYTES = 1024 * 1024;
-/** A claim brings the conversation with former sandboxes. */
-export const CLAIM_LIMIT_BYTES = 64 * 1024 * 1024;
+/** A claim brings the conversation with former sandboxes. A prepared commit is at most as large (CHECKOUT_PACK_BYTES). */
+export const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 /** How long a body may take to arrive. */
 const ARRIVAL_MS = 30_000;
 

@@ -73,7 +73,7 @@ export const runtimeModels = (
     agentModel !== null && providerOf(agentModel) === GATEWAY_PROVIDER ? [modelIdOf(agentModel)] : [];
   const offered = [defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL, ...asked];
   return {
-    plugin: launch.standby === true && adapter.ahead !== null ? `${settings.layout.sessionEnvironment}.mjs` : null,
+    plugin: launch.standby !== undefined && adapter.ahead !== null ? `${settings.layout.sessionEnvironment}.mjs` : null,
     model: Result.isSuccess(choice) ? choice.success : null,
     gateway: gateway ? [...new Set(offered)] : [],
     hosted:

@@ -11,6 +11,8 @@ export type Route =
   | { readonly kind: "abort" }
   /** A waiting sandbox gets its session (standby.ts). */
   | { readonly kind: "claim" }
+  /** A waiting sandbox gets the project's commit before it gets its session. */
+  | { readonly kind: "prepare"; readonly commit: string }
   | { readonly kind: "logs" }
   | { readonly kind: "ports" }
   /** `after`: the number of the last known turn. */
@@ -81,6 +83,12 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/abort") {
     if (method === "POST") return { kind: "abort" };
     return refused(405, "method_not_allowed", "Use POST to abort.");
+  }
+  if (path === "/platform/checkout") {
+    const [, commit = null] = /^\?commit=([0-9a-f]{40})$/.exec(url.slice(path.length)) ?? [];
+    if (method !== "PUT") return refused(405, "method_not_allowed", "Use PUT to give a commit.");
+    if (commit === null) return refused(400, "bad_request", "commit must be the id of a commit.");
+    return { kind: "prepare", commit };
   }
   if (path === "/platform/claim") {
     if (method === "POST") return { kind: "claim" };

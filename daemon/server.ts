@@ -26,12 +26,13 @@ import {
   answerNotReady,
   answerRefusal,
   answerUnauthenticated,
+  CLAIMED,
   NO_API,
   NOT_READY,
   NOT_SUPPORTED,
 } from "./answer.ts";
 import type { Attachments } from "./attachments.ts";
-import { CLAIM_LIMIT_BYTES, readBytes, readJson } from "./body.ts";
+import { BODY_LIMIT_BYTES, readBytes, readJson } from "./body.ts";
 import type { ControlAnswer, ControlSurface } from "./control.ts";
 import { answerConversation } from "./conversation/conversation-stream.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
@@ -136,6 +137,7 @@ export class DaemonServer {
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "abort") return this.#abort(response);
+    if (route.kind === "prepare") return answerError(response, CLAIMED.status, CLAIMED.body);
     if (route.kind === "claim") return void this.#claimedAlready(request, response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
     if (route.kind === "ports")
@@ -263,7 +265,7 @@ export class DaemonServer {
 
   /** The same session's claim, repeated because its answer was lost. Another session's context is refused before. */
   async #claimedAlready(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    await readBytes(request, response, CLAIM_LIMIT_BYTES);
+    await readBytes(request, response, BODY_LIMIT_BYTES);
     answerJson(response, 200, { session_id: this.#options.sessionId });
   }
 

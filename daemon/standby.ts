@@ -17,7 +17,7 @@ import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { Claim } from "../src/domain/launch.ts";
-import { USER_CONTEXT_HEADER, verifyUserContext } from "../src/domain/user-context.ts";
+import { USER_CONTEXT_HEADER, verifyUserContext, type UserContextRefusal } from "../src/domain/user-context.ts";
 import { ambiguityOf } from "../src/proxy/ambiguity.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
 import type { AheadOfSession, RuntimeAdapter } from "./adapters/adapter.ts";
@@ -29,11 +29,13 @@ import {
   answerMalformed,
   answerRefusal,
   answerUnauthenticated,
+  CLAIMED,
   invalid,
   refusal,
 } from "./answer.ts";
-import { CLAIM_LIMIT_BYTES, readBytes } from "./body.ts";
+import { BODY_LIMIT_BYTES, readBytes } from "./body.ts";
 import { writeForAgent } from "./files.ts";
+import { prepareCheckout } from "./git/checkout.ts";
 import type { Log } from "./logs/log.ts";
 import { writeRuntimeDefaults } from "./models.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
@@ -72,7 +74,8 @@ export interface StandbyOptions {
 }
 
 const NOT_CLAIMED = refusal(503, "unclaimed", "This sandbox waits for a session.");
-const CLAIMED = refusal(409, "claimed", "This sandbox has a session already.");
+
+const NOT_PREPARED = refusal(502, "not_prepared", "Git could not unpack the commit.");
 
 const decodeClaim = Schema.decodeUnknownResult(Schema.fromJsonString(Claim));
 
@@ -176,6 +179,7 @@ class Waiting {
   readonly #claim = Deferred.makeUnsafe<Claim>();
   readonly claimed = Deferred.await(this.#claim);
   isClaimed = false;
+  #preparing: Promise<unknown> | null = null;
   #heard = false;
 
   constructor(options: StandbyOptions) {
@@ -219,6 +223,7 @@ class Waiting {
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
     if (route.kind === "health") return answerJson(response, 200, this.#health());
     if (route.kind === "claim") return void this.#take(request, response);
+    if (route.kind === "prepare") return void this.#prepare(route.commit, request, response);
     answerError(response, NOT_CLAIMED.status, NOT_CLAIMED.body);
   }
 
@@ -237,7 +242,7 @@ class Waiting {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const bytes = await readBytes(request, response, CLAIM_LIMIT_BYTES);
+    const bytes = await readBytes(request, response, BODY_LIMIT_BYTES);
     if (!Buffer.isBuffer(bytes)) return answerError(response, bytes.status, bytes.body);
     const read = decodeClaim(bytes.toString("utf8"));
     if (Result.isFailure(read)) {
@@ -245,18 +250,41 @@ class Waiting {
       return answerError(response, status, body);
     }
     const claim = read.success;
-    const verified = verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
-      token: this.#options.settings.token,
-      sessionId: claim.session_id,
-      // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world
-      nowMs: Date.now(),
-    });
-    if (Result.isFailure(verified)) return answerUnauthenticated(response, verified.failure);
+    const unsigned = this.#refusal(request, claim.session_id);
+    if (unsigned !== null) return answerUnauthenticated(response, unsigned);
     if (this.isClaimed) return answerError(response, CLAIMED.status, CLAIMED.body);
     this.isClaimed = true;
+    await this.#preparing;
     // The answer goes first: the connection ends with this server.
     response.once("close", () => Deferred.doneUnsafe(this.#claim, Effect.succeed(claim)));
     response.setHeader("connection", "close");
     answerJson(response, 200, { session_id: claim.session_id });
+  }
+
+  #refusal(request: IncomingMessage, sessionId: string): UserContextRefusal | null {
+    const verified = verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
+      token: this.#options.settings.token,
+      sessionId,
+      // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world
+      nowMs: Date.now(),
+    });
+    return Result.isFailure(verified) ? verified.failure : null;
+  }
+
+  /** Once. A session that comes meanwhile waits for its end. */
+  async #prepare(commit: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { settings, log } = this.#options;
+    const unsigned = this.#refusal(request, settings.launch.standby ?? "");
+    if (unsigned !== null) return answerUnauthenticated(response, unsigned);
+    const pack = await readBytes(request, response, BODY_LIMIT_BYTES);
+    if (!Buffer.isBuffer(pack)) return answerError(response, pack.status, pack.body);
+    if (this.isClaimed || this.#preparing !== null)
+      return answerError(response, CLAIMED.status, CLAIMED.body);
+    const done = Effect.runPromise(Effect.result(prepareCheckout(settings, { commit, pack })));
+    this.#preparing = done;
+    const result = await done;
+    if (Result.isSuccess(result)) return answerJson(response, 200, { commit });
+    log("the commit was not prepared", { message: result.failure.message });
+    answerError(response, NOT_PREPARED.status, NOT_PREPARED.body);
   }
 }

@@ -78,7 +78,7 @@ export const start = (layout: Layout): void => {
   });
   const { version } = metadata;
   const fiber = Effect.runFork(
-    settings.launch.standby === true
+    settings.launch.standby !== undefined
       ? runAfterClaim(environment, { settings, version, redactor, ring, log })
       : runDaemon({ settings, version, redactor, ring }),
   );
@@ -106,7 +106,7 @@ const runAfterClaim = (
 const settingsOrExit = (environment: NodeJS.ProcessEnv, layout: Layout): Settings => {
   try {
     const launch = readLaunch(layout);
-    return launch.standby === true
+    return launch.standby !== undefined
       ? standbySettings(environment, launch, layout)
       : settingsOf(environment, launch, layout);
   } catch (error) {

@@ -5,11 +5,11 @@ export const SANDBOX_LIMIT_SETTINGS = define({
   PLATFORM_WARM_MEMORY_MB: {
     group: "Sandboxes",
     kind: "integer",
-    fallback: 800,
+    fallback: 1200,
     min: 0,
     max: 10_000_000,
     about:
-      "How much memory of each node is for sandboxes that wait for a session, in MiB. Each counts 400. With less than 400, every session starts a " +
+      "How much memory of each node is for sandboxes that wait for a session, in MiB. Each counts 600. With less than 600, every session starts a " +
       "sandbox of its own.",
   },
   PLATFORM_SANDBOX_MEMORY_MB: {

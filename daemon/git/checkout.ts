@@ -59,6 +59,33 @@ git rev-parse --verify HEAD &&
 { git show HEAD:platform.toml 2>/dev/null || :; }
 `;
 
+/**
+ * Unpacks a commit with its history, and checks it out, in a workspace without a repository. The checkout of the session's
+ * branch then fetches the rest.
+ * $1 default branch, $2 commit; the pack is the standard input.
+ */
+const PREPARE_SCRIPT = `
+git init --quiet --initial-branch "$1" . &&
+git index-pack --stdin >/dev/null &&
+git update-ref "refs/remotes/origin/$1" "$2" &&
+git checkout --quiet --force --detach "$2"
+`;
+
+/** @param pack of the commit, a git pack without deltas against other objects. */
+export const prepareCheckout = (
+  settings: Settings,
+  { commit, pack }: { readonly commit: string; readonly pack: Uint8Array },
+): Effect.Effect<void, CheckoutFailure> =>
+  runToEnd({
+    ...gitLaunch(settings, ["sh", "-c", PREPARE_SCRIPT, "prepare", settings.defaultBranch, commit]),
+    input: pack,
+  }).pipe(
+    Effect.mapError(({ message }) => new CheckoutFailure({ message: `git cannot be started: ${message}` })),
+    Effect.flatMap(({ code, stderr }) =>
+      code === 0 ? Effect.void : Effect.fail(new CheckoutFailure({ message: stderr.trim() })),
+    ),
+  );
+
 /** Retries until the branch is checked out, or until it is interrupted at the deadline. */
 export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
   const attempt = Effect.gen(function* () {

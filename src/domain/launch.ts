@@ -76,8 +76,11 @@ export const LaunchSettings = Schema.Struct({
       model: Schema.NullOr(Schema.String),
     }),
   ),
-  /** The sandbox has no session yet: it starts the agent runtime and waits for a claim. Absent: it has its session. */
-  standby: Schema.optionalKey(Schema.Boolean),
+  /**
+   * The sandbox has no session yet: it starts the agent runtime and waits for a claim. Until then, signed contexts name
+   * this id in place of a session. Absent: it has its session.
+   */
+  standby: Schema.optionalKey(Schema.String),
   /** The project has connectors that this session may use. Absent: it has none. */
   hasConnectors: Schema.optionalKey(Schema.Boolean),
   /**

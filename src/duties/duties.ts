@@ -126,7 +126,7 @@ export const DUTIES = {
   warm_pool: {
     about: "keeps sandboxes that wait for sessions",
     periodMs: 5 * SECOND,
-    signal: "wish, claim, project changed",
+    signal: "wish, project changed",
     owner: "each node",
   },
   unclaimed: {

@@ -17,13 +17,15 @@ import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandbox-spec.ts";
-import { DaemonClient } from "../sandbox/daemon.ts";
+import { GitBackend } from "../git/port.ts";
+import { CHECKOUT_PACK_BYTES, DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
 import { answeredInTime, linked } from "../services/answered.ts";
 import { BootPlaces } from "../services/boot-places.ts";
 import { Directory } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
 import { Environments } from "../services/environments.ts";
+import { serviceContext } from "../services/service-context.ts";
 import { WarmPool } from "../services/warm-pool.ts";
 import { Projects } from "../store/ports/projects.ts";
 import { type WarmSandbox, WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
@@ -40,6 +42,9 @@ export interface WarmPoolDutyOptions extends SpecOptions {
   readonly nodeId: string;
 }
 
+const unprepared = (sandbox: string) => (error: { readonly message: string }) =>
+  Effect.logInfo("a waiting sandbox has no commit of its project", { sandbox, reason: error.message });
+
 /** @returns the functions that start a waiting sandbox, and that say what the project would start now. */
 const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
   const { nodeId } = options;
@@ -48,6 +53,8 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
   const environments = yield* Environments;
   const projects = yield* Projects;
   const places = yield* BootPlaces;
+  const git = yield* GitBackend;
+  const sign = yield* serviceContext;
   const warm = yield* WarmSandboxes;
   const makeSpec = yield* waitingSpec(options);
 
@@ -67,6 +74,20 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
       Effect.orDie,
     );
 
+  /** Gives it the newest commit of the default branch. A session that finds nothing prepared clones. */
+  const prepare = (id: string, projectId: string) =>
+    Effect.gen(function* () {
+      const project = yield* projects.get(projectId);
+      if (project === null) return;
+      const commit = yield* git.resolveBase({ projectId }, project.defaultBranch);
+      const pack = yield* git.pack({ projectId }, { commit, maxBytes: CHECKOUT_PACK_BYTES });
+      if (pack === null) return;
+      const link = yield* linked(provider, id);
+      yield* daemon.prepare(link, yield* sign(id, id), { commit, pack });
+    }).pipe(
+      Effect.catchTags({ GitError: unprepared(id), SandboxError: unprepared(id), DaemonUnreachable: unprepared(id) }),
+    );
+
   /** Fails if it ends, or is not ready within a boot's time. */
   const start = Effect.fnUntraced(function* (id: string, projectId: string) {
     const { spec, given } = yield* specNow(id, projectId);
@@ -82,6 +103,7 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
           Effect.fail(new SandboxError({ operation: "create", message: "the agent runtime was not ready" })),
       }),
     );
+    yield* prepare(id, projectId);
     yield* warm.ready(id, { recipe: recipeOf(spec), secrets: given });
   });
   const recipeNow = (id: string, projectId: string) =>

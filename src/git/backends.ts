@@ -57,6 +57,7 @@ export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositor
     createBranch: (repository, request) => at(repository, (git) => git.createBranch(repository, request)),
     commitFile: (repository, request) => at(repository, (git) => git.commitFile(repository, request)),
     readFile: (repository, request) => at(repository, (git) => git.readFile(repository, request)),
+    pack: (repository, request) => at(repository, (git) => git.pack(repository, request)),
     objectIds: (repository, request) => at(repository, (git) => git.objectIds(repository, request)),
     readTree: (repository, request) => at(repository, (git) => git.readTree(repository, request)),
     compare: (repository, request) => at(repository, (git) => git.compare(repository, request)),

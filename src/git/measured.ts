@@ -26,6 +26,7 @@ export const measured = (git: GitBackend["Service"], measures: MeasuresApi): Git
     createBranch: of("create_branch", git.createBranch),
     commitFile: of("commit_file", git.commitFile),
     readFile: of("read_file", git.readFile),
+    pack: of("pack", git.pack),
     objectIds: of("object_ids", git.objectIds),
     readTree: of("read_tree", git.readTree),
     compare: of("compare", git.compare),

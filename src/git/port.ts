@@ -197,6 +197,14 @@ export class GitBackend extends Context.Service<
       request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
     ) => Effect.Effect<Uint8Array | null, GitError>;
     /**
+     * The commit with its whole history, as one git pack. Null: it has more than `maxBytes`. `unknown_ref` if there is no
+     * such commit.
+     */
+    readonly pack: (
+      repository: Repository,
+      request: { readonly commit: string; readonly maxBytes: number },
+    ) => Effect.Effect<Uint8Array | null, GitError>;
+    /**
      * The git object id of each path at a full commit id: of a file or link its blob, of a directory its tree, of `""` and
      * `"."` the root tree. A tree's id changes with the content, mode or name of any file below it. Null for a path that
      * does not exist, is a submodule, or has an empty part, `.`, `..` or NUL. `unknown_ref` if there is no such commit.

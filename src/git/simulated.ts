@@ -369,6 +369,13 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
         at(repository, (state) => createBranch(state, branch, commit)),
       commitFile: (repository, request) => at(repository, (state) => commitFile(state, request)),
       readFile: (repository, request) => at(repository, (state) => readFile(state, request)),
+      // Nothing unpacks it.
+      pack: (repository, { commit, maxBytes }) =>
+        at(repository, (state) =>
+          state.commits.has(commit)
+            ? Effect.succeed(maxBytes === 0 ? null : new TextEncoder().encode(commit))
+            : Effect.fail(new GitError({ code: "unknown_ref", message: `Commit ${commit} not found.` })),
+        ),
       objectIds: (repository, { commit, paths, without }) =>
         at(repository, (state) =>
           Effect.map(commitAt(state, commit), ({ files }) => {

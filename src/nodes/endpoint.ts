@@ -116,6 +116,10 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
     "git.branchTip": on(repositories.branchTip),
     "git.createBranch": on(repositories.createBranch),
     "git.commitFile": on(repositories.commitFile),
+    "git.pack": (given: Parameters<typeof repositories.pack>) =>
+      Effect.map(repositories.pack(...given), (bytes) =>
+        bytes === null ? null : Buffer.from(bytes).toString("base64"),
+      ),
     "git.readFile": (given: Parameters<typeof repositories.readFile>) =>
       Effect.map(repositories.readFile(...given), (bytes) =>
         bytes === null ? null : Buffer.from(bytes).toString("base64"),

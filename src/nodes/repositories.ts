@@ -72,6 +72,9 @@ const make = Effect.gen(function* () {
     readFile: dispatched("readFile", own.readFile, (value) =>
       value === null ? null : new Uint8Array(Buffer.from(String(value), "base64")),
     ),
+    pack: dispatched("pack", own.pack, (value) =>
+      value === null ? null : new Uint8Array(Buffer.from(String(value), "base64")),
+    ),
     objectIds: dispatched("objectIds", own.objectIds),
     readTree: dispatched("readTree", own.readTree, decodePage),
     compare: dispatched("compare", own.compare),

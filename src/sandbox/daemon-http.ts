@@ -22,6 +22,7 @@ import {
 import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
 
 const HEALTH_TIMEOUT_MS = 1000;
+const PREPARE_TIMEOUT_MS = 180_000;
 /** A claim brings a whole conversation, at most. */
 const CLAIM_TIMEOUT_MS = 10_000;
 const ENV_TIMEOUT_MS = 180_000;
@@ -330,6 +331,14 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
     ),
   save: (link, context, timeoutMs) =>
     Effect.map(post(link, { path: "/platform/save", context, timeoutMs, body: {} }, Saved), storable),
+  prepare: (link, context, { commit, pack: body }) =>
+    Effect.asVoid(
+      post(
+        link,
+        { path: `/platform/checkout?commit=${commit}`, context, timeoutMs: PREPARE_TIMEOUT_MS, body },
+        Schema.Struct({ commit: Schema.String }),
+      ),
+    ),
   claim: (link, context, body) =>
     Effect.asVoid(
       post(link, { path: "/platform/claim", context, timeoutMs: CLAIM_TIMEOUT_MS, body }, ClaimedBy),

@@ -18,6 +18,7 @@ const HEALTHY: DaemonHealth = {
 };
 
 export const simulatedDaemon = Layer.succeed(DaemonClient, {
+  prepare: () => Effect.void,
   claim: () => Effect.void,
   health: () => Effect.succeed(HEALTHY),
   abort: () => Effect.succeed(false),

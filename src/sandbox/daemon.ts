@@ -63,12 +63,24 @@ export const EnvironmentChanged = Schema.Struct({
 });
 export type EnvironmentChanged = typeof EnvironmentChanged.Type;
 
+/** The largest commit with its history that a waiting sandbox gets. */
+export const CHECKOUT_PACK_BYTES = 64 * 1024 * 1024;
 /** The longest body that the control surface accepts (api.md 7). */
 export const CONTROL_BODY_BYTES = 1024 * 1024;
 
 export class DaemonClient extends Context.Service<
   DaemonClient,
   {
+    /**
+     * Gives a waiting sandbox a commit of the project with its history, once, before its session.
+     *
+     * @param context a signed user context for the sandbox's own id.
+     */
+    readonly prepare: (
+      link: DaemonLink,
+      context: string,
+      prepared: { readonly commit: string; readonly pack: Uint8Array },
+    ) => Effect.Effect<void, DaemonUnreachable>;
     /**
      * Gives a waiting sandbox its session. May be repeated.
      *

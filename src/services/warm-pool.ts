@@ -13,8 +13,8 @@ import { WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
 
 /** How long a sandbox waits for a person who is about to start a session, ms. */
 export const WISH_MS = 5 * 60_000;
-/** What a waiting sandbox counts for, MiB: a daemon and a started opencode use about 320. */
-export const WARM_MB = 400;
+/** What a waiting sandbox counts for, MiB. */
+export const WARM_MB = 600;
 /** At most so many projects are asked for between two rounds. */
 const WISHES_MAX = 1000;
 
@@ -29,7 +29,7 @@ interface Pool {
   readonly wish: (projectId: string) => Effect.Effect<boolean>;
   /** Takes what was asked for since the last call: instants until which a sandbox is wanted, by project. */
   readonly wishes: Effect.Effect<ReadonlyMap<string, number>>;
-  /** Completes at the next wish or claim. */
+  /** Completes at the next wish. A claim does not count: the next sandbox would start while the session's boots. */
   readonly changed: Effect.Effect<void>;
 }
 
@@ -59,9 +59,7 @@ const make = Effect.fnUntraced(function* (nodeId: string, places: number) {
     claim: Effect.fnUntraced(function* ({ id: sessionId, projectId, origin }) {
       const isPersons = origin !== "trigger";
       const now = yield* Clock.currentTimeMillis;
-      const claimed = yield* warm.claim({ projectId, sessionId, nodeId, isPersons, now });
-      if (claimed !== null) changed.openUnsafe();
-      return claimed;
+      return yield* warm.claim({ projectId, sessionId, nodeId, isPersons, now });
     }),
     wish: (projectId) =>
       Effect.map(Clock.currentTimeMillis, (now) => {

@@ -59,10 +59,10 @@ const end = (pid: number): void => {
 const sandboxOf = (session: LiveSession): Promise<Json> => session.call("GET", "sandbox");
 
 /** Room for those of all tests. */
-const SETTINGS = { PLATFORM_WARM_MEMORY_MB: "4000" };
+const SETTINGS = { PLATFORM_WARM_MEMORY_MB: "6000" };
 
-/** Prints the variables that differ between two sessions, and the commit's subject. */
-const SHOW = 'run: echo "$PLATFORM_SESSION_ID $PLATFORM_BRANCH_NAME $PLATFORM_BASE_REF $PLATFORM_AGENT_NAME"; git log -1 --format=%s; git branch --show-current';
+/** Prints the variables that differ between two sessions, the commit's subject, the branch, and what was checked out. */
+const SHOW = 'run: echo "$PLATFORM_SESSION_ID $PLATFORM_BRANCH_NAME $PLATFORM_BASE_REF $PLATFORM_AGENT_NAME"; git log -1 --format=%s; git branch --show-current; git reflog --format=%gs';
 
 describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   beforeAll(async () => {
@@ -81,10 +81,12 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
       await isReady(pid, 1);
       const session = await LiveSession.startIn(life, pid, { initial_prompt: SHOW });
       await expect.poll(() => toolOutput(session), POLL).toContain("Begin");
-      const [variables, subject, branch] = ((await toolOutput(session)) ?? "").trim().split("\n");
+      const [variables, subject, branch, ...past] = ((await toolOutput(session)) ?? "").trim().split("\n");
       const id = session.path.split("/").at(-1);
       expect(variables).toBe(`${id} ${id} main default`);
       expect([subject, branch]).toEqual(["Begin", id]);
+      // The commit was there before the session.
+      expect(past.at(-1)).toMatch(/^checkout: moving from main to [0-9a-f]{40}$/);
       expect(await sandboxOf(session)).toMatchObject({ waited: true, status: "active" });
       await isReady(pid, 1);
 

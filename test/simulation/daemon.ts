@@ -149,6 +149,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       talks.heal();
     },
     layer: Layer.succeed(DaemonClient, {
+      prepare: () => Effect.void,
       claim: () => Effect.void,
       health: (link) =>
         Effect.suspend(() => {

@@ -209,6 +209,7 @@ export const githubRepositories = Effect.fnUntraced(function* (
     // The host's API makes commits as the token's owner. A push keeps the author.
     commitFile: (repository, request) => over(repository, mirror.commitFile(repository, request)),
     readFile: (repository, request) => over(repository, mirror.readFile(repository, request)),
+    pack: (repository, request) => over(repository, mirror.pack(repository, request)),
     objectIds: (repository, request) => over(repository, mirror.objectIds(repository, request)),
     readTree: (repository, request) => over(repository, mirror.readTree(repository, request)),
     compare: (repository, request) => over(repository, mirror.compare(repository, request)),

@@ -25,6 +25,7 @@ import {
   checkDefaultBranch,
   headBranch,
   pointHead,
+  packOf,
   readFile,
   resolveBase,
   setDefaultBranch,
@@ -142,6 +143,7 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
           ),
         readFile: (repository, { commit, path: file, maxBytes }) =>
           at(repository, (path) => readFile(path, { commit, file, maxBytes })),
+        pack: (repository, request) => at(repository, (path) => packOf(path, request)),
         objectIds: (repository, request) => at(repository, (path) => objectIds(path, request)),
         readTree: (repository, request) => at(repository, (path) => readTree(path, request)),
         compare: (repository, request) =>

@@ -69,6 +69,26 @@ export const readFile = Effect.fnUntraced(function* (path: string, { commit, fil
   return new Uint8Array(content.stdout);
 });
 
+/** How long packing may take, in milliseconds. */
+const PACK_DEADLINE_MS = 120_000;
+
+/** The commit with its history as a pack. Null: it is larger. */
+export const packOf = Effect.fnUntraced(function* (
+  path: string,
+  { commit, maxBytes }: { readonly commit: string; readonly maxBytes: number },
+) {
+  if (!isCommitId(commit) || !(yield* isCommit(path, commit)))
+    return yield* unknownRef(`Commit ${commit} not found.`);
+  const { stdout, truncated } = yield* runGit({
+    repository: path,
+    args: ["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"],
+    stdin: `${commit}\n`,
+    maxOutputBytes: maxBytes,
+    deadlineMs: PACK_DEADLINE_MS,
+  });
+  return truncated ? null : new Uint8Array(stdout);
+});
+
 /** A side of a comparison: a branch or a full commit id. */
 const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
   const tip = yield* branchTip(path, side);

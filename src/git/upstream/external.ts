@@ -30,6 +30,7 @@ import { isPlainRef, type PushOutcome, pushRefs } from "./push.ts";
 import {
   checkDefaultBranch,
   headBranch,
+  packOf,
   readFile,
   resolveBase,
   setDefaultBranch,
@@ -231,6 +232,8 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
       Effect.flatMap(withCommit(mirrors, projectId, commit), (path) =>
         readFile(path, { commit, file, maxBytes }),
       ),
+    pack: ({ projectId }, request) =>
+      Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => packOf(path, request)),
     objectIds: ({ projectId }, request) =>
       Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => objectIds(path, request)),
     readTree: ({ projectId }, request) =>

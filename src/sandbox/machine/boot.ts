@@ -62,7 +62,7 @@ export const launchSettings = (
     },
     ...(spec.wip !== null && { wip: spec.wip }),
     ...(spec.recap !== null && { recap: spec.recap }),
-    ...(spec.sessionId === null && { standby: true }),
+    ...(spec.sessionId === null && { standby: spec.id }),
     ...(spec.hasConnectors && { hasConnectors: true }),
     orphanMs: installation.options.orphanMs,
     setupTimeoutMs: installation.options.setupTimeoutMs,

@@ -168,6 +168,7 @@ export const scriptedDaemon = (): DaemonScript => {
   const steering = new ScriptedSteering();
   return {
     layer: Layer.succeed(DaemonClient, {
+      prepare: () => Effect.void,
       claim: () => Effect.void,
       health: () =>
         Effect.suspend(() => {

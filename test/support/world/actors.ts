@@ -89,6 +89,7 @@ export const REFRESH_MS = 604_800_000;
 
 const scriptedDaemon = (script: DaemonScript) =>
   Layer.succeed(DaemonClient, {
+    prepare: () => Effect.void,
     claim: () => Effect.void,
     health: () =>
       Effect.suspend(() =>
