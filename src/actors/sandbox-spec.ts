@@ -43,7 +43,7 @@ const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
 /** An agent without connectors does not pay for their tools in its prompt. */
-const hasConnectors = (manifest: GoodManifest | null, origin: Session["origin"]): boolean =>
+const usesConnectors = (manifest: GoodManifest | null, origin: Session["origin"]): boolean =>
   manifest !== null &&
   parseManifest(Buffer.from(manifest.text)).executor.connectors.some(({ sessions }) =>
     sessions.includes(origin === "trigger" ? "trigger" : "user"),
@@ -96,7 +96,7 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...(Object.keys(variables).length > 0 && { variables }),
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
-      hasConnectors: hasConnectors(manifest, origin),
+      hasConnectors: usesConnectors(manifest, origin),
     } satisfies Omit<SandboxSpec, keyof OfSession>;
     return { spec, given };
   });

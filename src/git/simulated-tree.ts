@@ -13,6 +13,29 @@ import {
 import type { SimulatedEntry } from "./simulated.ts";
 
 type Files = ReadonlyMap<string, SimulatedEntry>;
+interface Tree {
+  readonly files: Files;
+}
+
+export const same = (a: SimulatedEntry | undefined, b: SimulatedEntry | undefined): boolean =>
+  JSON.stringify(a) === JSON.stringify(b);
+
+/** Paths that differ, in their order. */
+export const changedPaths = (from: Files, to: Files): string[] =>
+  [...new Set([...from.keys(), ...to.keys()])]
+    .filter((path) => !same(from.get(path), to.get(path)))
+    .toSorted();
+
+/** The files of a merge without conflicts. */
+export const mergedFiles = (mergeBase: Tree, base: Tree, head: Tree): Files => {
+  const files = new Map(base.files);
+  for (const path of changedPaths(mergeBase.files, head.files)) {
+    const entry = head.files.get(path);
+    if (entry === undefined) files.delete(path);
+    else files.set(path, entry);
+  }
+  return files;
+};
 
 const hashOf = (type: "blob" | "tree", content: Buffer): string =>
   createHash("sha1").update(`${type} ${content.length}\0`).update(content).digest("hex");

@@ -19,7 +19,7 @@ import {
   type Repository,
 } from "./port.ts";
 import { maxCommits, maxFiles } from "./repository/compare.ts";
-import { objectId, readTree, withoutFile } from "./simulated-tree.ts";
+import { changedPaths, mergedFiles, objectId, readTree, same, withoutFile } from "./simulated-tree.ts";
 
 /** A file's text, with or without permission to run it, or a path that is not a file. */
 export type SimulatedEntry =
@@ -95,14 +95,6 @@ const historyOf = (state: State, sha: string): Commit[] => {
   }
   return listed.flatMap((at) => state.commits.get(at) ?? []);
 };
-
-const same = (a: SimulatedEntry | undefined, b: SimulatedEntry | undefined): boolean =>
-  JSON.stringify(a) === JSON.stringify(b);
-
-const changedPaths = (from: Commit["files"], to: Commit["files"]): string[] =>
-  [...new Set([...from.keys(), ...to.keys()])]
-    .filter((path) => !same(from.get(path), to.get(path)))
-    .toSorted();
 
 /** Null for a link, a submodule, or a missing entry. */
 const textOf = (entry: SimulatedEntry | undefined): string | null => {
@@ -266,16 +258,6 @@ const commitTo = (state: State, request: SimulatedCommit): string => {
   return sha;
 };
 
-const mergedFiles = (mergeBase: Commit, base: Commit, head: Commit): Commit["files"] => {
-  const files = new Map(base.files);
-  for (const path of changedPaths(mergeBase.files, head.files)) {
-    const entry = head.files.get(path);
-    if (entry === undefined) files.delete(path);
-    else files.set(path, entry);
-  }
-  return files;
-};
-
 /** In one step: in memory nothing moves meanwhile. */
 const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) {
   const { branch, message, at } = request;
@@ -324,6 +306,19 @@ const emptyState = (head: string): State => {
   };
 };
 
+const createIn = (
+  repositories: Map<string, State>,
+  { projectId, importFrom, defaultBranch }: Parameters<GitBackend["Service"]["create"]>[0],
+) => {
+  const fault = defaultBranchFault(defaultBranch ?? "main");
+  if (fault !== null) return Effect.fail(fault);
+  if (importFrom !== null)
+    return Effect.fail(error("import_failed", "The simulated backend does not support imports."));
+  const state = repositories.get(projectId) ?? emptyState(defaultBranch ?? "main");
+  repositories.set(projectId, state);
+  return Effect.succeed({ defaultBranch: state.head });
+};
+
 /** The twin. It has no outside world, so imports fail (`import_failed`). */
 export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> = Layer.effectContext(
   Effect.sync(() => {
@@ -338,16 +333,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
           : use(state);
       });
     const backend = GitBackend.of({
-      create: ({ projectId, importFrom, defaultBranch }) =>
-        Effect.suspend(() => {
-          const fault = defaultBranchFault(defaultBranch ?? "main");
-          if (fault !== null) return Effect.fail(fault);
-          if (importFrom !== null)
-            return Effect.fail(error("import_failed", "The simulated backend does not support imports."));
-          const state = repositories.get(projectId) ?? emptyState(defaultBranch ?? "main");
-          repositories.set(projectId, state);
-          return Effect.succeed({ defaultBranch: state.head });
-        }),
+      create: (request) => Effect.suspend(() => createIn(repositories, request)),
       checkUpstream: () => Effect.fail(error("git_failed", "The simulated backend has no server to ask.")),
       setDefaultBranch: (repository, branch) =>
         at(repository, (state) => {
@@ -372,9 +358,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
       // Nothing unpacks it.
       pack: (repository, { commit, maxBytes }) =>
         at(repository, (state) =>
-          state.commits.has(commit)
-            ? Effect.succeed(maxBytes === 0 ? null : new TextEncoder().encode(commit))
-            : Effect.fail(new GitError({ code: "unknown_ref", message: `Commit ${commit} not found.` })),
+          Effect.as(commitAt(state, commit), maxBytes === 0 ? null : Buffer.from(commit)),
         ),
       objectIds: (repository, { commit, paths, without }) =>
         at(repository, (state) =>

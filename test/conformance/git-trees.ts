@@ -131,6 +131,19 @@ const checkIds = (live: Live): void => {
     }),
   );
 
+  live("packs a commit with its history, up to a size", () =>
+    Effect.gen(function* () {
+      const { backend, repository, commit } = yield* scene(FILES);
+      const pack = yield* backend.pack(repository, { commit, maxBytes: 1_000_000 });
+      expect(pack?.length).toBeGreaterThan(0);
+      expect(yield* backend.pack(repository, { commit, maxBytes: 0 })).toBe(null);
+      for (const unknown of ["f".repeat(40), "main", "--all", ""]) {
+        const packing = backend.pack(repository, { commit: unknown, maxBytes: 1_000_000 });
+        expect(yield* failureCode(packing), unknown).toBe("unknown_ref");
+      }
+    }),
+  );
+
   live("tells the ids of a commit without one of its files", () =>
     Effect.gen(function* () {
       const tree: Files = { "a/b/c": "c\n", "a/b/d": "d\n", "a/b.c": "dot\n", "ä/only": "o\n", root: "r\n" };

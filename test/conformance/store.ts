@@ -39,6 +39,7 @@ import { checkSessionLists } from "./store-session-lists.ts";
 import { checkSessions } from "./store-sessions.ts";
 import { checkTransitions } from "./store-transitions.ts";
 import { checkTriggers } from "./store-triggers.ts";
+import { checkWarmSandboxes } from "./store-warm-sandboxes.ts";
 import { checkWatch } from "./store-watch.ts";
 import { checkWebhooks } from "./store-webhooks.ts";
 
@@ -48,6 +49,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkSessions(check);
     checkSessionLists(check);
     checkSandboxes(check);
+    checkWarmSandboxes(check);
     checkEnvironmentBuilds(check);
     checkAdmission(check);
     checkQueue(check);

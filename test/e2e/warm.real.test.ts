@@ -62,7 +62,8 @@ const sandboxOf = (session: LiveSession): Promise<Json> => session.call("GET", "
 const SETTINGS = { PLATFORM_WARM_MEMORY_MB: "6000" };
 
 /** Prints the variables that differ between two sessions, the commit's subject, the branch, and what was checked out. */
-const SHOW = 'run: echo "$PLATFORM_SESSION_ID $PLATFORM_BRANCH_NAME $PLATFORM_BASE_REF $PLATFORM_AGENT_NAME"; git log -1 --format=%s; git branch --show-current; git reflog --format=%gs';
+const SHOW =
+  'run: echo "$PLATFORM_SESSION_ID $PLATFORM_BRANCH_NAME $PLATFORM_BASE_REF $PLATFORM_AGENT_NAME"; git log -1 --format=%s; git branch --show-current; git reflog --format=%gs';
 
 describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   beforeAll(async () => {
@@ -86,7 +87,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
       expect(variables).toBe(`${id} ${id} main default`);
       expect([subject, branch]).toEqual(["Begin", id]);
       // The commit was there before the session.
-      expect(past.at(-1)).toMatch(/^checkout: moving from main to [0-9a-f]{40}$/);
+      expect(past.join("\n")).toMatch(/^checkout: moving from main to [0-9a-f]{40}$/m);
       expect(await sandboxOf(session)).toMatchObject({ waited: true, status: "active" });
       await isReady(pid, 1);
 
@@ -96,7 +97,9 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
       await session.call("POST", "restart");
       await life.session(pid, String(id), ["running", "failed"]);
       expect(await sandboxOf(session)).toMatchObject({ waited: true, status: "active" });
-      await session.run("git fetch --quiet origin refs/wip/$PLATFORM_SESSION_ID && git show FETCH_HEAD:kept.txt");
+      await session.run(
+        "git fetch --quiet origin refs/wip/$PLATFORM_SESSION_ID && git show FETCH_HEAD:kept.txt",
+      );
       await session.stop();
     },
     TEST_MS,

@@ -15,7 +15,7 @@ type Api = WarmSandboxes["Service"];
 const oldestFirst = (one: WarmSandbox, other: WarmSandbox): number =>
   one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1);
 
-const claim = (tables: TableSet, request: Parameters<Api["claim"]>[0]) => {
+const give = (tables: TableSet, request: Parameters<Api["claim"]>[0]) => {
   const { projectId, sessionId, nodeId, isPersons, now } = request;
   const rows = [...tables.warmSandboxes.values()];
   const held = rows.find((row) => row.claim?.sessionId === sessionId);
@@ -34,10 +34,7 @@ const isInUse = (tables: TableSet, { id, claim }: WarmSandboxRow): boolean => {
   return session?.status === "provisioning" && (session.sandboxId ?? id) === id;
 };
 
-const keep = (
-  tables: TableSet,
-  { projectId, nodeId, until }: Parameters<Api["keep"]>[0],
-): boolean => {
+const keep = (tables: TableSet, { projectId, nodeId, until }: Parameters<Api["keep"]>[0]): boolean => {
   const [kept] = [...tables.warmSandboxes.values()]
     .filter((row) => row.projectId === projectId && row.nodeId === nodeId && row.claim === null)
     .toSorted(
@@ -76,7 +73,7 @@ export const layer = Layer.effect(
           tables.warmSandboxes.set(id, { ...row, ...made });
           return true;
         }),
-      claim: (request) => Effect.sync(() => claim(tables, request)),
+      claim: (request) => Effect.sync(() => give(tables, request)),
       unclaimed: (nodeId) =>
         Effect.sync(() => unclaimed((row) => row.nodeId === nodeId).toSorted(oldestFirst)),
       countReady: (projectId) =>

@@ -34,6 +34,8 @@ export interface RunOptions {
   readonly bootDeadlineMs?: number;
   readonly models?: LaunchSettings["models"];
   readonly turnLimits?: LaunchSettings["turnLimits"];
+  /** It waits for its session under this id. */
+  readonly standby?: string;
   /** Work that a former sandbox saved. */
   readonly wip?: string;
   /** The conversation with former sandboxes. */
@@ -60,6 +62,14 @@ export interface LogLine {
   readonly event: string;
   readonly [field: string]: unknown;
 }
+
+/** The variables that a session brings. */
+export const sessionVariables = (sessionId: string): Record<string, string> => ({
+  PLATFORM_SESSION_ID: sessionId,
+  PLATFORM_BRANCH_NAME: sessionId,
+  PLATFORM_BASE_REF: "main",
+  PLATFORM_AGENT_NAME: "default",
+});
 
 export class Running {
   readonly directory: string;
@@ -242,6 +252,7 @@ export class Running {
         npm_config_offline: "true",
       },
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
+      ...(options.standby !== undefined && { standby: options.standby }),
       ...(options.wip !== undefined && { wip: options.wip }),
       ...(options.recap !== undefined && { recap: options.recap }),
       ...(options.models !== undefined && { models: options.models }),
@@ -252,14 +263,11 @@ export class Running {
       env: {
         PLATFORM_TOKEN: TOKEN,
         PLATFORM_PROJECT_ID: PROJECT_ID,
-        PLATFORM_SESSION_ID: sessionId,
-        PLATFORM_BRANCH_NAME: sessionId,
         PLATFORM_DEFAULT_BRANCH: "main",
-        PLATFORM_BASE_REF: "main",
+        ...(options.standby === undefined && sessionVariables(sessionId)),
         PLATFORM_REPO_URL: service.repoUrl,
         PLATFORM_API_URL: `${service.base}/v1`,
         PLATFORM_SERVICE_PORT: String(this.servicePort),
-        PLATFORM_AGENT_NAME: "default",
         PLATFORM_PROJECT_AUTO_CLONE: "1",
         PLATFORM_CLI_TOKEN: "platform_pat_canary-of-the-user",
         ...options.environment,

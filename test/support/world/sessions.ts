@@ -149,10 +149,14 @@ const expectSandbox = Effect.fnUntraced(function* (id: string, sandboxId: string
 });
 
 /** Opens a sandbox for a session that is provisioning or has ended. Returns its id and the hashes of its two tokens. */
-export const openSandbox = Effect.fnUntraced(function* (sessionId: string, now: number = NOON) {
+export const openSandbox = Effect.fnUntraced(function* (
+  sessionId: string,
+  now: number = NOON,
+  sandboxId: string = randomUUID(),
+) {
   const sandboxes = yield* Sandboxes;
   const { snapshot, commands } = sandbox.start({});
-  const opened = { id: randomUUID(), serviceKeyHash: hash(), cliHash: hash() };
+  const opened = { id: sandboxId, serviceKeyHash: hash(), cliHash: hash() };
   yield* expectSandbox(sessionId, opened.id, now);
   yield* sandboxes.open({
     id: opened.id,

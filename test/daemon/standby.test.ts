@@ -1,0 +1,145 @@
+/** A daemon that waits for its session (W1 to W3 of daemon/standby.ts). */
+import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import { Running, sessionVariables, type Answer } from "./support/running.ts";
+
+const ID = randomUUID();
+
+let running: Running;
+afterEach(() => running.dispose());
+
+const start = async (): Promise<Running> => {
+  running = await Running.start({ standby: ID });
+  await running.logged("listening");
+  return running;
+};
+
+const claimOf = (sessionId: string, more: object = {}) => ({
+  session_id: sessionId,
+  environment: sessionVariables(sessionId),
+  boot_deadline_ms: 60_000,
+  ...more,
+});
+
+const claim = (body: unknown, context = running.context()): Promise<Answer> =>
+  running.ask("/platform/claim", {
+    method: "POST",
+    headers: { "x-platform-user-context": context },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+
+const codeOf = ({ status, body }: Answer): string => {
+  const { code = "" } = JSON.parse(body) as { code?: string };
+  return `${status} ${code}`.trim();
+};
+
+const git = (...args: string[]): Buffer => execFileSync("git", ["-C", running.bare, ...args]);
+
+/** The newest commit of `main`, and it with its history as a pack. */
+const packed = (): { readonly commit: string; readonly pack: Buffer } => {
+  const commit = git("rev-parse", "main").toString("utf8").trim();
+  const pack = execFileSync("git", ["-C", running.bare, "pack-objects", "--revs", "--stdout", "--quiet"], {
+    input: `${commit}\n`,
+  });
+  return { commit, pack };
+};
+
+const prepare = (commit: string, pack: Uint8Array, context = running.context({ sessionId: ID })) =>
+  running.ask(`/platform/checkout?commit=${commit}`, {
+    method: "PUT",
+    headers: { "x-platform-user-context": context },
+    body: pack,
+  });
+
+describe("a daemon that waits for its session", () => {
+  test("answers its health and nothing else, and does not clone", async () => {
+    await start();
+    expect(await running.health()).toMatchObject({
+      status: "starting",
+      repo: { ready: false, branch: null, commit: null },
+    });
+    for (const path of ["/", "/session", "/platform/logs", "/platform/conversation", "/proxy/3000/"])
+      expect(codeOf(await running.ask(path, { headers: {} })), path).toBe("503 unclaimed");
+    expect(running.service.seen).toEqual([]);
+  });
+
+  test("boots with the session of its claim, and answers the same claim again", async () => {
+    await start();
+    expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
+    await running.logged("ready");
+    expect(await running.health()).toMatchObject({
+      status: "ready",
+      repo: { ready: true, branch: running.sessionId },
+    });
+    expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
+    // A runtime that started with its session has the variables in its own environment.
+    const environment = await running.ask("/environment");
+    expect(environment.body).toContain(`"PLATFORM_SESSION_ID":"${running.sessionId}"`);
+    const written = readFileSync(`${running.layout.sessionEnvironment}.json`, "utf8");
+    expect(JSON.parse(written)).toEqual(sessionVariables(running.sessionId));
+  });
+
+  test("accepts no claim of another, and no second one", async () => {
+    await start();
+    const other = randomUUID();
+    expect(codeOf(await claim(claimOf(running.sessionId), ""))).toBe("401 invalid_user_context");
+    const forged = running.context({ token: "platform_sbx_of-another-sandbox" });
+    expect(codeOf(await claim(claimOf(running.sessionId), forged))).toBe("401 invalid_user_context");
+    // Signed for one session, and it names another.
+    expect(codeOf(await claim(claimOf(other)))).toBe("401 invalid_user_context");
+    expect(codeOf(await claim("{}"))).toBe("400 invalid_request");
+    expect(codeOf(await claim("not JSON"))).toBe("400 invalid_request");
+    expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
+    await running.logged("ready");
+    const late = running.context({ sessionId: other });
+    expect(codeOf(await claim(claimOf(other), late))).toBe("401 invalid_user_context");
+  });
+
+  test("has the project's commit before its session, and fetches only the rest", async () => {
+    await start();
+    const { commit, pack } = packed();
+    expect(codeOf(await prepare(commit, pack, running.context()))).toBe("401 invalid_user_context");
+    expect(codeOf(await prepare("HEAD", pack))).toBe("400 bad_request");
+    expect(codeOf(await prepare(commit, pack))).toBe("200");
+    expect(readFileSync(`${running.layout.workspace}/README.md`, "utf8")).toBe("hello\n");
+    expect(codeOf(await prepare(commit, pack))).toBe("409 claimed");
+    const newer = running.pushFromElsewhere({ "new.txt": "new\n" });
+    expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
+    await running.logged("ready");
+    expect((await running.health()).repo).toMatchObject({ commit: newer, branch: running.sessionId });
+    expect(await running.git("status", "--porcelain")).toBe("");
+    expect(codeOf(await prepare(commit, pack, running.context()))).toBe("409 claimed");
+  });
+
+  test.each([
+    ["is no pack", Buffer.from("no pack")],
+    ["ends early", Buffer.from("PACK\0\0\0\u0002\0\0\0\u0009")],
+    ["is empty", Buffer.alloc(0)],
+  ])("clones as usual if what it got %s", async (_, pack) => {
+    await start();
+    const { commit } = packed();
+    expect(codeOf(await prepare(commit, pack))).toBe("502 not_prepared");
+    expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
+    await running.logged("ready");
+    expect((await running.health()).repo).toMatchObject({ ready: true, commit });
+  });
+
+  test("ends if its agent runtime ends before a session comes", async () => {
+    running = await Running.start({ standby: ID, adapter: "opencode", agentCommand: ["sh", "-c", "exit 3"] });
+    await running.logged("the agent runtime ended before a session came");
+    expect(await running.end()).toBe(0);
+  });
+
+  test("fails with its own reason if the claim lacks a variable, and prints no value of it", async () => {
+    await start();
+    const { PLATFORM_AGENT_NAME: _, ...environment } = sessionVariables(running.sessionId);
+    const body = claimOf(running.sessionId, {
+      environment: { ...environment, PLATFORM_INITIAL_PROMPT: "canary-prompt" },
+    });
+    expect(codeOf(await claim(body))).toBe("200");
+    await running.logged("daemon failed");
+    expect(running.output).not.toContain("canary-prompt");
+  });
+});

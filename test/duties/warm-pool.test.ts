@@ -1,0 +1,274 @@
+/** Which sandboxes wait for a session on a node (duties/warm-pool.ts K1 to K5). */
+import { it } from "@effect/vitest";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
+import * as TestClock from "effect/testing/TestClock";
+import { describe, expect } from "vitest";
+import { DUTIES } from "../../src/duties/duties.ts";
+import { warmPoolDuty } from "../../src/duties/warm-pool.ts";
+import { simulatedBackend } from "../../src/git/simulated.ts";
+import { DaemonClient, type DaemonHealth } from "../../src/sandbox/daemon.ts";
+import { simulatedDaemon } from "../../src/sandbox/daemon-simulated.ts";
+import { SimulatedSandboxes, simulatedProvider } from "../../src/sandbox/simulated.ts";
+import { type BootEnvironment, EnvironmentFailed, Environments } from "../../src/services/environments.ts";
+import { directoryLayer } from "../../src/services/directory.ts";
+import { keyringLayer } from "../../src/services/keyring.ts";
+import { WARM_MB, WarmPool, warmPoolLayer, WISH_MS } from "../../src/services/warm-pool.ts";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
+import { ABANDONED_MS, WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
+import { admitSession, openSandbox } from "../support/world/sessions.ts";
+import { addProject, makeRepository, makeWorld, NOON } from "../support/world/world.ts";
+
+const NODE = "node-1";
+const BOOT_MS = 120_000;
+const PERIOD = DUTIES.warm_pool.periodMs;
+
+const manifest = (warm: number) => ({
+  commit: String(warm).repeat(40),
+  good: {
+    bringsModel: null,
+    commit: String(warm).repeat(40),
+    text: `[environment]\nwarm = ${warm}\n`,
+    agents: [],
+    environment: null,
+  },
+  failure: null,
+});
+
+/** What each daemon says, and what it was given. */
+class Daemons {
+  runtime: DaemonHealth["runtime"]["state"] = "ready";
+  readonly prepared: string[] = [];
+  readonly layer = Layer.effect(
+    DaemonClient,
+    Effect.map(DaemonClient, (twin) => ({
+      ...twin,
+      health: (link) =>
+        Effect.map(twin.health(link), (health) => ({ ...health, runtime: { state: this.runtime } })),
+      prepare: (_link, _context, { commit }) => Effect.sync(() => void this.prepared.push(commit)),
+    })),
+  ).pipe(Layer.provide(simulatedDaemon));
+}
+
+/** A node with room for two, and a project. */
+const openNode = Effect.gen(function* () {
+  yield* TestClock.setTime(NOON);
+  const daemons = new Daemons();
+  /** On what a sandbox boots. Null: that cannot be had. */
+  const boots: { environment: BootEnvironment | null } = { environment: { image: null, variables: {} } };
+  const environments = Layer.succeed(Environments, {
+    builder: null,
+    begin: () => Effect.succeed(null),
+    prepare: () => Effect.void,
+    forBoot: () =>
+      Effect.suspend(() =>
+        boots.environment === null
+          ? Effect.fail(new EnvironmentFailed({ message: "no image" }))
+          : Effect.succeed(boots.environment),
+      ),
+  });
+  const store = yield* Layer.build(
+    Layer.mergeAll(
+      memoryStore,
+      simulatedBackend,
+      simulatedProvider({ bootMs: 1000 }),
+      daemons.layer,
+      environments,
+      keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] }),
+    ),
+  );
+  const inStore = Effect.provideContext(store);
+  const world = yield* inStore(makeWorld(20));
+  yield* inStore(makeRepository(world.projectId));
+  const duty = warmPoolDuty({
+    nodeId: NODE,
+    internalUrl: "http://platform.internal",
+    egressAllow: [],
+    gateway: null,
+    bootTimeoutMs: BOOT_MS,
+  }).pipe(
+    Layer.provideMerge(warmPoolLayer({ nodeId: NODE, warmMemoryMb: 2 * WARM_MB })),
+    Layer.provide(directoryLayer),
+    Layer.provide(Layer.succeedContext(store)),
+  );
+  /** Begins a life of the service. */
+  const begin = Effect.gen(function* () {
+    const scope = yield* Effect.acquireRelease(Scope.make(), (made) => Scope.close(made, Exit.void));
+    const context = yield* Layer.buildWithScope(Layer.fresh(duty), scope);
+    return { pool: Context.get(context, WarmPool), end: Scope.close(scope, Exit.void) };
+  });
+  const warm = Context.get(store, WarmSandboxes);
+  const asks = (count: number, projectId = world.projectId) =>
+    Context.get(store, Projects).recordManifest(projectId, { ...manifest(count), now: NOON });
+  const sandboxes = Context.get(store, SimulatedSandboxes);
+  return {
+    world,
+    daemons,
+    boots,
+    begin,
+    asks,
+    warm,
+    sandboxes,
+    inStore,
+    rows: warm.unclaimed(NODE),
+    ready: Effect.map(warm.unclaimed(NODE), (rows) =>
+      rows.filter(({ recipe }) => recipe !== null).map(({ id }) => id),
+    ),
+    running: Effect.map(sandboxes.all, (all) => [...all.keys()]),
+  };
+});
+
+const rounds = (count: number) => TestClock.adjust(count * PERIOD);
+
+describe("sandboxes that wait for a session", () => {
+  it.effect("are as many as the manifest asks for, and get the default branch's commit", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, running, daemons, sandboxes } = yield* openNode;
+      yield* begin;
+      yield* rounds(3);
+      expect(yield* running).toEqual([]);
+      yield* asks(2);
+      yield* rounds(3);
+      expect(yield* ready).toHaveLength(2);
+      expect(daemons.prepared).toHaveLength(2);
+      expect(daemons.prepared[0]).toMatch(/^[0-9a-f]{40}$/);
+      for (const { spec } of (yield* sandboxes.all).values()) {
+        expect(spec.sessionId).toBe(null);
+        expect(Object.keys(spec.environment)).not.toContain("PLATFORM_SESSION_ID");
+        expect(spec.environment["PLATFORM_DEFAULT_BRANCH"]).toBe("main");
+      }
+      yield* asks(1);
+      yield* rounds(3);
+      expect(yield* running).toEqual(yield* ready);
+      expect(yield* ready).toHaveLength(1);
+    }),
+  );
+
+  it.effect("are replaced when a session takes one, and none is ended that a session has", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, running, world, inStore } = yield* openNode;
+      const { pool } = yield* begin;
+      yield* asks(1);
+      yield* rounds(3);
+      const [first] = yield* ready;
+      const sessionId = yield* inStore(admitSession(world));
+      const session = { id: sessionId, projectId: world.projectId, origin: "session" } as const;
+      expect(yield* pool.claim(session)).toBe(first);
+      yield* inStore(openSandbox(sessionId, NOON, first));
+      yield* rounds(3);
+      expect(yield* ready).toHaveLength(1);
+      expect(yield* running).toContain(first);
+      expect(yield* running).toHaveLength(2);
+    }),
+  );
+
+  it.effect("start for a person who is about to start a session, and end if she does not", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, running, world, inStore } = yield* openNode;
+      const other = yield* inStore(addProject(world));
+      yield* asks(2);
+      const { pool } = yield* begin;
+      yield* rounds(3);
+      const [oldest] = yield* ready;
+      // There is no place: the oldest that a project keeps ready goes.
+      expect(yield* pool.wish(other)).toBe(true);
+      expect(yield* pool.wish(other)).toBe(true);
+      yield* rounds(3);
+      expect(yield* ready).toHaveLength(2);
+      expect(yield* running).not.toContain(oldest);
+      yield* TestClock.adjust(WISH_MS);
+      yield* rounds(3);
+      expect(yield* ready).toHaveLength(2);
+      const inStoreSession = { id: world.userId, projectId: other, origin: "session" } as const;
+      expect(yield* pool.claim(inStoreSession)).toBe(null);
+    }),
+  );
+
+  it.effect("are replaced if the project would start them differently now", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, boots } = yield* openNode;
+      yield* asks(1);
+      yield* begin;
+      yield* rounds(3);
+      const [first] = yield* ready;
+      yield* rounds(3);
+      expect(yield* ready).toEqual([first]);
+      boots.environment = { image: "debian:12", variables: {} };
+      yield* rounds(4);
+      const [second] = yield* ready;
+      expect(second).not.toBe(first);
+      boots.environment = { image: "debian:12", variables: { EDITOR: "vi" } };
+      yield* rounds(4);
+      expect(yield* ready).not.toContain(second);
+      expect(yield* ready).toHaveLength(1);
+    }),
+  );
+
+  it.effect("end with the service that started them, and with their own processes", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, running, sandboxes } = yield* openNode;
+      yield* asks(1);
+      const { end } = yield* begin;
+      yield* rounds(3);
+      const [first = ""] = yield* ready;
+      yield* end;
+      yield* begin;
+      yield* rounds(3);
+      const [second = ""] = yield* ready;
+      expect(second).not.toBe(first);
+      expect(yield* running).toEqual([second]);
+      yield* sandboxes.end(second, { code: "memory_exceeded", message: "no memory" });
+      yield* rounds(4);
+      expect(yield* running).toEqual(yield* ready);
+      expect(yield* ready).not.toContain(second);
+    }),
+  );
+
+  it.effect("are not tried again for a minute after a failure", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, rows, running, boots, sandboxes, daemons } = yield* openNode;
+      yield* asks(1);
+      boots.environment = null;
+      yield* begin;
+      yield* rounds(2);
+      expect(yield* rows).toEqual([]);
+      boots.environment = { image: null, variables: {} };
+      yield* rounds(2);
+      expect(yield* rows).toEqual([]);
+      yield* sandboxes.fault("create", { kind: "error", message: "no room" });
+      yield* TestClock.adjust("1 minute");
+      expect(yield* running).toEqual([]);
+      daemons.runtime = "starting";
+      yield* TestClock.adjust("70 seconds");
+      expect(yield* running).toHaveLength(1);
+      expect(yield* ready).toEqual([]);
+      // It is given up after a boot's time.
+      yield* TestClock.adjust(BOOT_MS);
+      daemons.runtime = "ready";
+      yield* TestClock.adjust("2 minutes");
+      expect(yield* ready).toHaveLength(1);
+    }),
+  );
+
+  it.effect("are removed if the session that took one never used it", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, running, world, inStore, warm } = yield* openNode;
+      yield* asks(1);
+      yield* begin;
+      yield* rounds(3);
+      const [first = ""] = yield* ready;
+      const sessionId = yield* inStore(admitSession(world));
+      const { projectId } = world;
+      yield* warm.claim({ projectId, sessionId, nodeId: NODE, isPersons: true, now: NOON });
+      const used = yield* inStore(openSandbox(sessionId));
+      expect(used.id).not.toBe(first);
+      yield* TestClock.adjust(ABANDONED_MS);
+      yield* rounds(3);
+      expect(yield* running).not.toContain(first);
+    }),
+  );
+});
