@@ -16,7 +16,10 @@ import { keyringLayer } from "../../../src/services/keyring.ts";
 import { conversationHubLayer } from "../../../src/services/conversation-hub.ts";
 import { bootPlacesLayer } from "../../../src/services/boot-places.ts";
 import { buildingLayer } from "../../../src/services/building.ts";
+import type { SpecOptions } from "../../../src/actors/sandbox-spec.ts";
+import type { Claim } from "../../../src/domain/launch.ts";
 import { environmentsLayer } from "../../../src/services/environments.ts";
+import { WARM_MB, warmPoolLayer } from "../../../src/services/warm-pool.ts";
 import { recover } from "../../../src/duties/recovery.ts";
 import { conversationActors } from "../../../src/actors/conversation.ts";
 import { environmentBuildActors } from "../../../src/actors/environment-build.ts";
@@ -72,6 +75,8 @@ export interface DaemonScript {
   conversation?: (after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
   /** How it takes messages. Absent: it takes none. */
   steering?: ScriptedSteering["layer"];
+  /** Accepts a session. Absent: at once. */
+  claim?: (claim: Claim) => Effect.Effect<void, DaemonUnreachable>;
   /** Accepts a change of the environment. */
   env: (change: EnvironmentChange) => Effect.Effect<void>;
 }
@@ -90,7 +95,7 @@ export const REFRESH_MS = 604_800_000;
 const scriptedDaemon = (script: DaemonScript) =>
   Layer.succeed(DaemonClient, {
     prepare: () => Effect.void,
-    claim: () => Effect.void,
+    claim: (_link, _context, claim) => Effect.suspend(() => script.claim?.(claim) ?? Effect.void),
     health: () =>
       Effect.suspend(() =>
         script.health === null
@@ -120,17 +125,21 @@ const scriptedDaemon = (script: DaemonScript) =>
       ),
   });
 
+export const SPEC_OPTIONS: SpecOptions = {
+  internalUrl: "http://platform.internal",
+  egressAllow: [],
+  gateway: null,
+  bootTimeoutMs: 120_000,
+};
+
 const entity = { maxIdleMs: IDLE_MS };
 const entities = Layer.mergeAll(
   sessionActors({ ...entity, nodeId: "node-1" }),
   sandboxActors({
     ...entity,
-    internalUrl: "http://platform.internal",
-    egressAllow: [],
-    gateway: null,
+    ...SPEC_OPTIONS,
     saveTimeoutMs: SAVE_TIMEOUT_MS,
     requestTtlMs: REQUEST_TTL_MS,
-    bootTimeoutMs: 120_000,
   }),
   accountActors({ ...entity, bootTimeoutMs: 120_000 }),
   conversationActors(entity),
@@ -180,6 +189,8 @@ export interface WorldOptions {
   readonly talks?: (store: Conversations["Service"]) => Conversations["Service"];
   /** How many sandboxes may boot at once. Absent: unbounded. */
   readonly bootsAtOnce?: number;
+  /** Sessions take sandboxes that wait. */
+  readonly isWarm?: boolean;
 }
 
 /** One life of the service's actors. `end` closes it, and the next life takes over its leftovers. */
@@ -188,6 +199,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
   git = (backend) => backend,
   talks = (store) => store,
   bootsAtOnce,
+  isWarm = false,
 }: WorldOptions = {}) {
   yield* TestClock.setTime(NOON);
   const script: DaemonScript = {
@@ -213,9 +225,10 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
   const inPorts = Effect.provideContext(ports);
   const world = yield* inPorts(makeWorldWithRepository(cap));
   const begin = Effect.gen(function* () {
+    const pool = isWarm ? warmPoolLayer({ nodeId: "node-1", warmMemoryMb: WARM_MB }) : Layer.empty;
     const places = bootsAtOnce === undefined ? Layer.empty : bootPlacesLayer(bootsAtOnce);
     const { context, scope, end } = yield* opened(
-      entities.pipe(Layer.provide(places), Layer.provide(Layer.succeedContext(ports))),
+      entities.pipe(Layer.provide([places, pool]), Layer.provide(Layer.succeedContext(ports))),
     );
     const actors = Context.get(context, Actors);
     yield* Effect.forkIn(Effect.provideService(inPorts(recover), Actors, actors), scope);
