@@ -73,7 +73,10 @@ export const runtimeModels = (
     agentModel !== null && providerOf(agentModel) === GATEWAY_PROVIDER ? [modelIdOf(agentModel)] : [];
   const offered = [defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL, ...asked];
   return {
-    plugin: launch.standby !== undefined && adapter.ahead !== null ? `${settings.layout.sessionEnvironment}.mjs` : null,
+    plugin:
+      launch.standby !== undefined && adapter.ahead !== null
+        ? `${settings.layout.sessionEnvironment}.mjs`
+        : null,
     model: Result.isSuccess(choice) ? choice.success : null,
     gateway: gateway ? [...new Set(offered)] : [],
     hosted:
@@ -83,10 +86,7 @@ export const runtimeModels = (
 };
 
 /** Writes the defaults where the runtime reads them: before it starts, and again after the checkout. */
-export const writeRuntimeDefaults = (
-  parts: RuntimeParts,
-  configDir: string,
-): void => {
+export const writeRuntimeDefaults = (parts: RuntimeParts, configDir: string): void => {
   const { settings, adapter } = parts;
   if (adapter.defaults === null) return;
   writeForAgent(settings.layout.runtimeDefaultsFile, adapter.defaults(runtimeModels(parts, configDir)));

@@ -127,7 +127,11 @@ const UNCLAIMED = {
 };
 
 /** The settings of a sandbox that waits for its session. */
-export const standbySettings = (environment: Variables, launch: LaunchSettings, layout: Layout): Settings => ({
+export const standbySettings = (
+  environment: Variables,
+  launch: LaunchSettings,
+  layout: Layout,
+): Settings => ({
   ...settingsOf({ ...environment, ...UNCLAIMED }, launch, layout),
   injected: injectedWithoutToken(environment),
 });

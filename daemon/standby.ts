@@ -17,7 +17,11 @@ import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { Claim } from "../src/domain/launch.ts";
-import { USER_CONTEXT_HEADER, verifyUserContext, type UserContextRefusal } from "../src/domain/user-context.ts";
+import {
+  USER_CONTEXT_HEADER,
+  verifyUserContext,
+  type UserContextRefusal,
+} from "../src/domain/user-context.ts";
 import { ambiguityOf } from "../src/proxy/ambiguity.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
 import type { AheadOfSession, RuntimeAdapter } from "./adapters/adapter.ts";
@@ -54,7 +58,7 @@ type OnOutput = (stream: "stdout" | "stderr", chunk: Buffer) => void;
 /** A runtime that started before its session. */
 export interface StartedAhead {
   readonly group: ProcessGroup;
-  /** From now on, its output goes there. What came before is handed over at once. */
+  /** From now on, its output goes there. Earlier output is handed over at once. */
   readonly readBy: (onOutput: OnOutput) => void;
 }
 
@@ -138,7 +142,7 @@ const rehearse = ({ adapter, settings, log }: StandbyOptions, ahead: AheadOfSess
     log("waits for a session");
   });
 
-/** If the runtime ends before the claim, so does the daemon (W3). */
+/** The end of the runtime before the claim ends the daemon (W3). */
 const endWith = ({ log }: StandbyOptions, group: ProcessGroup, waiting: Waiting) =>
   Effect.gen(function* () {
     yield* Effect.exit(group.exit);

@@ -9,6 +9,7 @@ import { closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
 import { forgetRefusals, sendForm } from "./forms.js";
 import { followFilters } from "./filters.js";
+import { followPrompts } from "./new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
@@ -379,6 +380,7 @@ const start = async () => {
 };
 
 followFilters();
+followPrompts();
 followKeys();
 addEventListener("hashchange", () => {
   // A change during the sign-in is reported after the page has begun to show the new address.

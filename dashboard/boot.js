@@ -46,7 +46,7 @@ export const bootSpans = (session, sandbox, log) => {
   const all = [
     ["Branch created", isFirst ? accepted : null, asked],
     ["Waited for a place", asked, started],
-    ["Sandbox created", started, at("listening")],
+    [sandbox.waited ? "Taken from those that wait" : "Sandbox created", started, at("listening")],
     ["Clone credential", at("listening"), at("credential")],
     ["Repository cloned", at("credential"), at("cloned")],
     ["Agent runtime started", at("runtime_started"), at("runtime_ready")],

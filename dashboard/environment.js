@@ -74,6 +74,12 @@ export const environment = {
       ...SOURCES[found.kind](project, found),
     ),
     h("section", { "data-key": "setup" }, h("h2", {}, "Setup command"), ...setupView(project, found)),
+    h(
+      "section",
+      { "data-key": "waiting" },
+      h("h2", {}, "Ready before a session"),
+      waitingView(found.waiting),
+    ),
     found.dockerfile !== null &&
       (found.builder !== null || found.current !== null) &&
       h(
@@ -135,6 +141,26 @@ const nothingBuilds = ({ kind, dockerfile }) =>
       ? kind === "machine" && "A Dockerfile would have no effect."
       : `${NOT_BUILT[kind]}: sandboxes see the machine's own files.`,
   );
+
+/** Sandboxes that wait for a session. @param {Environment["waiting"]} waiting @returns {Child} */
+const waitingView = ({ wanted, ready, possible }) => {
+  const quiet = (/** @type {Child[]} */ ...text) => h("p", { class: "quiet" }, ...text);
+  if (!possible)
+    return quiet(
+      "No sandbox waits on this node (",
+      code("PLATFORM_WARM_MEMORY_MB"),
+      "). Each session starts its own.",
+    );
+  if (wanted === 0)
+    return quiet(
+      "A sandbox starts when a person begins to write a prompt. To keep one ready at all times, write ",
+      code("warm = 1"),
+      " below ",
+      code("[environment]"),
+      " in platform.toml.",
+    );
+  return h("p", {}, `Ready for the next sessions: ${ready} of ${wanted}.`);
+};
 
 /** @type {Record<string, string>} */
 const NOT_BUILT = {

@@ -74,6 +74,22 @@ export const newSession = {
   ],
 };
 
+/** A sandbox that was asked for waits longer than this, ms. */
+const ASK_AGAIN_MS = 120_000;
+/** When each project's was asked for. @type {Map<string, number>} */
+const asked = new Map();
+
+/** While a person writes a prompt, a sandbox starts for the session that she is about to start. */
+export const followPrompts = () =>
+  document.addEventListener("input", ({ target }) => {
+    const form = target instanceof Element ? target.closest("form[data-action=start-session]") : null;
+    const project = form instanceof HTMLElement ? form.dataset["project"] : undefined;
+    if (project === undefined || Date.now() - (asked.get(project) ?? 0) < ASK_AGAIN_MS) return;
+    asked.set(project, Date.now());
+    // The session starts without it, too.
+    post(`${projectPath(project)}/environment/warm`).catch(() => undefined);
+  });
+
 /** @type {import("./forms.js").Submit} */
 export const startSession = async (typed, { project = "" }, page) => {
   const { id } = await post(`${projectPath(project)}/sessions`, given(typed));

@@ -68,6 +68,8 @@ export interface Environment {
   current: Build | null;
   /** The build on whose image a new sandbox would boot now. */
   image_of: Build | null;
+  /** Sandboxes that wait for a session. */
+  waiting: { wanted: number; ready: number; possible: boolean };
 }
 
 export interface BuildLog {

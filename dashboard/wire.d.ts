@@ -78,6 +78,8 @@ export interface Sandbox {
   environment?: { build_id: string; stale: boolean } | null;
   status: string;
   failure: Failure | null;
+  /** It was started before the session. */
+  waited?: boolean;
   created_at: string;
   boot_started_at?: string | null;
   active_at: string | null;

@@ -31,6 +31,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   fire_queue: "A fire that waits for a free slot.",
   webhook_refusals: "A webhook that was refused, and the reason.",
   project_sessions: "A session: its state machine's snapshot and what the API shows of it.",
+  warm_sandboxes: "A sandbox that waits for a session.",
   session_sandboxes: "One boot of a session's sandbox: the sandbox machine's snapshot.",
   environment_builds:
     "A build of a project's Dockerfile on one node: the build machine's snapshot, and its step.",

@@ -96,7 +96,7 @@ const THREATS: Readonly<Record<string, number>> = {
   T: 16, // tokens and tenancy
   R: 12, // races and crashes
   D: 11, // conversation
-  E: 16, // environments
+  E: 18, // environments
   K: 17, // connectors
   O: 3, // outbound webhooks
   L: 6, // metrics and traces

@@ -4,7 +4,8 @@
  *
  *  K1 A row is written before its sandbox is started, and deleted before its sandbox is destroyed. A sandbox without a row is
  *     removed as an orphan (orphans.ts).
- *  K2 Only sandboxes that this process started wait: a service that starts again, perhaps in a new version, begins anew.
+ *  K2 Only sandboxes that this process started wait. They end with it. If it is killed, its next life ends them, perhaps in
+ *     a new version.
  *  K3 All together have the places of their budget. A person who is about to start a session comes before a project that
  *     keeps some ready: the oldest of those goes.
  *  K4 A waiting sandbox that the project would start differently now is replaced. A session does not rely on that: it
@@ -37,6 +38,7 @@ const NAME = "warm_pool";
 /** A starting daemon is asked this often whether its runtime answers. */
 const READY_POLL = "100 millis";
 const PAUSE_MS = 60_000;
+const END_WITHIN = "10 seconds";
 
 export interface WarmPoolDutyOptions extends SpecOptions {
   readonly nodeId: string;
@@ -85,7 +87,11 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
       const link = yield* linked(provider, id);
       yield* daemon.prepare(link, yield* sign(id, id), { commit, pack });
     }).pipe(
-      Effect.catchTags({ GitError: unprepared(id), SandboxError: unprepared(id), DaemonUnreachable: unprepared(id) }),
+      Effect.catchTags({
+        GitError: unprepared(id),
+        SandboxError: unprepared(id),
+        DaemonUnreachable: unprepared(id),
+      }),
     );
 
   /** Fails if it ends, or is not ready within a boot's time. */
@@ -158,7 +164,11 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
     );
     yield* FiberMap.run(underWay, id, dutyPart(NAME, starting));
   });
-  return { mine, begin, drop, destroy, recipeNow };
+  /** An outage at the end of the service leaves the rest to its next life. */
+  const dropAll = Effect.suspend(() =>
+    Effect.forEach([...mine], drop, { concurrency: "unbounded", discard: true }),
+  ).pipe(Effect.timeoutOption(END_WITHIN), Effect.ignore);
+  return { mine, begin, drop, dropAll, destroy, recipeNow };
 });
 
 type Keeping = Effect.Success<ReturnType<typeof makeKeeping>>;
@@ -181,9 +191,7 @@ const makeTidying = Effect.fnUntraced(function* (
     if (!mine.has(id)) return false;
     if (directory.known(projectId)?.project.status !== "active") return false;
     const isWanted =
-      wantedUntil === null
-        ? place < wanted(projectId)
-        : wantedUntil > (yield* Clock.currentTimeMillis);
+      wantedUntil === null ? place < wanted(projectId) : wantedUntil > (yield* Clock.currentTimeMillis);
     if (!isWanted || recipe === null) return isWanted;
     if (!running.has(id)) return false;
     return yield* recipeNow(id, projectId).pipe(
@@ -221,6 +229,7 @@ export const warmPoolDuty = (options: WarmPoolDutyOptions) =>
       const warm = yield* WarmSandboxes;
       const measures = yield* Measures;
       const keeping = yield* makeKeeping(options);
+      yield* Effect.addFinalizer(() => keeping.dropAll);
       const { tidy, wanted } = yield* makeTidying(options, keeping);
       const { nodeId } = options;
 

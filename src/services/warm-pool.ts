@@ -77,7 +77,10 @@ const make = Effect.fnUntraced(function* (nodeId: string, places: number) {
   } satisfies Pool;
 });
 
-export const warmPoolLayer = ({ nodeId, warmMemoryMb }: WarmPoolOptions): Layer.Layer<never, never, WarmSandboxes> => {
+export const warmPoolLayer = ({
+  nodeId,
+  warmMemoryMb,
+}: WarmPoolOptions): Layer.Layer<never, never, WarmSandboxes> => {
   const places = Math.floor(warmMemoryMb / WARM_MB);
   return places === 0 ? Layer.empty : Layer.effect(WarmPool, make(nodeId, places));
 };

@@ -61,7 +61,7 @@ describe("a session that finds a waiting sandbox", () => {
     }),
   );
 
-  it.effect("starts one under the same id if the project has changed since", () =>
+  it.effect("starts one under the same id if the project has changed since [E18]", () =>
     Effect.gen(function* () {
       const { id, sessionId, claims, specNow, wake, untilSession, newestSandbox } = yield* open("another");
       yield* wake;

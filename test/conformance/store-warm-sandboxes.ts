@@ -63,7 +63,7 @@ export const checkWarmSandboxes = (check: Check): void => {
     );
 
     check(
-      "is claimed once, however many sessions come at once (1,000 for 50)",
+      "is claimed once, however many sessions come at once (1,000 for 50) [E17]",
       Effect.gen(function* () {
         const world = yield* makeWorld(1000);
         const ready: string[] = [];

@@ -19,7 +19,12 @@ import { type ScriptedModel, startScriptedModel } from "../../demo/scripted-mode
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const OPENCODE = path.join(ROOT, "node_modules/opencode-linux-x64/bin/opencode");
 
-const GATEWAY: RuntimeModels = { model: "managed/default", gateway: ["default"], hosted: false, plugin: null };
+const GATEWAY: RuntimeModels = {
+  model: "managed/default",
+  gateway: ["default"],
+  hosted: false,
+  plugin: null,
+};
 
 const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8" }).trim();
 

@@ -31,6 +31,7 @@ const DOCUMENTS = [
   "connector-sign-in.md",
   "approvals.md",
   "environments.md",
+  "warm-start.md",
   "devcontainer.md",
   "change-requests.md",
   "command-line.md",

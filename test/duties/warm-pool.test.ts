@@ -1,4 +1,5 @@
 /** Which sandboxes wait for a session on a node (duties/warm-pool.ts K1 to K5). */
+import { randomUUID } from "node:crypto";
 import { it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -39,7 +40,7 @@ const manifest = (warm: number) => ({
   failure: null,
 });
 
-/** What each daemon says, and what it was given. */
+/** All daemons: their answers, and the commits that they got. */
 class Daemons {
   runtime: DaemonHealth["runtime"]["state"] = "ready";
   readonly prepared: string[] = [];
@@ -210,16 +211,22 @@ describe("sandboxes that wait for a session", () => {
 
   it.effect("end with the service that started them, and with their own processes", () =>
     Effect.gen(function* () {
-      const { asks, begin, ready, running, sandboxes } = yield* openNode;
+      const { asks, begin, ready, rows, running, sandboxes, warm, world } = yield* openNode;
       yield* asks(1);
       const { end } = yield* begin;
       yield* rounds(3);
-      const [first = ""] = yield* ready;
+      const [spec] = [...(yield* sandboxes.all).values()].map((sandbox) => sandbox.spec);
       yield* end;
+      expect([yield* rows, yield* running]).toEqual([[], []]);
+      // As after a kill: the row and the sandbox of a former life.
+      const left = { id: randomUUID(), projectId: world.projectId, nodeId: NODE };
+      yield* warm.add({ ...left, wantedUntil: null, createdAt: NOON, atMost: 1 });
+      yield* warm.ready(left.id, { recipe: "of a former version", secrets: { revision: 0, versions: {} } });
+      if (spec !== undefined) yield* sandboxes.plant({ ...spec, id: left.id });
       yield* begin;
       yield* rounds(3);
       const [second = ""] = yield* ready;
-      expect(second).not.toBe(first);
+      expect(second).not.toBe(left.id);
       expect(yield* running).toEqual([second]);
       yield* sandboxes.end(second, { code: "memory_exceeded", message: "no memory" });
       yield* rounds(4);

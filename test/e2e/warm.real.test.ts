@@ -32,7 +32,11 @@ const waitingIn = (projectId: string) =>
         variables.includes(`PLATFORM_PROJECT_ID=${projectId}`) &&
         !variables.some((variable) => variable.startsWith("PLATFORM_SESSION_ID="));
       const token = variables.find((variable) => variable.startsWith("PLATFORM_CLI_TOKEN="));
-      return isWaiting && token !== undefined ? [{ pid: Number(name), token }] : [];
+      if (!isWaiting || token === undefined) return [];
+      const secrets = variables.flatMap(
+        (variable) => /^PLATFORM_(?:\w*_)?TOKEN=(.+)$/.exec(variable)?.[1] ?? [],
+      );
+      return [{ pid: Number(name), token, secrets }];
     });
 
 const environmentOf = (pid: string): readonly string[] => {
@@ -42,6 +46,9 @@ const environmentOf = (pid: string): readonly string[] => {
     return []; // It ended during the look.
   }
 };
+
+const statusOf = async (target: string, token: string): Promise<number> =>
+  (await fetch(`${life.url}${target}`, { headers: { authorization: `Bearer ${token}` } })).status;
 
 /** One for each sandbox. */
 const tokensOf = (processes: readonly { readonly token: string }[]): readonly string[] => [
@@ -86,7 +93,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
       const id = session.path.split("/").at(-1);
       expect(variables).toBe(`${id} ${id} main default`);
       expect([subject, branch]).toEqual(["Begin", id]);
-      // The commit was there before the session.
+      // The commit came before the session.
       expect(past.join("\n")).toMatch(/^checkout: moving from main to [0-9a-f]{40}$/m);
       expect(await sandboxOf(session)).toMatchObject({ waited: true, status: "active" });
       await isReady(pid, 1);
@@ -106,7 +113,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   );
 
   it(
-    "is replaced when a secret changes, so that no session has an old one",
+    "is replaced when a secret changes, so that no session has an old one [E18]",
     async () => {
       const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
       const secret = `/v1/projects/${pid}/secrets/COLOUR`;
@@ -126,13 +133,18 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   );
 
   it(
-    "starts when a person is about to start a session, and not again for the next keystroke",
+    "starts when a person is about to start a session, not again for the next keystroke, and its tokens open nothing [E17]",
     async () => {
       const pid = await life.project(await installation.repository(""));
       const about = `/v1/projects/${pid}/environment/warm`;
       expect(await life.call("POST", about)).toEqual({ possible: true });
       expect(await life.call("POST", about)).toEqual({ possible: true });
       await isReady(pid, 1);
+      const secrets = new Set(waitingIn(pid).flatMap((process) => process.secrets));
+      expect(secrets.size).toBeGreaterThan(1);
+      for (const secret of secrets)
+        for (const target of ["", "/git/clone-credential", "/executor/mcp", "/sessions"])
+          expect(await statusOf(`/v1/projects/${pid}${target}`, secret), target).toBe(401);
       await life.call("POST", about);
       const session = await LiveSession.startIn(life, pid);
       expect(await sandboxOf(session)).toMatchObject({ waited: true });

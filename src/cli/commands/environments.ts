@@ -95,7 +95,7 @@ const setupText = ({ setup, devcontainer }: Environment): string | null => {
 };
 
 const shown = (environment: Environment): string => {
-  const { kind, image, builder, current } = environment;
+  const { kind, image, builder, current, waiting } = environment;
   return fields([
     ["environment", KINDS[kind]],
     ["image", image],
@@ -105,6 +105,7 @@ const shown = (environment: Environment): string => {
     ["builder", builder ?? "none: Dockerfiles have no effect"],
     ["newest build", current && `${current.id} ${resultOf(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],
+    ["ready before a session", waiting.wanted === 0 ? null : `${waiting.ready} of ${waiting.wanted}`],
   ]);
 };
 

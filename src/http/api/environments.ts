@@ -118,7 +118,8 @@ const EnvironmentWire = Schema.Struct({
     }),
     ready: Schema.Finite.annotate({ description: "How many are ready, on all nodes." }),
     possible: Schema.Boolean.annotate({
-      description: "False: the operator lets no sandbox wait on the node that answers (`PLATFORM_WARM_MEMORY_MB`).",
+      description:
+        "False: the operator lets no sandbox wait on the node that answers (`PLATFORM_WARM_MEMORY_MB`).",
     }),
   }),
 }).annotate({ identifier: "Environment" });
@@ -160,7 +161,9 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
     HttpApiEndpoint.post("warm", "/warm", {
       params: projectParams,
       success: Schema.Struct({
-        possible: Schema.Boolean.annotate({ description: "False: no sandbox waits on the node that answers." }),
+        possible: Schema.Boolean.annotate({
+          description: "False: no sandbox waits on the node that answers.",
+        }),
       }).pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict],
     }).annotate(Access, "work"),

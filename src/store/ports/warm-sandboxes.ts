@@ -38,7 +38,7 @@ export class WarmSandboxes extends Context.Service<
       id: string,
       made: { readonly recipe: string; readonly secrets: GivenSecrets },
     ) => Stored<boolean>;
-    /** Gives the session one of the node that is ready, the oldest first. Null: there is none. */
+    /** Gives the session one of the node that is ready, the oldest first. Null: none is ready. */
     readonly claim: (request: {
       readonly projectId: string;
       readonly sessionId: string;

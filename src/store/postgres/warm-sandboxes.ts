@@ -2,7 +2,12 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { ABANDONED_MS, WarmSandboxes, type NewWarmSandbox, type WarmSandbox } from "../ports/warm-sandboxes.ts";
+import {
+  ABANDONED_MS,
+  WarmSandboxes,
+  type NewWarmSandbox,
+  type WarmSandbox,
+} from "../ports/warm-sandboxes.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
@@ -70,8 +75,7 @@ export const layer = Layer.effect(
           Effect.map((rows) => rows.length > 0),
           stored("warmSandboxes.ready"),
         ),
-      claim: (request) =>
-        sql.withTransaction(claim(request)).pipe(stored("warmSandboxes.claim")),
+      claim: (request) => sql.withTransaction(claim(request)).pipe(stored("warmSandboxes.claim")),
       unclaimed: (nodeId) =>
         sql<WarmSandbox>`
           SELECT ${columns} FROM warm_sandboxes WHERE node_id = ${nodeId} AND session_id IS NULL
