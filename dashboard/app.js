@@ -397,5 +397,4 @@ setInterval(() => {
   // The page is hidden. Its title, its icon and the notifications say that a session waits for a person.
   else if (signedIn) void attend().then(draw);
 }, POLL_MS);
-/* eslint-enable no-restricted-globals */
 void start();

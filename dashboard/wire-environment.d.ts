@@ -78,3 +78,19 @@ export interface BuildLog {
   /** Whether the build is over, and nothing follows these pieces. */
   complete: boolean;
 }
+
+export interface Sandbox {
+  id: string;
+  provider: string;
+  image: string | null;
+  /** The build on whose image it runs, or for which it waits. Stale: of an earlier Dockerfile. */
+  environment?: { build_id: string; stale: boolean } | null;
+  status: string;
+  failure: import("./wire.d.ts").Failure | null;
+  /** It was started before the session. */
+  waited?: boolean;
+  created_at: string;
+  boot_started_at?: string | null;
+  active_at: string | null;
+  ended_at: string | null;
+}

@@ -1,5 +1,7 @@
 /** The fields of the API's answers that the page reads (api.md 2, 3, 4, 6). Instants are ISO 8601 strings. */
 
+export type { Sandbox } from "./wire-environment.d.ts";
+
 export interface Me {
   user: { id: string; name: string; role: "member" | "owner" };
   token: { id: string };
@@ -68,22 +70,6 @@ export interface Saved {
   wip: string | null;
   skipped: { path: string; reason: string }[];
   error: string | null;
-}
-
-export interface Sandbox {
-  id: string;
-  provider: string;
-  image: string | null;
-  /** The build on whose image it runs, or for which it waits. Stale: of an earlier Dockerfile. */
-  environment?: { build_id: string; stale: boolean } | null;
-  status: string;
-  failure: Failure | null;
-  /** It was started before the session. */
-  waited?: boolean;
-  created_at: string;
-  boot_started_at?: string | null;
-  active_at: string | null;
-  ended_at: string | null;
 }
 
 export interface Trigger {

@@ -158,7 +158,7 @@ test("uses one name for one noun: definition and handler, machine and interprete
 
 /**
  * The programs hand their environment to config.ts, daemon/settings.ts and the command line. Git is started with our PATH.
- * inherited.ts reads what Node itself was told about certificates.
+ * inherited.ts reads what Node itself was told about certificates. The adapter of opencode writes a program that sets its own.
  */
 const ENVIRONMENT_READERS = new Set([
   "src/serve.ts",
@@ -166,6 +166,7 @@ const ENVIRONMENT_READERS = new Set([
   "src/cli/main.ts",
   "src/git/run.ts",
   "daemon/start.ts",
+  "daemon/adapters/opencode.ts",
 ]);
 
 test("reads the environment in one place for each program", () => {

@@ -265,6 +265,6 @@ export const warmPoolDuty = (options: WarmPoolDutyOptions) =>
         ),
       );
       const signal = Effect.raceFirst(pool.changed, projects.changed);
-      yield* runDuty(NAME, { round, periodMs: DUTIES.warm_pool.periodMs, signal });
+      yield* runDuty("warm_pool", { round, periodMs: DUTIES.warm_pool.periodMs, signal });
     }),
   );

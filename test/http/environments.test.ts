@@ -83,6 +83,7 @@ const nothing = {
   builder: "simulated",
   current: null,
   image_of: null,
+  waiting: { wanted: 0, ready: 0, possible: false },
 };
 
 describe("the environment of a project", () => {

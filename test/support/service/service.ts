@@ -258,6 +258,8 @@ export async function startTestService(
       PLATFORM_DATA_DIR: place.dataDir,
       PLATFORM_BOOTSTRAP_TOKEN: token,
       PLATFORM_IMPORT_ROOTS: place.importRoot,
+      // A test that counts sandboxes counts those of its sessions.
+      PLATFORM_WARM_MEMORY_MB: "0",
       ...environment,
     },
     place.root,
