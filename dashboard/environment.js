@@ -159,7 +159,7 @@ const waitingView = ({ wanted, ready, possible }) => {
       code("[environment]"),
       " in platform.toml.",
     );
-  return h("p", {}, `Ready for the next sessions: ${ready} of ${wanted}.`);
+  return h("p", {}, `Ready for the next sessions: ${ready} of ${wanted} sandboxes.`);
 };
 
 /** @type {Record<string, string>} */

@@ -178,8 +178,22 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
     hash: ENVIRONMENT,
     shows: ".callout",
     change: (world) => {
-      world.environment = { ...world.environment, builder: null, current: null, image_of: null };
+      world.environment = {
+        ...world.environment,
+        builder: null,
+        current: null,
+        image_of: null,
+        waiting: { wanted: 1, ready: 0, possible: false },
+      };
       world.builds = [];
+    },
+  },
+  {
+    name: "environment-nothing-waits",
+    hash: ENVIRONMENT,
+    shows: ".row",
+    change: (world) => {
+      world.environment = { ...world.environment, waiting: { wanted: 0, ready: 0, possible: true } };
     },
   },
   {

@@ -143,7 +143,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
       const secrets = new Set(waitingIn(pid).flatMap((process) => process.secrets));
       expect(secrets.size).toBeGreaterThan(1);
       for (const secret of secrets)
-        for (const target of ["", "/git/clone-credential", "/executor/mcp", "/sessions"])
+        for (const target of ["", "/git/clone-credential", "/connectors", "/sessions"])
           expect(await statusOf(`/v1/projects/${pid}${target}`, secret), target).toBe(401);
       await life.call("POST", about);
       const session = await LiveSession.startIn(life, pid);

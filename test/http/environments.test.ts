@@ -155,6 +155,7 @@ describe("the environment of a project", () => {
       builder: "simulated",
       current: build,
       image_of: shown["current"],
+      waiting: { wanted: 0, ready: 0, possible: false },
     });
     const { id } = buildOf(shown["current"]);
     const last = await reader.until(({ event, data }) => {
