@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope";
 import type { CatalogueTool } from "../domain/catalogue.ts";
 import { callApi, fetchDocument } from "./http-apis.ts";
 import type { ListedTools, McpCall, ServerFault, Servers, ServerTarget, ToolResult } from "./port.ts";
-import { Exchange, makeAgent, WireFault, type Connecting } from "./wire.ts";
+import { Exchange, makeAgent, WireFault, type Connecting, type Resolve } from "./wire.ts";
 
 /** A call from its first byte to its result, with the connection's handshake. */
 export const CALL_MS = 60_000;
@@ -159,15 +159,19 @@ const call = async (
   };
 };
 
-/** @param allowHosts hosts that may have a private address, or plain http. */
+/**
+ * @param allowHosts hosts that may have a private address, or plain http.
+ * @param resolve resolves names; by default, as the machine does.
+ */
 export const makeServers = (
   allowHosts: readonly string[],
   callMs: number = CALL_MS,
+  resolve?: Resolve,
 ): Effect.Effect<Servers, never, Scope.Scope> =>
   Effect.gen(function* () {
     const allowed = new Set(allowHosts.map((host) => host.toLowerCase()));
     const agent = yield* Effect.acquireRelease(
-      Effect.sync(() => makeAgent(allowed)),
+      Effect.sync(() => makeAgent(allowed, resolve)),
       (opened) => Effect.promise(() => opened.destroy()),
     );
     const connecting = { agent, allowHosts: allowed };

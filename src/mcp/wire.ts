@@ -2,7 +2,7 @@
  * HTTP to the servers of connectors: where a request may connect (U1, U2 of src/mcp/port.ts), and for the client of MCP servers a
  * `fetch` for one exchange with one server, which bounds what it reads (U3). It opens no stream for messages beside its requests.
  */
-import { lookup } from "node:dns";
+import { lookup, type LookupAddress, type LookupAllOptions } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, fetch as send, type Dispatcher } from "undici";
 import { isPrivateAddress } from "../domain/repository.ts";
@@ -39,11 +39,21 @@ export class WireFault extends Error {
   }
 }
 
-/** A private address among public ones is a rebinding attempt or a split network. Neither is dialled. */
-const checkedLookup =
-  (allowHosts: ReadonlySet<string>): LookupFunction =>
+/** How names are resolved: as node:dns does. */
+export type Resolve = (
+  host: string,
+  options: LookupAllOptions,
+  found: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/**
+ * Resolves and checks a name once: exactly the checked addresses are dialled (U2). A private address among public ones is a
+ * rebinding attempt or a split network. Neither is dialled.
+ */
+export const checkedLookup =
+  (allowHosts: ReadonlySet<string>, resolve: Resolve = lookup): LookupFunction =>
   (host, options, found) => {
-    lookup(host, { ...options, all: true }, (error, addresses) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return found(error, []);
       const [first] = addresses;
       const isOpen =
@@ -54,9 +64,9 @@ const checkedLookup =
     });
   };
 
-export const makeAgent = (allowHosts: ReadonlySet<string>): Agent =>
+export const makeAgent = (allowHosts: ReadonlySet<string>, resolve?: Resolve): Agent =>
   new Agent({
-    connect: { lookup: checkedLookup(allowHosts), timeout: CONNECT_MS },
+    connect: { lookup: checkedLookup(allowHosts, resolve), timeout: CONNECT_MS },
     connections: CONNECTIONS,
     pipelining: 1,
     headersTimeout: IDLE_MS,
