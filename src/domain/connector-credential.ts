@@ -70,7 +70,7 @@ export const authorized = (
   return { url: target.href, headers: {} };
 };
 
-/** What of a stored value is secret by itself: of `user:password` the password, too. */
+/** The secret parts of a stored value: of `user:password` the password, too. */
 export const secretsOfValue = ({ kind }: ConnectorAuth, value: string): readonly string[] =>
   kind === "basic" ? [value, value.slice(value.indexOf(":") + 1)] : [value];
 

@@ -80,7 +80,7 @@ const LITERAL = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%(?!2[ef]|5c|00)[0-9a-f]{2})*
 export const placeholdersOf = (path: string): readonly string[] =>
   [...path.matchAll(PLACEHOLDER)].map(([, name]) => name ?? "");
 
-/** What is wrong with a template of a path. Null: nothing. */
+/** @returns the fault of a template of a path, as the end of a sentence. Null: it has none. */
 export const pathFault = (path: string): string | null => {
   if (!path.startsWith("/") || path.length > 1024)
     return "must begin with / and have at most 1024 characters";

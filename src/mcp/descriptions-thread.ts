@@ -9,4 +9,4 @@ const read = readDescription(text, names);
 const reading: Reading = Result.isSuccess(read)
   ? { described: read.success, why: null }
   : { described: null, why: read.failure };
-parentPort?.postMessage(reading);
+parentPort?.postMessage(reading, []);

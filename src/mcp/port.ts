@@ -47,8 +47,8 @@ export interface HttpCall {
 export type ToolCall = McpCall | HttpCall;
 
 /**
- * A tool's result, as the server sent it. A status from 400 on is of an HTTP API: its texts are an error's body, of which only the
- * beginning is to be told.
+ * A tool's result, as the server sent it. A status from 400 on is of an HTTP API: its text is an error's body, and callers tell
+ * only the beginning of it.
  */
 export interface ToolResult {
   readonly content: readonly unknown[];

@@ -139,7 +139,7 @@ const fromFile = Effect.fnUntraced(function* (
   return yield* described(connector, { text: text.success, from: path });
 });
 
-/** What a source of the repository is at a commit. Null: it cannot be told now. */
+/** Identifies a source of the repository at a commit. Null: it cannot be told now. */
 const identityOf = Effect.fnUntraced(function* (
   projectId: string,
   { source }: Connector,

@@ -59,7 +59,15 @@ export const beginSignIn = Effect.fnUntraced(function* (
   const [state, verifier, ticket] = [yield* newPassword, yield* newPassword, yield* newPassword];
   const scope = "scope" in auth ? auth.scope : null;
   const pending = yield* Effect.mapError(
-    (yield* ConnectorSignIns).begin({ url, kind: connector.kind, scope, client, redirectUri, state, verifier }),
+    (yield* ConnectorSignIns).begin({
+      url,
+      kind: connector.kind,
+      scope,
+      client,
+      redirectUri,
+      state,
+      verifier,
+    }),
     (fault) => toldFor(fault, [client?.secret ?? null]),
   );
   const now = yield* Clock.currentTimeMillis;

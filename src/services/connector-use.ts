@@ -38,7 +38,10 @@ export const withCredential = Effect.fnUntraced(function* <A, R>(
   if (credential.kind !== "grant") {
     const value = credential.kind === "value" ? credential.value : null;
     const answer: Used<A>["answer"] = yield* Effect.result(use(value));
-    return { answer, mask: credentialMask(value === null ? [] : secretsOfValue(connector.auth, value)) } satisfies Used<A>;
+    return {
+      answer,
+      mask: credentialMask(value === null ? [] : secretsOfValue(connector.auth, value)),
+    } satisfies Used<A>;
   }
   const known: string[] = [];
   const note = (grant: Grant | null) => void known.push(...(grant === null ? [] : secretsOf(grant)));

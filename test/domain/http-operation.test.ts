@@ -1,6 +1,6 @@
-/** What an agent's arguments can do to a request: fill its template, and nothing else. */
+/** An agent's arguments fill the template of a request, and change nothing else. */
 import * as Result from "effect/Result";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { requestOf, type HttpOperation, type HttpParameter } from "../../src/domain/http-operation.ts";
 
@@ -182,7 +182,9 @@ describe("an argument", () => {
           expect(origin).toBe("https://api.example.com");
           expect(pathname).toMatch(/^\/v2\/issues\/[^/]+\.[^/]+\/comments$/);
           expect(hash).toBe("");
-          expect([...searchParams.keys()].filter((name) => !["version", "key", "q"].includes(name))).toEqual([]);
+          expect([...searchParams.keys()].filter((name) => !["version", "key", "q"].includes(name))).toEqual(
+            [],
+          );
           expect(searchParams.getAll("key")).toEqual(["the-credential"]);
           expect(
             Object.keys(headers)

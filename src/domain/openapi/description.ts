@@ -3,7 +3,7 @@
  * credential do.
  *
  *  OD1 Reading fetches nothing and opens nothing.
- *  OD2 What cannot be a tool is left out and named, and the others stay.
+ *  OD2 An operation that cannot be a tool is left out and named, and the others stay.
  */
 import * as Result from "effect/Result";
 import { parse } from "yaml";
@@ -51,7 +51,7 @@ export const readDescription = (text: string, names: ReservedNames): Result.Resu
 const rootOf = (text: string): Result.Result<Table, string> => {
   const isJson = text.trimStart().startsWith("{");
   try {
-    // What YAML shares between places, or puts into itself, is written out or refused.
+    // Parts that YAML shares between places are written out, and one that contains itself is refused.
     const value: unknown = isJson
       ? JSON.parse(text)
       : JSON.parse(

@@ -79,7 +79,7 @@ export class Document {
     this.#root = root;
   }
 
-  /** What a part is after its references. @throws Unusable (OS1) */
+  /** The part to which references lead. @throws Unusable (OS1) */
   resolve(part: unknown): unknown {
     let found = part;
     for (let hop = 0; hop < HOPS; hop += 1) {

@@ -40,10 +40,13 @@ const list = Effect.fnUntraced(function* (pid: string) {
   };
 });
 
-const shapeOf = ({ description, inputSchema, request }: CatalogueTool) => ({
-  description,
-  input_schema: inputSchema,
-  request: request === undefined ? null : `${request.method} ${request.path}`,
+const requestText = ({ request }: CatalogueTool): string | null =>
+  request === undefined ? null : `${request.method} ${request.path}`;
+
+const shapeOf = (tool: CatalogueTool) => ({
+  description: tool.description,
+  input_schema: tool.inputSchema,
+  request: requestText(tool),
 });
 
 const catalogueWire = (executor: Executor, connector: Connector, stored: StoredCatalogue | null) => {
@@ -68,7 +71,9 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
       return {
         name: tool.name,
         shown: shownName(slug, tool.name),
-        ...shapeOf(tool),
+        description: tool.description,
+        input_schema: tool.inputSchema,
+        request: requestText(tool),
         policy,
         rule,
         state,
