@@ -1,7 +1,9 @@
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
 import { readConnectorEntry } from "../../src/domain/connector.ts";
+import { CONNECTOR_KINDS } from "../../src/domain/connector-kind.ts";
 import { parseManifest } from "../../src/domain/manifest.ts";
+import { OPERATIONS_LIMIT } from "../../src/domain/manifest-operations.ts";
 
 const URL = "https://tracker.example.com/api/v2";
 const HTTP = { slug: "tracker", kind: "http", url: URL };
@@ -86,7 +88,10 @@ policy = "allow"
   it.each([
     [{}, "operations: kind http needs 1 to 100 tools"],
     [{ operations: [] }, "operations: kind http needs 1 to 100 tools"],
-    [{ operations: Array.from({ length: 101 }, () => OPERATION) }, "operations: kind http needs 1 to 100"],
+    [
+      { operations: Array.from({ length: OPERATIONS_LIMIT + 1 }, () => OPERATION) },
+      "operations: kind http needs 1 to 100",
+    ],
     [{ operations: [OPERATION, OPERATION] }, "operations[1].name: name is already used"],
     [{ operations: [{ ...OPERATION, name: "a b" }] }, "operations[0].name: name is required"],
     [
@@ -148,6 +153,11 @@ policy = "allow"
   ])("is refused with %o, and the fault names the field", (fields, message) => {
     expect(faults({ ...HTTP, ...fields }).join("\n")).toContain(message);
   });
+});
+
+it("is of one of three kinds, and the fault names them", () => {
+  const [fault = ""] = faults({ ...HTTP, kind: "soap" });
+  for (const kind of CONNECTOR_KINDS) expect(fault).toContain(`"${kind}"`);
 });
 
 describe("a connector of the kind openapi", () => {

@@ -265,19 +265,19 @@ describe("a description", () => {
 
   it("whose references multiply loses that operation [K19]", () => {
     const levels = Array.from({ length: 40 }, (_, level) => [
-      `L${level}`,
+      `Level${level}`,
       {
         allOf: [
-          { $ref: `#/components/schemas/L${level + 1}` },
-          { $ref: `#/components/schemas/L${level + 1}` },
+          { $ref: `#/components/schemas/Level${level + 1}` },
+          { $ref: `#/components/schemas/Level${level + 1}` },
         ],
       },
     ]);
-    const components = Object.fromEntries([...levels, ["L40", { type: "string" }]]) as object;
+    const components = Object.fromEntries([...levels, ["Level40", { type: "string" }]]) as object;
     const {
       tools,
       leftOut: [left],
-    } = schemaOf({ $ref: "#/components/schemas/L0" }, components);
+    } = schemaOf({ $ref: "#/components/schemas/Level0" }, components);
     expect(tools).toEqual([]);
     expect(left?.why).toMatch(/more than (?:65536 bytes|64 levels)/);
   });

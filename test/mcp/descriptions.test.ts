@@ -22,20 +22,23 @@ test("reads a description as the domain does, in a thread of its own", async () 
 /** Takes long to read: thousands of operations, each with a schema of many references. */
 const slow = (): string => {
   const levels = Array.from({ length: 13 }, (_, level) => [
-    `L${level}`,
+    `Level${level}`,
     {
-      allOf: [{ $ref: `#/components/schemas/L${level + 1}` }, { $ref: `#/components/schemas/L${level + 1}` }],
+      allOf: [
+        { $ref: `#/components/schemas/Level${level + 1}` },
+        { $ref: `#/components/schemas/Level${level + 1}` },
+      ],
     },
   ]);
   const operation = {
     post: {
-      requestBody: { content: { "application/json": { schema: { $ref: "#/components/schemas/L0" } } } },
+      requestBody: { content: { "application/json": { schema: { $ref: "#/components/schemas/Level0" } } } },
     },
   };
   return JSON.stringify({
     openapi: "3.1.0",
     paths: Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`/a${index}`, operation])),
-    components: { schemas: Object.fromEntries([...levels, ["L13", { type: "string" }]]) },
+    components: { schemas: Object.fromEntries([...levels, ["Level13", { type: "string" }]]) },
   });
 };
 
