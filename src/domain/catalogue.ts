@@ -88,11 +88,20 @@ export const isShallow = (value: unknown, levels: number = DEPTH_LIMIT): boolean
   return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1));
 };
 
+/** Pins that were computed. A tool does not change. */
+const pins = new WeakMap<CatalogueTool, string>();
+
 /** Identifies a tool as an agent sees it, with its request (T3). The order of a schema's fields does not matter. */
-export const toolPin = ({ name, description, inputSchema, request }: CatalogueTool): string =>
-  createHash("sha256")
+export const toolPin = (tool: CatalogueTool): string => {
+  const known = pins.get(tool);
+  if (known !== undefined) return known;
+  const { name, description, inputSchema, request } = tool;
+  const pin = createHash("sha256")
     .update(canonicalJson([name, description, inputSchema, ...(request === undefined ? [] : [request])]))
     .digest("hex");
+  pins.set(tool, pin);
+  return pin;
+};
 
 /** Identifies a whole catalogue: what a person looked at when accepting it. */
 export const cataloguePin = ({ tools }: Pick<Catalogue, "tools">): string =>
@@ -104,8 +113,8 @@ export const usableTools = (
   latest: Catalogue | null,
 ): readonly CatalogueTool[] => {
   if (accepted === null || latest === null) return [];
-  const pins = new Set(accepted.tools.map(toolPin));
-  return latest.tools.filter((tool) => pins.has(toolPin(tool)));
+  const same = new Set(accepted.tools.map(toolPin));
+  return latest.tools.filter((tool) => same.has(toolPin(tool)));
 };
 
 export const changesOf = (accepted: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {
