@@ -264,7 +264,7 @@ describe("a description", () => {
   });
 
   it("whose references multiply loses that operation [K19]", () => {
-    const levels = Array.from({ length: 40 }, (_, level) => [
+    const levels = Array.from({ length: 20 }, (_, level) => [
       `Level${level}`,
       {
         allOf: [
@@ -273,13 +273,13 @@ describe("a description", () => {
         ],
       },
     ]);
-    const components = Object.fromEntries([...levels, ["Level40", { type: "string" }]]) as object;
+    const components = Object.fromEntries([...levels, ["Level20", { type: "string" }]]) as object;
     const {
       tools,
       leftOut: [left],
     } = schemaOf({ $ref: "#/components/schemas/Level0" }, components);
     expect(tools).toEqual([]);
-    expect(left?.why).toMatch(/more than (?:65536 bytes|64 levels)/);
+    expect(left?.why).toContain("more than 65536 bytes");
   });
 
   it("that is deeply nested loses that operation [K19]", () => {

@@ -282,17 +282,17 @@ describe("a connector of the kind http", () => {
     expect(textOf(await world.call("pets_get_pet", { id: 2 }, { by, project }))).toContain("Rex");
   });
 
-  it("is no connector of another kind at the same URL: its tools must be accepted there", async () => {
-    const project = await world.newProject(http(operation("get_pet", "/pets/{id}")));
+  it("has no tools any more once it is a connector of another kind at the same URL", async () => {
+    const entries = http(operation("get_pet", "/pets/{id}"));
+    const project = await world.newProject(entries);
     await accept(project);
     const { by } = await world.freshSession(project);
     await mergeFiles(world.service, project, {
-      "platform.toml": openapi(`description_file = "api/pets.yaml"\n`).replace("bearer", "none"),
-      "api/pets.yaml": PETS,
+      "platform.toml": `[[connectors]]\nslug = "pets"\nkind = "mcp"\nurl = "${pets.url}"\n${RULES}`,
     });
-    expect(await listed(project)).toMatchObject({ kind: "openapi", usable: 0, to_accept: 6 });
+    expect(await listed(project)).toMatchObject({ kind: "mcp", state: "needs_refresh", usable: 0 });
     expect(textOf(await world.call("pets_get_pet", { id: 1 }, { by, project }))).toContain(
-      "no person has accepted it",
+      "No tool has the name",
     );
     expect(pets.requests).toEqual([]);
   });
