@@ -61,7 +61,7 @@ const toolsOf = async (pid: string): Promise<readonly string[]> =>
   );
 
 const accept = async (pid: string): Promise<void> => {
-  const { pin } = await world.catalogueOf(pid, "pets");
+  const { pin } = fields(expectStatus(await world.change(pid, { action: "refresh" }, "pets"), 200));
   expectStatus(await world.change(pid, { action: "accept", pin }, "pets"), 200);
 };
 
@@ -75,24 +75,28 @@ const connected = async (more = FILE): Promise<string> => {
 describe("a connector of the kind openapi", () => {
   it("has its tools as soon as its file is on the default branch, without a credential and a request", async () => {
     const pid = await world.newProject(openapi(FILE), { "api/pets.yaml": PETS });
-    expect(await toolsOf(pid)).toEqual([
-      "add_pet: POST /pets, new",
-      "delete_pets_petId: DELETE /pets/{petId}, new",
-      "find_owner: POST /owners/search, new",
-      "get_pet: GET /pets/{petId}, new",
-      "list_pets: GET /pets, new",
-      "rename_pet: PATCH /pets/{petId}, new",
-    ]);
+    await eventually(async () =>
+      expect(await toolsOf(pid)).toEqual([
+        "add_pet: POST /pets, new",
+        "delete_pets_petId: DELETE /pets/{petId}, new",
+        "find_owner: POST /owners/search, new",
+        "get_pet: GET /pets/{petId}, new",
+        "list_pets: GET /pets, new",
+        "rename_pet: PATCH /pets/{petId}, new",
+      ]),
+    );
     expect((await world.catalogueOf(pid, "pets"))["left_out"]).toContainEqual({
       name: "set_photo",
       why: "Its body is neither JSON nor a form: multipart/form-data.",
     });
-    expect(await listed(pid)).toMatchObject({
-      kind: "openapi",
-      state: "needs_credential",
-      usable: 0,
-      to_accept: 6,
-    });
+    await eventually(async () =>
+      expect(await listed(pid)).toMatchObject({
+        kind: "openapi",
+        state: "needs_credential",
+        usable: 0,
+        to_accept: 6,
+      }),
+    );
     expect(pets.requests).toEqual([]);
   });
 
@@ -188,7 +192,9 @@ describe("a connector of the kind openapi", () => {
     // Name, description and arguments stay the same.
     const moved = PETS.replace("  /pets/{petId}:", "  /admins/{petId}:");
     await mergeFiles(world.service, project, { "api/pets.yaml": moved });
-    expect(await toolsOf(project)).toContain("get_pet: GET /admins/{petId}, changed");
+    await eventually(async () =>
+      expect(await toolsOf(project)).toContain("get_pet: GET /admins/{petId}, changed"),
+    );
     expect(textOf(await world.call("pets_get_pet", { petId: 1 }, { by, project }))).toContain(
       "no person has accepted it",
     );
@@ -208,22 +214,25 @@ describe("a connector of the kind openapi", () => {
       // eslint-disable-next-line no-await-in-loop -- one merge after the other
       await mergeFiles(world.service, project, { "api/pets.yaml": text });
       // eslint-disable-next-line no-await-in-loop
-      expect(await listed(project)).toMatchObject({
-        state: "failed",
-        failure: expect.stringContaining(message),
-      });
+      await eventually(async () =>
+        expect(await listed(project)).toMatchObject({
+          state: "failed",
+          failure: expect.stringContaining(message),
+        }),
+      );
     }
     const elsewhere = openapi(FILE).replace("pets.yaml", "none.yaml");
     await mergeFiles(world.service, project, { "platform.toml": elsewhere });
-    expect((await listed(project))["failure"]).toBe(
-      "The default branch has no file api/none.yaml of at most 4194304 bytes.",
-    );
+    const failure = "The default branch has no file api/none.yaml of at most 4194304 bytes.";
+    await eventually(async () => expect(await listed(project)).toMatchObject({ failure }));
     expect(textOf(await world.call("pets_get_pet", { petId: 1 }, { by, project }))).toContain("Tom");
     await mergeFiles(world.service, project, {
       "platform.toml": openapi(FILE) + "\n",
       "api/pets.yaml": `${PETS}\n`,
     });
-    expect(await listed(project)).toMatchObject({ state: "ready", failure: null });
+    await eventually(async () =>
+      expect(await listed(project)).toMatchObject({ state: "ready", failure: null }),
+    );
   });
 
   it("takes its description from its own origin, with its credential, and asks no server that it names [K19]", async () => {
@@ -263,7 +272,9 @@ describe("a connector of the kind http", () => {
     const project = await world.newProject(
       http(operation("get_pet", "/pets/{id}") + operation("old_pet", "/old/{id}")),
     );
-    expect(await listed(project)).toMatchObject({ kind: "http", state: "needs_acceptance", to_accept: 2 });
+    await eventually(async () =>
+      expect(await listed(project)).toMatchObject({ kind: "http", state: "needs_acceptance", to_accept: 2 }),
+    );
     await accept(project);
     const { by } = await world.freshSession(project);
     expect(textOf(await world.call("pets_get_pet", { id: 2 }, { by, project }))).toContain("Rex");
@@ -271,10 +282,12 @@ describe("a connector of the kind http", () => {
     await mergeFiles(world.service, project, {
       "platform.toml": http(operation("get_pet", "/pets/{id}") + operation("new_pet", "/new/{id}")),
     });
-    expect(await toolsOf(project)).toEqual([
-      "get_pet: GET /pets/{id}, accepted",
-      "new_pet: GET /new/{id}, new",
-    ]);
+    await eventually(async () =>
+      expect(await toolsOf(project)).toEqual([
+        "get_pet: GET /pets/{id}, accepted",
+        "new_pet: GET /new/{id}, new",
+      ]),
+    );
     expect((await world.catalogueOf(project, "pets"))["removed"]).toEqual(["old_pet"]);
     expect(textOf(await world.call("pets_old_pet", { id: 1 }, { by, project }))).toContain(
       "No tool has the name",
@@ -290,7 +303,9 @@ describe("a connector of the kind http", () => {
     await mergeFiles(world.service, project, {
       "platform.toml": `[[connectors]]\nslug = "pets"\nkind = "mcp"\nurl = "${pets.url}"\n${RULES}`,
     });
-    expect(await listed(project)).toMatchObject({ kind: "mcp", state: "needs_refresh", usable: 0 });
+    await eventually(async () =>
+      expect(await listed(project)).toMatchObject({ kind: "mcp", state: "needs_refresh", usable: 0 }),
+    );
     expect(textOf(await world.call("pets_get_pet", { id: 1 }, { by, project }))).toContain(
       "No tool has the name",
     );
