@@ -162,6 +162,8 @@ const bareHttp = async (pool: Pool): Promise<void> => {
   await body.text();
 };
 
+const p50 = (ms: readonly number[]): number => quantile(ms, 0.5);
+
 const oneByOne = async (stage: Stage) => {
   const bare = {
     mcp: new Pool(`http://127.0.0.1:${stage.ports.mcp}`),
@@ -175,7 +177,6 @@ const oneByOne = async (stage: Stage) => {
     const http = await timed(CALLS, () => called(stage, 1, 0));
     const mcpBare = await timed(CALLS, () => bareMcp(bare.mcp));
     const httpBare = await timed(CALLS, () => bareHttp(bare.http));
-    const p50 = (ms: readonly number[]): number => quantile(ms, 0.5);
     return {
       list_p50_ms: p50(lists),
       list_p99_ms: quantile(lists, 0.99),

@@ -2,7 +2,7 @@
  * Parsed catalogues of this process. A catalogue has up to 2,000 tools and is read with every call, but changes seldom.
  *
  *  CT1 A row's small columns are read each time. Its catalogues are taken from here only if they have the row's pins and instants.
- *  CT2 The texts of all that is kept have at most `BYTES_MAX` characters. What was used longest ago goes first.
+ *  CT2 The texts of all that is kept have at most `BYTES_MAX` characters. The row that was used longest ago goes first.
  */
 import type { Catalogue } from "../../domain/catalogue.ts";
 
