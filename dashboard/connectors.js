@@ -47,6 +47,9 @@ const STATES = {
   failed: ["failed", "bad", ""],
 };
 
+/** @type {Record<Connector["kind"], string>} */
+const KINDS = { mcp: "MCP", openapi: "OpenAPI", http: "HTTP" };
+
 const LINES = `[[connectors]]
 slug = "linear"
 kind = "mcp"
@@ -131,7 +134,7 @@ const connectors = {
 
 /** @param {string} project @param {Connector} connector @param {Names} names */
 const connectorRow = (project, connector, names) => {
-  const { slug, url, auth, state, credential, usable, to_accept: open, failure, sessions } = connector;
+  const { slug, kind, url, auth, state, credential, usable, to_accept: open, failure, sessions } = connector;
   const [word, tone, next] = (state === "needs_credential" && NEEDS[auth]) ||
     STATES[state] || [state, "warn", ""];
   const link = projectLink(project, `/connectors/${slug}`);
@@ -140,7 +143,7 @@ const connectorRow = (project, connector, names) => {
     slug,
     [
       h("a", { href: link, class: "named" }, slug),
-      detail(code(url)),
+      detail(KINDS[kind], " · ", code(url)),
       detail(
         `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
         open > 0 && ` · ${open} to accept`,
@@ -262,12 +265,16 @@ const connector = {
 };
 
 /** @param {Tool} tool */
-const toolRow = ({ name, description, input_schema: schema, policy, rule, state, accepted }) =>
+const toolRow = ({ name, description, input_schema: schema, request, policy, rule, state, accepted }) =>
   listRow(
     name,
     [
       code(name),
       detail(description),
+      request !== null && detail("Sends ", code(request)),
+      accepted !== null &&
+        accepted.request !== request &&
+        h("span", { class: "reason" }, "The accepted request was: ", accepted.request ?? "none"),
       accepted !== null &&
         accepted.description !== description &&
         h("span", { class: "reason" }, "The accepted description was: ", accepted.description),
@@ -312,7 +319,15 @@ const actions = {
         text: "It is encrypted, and sent to this connector's origin only. No agent, page or answer shows it. The service then fetches the server's tools.",
         confirm: "Store",
       },
-      { value: { label: "Credential", value: "", lines: 1, required: true, hidden: true } },
+      {
+        value: {
+          label: auth === "basic" ? "user:password" : "Credential",
+          value: "",
+          lines: 1,
+          required: true,
+          hidden: true,
+        },
+      },
     );
     if (typed === null) return;
     const { failure } = await put(

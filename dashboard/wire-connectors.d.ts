@@ -2,8 +2,9 @@
 
 export interface Connector {
   slug: string;
+  kind: "mcp" | "openapi" | "http";
   url: string;
-  auth: "none" | "bearer" | "header" | "query" | "oauth" | "client_credentials";
+  auth: "none" | "bearer" | "basic" | "header" | "query" | "oauth" | "client_credentials";
   sessions: ("user" | "trigger")[];
   state: "ready" | "needs_credential" | "needs_refresh" | "needs_acceptance" | "failed";
   credential: { updated_at: string } | null;
@@ -38,6 +39,8 @@ export type Policy = "allow" | "ask" | "deny";
 export interface ToolShape {
   description: string;
   input_schema: Record<string, unknown>;
+  /** Of an HTTP API. */
+  request: string | null;
 }
 
 export interface Tool extends ToolShape {

@@ -48,7 +48,8 @@ import { machineProvider } from "./sandbox/machine/provider.ts";
 import { leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./outbound/sender.ts";
-import { ConnectorServers } from "./mcp/port.ts";
+import { ConnectorDescriptions, ConnectorServers } from "./mcp/port.ts";
+import { makeDescriptions } from "./mcp/descriptions.ts";
 import { makeServers } from "./mcp/servers.ts";
 import { ConnectorSignIns } from "./mcp/sign-in/port.ts";
 import { makeSignIns } from "./mcp/sign-in.ts";
@@ -141,7 +142,10 @@ export const outboundSender = ({ webhookAllowHosts }: Config) =>
 /** The way to the servers of connectors, and to their sign-in. */
 export const connectorServers = ({ connectorAllowHosts }: Config) =>
   Layer.merge(
-    Layer.effect(ConnectorServers, makeServers(connectorAllowHosts)),
+    Layer.merge(
+      Layer.effect(ConnectorServers, makeServers(connectorAllowHosts)),
+      Layer.effect(ConnectorDescriptions, makeDescriptions()),
+    ),
     Layer.effect(ConnectorSignIns, makeSignIns(connectorAllowHosts)),
   );
 

@@ -3,14 +3,17 @@
  *
  *  T1 A tool may be used as it was accepted. A tool that is new, or whose description or schema differs from the accepted
  *     one, is hidden and refused until a person accepts it. The others stay usable.
- *  T2 Only name, description and input schema are kept. Nothing else that a server says reaches an agent.
+ *  T2 Only name, description and input schema are kept, and of an HTTP API the request. Nothing else that a server says reaches
+ *     an agent.
+ *  T3 A tool of an HTTP API is accepted with its request: one that goes to another path or is written otherwise is another tool.
  */
 import { createHash } from "node:crypto";
-import { isToolName, shownName } from "./connector.ts";
+import type { HttpOperation } from "./http-operation.ts";
+import { isToolName, shownName } from "./tool-name.ts";
 
 export const TOOLS_LIMIT = 2000;
-const SCHEMA_LIMIT_BYTES = 64 * 1024;
-const DESCRIPTION_LIMIT_BYTES = 4 * 1024;
+export const SCHEMA_LIMIT_BYTES = 64 * 1024;
+export const DESCRIPTION_LIMIT_BYTES = 4 * 1024;
 /** Deeper schemas are not real, and overflow code that walks them. */
 export const DEPTH_LIMIT = 64;
 /** How many tools that are left out are named. */
@@ -21,6 +24,8 @@ export interface CatalogueTool {
   readonly description: string;
   /** JSON Schema of the arguments. The service neither resolves nor applies it. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** The request that a call makes. Absent: the tool is of an MCP server. */
+  readonly request?: HttpOperation;
 }
 
 /** A tool that is not offered, and why. */
@@ -42,10 +47,18 @@ export interface CatalogueChanges {
   readonly removed: readonly string[];
 }
 
-/** Reads what a server listed. A tool that passes a limit is left out, and the others stay. */
-export const readCatalogue = (slug: string, listed: readonly CatalogueTool[]): Catalogue => {
+/**
+ * Reads what a server listed. A tool that passes a limit is left out, and the others stay.
+ *
+ * @param unusable what the list itself left out.
+ */
+export const readCatalogue = (
+  slug: string,
+  listed: readonly CatalogueTool[],
+  unusable: readonly LeftOut[] = [],
+): Catalogue => {
   const tools = new Map<string, CatalogueTool>();
-  const leftOut: LeftOut[] = [];
+  const leftOut: LeftOut[] = [...unusable];
   for (const tool of listed) {
     const why = tools.size >= TOOLS_LIMIT ? `A connector can have ${TOOLS_LIMIT} tools.` : faultOf(tool);
     const shown = shownName(slug, tool.name);
@@ -75,11 +88,20 @@ export const isShallow = (value: unknown, levels: number = DEPTH_LIMIT): boolean
   return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1));
 };
 
-/** Identifies a tool as an agent sees it. The order of a schema's fields does not matter. */
-export const toolPin = ({ name, description, inputSchema }: CatalogueTool): string =>
-  createHash("sha256")
-    .update(canonicalJson([name, description, inputSchema]))
+/** Pins that were computed. A tool does not change. */
+const pins = new WeakMap<CatalogueTool, string>();
+
+/** Identifies a tool as an agent sees it, with its request (T3). The order of a schema's fields does not matter. */
+export const toolPin = (tool: CatalogueTool): string => {
+  const known = pins.get(tool);
+  if (known !== undefined) return known;
+  const { name, description, inputSchema, request } = tool;
+  const pin = createHash("sha256")
+    .update(canonicalJson([name, description, inputSchema, ...(request === undefined ? [] : [request])]))
     .digest("hex");
+  pins.set(tool, pin);
+  return pin;
+};
 
 /** Identifies a whole catalogue: what a person looked at when accepting it. */
 export const cataloguePin = ({ tools }: Pick<Catalogue, "tools">): string =>
@@ -91,8 +113,8 @@ export const usableTools = (
   latest: Catalogue | null,
 ): readonly CatalogueTool[] => {
   if (accepted === null || latest === null) return [];
-  const pins = new Set(accepted.tools.map(toolPin));
-  return latest.tools.filter((tool) => pins.has(toolPin(tool)));
+  const same = new Set(accepted.tools.map(toolPin));
+  return latest.tools.filter((tool) => same.has(toolPin(tool)));
 };
 
 export const changesOf = (accepted: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {

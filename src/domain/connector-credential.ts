@@ -16,7 +16,9 @@ export const CREDENTIAL_MIN_LENGTH = 8;
 const CREDENTIAL_MAX_LENGTH = 8192;
 
 /** @returns null for a valid credential: one line of visible ASCII, because it goes into a header or a URL. */
-export const checkConnectorCredential = (value: string): string | null => {
+export const checkConnectorCredential = ({ kind }: ConnectorAuth, value: string): string | null => {
+  if (kind === "basic" && !/^[^:]+:.+$/.test(value))
+    return 'must be user:password, because the auth of the connector is "basic"';
   if (value.length < CREDENTIAL_MIN_LENGTH)
     return `must have at least ${CREDENTIAL_MIN_LENGTH} characters, so that it can be masked in results`;
   if (value.length > CREDENTIAL_MAX_LENGTH) return `must have at most ${CREDENTIAL_MAX_LENGTH} characters`;
@@ -58,6 +60,8 @@ export const authorized = (
   credential: string | null,
 ): { readonly url: string; readonly headers: Readonly<Record<string, string>> } => {
   if (credential === null || auth.kind === "none") return { url, headers: {} };
+  if (auth.kind === "basic")
+    return { url, headers: { authorization: `Basic ${Buffer.from(credential).toString("base64")}` } };
   if (auth.kind !== "header" && auth.kind !== "query")
     return { url, headers: { authorization: `Bearer ${credential}` } };
   if (auth.kind === "header") return { url, headers: { [auth.name.toLowerCase()]: credential } };
@@ -65,6 +69,10 @@ export const authorized = (
   target.searchParams.set(auth.name, credential);
   return { url: target.href, headers: {} };
 };
+
+/** The secret parts of a stored value: of `user:password` the password, too. */
+export const secretsOfValue = ({ kind }: ConnectorAuth, value: string): readonly string[] =>
+  kind === "basic" ? [value, value.slice(value.indexOf(":") + 1)] : [value];
 
 /** R2. @param secrets everything that was sent to the server, or that belongs to it. */
 export const credentialMask = (secrets: readonly string[]): Redactor =>

@@ -5,8 +5,9 @@
  *  K1 A missing field closes: tools are not allowed, and sessions of triggers have no access.
  *  K2 The first rule that matches decides. Nothing that a server says about its tools changes a policy.
  */
-import { createHash } from "node:crypto";
 import * as Result from "effect/Result";
+import { KIND_FIELDS, readKind, type ConnectorKind, type Refuse, type ToolSource } from "./connector-kind.ts";
+import { isToolName, TOOL_NAME_LIMIT } from "./tool-name.ts";
 
 /** The most connectors of one manifest. */
 export const CONNECTOR_LIMIT = 20;
@@ -14,13 +15,6 @@ export const CONNECTOR_LIMIT = 20;
 const RULES_LIMIT = 100;
 const DIRECT_LIMIT = 50;
 const URL_LIMIT = 2048;
-/** The longest name of a tool at its server. */
-const TOOL_NAME_LIMIT = 128;
-/**
- * The longest name that an agent sees. Model providers accept 64 characters, and opencode adds the server's name in
- * front, `platform-executor_`.
- */
-const SHOWN_NAME_LIMIT = 46;
 
 export const POLICIES = ["allow", "ask", "deny"] as const;
 export type Policy = (typeof POLICIES)[number];
@@ -32,6 +26,8 @@ export type SessionKind = (typeof SESSION_KINDS)[number];
 export type ConnectorAuth =
   | { readonly kind: "none" }
   | { readonly kind: "bearer" }
+  /** The credential is `user:password`. */
+  | { readonly kind: "basic" }
   /** The credential is the value of this header, or of this parameter of the URL. */
   | { readonly kind: "header"; readonly name: string }
   | { readonly kind: "query"; readonly name: string }
@@ -54,7 +50,11 @@ export interface ToolRule {
 
 export interface Connector {
   readonly slug: string;
-  readonly kind: "mcp";
+  readonly kind: ConnectorKind;
+  /** Where its tools come from. */
+  readonly source: ToolSource;
+  /** Headers of every request, by names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
   /** The normalised URL of the server. */
   readonly url: string;
   readonly auth: ConnectorAuth;
@@ -79,7 +79,6 @@ export interface ConnectorFault {
 }
 
 const SLUG = /^[a-z0-9-]{1,20}$/;
-const TOOL_NAME = /^[A-Za-z0-9_./-]+$/;
 const PATTERN = /^[A-Za-z0-9_./*-]+$/;
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9-]{0,63}$/;
 const PARAMETER_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -105,6 +104,7 @@ const FIELDS = [
   "sessions",
   "direct",
   "tools",
+  ...Object.keys(KIND_FIELDS),
 ];
 
 /** Whether a text is a valid slug of a connector, in a manifest and in a URL. */
@@ -113,9 +113,6 @@ export const isConnectorSlug = (text: string): boolean => SLUG.test(text);
 /** Whether a value is the id of an OAuth client. */
 export const isClientId = (value: unknown): value is string =>
   typeof value === "string" && value.length <= CLIENT_ID_LIMIT && CLIENT_ID.test(value);
-
-/** Whether a server's tool can be offered under this name at all. */
-export const isToolName = (text: string): boolean => text.length <= TOOL_NAME_LIMIT && TOOL_NAME.test(text);
 
 /** Reads one entry of `[[connectors]]`, a value from the TOML parser. */
 export const readConnectorEntry = (entry: unknown): Result.Result<Connector, readonly ConnectorFault[]> => {
@@ -128,12 +125,12 @@ export const readConnectorEntry = (entry: unknown): Result.Result<Connector, rea
     .slice(0, 10))
     refuse(excerpt(field), `Unknown field ${quote(field)}. A connector has the fields ${FIELDS.join(", ")}.`);
   const slug = readSlug(entry["slug"], refuse);
-  checkKind(entry["kind"], refuse);
   checkCredential(entry["credential"] ?? "project", refuse);
+  const url = readUrl(entry["url"], refuse);
   const connector: Connector = {
     slug,
-    kind: "mcp",
-    url: readUrl(entry["url"], refuse),
+    ...readKind(entry, url, refuse),
+    url,
     auth: readAuth(entry, refuse),
     sessions: readSessions(entry["sessions"] ?? ["user"], refuse),
     direct: readDirect(entry["direct"] ?? [], refuse),
@@ -178,23 +175,6 @@ export const matchesTool = (pattern: string, tool: string): boolean => {
   return tool.endsWith(last);
 };
 
-/** A name that could be taken for a shortened one is shortened itself, so that the two kinds never meet. */
-const LOOKS_SHORTENED = /_[0-9a-f]{12}$/;
-
-/**
- * A tool's name as agents see it: `<slug>_<tool>`. A name that is too long or has characters that model providers
- * refuse is shortened and ends with a hash.
- */
-export const shownName = (slug: string, tool: string): string => {
-  const plain = `${slug}_${tool}`;
-  const clean = plain.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-  if (clean === plain && plain.length <= SHOWN_NAME_LIMIT && !LOOKS_SHORTENED.test(plain)) return plain;
-  const hash = createHash("sha256").update(`${slug}\0${tool}`).digest("hex").slice(0, 12);
-  return `${clean.slice(0, SHOWN_NAME_LIMIT - hash.length - 1)}_${hash}`;
-};
-
-type Refuse = (field: string | null, message: string) => void;
-
 const readSlug = (value: unknown, refuse: Refuse): string => {
   if (typeof value !== "string") refuse("slug", "slug is required.");
   else if (!SLUG.test(value))
@@ -202,12 +182,6 @@ const readSlug = (value: unknown, refuse: Refuse): string => {
   else if (value === RESERVED_SLUG) refuse("slug", `slug "${RESERVED_SLUG}" is reserved for the platform.`);
   else return value;
   return "";
-};
-
-const checkKind = (value: unknown, refuse: Refuse): void => {
-  if (value === "openapi" || value === "http")
-    refuse("kind", `kind "${value}" is not supported yet. Use "mcp".`);
-  else if (value !== "mcp") refuse("kind", `kind is required and must be "mcp".`);
 };
 
 const checkCredential = (value: unknown, refuse: Refuse): void => {
@@ -233,10 +207,12 @@ const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
   for (const field of ["client_id", "scope"])
     if (entry[field] !== undefined)
       refuse(field, `${field} is only for auth "oauth" and "client_credentials".`);
-  if (kind === "basic") refuse("auth", `auth "basic" is not supported yet. Use bearer, header or query.`);
-  else if (kind === "header" || kind === "query") return readNamedAuth(kind, name, refuse);
-  else if (kind !== "none" && kind !== "bearer")
-    refuse("auth", `auth must be "none", "bearer", "header", "query", "oauth" or "client_credentials".`);
+  if (kind === "header" || kind === "query") return readNamedAuth(kind, name, refuse);
+  else if (kind !== "none" && kind !== "bearer" && kind !== "basic")
+    refuse(
+      "auth",
+      `auth must be "none", "bearer", "basic", "header", "query", "oauth" or "client_credentials".`,
+    );
   else if (name !== undefined) refuse("auth_name", `auth_name is only for auth "header" and "query".`);
   else return { kind };
   return { kind: "none" };

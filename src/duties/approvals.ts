@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { waitOutOutage } from "../actors/supervisor.ts";
 import { originOf } from "../domain/connector-credential.ts";
-import { shownName } from "../domain/connector.ts";
+import { shownName } from "../domain/tool-name.ts";
 import { openPart, sealPart } from "../services/approvals.ts";
 import { executorOf } from "../services/connectors.ts";
 import { CALL_LIMITS, decide, type Arguments, type Asked } from "../services/executor-decision.ts";

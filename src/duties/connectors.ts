@@ -5,7 +5,9 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { executorOf, refreshCatalogue } from "../services/connectors.ts";
+import { followRepository, hasRepositoryTools, refreshCatalogue } from "../services/connector-catalogues.ts";
+import { executorOf } from "../services/connectors.ts";
+import { Directory } from "../services/directory.ts";
 import { Connectors } from "../store/ports/connectors.ts";
 import { DUTIES } from "./duties.ts";
 import { dutyPart, runDuty } from "./duty.ts";
@@ -16,7 +18,10 @@ const REFRESH_MS = 6 * 60 * 60_000;
 const ROUND = 100;
 const AT_ONCE = 4;
 
-/** One round. The catalogue of a connector that the manifest does not have any more is removed. */
+/**
+ * One round. The catalogue of a connector that the manifest does not have any more is removed. Tools of the repository that were not
+ * read when the manifest was, because the service was stopped, are read now.
+ */
 export const refreshOutdated = Effect.gen(function* () {
   const store = yield* Connectors;
   const outdated = yield* store.outdated((yield* Clock.currentTimeMillis) - REFRESH_MS, ROUND);
@@ -30,6 +35,10 @@ export const refreshOutdated = Effect.gen(function* () {
     concurrency: AT_ONCE,
     discard: true,
   });
+  const known = [...(yield* Directory).all()].map(({ project }) => project);
+  for (const { id, status } of known)
+    if (status === "active" && (yield* hasRepositoryTools(id)))
+      yield* dutyPart("connectors", followRepository(id));
 });
 
 export const connectorsLayer = Layer.effectDiscard(

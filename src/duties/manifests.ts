@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as RcMap from "effect/RcMap";
 import * as Result from "effect/Result";
@@ -13,8 +14,10 @@ import { agentFile, DEFAULT_AGENT } from "../domain/agent.ts";
 import { NO_CONNECTORS } from "../domain/connector.ts";
 import { parseManifest } from "../domain/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../git/port.ts";
+import { Connectors } from "../store/ports/connectors.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { Projects, type GoodManifest, type ManifestFailure, type Project } from "../store/ports/projects.ts";
+import { followRepository, hasRepositoryTools } from "../services/connector-catalogues.ts";
 import { Directory, type ReadManifest } from "../services/directory.ts";
 import { sourceAt } from "../services/build-sources.ts";
 import { Environments } from "../services/environments.ts";
@@ -45,77 +48,95 @@ const NOTHING: ReadManifest = {
   stale: false,
 };
 
+/** How long a reading waits for the tools of connectors. They go on being read, and are seen when they are. */
+const TOOLS_WAIT = "2 seconds";
+
 /** How many branch tips are asked for at a time: each is a process of git, or a request to an upstream. */
 const RECONCILED_AT_ONCE = 4;
 
-export const manifestsLayer: Layer.Layer<Manifests, never, Projects | GitBackend | Directory | Environments> =
-  Layer.effect(
-    Manifests,
-    Effect.gen(function* () {
-      const projects = yield* Projects;
-      const git = yield* GitBackend;
-      const directory = yield* Directory;
-      const environments = yield* Environments;
-      /**
-       * One reading of a project at a time. Otherwise a slow reading could end after a newer one and put an old manifest
-       * in force.
-       */
-      const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
-      const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-        Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
+export const manifestsLayer: Layer.Layer<
+  Manifests,
+  never,
+  Projects | GitBackend | Directory | Environments | Connectors
+> = Layer.effect(
+  Manifests,
+  Effect.gen(function* () {
+    const projects = yield* Projects;
+    const git = yield* GitBackend;
+    const directory = yield* Directory;
+    const environments = yield* Environments;
+    const services = yield* Effect.context<Connectors | GitBackend | Directory>();
+    const scope = yield* Effect.scope;
+    /**
+     * One reading of a project at a time. Otherwise a slow reading could end after a newer one and put an old manifest
+     * in force.
+     */
+    const turns = yield* RcMap.make({ lookup: (_projectId: string) => Semaphore.make(1) });
+    const inTurn = <A, E>({ id }: Project, reading: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.scoped(Effect.flatMap(RcMap.get(turns, id), (turn) => turn.withPermit(reading)));
 
-      const read = Effect.fnUntraced(function* (project: Project) {
-        const reading = yield* readNow(project).pipe(Effect.provideService(GitBackend, git));
-        const now = yield* Clock.currentTimeMillis;
-        yield* projects.recordManifest(project.id, { ...reading, now });
-        if (reading.good !== null) yield* environments.prepare(project.id, reading.good);
-        return (yield* directory.refresh(project.id))?.manifest ?? NOTHING;
-      });
-      const sync = (project: Project) => inTurn(project, read(project));
+    /** Tools of connectors that come from the repository. A description that takes long delays no merge. */
+    const followTools = Effect.fnUntraced(function* (projectId: string) {
+      if (!(yield* Effect.provideContext(hasRepositoryTools(projectId), services))) return;
+      const following = dutyPart("connectors", followRepository(projectId));
+      const fiber = yield* Effect.forkIn(Effect.provideContext(following, services), scope);
+      yield* Effect.raceFirst(Fiber.await(fiber), Effect.sleep(TOOLS_WAIT));
+    });
 
-      const readBefore = ({ id }: Project): ReadManifest | null => {
-        const known = directory.known(id)?.manifest;
-        return known === undefined || known.syncedAt === null ? null : known;
-      };
+    const read = Effect.fnUntraced(function* (project: Project) {
+      const reading = yield* readNow(project).pipe(Effect.provideService(GitBackend, git));
+      const now = yield* Clock.currentTimeMillis;
+      yield* projects.recordManifest(project.id, { ...reading, now });
+      if (reading.good !== null) yield* environments.prepare(project.id, reading.good);
+      const known = yield* directory.refresh(project.id);
+      yield* followTools(project.id);
+      return known?.manifest ?? NOTHING;
+    });
+    const sync = (project: Project) => inTurn(project, read(project));
 
-      const hasMoved = (project: Project) =>
-        git.branchTip({ projectId: project.id }, project.defaultBranch).pipe(
-          Effect.map((tip) => tip !== project.manifest.commit),
-          // A failed question is repeated in the next round. The next reading shows the reason to people.
-          Effect.orElseSucceed(() => false),
+    const readBefore = ({ id }: Project): ReadManifest | null => {
+      const known = directory.known(id)?.manifest;
+      return known === undefined || known.syncedAt === null ? null : known;
+    };
+
+    const hasMoved = (project: Project) =>
+      git.branchTip({ projectId: project.id }, project.defaultBranch).pipe(
+        Effect.map((tip) => tip !== project.manifest.commit),
+        // A failed question is repeated in the next round. The next reading shows the reason to people.
+        Effect.orElseSucceed(() => false),
+      );
+
+    return Manifests.of({
+      sync,
+      current: (project) => {
+        const known = readBefore(project);
+        if (known !== null) return Effect.succeed(known);
+        // The reading that this one waited for may have been the first.
+        return inTurn(
+          project,
+          Effect.suspend(() => {
+            const meanwhile = readBefore(project);
+            return meanwhile === null ? read(project) : Effect.succeed(meanwhile);
+          }),
         );
-
-      return Manifests.of({
-        sync,
-        current: (project) => {
-          const known = readBefore(project);
-          if (known !== null) return Effect.succeed(known);
-          // The reading that this one waited for may have been the first.
-          return inTurn(
-            project,
-            Effect.suspend(() => {
-              const meanwhile = readBefore(project);
-              return meanwhile === null ? read(project) : Effect.succeed(meanwhile);
-            }),
-          );
-        },
-        reconcile: Effect.suspend(() =>
-          Effect.forEach(
-            [...directory.all()].filter(({ project }) => project.status === "active"),
-            ({ project }) =>
-              // Each project by itself: if one crashes or waits for the database, the others go on.
-              dutyPart(
-                "manifests",
-                Effect.flatMap(hasMoved(project), (moved) =>
-                  moved ? Effect.asVoid(sync(project)) : Effect.void,
-                ),
+      },
+      reconcile: Effect.suspend(() =>
+        Effect.forEach(
+          [...directory.all()].filter(({ project }) => project.status === "active"),
+          ({ project }) =>
+            // Each project by itself: if one crashes or waits for the database, the others go on.
+            dutyPart(
+              "manifests",
+              Effect.flatMap(hasMoved(project), (moved) =>
+                moved ? Effect.asVoid(sync(project)) : Effect.void,
               ),
-            { concurrency: RECONCILED_AT_ONCE, discard: true },
-          ),
+            ),
+          { concurrency: RECONCILED_AT_ONCE, discard: true },
         ),
-      });
-    }),
-  );
+      ),
+    });
+  }),
+);
 
 export interface ReconcileOptions {
   /** PLATFORM_MANIFEST_SYNC_MS. */

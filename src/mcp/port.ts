@@ -1,5 +1,5 @@
 /**
- * The port to the MCP servers of connectors.
+ * The port to the servers of connectors: MCP servers, and HTTP APIs whose operations are tools.
  *
  *  U1 A credential goes to the origin of its connector and nowhere else. No redirect leaves that origin.
  *  U2 A host is resolved and checked once for a connection, and exactly the checked address is dialled.
@@ -9,13 +9,15 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import type { CatalogueTool } from "../domain/catalogue.ts";
+import type { HttpOperation } from "../domain/http-operation.ts";
+import type { Described, ReservedNames } from "../domain/openapi/description.ts";
 
 export interface ServerTarget {
   /** With the credential, if it is a parameter of the URL. */
   readonly url: string;
   /** Fixed headers, with the credential if it is one of them. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The revision that the server spoke last. Null: not known. */
+  /** The revision that an MCP server spoke last. Null: not known. */
   readonly protocol: string | null;
 }
 
@@ -25,13 +27,29 @@ export interface ListedTools {
   readonly protocol: string;
 }
 
-export interface ToolCall {
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** A call of a tool that the server itself names. */
+export interface McpCall {
+  readonly kind: "mcp";
   readonly name: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly arguments: Arguments;
 }
 
-/** A tool's result, as the server sent it. */
+/** A call of an operation below the target's URL. */
+export interface HttpCall {
+  readonly kind: "http";
+  readonly request: HttpOperation;
+  readonly arguments: Arguments;
+}
+
+export type ToolCall = McpCall | HttpCall;
+
+/**
+ * A tool's result, as the server sent it. A status from 400 on is of an HTTP API: its text is an error's body, and callers tell
+ * only the beginning of it.
+ */
 export interface ToolResult {
   readonly content: readonly unknown[];
   readonly structuredContent?: unknown;
@@ -51,8 +69,10 @@ export interface ServerFault {
 }
 
 export interface Servers {
-  /** All tools of a server. */
+  /** All tools of an MCP server. */
   readonly list: (target: ServerTarget) => Effect.Effect<ListedTools, ServerFault>;
+  /** The text at the target's URL, of an OpenAPI description. */
+  readonly document: (target: ServerTarget) => Effect.Effect<string, ServerFault>;
   readonly call: (target: ServerTarget, call: ToolCall) => Effect.Effect<ToolResult, ServerFault>;
 }
 
@@ -65,5 +85,15 @@ const none = Effect.fail<ServerFault>({
 
 /** The way to servers. Without one, none is reached. */
 export const ConnectorServers = Context.Reference<Servers>("platform/mcp/ConnectorServers", {
-  defaultValue: () => ({ list: () => none, call: () => none }),
+  defaultValue: () => ({ list: () => none, document: () => none, call: () => none }),
+});
+
+/** Reads OpenAPI descriptions. A description is text of another party, up to `DESCRIPTION_MAX_BYTES`. */
+export interface Descriptions {
+  /** Fails with a sentence about the description. */
+  readonly read: (text: string, names: ReservedNames) => Effect.Effect<Described, string>;
+}
+
+export const ConnectorDescriptions = Context.Reference<Descriptions>("platform/mcp/ConnectorDescriptions", {
+  defaultValue: () => ({ read: () => Effect.fail("This service reads no descriptions.") }),
 });

@@ -1,13 +1,13 @@
 /**
- * The adapter of src/mcp/port.ts: MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
+ * The adapter of src/mcp/port.ts. HTTP APIs are in http-apis.ts; this file has MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
  * this process remembers no session of a server, so that a restart changes nothing for an agent.
  */
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
-import type { Agent } from "undici";
 import type { CatalogueTool } from "../domain/catalogue.ts";
-import type { ListedTools, ServerFault, Servers, ServerTarget, ToolCall, ToolResult } from "./port.ts";
-import { Exchange, makeAgent, WireFault } from "./wire.ts";
+import { callApi, fetchDocument } from "./http-apis.ts";
+import type { ListedTools, McpCall, ServerFault, Servers, ServerTarget, ToolResult } from "./port.ts";
+import { Exchange, makeAgent, WireFault, type Connecting, type Resolve } from "./wire.ts";
 
 /** A call from its first byte to its result, with the connection's handshake. */
 export const CALL_MS = 60_000;
@@ -27,11 +27,6 @@ type Client = InstanceType<Library["Client"]>;
 interface LibraryOptions {
   readonly signal: AbortSignal;
   readonly timeout: number;
-}
-
-interface Connecting {
-  readonly agent: Agent;
-  readonly allowHosts: ReadonlySet<string>;
 }
 
 interface Exchanging<A> {
@@ -148,7 +143,7 @@ const list = async (client: Client, options: LibraryOptions): Promise<ListedTool
 const call = async (
   client: Client,
   exchange: Exchange,
-  { name, inputSchema, arguments: given, options }: ToolCall & { readonly options: LibraryOptions },
+  { name, inputSchema, arguments: given, options }: McpCall & { readonly options: LibraryOptions },
 ): Promise<ToolResult> => {
   exchange.isCalling = true;
   exchange.status = null;
@@ -164,15 +159,19 @@ const call = async (
   };
 };
 
-/** @param allowHosts hosts that may have a private address, or plain http. */
+/**
+ * @param allowHosts hosts that may have a private address, or plain http.
+ * @param resolve resolves names; by default, as the machine does.
+ */
 export const makeServers = (
   allowHosts: readonly string[],
   callMs: number = CALL_MS,
+  resolve?: Resolve,
 ): Effect.Effect<Servers, never, Scope.Scope> =>
   Effect.gen(function* () {
     const allowed = new Set(allowHosts.map((host) => host.toLowerCase()));
     const agent = yield* Effect.acquireRelease(
-      Effect.sync(() => makeAgent(allowed)),
+      Effect.sync(() => makeAgent(allowed, resolve)),
       (opened) => Effect.promise(() => opened.destroy()),
     );
     const connecting = { agent, allowHosts: allowed };
@@ -190,18 +189,15 @@ export const makeServers = (
             signal,
           ),
         ),
+      document: (target) => asEffect((signal) => fetchDocument(connecting, target, signal)),
       call: (target, wanted) =>
-        asEffect((signal) =>
-          exchanging(
-            connecting,
-            {
-              target,
-              maxBytes: RESULT_MAX_BYTES,
-              deadlineMs: callMs,
-              work: (client, exchange, options) => call(client, exchange, { ...wanted, options }),
-            },
-            signal,
-          ),
-        ),
+        asEffect((signal) => {
+          const bounds = { maxBytes: RESULT_MAX_BYTES, deadlineMs: callMs };
+          if (wanted.kind === "http")
+            return callApi(connecting, target, { call: wanted, bounds: { ...bounds, signal } });
+          const work: Exchanging<ToolResult>["work"] = (client, exchange, options) =>
+            call(client, exchange, { ...wanted, options });
+          return exchanging(connecting, { target, ...bounds, work }, signal);
+        }),
     };
   });

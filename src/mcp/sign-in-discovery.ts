@@ -15,6 +15,7 @@ import {
 } from "../domain/protected-resource.ts";
 import { AskFault, type Ask } from "./asking.ts";
 import { isClientId } from "../domain/connector.ts";
+import type { ConnectorKind } from "../domain/connector-kind.ts";
 import { isToken } from "../domain/connector-grant.ts";
 import type { SignInFault } from "./sign-in/port.ts";
 
@@ -43,6 +44,12 @@ const Registered = Schema.Struct({
   client_secret: Schema.optionalKey(Schema.String),
 });
 
+/** Where a connector's server is, and what it is. */
+interface Place {
+  readonly url: string;
+  readonly kind: ConnectorKind;
+}
+
 const JSON_TYPE = { accept: "application/json" };
 
 /** A call without a credential: a server that wants one answers 401 and says where to get it. */
@@ -57,12 +64,11 @@ const INITIALIZE = JSON.stringify({
   },
 });
 
-const challengeOf = async (ask: Ask, url: string): Promise<Challenge> => {
-  const answer = await ask(url, {
-    method: "POST",
-    headers: { accept: "application/json, text/event-stream", "content-type": "application/json" },
-    body: INITIALIZE,
-  });
+const challengeOf = async (ask: Ask, { url, kind }: Place): Promise<Challenge> => {
+  const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
+  const answer = await (kind === "mcp"
+    ? ask(url, { method: "POST", headers, body: INITIALIZE })
+    : ask(url, { headers: JSON_TYPE }));
   return readChallenge(answer.status === 401 ? answer.headers.get("www-authenticate") : null);
 };
 
@@ -113,8 +119,9 @@ const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
   throw new SignInRefusal("unsupported", `${new URL(issuer).host} does not say how to sign in there`);
 };
 
-export const discover = async (ask: Ask, url: string): Promise<Discovered> => {
-  const challenge = await challengeOf(ask, url);
+export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
+  const { url } = place;
+  const challenge = await challengeOf(ask, place);
   const { resource, issuer } = await resourceAt(ask, url, challenge);
   return { resource, scope: challenge.scope, server: await serverAt(ask, issuer) };
 };

@@ -114,7 +114,7 @@ const begin = async (
   isInside: (url: string) => boolean,
   wish: NewSignIn,
 ): Promise<PendingSignIn> => {
-  const { server, resource, scope: challenged } = await discover(ask, wish.url);
+  const { server, resource, scope: challenged } = await discover(ask, wish);
   const { host } = new URL(server.issuer);
   const address = server.authorization_endpoint;
   if (address === undefined || !isAddress(address))
@@ -204,9 +204,9 @@ const signInsOver = (ask: Ask, isInside: (url: string) => boolean): SignIns => (
       const granted = { kind: "oauth" as GrantKind, server, client, resource, scope };
       return grantOf(granted, await finished(ask, pending, callback), { now, refreshToken: null });
     }),
-  fetchToken: ({ url, scope, client }) =>
+  fetchToken: ({ url, kind: place, scope, client }) =>
     timed(url, async (now) => {
-      const { server, resource, scope: challenged } = await discover(ask, url);
+      const { server, resource, scope: challenged } = await discover(ask, { url, kind: place });
       const kind = "client_credentials" as const;
       return clientToken(ask, { kind, server, client, resource, scope: scope ?? challenged }, now);
     }),

@@ -1,10 +1,10 @@
 /**
- * HTTP for the client of MCP servers: a `fetch` for one exchange with one server, which checks where it connects and
- * bounds what it reads (U1 to U3 of src/mcp/port.ts). It opens no stream for messages beside its requests.
+ * HTTP to the servers of connectors: where a request may connect (U1, U2 of src/mcp/port.ts), and for the client of MCP servers a
+ * `fetch` for one exchange with one server, which bounds what it reads (U3). It opens no stream for messages beside its requests.
  */
-import { lookup } from "node:dns";
+import { lookup, type LookupAddress, type LookupAllOptions } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { Agent, fetch as send } from "undici";
+import { Agent, fetch as send, type Dispatcher } from "undici";
 import { isPrivateAddress } from "../domain/repository.ts";
 
 const CONNECT_MS = 10_000;
@@ -18,8 +18,17 @@ const READ_MS = 1000;
 
 const PRIVATE = "EPRIVATE";
 
-/** Errors before a connection stands. */
-const UNMADE = new Set([PRIVATE, "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "UND_ERR_CONNECT_TIMEOUT"]);
+const MISDIRECTED = "EMISDIRECTED";
+
+/** Errors before a connection stands, or after which the server did nothing. */
+const UNMADE = new Set([
+  PRIVATE,
+  MISDIRECTED,
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
 
 /** Why an exchange failed, as part of a sentence about the server. */
 export class WireFault extends Error {
@@ -30,11 +39,21 @@ export class WireFault extends Error {
   }
 }
 
-/** A private address among public ones is a rebinding attempt or a split network. Neither is dialled. */
-const checkedLookup =
-  (allowHosts: ReadonlySet<string>): LookupFunction =>
+/** How names are resolved: as node:dns does. */
+export type Resolve = (
+  host: string,
+  options: LookupAllOptions,
+  found: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/**
+ * Resolves and checks a name once: exactly the checked addresses are dialled (U2 of src/mcp/port.ts). A private address among public ones is a
+ * rebinding attempt or a split network. Neither is dialled.
+ */
+export const checkedLookup =
+  (allowHosts: ReadonlySet<string>, resolve: Resolve = lookup): LookupFunction =>
   (host, options, found) => {
-    lookup(host, { ...options, all: true }, (error, addresses) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return found(error, []);
       const [first] = addresses;
       const isOpen =
@@ -45,14 +64,31 @@ const checkedLookup =
     });
   };
 
-export const makeAgent = (allowHosts: ReadonlySet<string>): Agent =>
+export const makeAgent = (allowHosts: ReadonlySet<string>, resolve?: Resolve): Agent =>
   new Agent({
-    connect: { lookup: checkedLookup(allowHosts), timeout: CONNECT_MS },
+    connect: { lookup: checkedLookup(allowHosts, resolve), timeout: CONNECT_MS },
     connections: CONNECTIONS,
     pipelining: 1,
     headersTimeout: IDLE_MS,
     bodyTimeout: IDLE_MS,
   });
+
+/** How requests reach servers. */
+export interface Connecting {
+  readonly agent: Agent;
+  /** Hosts that may have a private address, or plain http. In lower case. */
+  readonly allowHosts: ReadonlySet<string>;
+}
+
+/** A dispatcher for one request (U4 of src/mcp/port.ts): by itself, `fetch` sends a request again that was answered with status 421. */
+export const sentOnce = (agent: Agent): Dispatcher => {
+  let isSent = false;
+  return agent.compose((dispatch) => (options, handler) => {
+    if (isSent) throw Object.assign(new Error(MISDIRECTED), { code: MISDIRECTED });
+    isSent = true;
+    return dispatch(options, handler);
+  });
+};
 
 const setting = "The operator can allow it in PLATFORM_CONNECTOR_ALLOW_HOSTS";
 
@@ -69,6 +105,9 @@ const codeOf = (error: unknown): string => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
 };
+
+/** Whether a request that failed certainly did nothing at its server. */
+export const isUnmade = (error: unknown): boolean => UNMADE.has(codeOf(error));
 
 /** Why a request failed, as part of a sentence about its host. */
 export const reasonOf = (error: unknown): string => {
@@ -87,6 +126,8 @@ export const reasonOf = (error: unknown): string => {
     case "UND_ERR_HEADERS_TIMEOUT":
     case "UND_ERR_BODY_TIMEOUT":
       return "did not answer in time";
+    case MISDIRECTED:
+      return "answered with status 421: it does not serve this host";
     case "":
       return "cannot be reached";
     default:
@@ -148,7 +189,7 @@ export class Exchange {
         headers: [...headers],
         redirect: "manual",
         signal: AbortSignal.any(signals.filter((signal) => signal instanceof AbortSignal)),
-        dispatcher: agent,
+        dispatcher: sentOnce(agent),
       });
       this.status = answer.status;
       return this.#bounded(answer);
@@ -161,7 +202,7 @@ export class Exchange {
   /** Ends the exchange. A connection that was refused here, or was not made, carried nothing. */
   #failed(error: unknown): WireFault {
     const isRefused = error instanceof WireFault;
-    if (isRefused || UNMADE.has(codeOf(error))) this.isSent = false;
+    if (isRefused || isUnmade(error)) this.isSent = false;
     const fault = isRefused ? error : new WireFault(reasonOf(error));
     this.fail(fault);
     return fault;

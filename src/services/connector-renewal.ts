@@ -97,7 +97,7 @@ const ask = Effect.fnUntraced(function* (connector: Connector, { stored, grant }
       kind: "refused",
       why: "No client is stored",
     });
-  return yield* signIns.fetchToken({ url, scope, client });
+  return yield* signIns.fetchToken({ url, kind: connector.kind, scope, client });
 });
 
 /** Tokens that were not stored are of no use to anyone. */

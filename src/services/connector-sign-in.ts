@@ -21,7 +21,8 @@ import { Projects } from "../store/ports/projects.ts";
 import { audited, type Said } from "./audit.ts";
 import { openGrant, storedClient } from "./connector-credentials.ts";
 import { sealGrant } from "./connector-renewal.ts";
-import { executorOf, refreshCatalogue } from "./connectors.ts";
+import { refreshCatalogue } from "./connector-catalogues.ts";
+import { executorOf } from "./connectors.ts";
 import { Entropy, newPassword } from "./entropy.ts";
 import { Keyring } from "./keyring.ts";
 import { toldBy } from "./told.ts";
@@ -58,7 +59,15 @@ export const beginSignIn = Effect.fnUntraced(function* (
   const [state, verifier, ticket] = [yield* newPassword, yield* newPassword, yield* newPassword];
   const scope = "scope" in auth ? auth.scope : null;
   const pending = yield* Effect.mapError(
-    (yield* ConnectorSignIns).begin({ url, scope, client, redirectUri, state, verifier }),
+    (yield* ConnectorSignIns).begin({
+      url,
+      kind: connector.kind,
+      scope,
+      client,
+      redirectUri,
+      state,
+      verifier,
+    }),
     (fault) => toldFor(fault, [client?.secret ?? null]),
   );
   const now = yield* Clock.currentTimeMillis;

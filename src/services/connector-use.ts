@@ -9,7 +9,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import type { Connector } from "../domain/connector.ts";
-import { credentialMask } from "../domain/connector-credential.ts";
+import { credentialMask, secretsOfValue } from "../domain/connector-credential.ts";
 import { mustRenew, secretsOf, type Grant } from "../domain/connector-grant.ts";
 import type { Redactor } from "../domain/redactor.ts";
 import type { ServerFault } from "../mcp/port.ts";
@@ -38,7 +38,10 @@ export const withCredential = Effect.fnUntraced(function* <A, R>(
   if (credential.kind !== "grant") {
     const value = credential.kind === "value" ? credential.value : null;
     const answer: Used<A>["answer"] = yield* Effect.result(use(value));
-    return { answer, mask: credentialMask(value === null ? [] : [value]) } satisfies Used<A>;
+    return {
+      answer,
+      mask: credentialMask(value === null ? [] : secretsOfValue(connector.auth, value)),
+    } satisfies Used<A>;
   }
   const known: string[] = [];
   const note = (grant: Grant | null) => void known.push(...(grant === null ? [] : secretsOf(grant)));

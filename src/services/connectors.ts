@@ -2,27 +2,15 @@
  * The present connectors of a project: the manifest of the default branch, joined with the credentials and catalogues
  * that people stored and accepted.
  *
- *  C1 A catalogue is used for the URL at which it was seen. A manifest that moves a connector has none there.
+ *  C1 A catalogue is used for the URL and the kind with which it was seen. A manifest that moves a connector has none there.
  */
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import * as Result from "effect/Result";
-import {
-  cataloguePin,
-  isShallow,
-  readCatalogue,
-  usableTools,
-  type CatalogueTool,
-} from "../domain/catalogue.ts";
+import { usableTools, type CatalogueTool } from "../domain/catalogue.ts";
 import type { Connector, Executor } from "../domain/connector.ts";
-import { authorized, maskJson } from "../domain/connector-credential.ts";
-import type { Redactor } from "../domain/redactor.ts";
-import { ConnectorServers, type ServerTarget } from "../mcp/port.ts";
-import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
-import { openCredential } from "./connector-credentials.ts";
-import { withCredential } from "./connector-use.ts";
+import { authorized } from "../domain/connector-credential.ts";
+import type { ServerTarget } from "../mcp/port.ts";
+import type { CatalogueKey, StoredCatalogue } from "../store/ports/connectors.ts";
 import { Directory } from "./directory.ts";
-import { toldBy } from "./told.ts";
 
 /** The connectors of a project, by the manifest that is in force. */
 export const executorOf = Effect.fnUntraced(function* (
@@ -31,11 +19,18 @@ export const executorOf = Effect.fnUntraced(function* (
   return (yield* Directory).known(projectId)?.manifest.executor ?? null;
 });
 
+/** Names the catalogue of a connector (C1). Of an MCP server it is the URL alone. */
+export const catalogueKey = (projectId: string, { slug, kind, url }: Connector): CatalogueKey => ({
+  projectId,
+  slug,
+  url: kind === "mcp" ? url : `${kind} ${url}`,
+});
+
 /** C1. The stored catalogue of this connector. Null: none was seen at its URL. */
 export const catalogueFor = (
-  connector: Pick<Connector, "slug" | "url">,
+  connector: Connector,
   stored: StoredCatalogue | null | undefined,
-): StoredCatalogue | null => (stored?.url === connector.url ? stored : null);
+): StoredCatalogue | null => (stored?.url === catalogueKey("", connector).url ? stored : null);
 
 /** The tools of a connector that a person accepted and that are still the same. */
 export const toolsOf = (catalogue: StoredCatalogue | null): readonly CatalogueTool[] =>
@@ -43,42 +38,9 @@ export const toolsOf = (catalogue: StoredCatalogue | null): readonly CatalogueTo
 
 /** Where a connector's server is, with the credential. */
 export const targetOf = (
-  { url, auth }: Connector,
+  { url, auth, headers }: Connector,
   { credential, protocol }: { readonly credential: string | null; readonly protocol: string | null },
-): ServerTarget => ({ ...authorized(url, auth, credential), protocol });
-
-/** A tool without the credential in its texts. Null: it cannot be looked through. */
-const masked = (mask: Redactor, tool: CatalogueTool): CatalogueTool =>
-  isShallow(tool.inputSchema) ? (maskJson(mask, tool) as CatalogueTool) : tool;
-
-/**
- * Asks a connector's server for its tools and stores the answer. A server that does not answer keeps what was seen of
- * it.
- */
-export const refreshCatalogue = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
-  const store = yield* Connectors;
-  const { slug, url } = connector;
-  const key = { projectId, slug, url };
-  const failed = (failure: string) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => store.failed(key, { failure, now }));
-  const opened = yield* openCredential(projectId, connector);
-  if (opened.missing !== null) return yield* failed(opened.missing);
-  const servers = yield* ConnectorServers;
-  // Null: the server may speak another revision than the last time.
-  const { answer, mask } = yield* withCredential(connector, opened.credential, (credential) =>
-    servers.list(targetOf(connector, { credential, protocol: null })),
-  );
-  if (Result.isFailure(answer)) {
-    const fault = answer.failure;
-    return yield* failed(
-      fault._tag === "CredentialFault" ? fault.message : `${new URL(url).host} ${toldBy(mask, fault.why)}.`,
-    );
-  }
-  const { tools, protocol } = answer.success;
-  const catalogue = readCatalogue(
-    slug,
-    tools.map((tool) => masked(mask, tool)),
-  );
-  const at = yield* Clock.currentTimeMillis;
-  yield* store.saw(key, { catalogue, pin: cataloguePin(catalogue), protocol: toldBy(mask, protocol), at });
-});
+): ServerTarget => {
+  const target = authorized(url, auth, credential);
+  return { url: target.url, headers: { ...headers, ...target.headers }, protocol };
+};

@@ -5,16 +5,19 @@
 import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
 import { shownArguments } from "../domain/approval.ts";
 import { isShallow, toolPin, type CatalogueTool } from "../domain/catalogue.ts";
-import { ruleFor, shownName, type Connector, type Executor, type SessionKind } from "../domain/connector.ts";
+import { ruleFor, type Connector, type Executor, type SessionKind } from "../domain/connector.ts";
 import { originOf } from "../domain/connector-credential.ts";
+import { requestOf } from "../domain/http-operation.ts";
 import { Redactor } from "../domain/redactor.ts";
+import { shownName } from "../domain/tool-name.ts";
 import { openSecrets } from "../duties/secrets.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import type { CallLimits, NewCall } from "../store/ports/executor-calls.ts";
 import { openCredential, type Credential } from "./connector-credentials.ts";
-import { catalogueFor, toolsOf } from "./connectors.ts";
+import { catalogueFor, targetOf, toolsOf } from "./connectors.ts";
 import { newUuid } from "./entropy.ts";
 
 /** The session for which an agent calls. */
@@ -80,6 +83,13 @@ export interface Asked {
 const toolNamed = (slug: string, name: string, catalogue: StoredCatalogue | null) =>
   catalogue?.latest?.catalogue.tools.find((tool) => shownName(slug, tool.name) === name) ?? null;
 
+/** Why the arguments do not fit into the tool's request. Null: they do, or the server decides. */
+const misfitOf = (connector: Connector, { request }: CatalogueTool, given: Arguments): string | null => {
+  if (request === undefined) return null;
+  const made = requestOf(targetOf(connector, { credential: null, protocol: null }), request, given);
+  return Result.isFailure(made) ? made.failure : null;
+};
+
 /** Everything up to the limits (executor.ts X2). */
 export const decide = Effect.fnUntraced(function* ({ caller, executor, connector, name, given }: Asked) {
   const { slug } = connector;
@@ -107,6 +117,8 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
   if (policy === "deny") return refuse(`The tool ${tool.name} of ${slug} is denied by platform.toml.`, about);
   if (!isShallow(given) || Buffer.byteLength(JSON.stringify(given)) > ARGUMENTS_MAX_BYTES)
     return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
+  const misfit = misfitOf(connector, tool, given);
+  if (misfit !== null) return refuse(misfit, about);
   const opened = yield* openCredential(caller.projectId, connector);
   if (opened.missing !== null) return refuse(opened.missing, about);
   const { protocol } = latest;

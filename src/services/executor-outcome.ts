@@ -2,27 +2,28 @@
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
-import { isShallow } from "../domain/catalogue.ts";
+import { isShallow, type CatalogueTool } from "../domain/catalogue.ts";
 import type { Connector } from "../domain/connector.ts";
 import { maskJson } from "../domain/connector-credential.ts";
 import type { Redactor } from "../domain/redactor.ts";
-import { ConnectorServers, type ToolResult } from "../mcp/port.ts";
+import { ConnectorServers, type ToolCall, type ToolResult } from "../mcp/port.ts";
 import type { CallEnd } from "../store/ports/executor-calls.ts";
 import { withCredential, type Used } from "./connector-use.ts";
 import { targetOf } from "./connectors.ts";
 import { said, type AgentResult, type Arguments, type ToBeSent } from "./executor-decision.ts";
 import { toldBy } from "./told.ts";
 
+const callOf = ({ name, inputSchema, request }: CatalogueTool, given: Arguments): ToolCall =>
+  request === undefined
+    ? { kind: "mcp", name, inputSchema, arguments: given }
+    : { kind: "http", request, arguments: given };
+
 /** Sends a call that was decided and is on record. It fails only if it is interrupted. */
 export const callServer = (connector: Connector, decision: ToBeSent, given: Arguments) =>
   Effect.flatMap(ConnectorServers, (servers) =>
     withCredential(connector, decision.credential, (credential) => {
       const { tool, protocol } = decision;
-      return servers.call(targetOf(connector, { credential, protocol }), {
-        name: tool.name,
-        inputSchema: tool.inputSchema,
-        arguments: given,
-      });
+      return servers.call(targetOf(connector, { credential, protocol }), callOf(tool, given));
     }),
   );
 
@@ -53,13 +54,26 @@ export const outcomeOf = (exit: Exit.Exit<Used<ToolResult>>, { slug, url }: Conn
   };
 };
 
+/** How much of an error's body an agent sees. */
+const ERROR_LENGTH = 4000;
+
+/** An error's body without its end, and without half a secret at the cut. */
+const beginningOf = (mask: Redactor, { content, ...result }: AgentResult): AgentResult => ({
+  ...result,
+  content: content.map((part) => {
+    const { text } = part as { readonly text?: unknown };
+    return typeof text === "string" ? { type: "text", text: mask.redactBeginning(text, ERROR_LENGTH) } : part;
+  }),
+});
+
 const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
   const none = { upstreamStatus: status, resultBytes: null };
   if (!isShallow(result)) {
     const message = "The tool ran, and its result is too deeply nested to be passed on.";
     return { end: { ...none, outcome: "error", message }, result: said(message, true) };
   }
-  const clean = maskJson(mask, result) as AgentResult;
+  const isError = status !== null && status >= 400;
+  const clean = maskJson(mask, isError ? beginningOf(mask, result) : result) as AgentResult;
   const resultBytes = Buffer.byteLength(JSON.stringify(clean));
   return {
     end: {

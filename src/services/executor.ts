@@ -14,7 +14,8 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import type { CatalogueTool } from "../domain/catalogue.ts";
-import { ruleFor, shownName, type Policy, type Connector, type Executor } from "../domain/connector.ts";
+import { ruleFor, type Policy, type Connector, type Executor } from "../domain/connector.ts";
+import { shownName } from "../domain/tool-name.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../store/ports/executor-calls.ts";
 import type { StoreError } from "../store/ports/journal.ts";

@@ -68,6 +68,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
     shown: `linear_${name}`,
     description: `The tool ${name} of the tracker.`,
     input_schema: schema("team"),
+    request: null,
     policy,
     rule: policy === "ask" ? "default" : `match ${name}`,
     state: "accepted",
@@ -91,7 +92,8 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
       {
         ...connector,
         slug: "sentry",
-        url: "https://sentry.example.com/mcp",
+        kind: "openapi",
+        url: "https://sentry.example.com/api/0",
         sessions: ["user", "trigger"],
         state: "needs_credential",
         credential: null,
@@ -142,7 +144,11 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
       },
     ],
     connectorErrors: [
-      { path: "connectors.3.kind", message: "The kind `openapi` is not supported yet.", line: 31 },
+      {
+        path: "connectors[5].operations[0].path",
+        message: 'path names {id}. Add a parameter { name = "id", in = "path" }.',
+        line: 31,
+      },
     ],
     catalogue: {
       pin: "6f1c0e2d9a",
@@ -157,7 +163,12 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
           state: "changed",
           description: "Creates an issue in any team.",
           input_schema: schema("team", "title"),
-          accepted: { description: "Creates an issue.", input_schema: schema("team") },
+          request: "POST /teams/{team}/issues",
+          accepted: {
+            description: "Creates an issue.",
+            input_schema: schema("team"),
+            request: "POST /issues",
+          },
         }),
         tool("delete_issue", "deny", { state: "new" }),
       ],

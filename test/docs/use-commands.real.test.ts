@@ -28,6 +28,7 @@ const DOCUMENTS = [
   "webhooks.md",
   "secrets.md",
   "connectors.md",
+  "connector-apis.md",
   "connector-sign-in.md",
   "approvals.md",
   "environments.md",

@@ -8,7 +8,7 @@ import {
   usableTools,
   type CatalogueTool,
 } from "../../src/domain/catalogue.ts";
-import { shownName } from "../../src/domain/connector.ts";
+import { shownName } from "../../src/domain/tool-name.ts";
 
 const tool = (name: string, description = "Does it."): CatalogueTool => ({
   name,

@@ -86,9 +86,9 @@ test.each([
   ["ASCII", "12345678é"],
   ["long", "x".repeat(9000)],
 ])("refuses a credential that is wrong: %s", (_, value) => {
-  expect(checkConnectorCredential(value)).toMatch(/^must /);
+  expect(checkConnectorCredential({ kind: "bearer" }, value)).toMatch(/^must /);
 });
 
 test("accepts a credential with spaces inside", () => {
-  expect(checkConnectorCredential("Token abcdefgh")).toBeNull();
+  expect(checkConnectorCredential({ kind: "bearer" }, "Token abcdefgh")).toBeNull();
 });

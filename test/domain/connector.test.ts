@@ -5,9 +5,9 @@ import {
   matchesTool,
   readConnectorEntry,
   ruleFor,
-  shownName,
   type Connector,
 } from "../../src/domain/connector.ts";
+import { shownName } from "../../src/domain/tool-name.ts";
 import { readExecutor } from "../../src/domain/manifest-connectors.ts";
 import { parse } from "./manifest-text.ts";
 
@@ -53,6 +53,8 @@ url = "https://docs.example.com/mcp"
       {
         slug: "docs",
         kind: "mcp",
+        source: { from: "server" },
+        headers: {},
         url: "https://docs.example.com/mcp",
         auth: { kind: "none" },
         sessions: ["user"],
@@ -62,6 +64,8 @@ url = "https://docs.example.com/mcp"
       {
         slug: "search",
         kind: "mcp",
+        source: { from: "server" },
+        headers: {},
         url: "https://search.example.com/",
         auth: { kind: "header", name: "X-Api-Key" },
         sessions: ["user", "trigger"],
@@ -79,7 +83,7 @@ test("reports a bad connector with its place beside the good ones", () => {
   const manifest = parse(`
 [[connectors]]
 slug = "one"
-kind = "openapi"
+kind = "soap"
 url = "https://one.example.com"
 
 [[connectors]]
@@ -101,7 +105,7 @@ url = "https://three.example.com"
       slug: null,
       index: 0,
       path: "connectors[0].kind",
-      message: 'kind "openapi" is not supported yet. Use "mcp".',
+      message: 'kind is required and must be "mcp", "openapi" or "http".',
       line: 2,
     },
     {
@@ -148,8 +152,7 @@ test("ignores connectors over the limit and says so", () => {
 });
 
 test.each([
-  [{ kind: "http" }, "not supported yet"],
-  [{ auth: "basic" }, "not supported yet"],
+  [{ auth: "basic", auth_name: "X-Key" }, "only for auth"],
   [{ auth: "bearer", scope: "read" }, "scope is only for"],
   [{ auth: "oauth", scope: "a  b" }, "scope must be words"],
   [{ auth: "oauth", client_id: "" }, "client_id must have"],

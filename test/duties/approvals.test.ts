@@ -40,6 +40,7 @@ class ScriptedServer {
   answer: string | null = "it is public";
   readonly service: Servers = {
     list: () => Effect.die(new Error("the catalogue is in the store")),
+    document: () => Effect.die(new Error("the catalogue is in the store")),
     call: () =>
       Effect.suspend(() => {
         this.calls += 1;

@@ -10,6 +10,7 @@ import {
   sandboxEnvironment,
   webhookEntry,
   type Fields,
+  type Files,
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 
@@ -101,8 +102,8 @@ export class ExecutorWorld {
     this.server.requests.length = 0;
   }
 
-  newProject(text = manifest(this.server.url)): Promise<string> {
-    return makeProject(this.service, { files: { "platform.toml": text } });
+  newProject(text = manifest(this.server.url), files: Files = {}): Promise<string> {
+    return makeProject(this.service, { files: { "platform.toml": text, ...files } });
   }
 
   async catalogueOf(project: string, slug = "wiki"): Promise<Fields> {

@@ -44,7 +44,12 @@ const target = (fields: Partial<ServerTarget> = {}): ServerTarget => ({
   ...fields,
 });
 
-const CALL = { name: "echo", inputSchema: { type: "object" }, arguments: { text: "hello" } };
+const CALL = {
+  kind: "mcp" as const,
+  name: "echo",
+  inputSchema: { type: "object" },
+  arguments: { text: "hello" },
+};
 
 const call = (fields: Partial<ServerTarget> = {}, by: Servers = servers) =>
   Effect.runPromise(Effect.result(by.call(target(fields), CALL)));

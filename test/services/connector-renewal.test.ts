@@ -24,6 +24,8 @@ import { makeWorld } from "../support/world/world.ts";
 const CONNECTOR: Connector = {
   slug: "wiki",
   kind: "mcp",
+  source: { from: "server" },
+  headers: {},
   url: "https://wiki.example.com/mcp",
   auth: { kind: "oauth", clientId: null, scope: null },
   sessions: ["user"],

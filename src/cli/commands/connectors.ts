@@ -21,6 +21,7 @@ const list = command({
     });
     const rows = value.connectors.map((one) => [
       one.slug,
+      one.kind,
       one.state,
       String(one.usable),
       String(one.to_accept),
@@ -30,7 +31,7 @@ const list = command({
     const errors = value.errors.map(({ path, line, message }) =>
       visible(`platform.toml${line === null ? "" : `:${line}`}: ${path ?? "file"}: ${message}`),
     );
-    const columns = ["SLUG", "STATE", "TOOLS", "TO ACCEPT", "FETCHED", "SERVER OR FAILURE"];
+    const columns = ["SLUG", "KIND", "STATE", "TOOLS", "TO ACCEPT", "FETCHED", "SERVER OR FAILURE"];
     return { json: text, text: [table(columns, rows, "No connectors."), ...errors].join("\n") };
   },
 });
@@ -100,19 +101,30 @@ interface ShownCatalogue {
   readonly pin: string | null;
   readonly failure: string | null;
   readonly removed: readonly string[];
+  readonly left_out: readonly { readonly name: string; readonly why: string }[];
   readonly tools: readonly {
     readonly name: string;
     readonly state: string;
     readonly policy: string;
     readonly description: string;
+    readonly request: string | null;
   }[];
 }
 
-const catalogueText = ({ pin, failure, removed, tools }: ShownCatalogue): string => {
-  const rows = tools.map(({ name, state, policy, description }) => [name, state, policy, description]);
+const catalogueText = ({ pin, failure, removed, left_out: leftOut, tools: all }: ShownCatalogue): string => {
+  const hasRequests = all.some(({ request }) => request !== null);
+  const rows = all.map(({ name, state, policy, description, request }) => [
+    name,
+    state,
+    policy,
+    ...(hasRequests ? [request ?? "-"] : []),
+    description,
+  ]);
+  const columns = ["TOOL", "STATE", "POLICY", ...(hasRequests ? ["REQUEST"] : []), "DESCRIPTION"];
   return [
-    table(["TOOL", "STATE", "POLICY", "DESCRIPTION"], rows, "No tools."),
+    table(columns, rows, "No tools."),
     ...removed.map((name) => visible(`removed: ${name}`)),
+    ...leftOut.map(({ name, why }) => visible(`left out: ${name}: ${why}`)),
     ...(failure === null ? [] : [visible(`The last refresh failed: ${failure}`)]),
     ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
   ].join("\n");

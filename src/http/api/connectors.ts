@@ -11,9 +11,9 @@ const sessionKind = Schema.Literals(["user", "trigger"]);
 
 const ConnectorWire = Schema.Struct({
   slug: Schema.String,
-  kind: Schema.Literals(["mcp"]),
+  kind: Schema.Literals(["mcp", "openapi", "http"]),
   url: Schema.String,
-  auth: Schema.Literals(["none", "bearer", "header", "query", "oauth", "client_credentials"]),
+  auth: Schema.Literals(["none", "bearer", "basic", "header", "query", "oauth", "client_credentials"]),
   /** The header or the parameter. */
   auth_name: nullable(Schema.String),
   sessions: Schema.Array(sessionKind),
@@ -68,6 +68,8 @@ const Listing = Schema.Struct({
 const Shape = Schema.Struct({
   description: Schema.String,
   input_schema: Schema.Record(Schema.String, Schema.Unknown),
+  /** Of an HTTP API: the method and the path of the request, as in `GET /issues/{id}`. */
+  request: nullable(Schema.String),
 });
 
 const CatalogueWire = Schema.Struct({

@@ -13,7 +13,7 @@ import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
 import type { SignInFault } from "../../mcp/sign-in/port.ts";
 import { audited } from "../../services/audit.ts";
 import { beginSignIn, endSignIn, expectToken } from "../../services/connector-sign-in.ts";
-import { refreshCatalogue } from "../../services/connectors.ts";
+import { refreshCatalogue } from "../../services/connector-catalogues.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Connectors } from "../../store/ports/connectors.ts";
@@ -45,7 +45,7 @@ const sealable = Effect.fnUntraced(function* ({ slug, auth }: Connector, { value
   }
   if (given !== undefined)
     return yield* badRequest("client_id", `is only for auth "oauth" and "client_credentials"`);
-  const wrong = checkConnectorCredential(value);
+  const wrong = checkConnectorCredential(auth, value);
   return wrong === null ? value : yield* badRequest("value", wrong);
 });
 

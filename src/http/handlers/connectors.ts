@@ -3,10 +3,12 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { changesOf, toolPin, type CatalogueTool } from "../../domain/catalogue.ts";
-import { ruleFor, shownName, type Connector, type Executor } from "../../domain/connector.ts";
+import { ruleFor, type Connector, type Executor } from "../../domain/connector.ts";
+import { shownName } from "../../domain/tool-name.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { audited } from "../../services/audit.ts";
-import { catalogueFor, refreshCatalogue } from "../../services/connectors.ts";
+import { refreshCatalogue } from "../../services/connector-catalogues.ts";
+import { catalogueFor, catalogueKey } from "../../services/connectors.ts";
 import { ConnectorGrants } from "../../store/ports/connector-grants.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors.ts";
 import { ExecutorCalls, type ExecutorCall } from "../../store/ports/executor-calls.ts";
@@ -38,7 +40,14 @@ const list = Effect.fnUntraced(function* (pid: string) {
   };
 });
 
-const shapeOf = ({ description, inputSchema }: CatalogueTool) => ({ description, input_schema: inputSchema });
+const requestText = ({ request }: CatalogueTool): string | null =>
+  request === undefined ? null : `${request.method} ${request.path}`;
+
+const shapeOf = (tool: CatalogueTool) => ({
+  description: tool.description,
+  input_schema: tool.inputSchema,
+  request: requestText(tool),
+});
 
 const catalogueWire = (executor: Executor, connector: Connector, stored: StoredCatalogue | null) => {
   const { slug } = connector;
@@ -64,6 +73,7 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
         shown: shownName(slug, tool.name),
         description: tool.description,
         input_schema: tool.inputSchema,
+        request: requestText(tool),
         policy,
         rule,
         state,
@@ -88,7 +98,7 @@ const changeCatalogue = Effect.fnUntraced(function* (place: Place, wish: Action)
   if (wish.action === "refresh") yield* refreshCatalogue(projectId, connector);
   else {
     const by = { pin: wish.pin, userId: (yield* Caller).user.id, now: yield* Clock.currentTimeMillis };
-    const key = { projectId, slug, url: connector.url };
+    const key = catalogueKey(projectId, connector);
     const row = { action: "connector.tools_accepted", target: slug, changes: { pin: wish.pin } } as const;
     const accepted = (yield* Connectors).accept(key, by);
     if (!(yield* accepted.pipe(audited((isAccepted) => (isAccepted ? row : null)))))

@@ -194,24 +194,28 @@ interface Exchange {
 /** The protocol's server for one message. */
 const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTold }: Exchange) {
   const { version } = yield* ThisNode;
-  const direct = yield* directTools(caller);
-  type Services = Effect.Services<ReturnType<typeof perform>>;
+  type Services = Effect.Services<ReturnType<typeof perform> | ReturnType<typeof directTools>>;
   const services = yield* Effect.context<Services>();
   return ({ Server }: Library) => {
     const server = new Server(
       { name: "platform-executor", version },
       { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
     );
-    server.setRequestHandler("tools/list", () => ({
-      tools: [
-        ...OWN_TOOLS,
-        ...direct.map(({ name, description, inputSchema }) => ({
-          name,
-          description,
-          inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
-        })),
-      ],
-    }));
+    server.setRequestHandler("tools/list", async () => {
+      const direct = await Effect.runPromiseWith(services)(answering(directTools(caller)), {
+        signal: end.signal,
+      });
+      return {
+        tools: [
+          ...OWN_TOOLS,
+          ...direct.map(({ name, description, inputSchema }) => ({
+            name,
+            description,
+            inputSchema: Object.assign({}, inputSchema, { type: "object" as const }),
+          })),
+        ],
+      };
+    });
     server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
       // The protocol names the field.
       const { ["_meta"]: about } = mcpReq;

@@ -8,6 +8,7 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import type { ConnectorKind } from "../../domain/connector-kind.ts";
 import type { Grant, OAuthClient, PendingSignIn } from "../../domain/connector-grant.ts";
 
 /** Why there is no sign-in, or no token. */
@@ -25,6 +26,7 @@ export interface SignInFault {
 
 /** The connector that is signed in to. */
 interface SignInAt {
+  readonly kind: ConnectorKind;
   /** Of the connector. */
   readonly url: string;
   /** What the manifest asks for. Null: what the server asks for itself. */

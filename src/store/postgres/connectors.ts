@@ -12,47 +12,59 @@ import {
   type StoredCredential,
 } from "../ports/connectors.ts";
 import { Fenced } from "../ports/journal.ts";
+import { CatalogueTexts, type Mark } from "./catalogue-texts.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 type Service = (typeof Connectors)["Service"];
 
-interface CatalogueRow extends Pick<StoredCatalogue, "slug" | "url" | "failure" | "triedAt"> {
-  readonly latest: string | null;
+interface SmallRow extends Pick<StoredCatalogue, "slug" | "url" | "failure" | "triedAt"> {
   readonly latestPin: string | null;
   readonly latestAt: number | null;
   readonly protocol: string | null;
-  readonly accepted: string | null;
   readonly acceptedPin: string | null;
   readonly acceptedAt: number | null;
   readonly acceptedBy: string | null;
 }
 
-const CATALOGUE_COLUMNS = `
-  slug, url, failure, tried_at AS "triedAt", protocol, latest, latest_pin AS "latestPin", latest_at AS "latestAt",
-  accepted, accepted_pin AS "acceptedPin", accepted_at AS "acceptedAt", accepted_by AS "acceptedBy"`;
+interface CatalogueRow extends SmallRow {
+  readonly latest: string | null;
+  readonly accepted: string | null;
+}
 
-const read = (text: string): Catalogue => JSON.parse(text) as Catalogue;
+const SMALL_COLUMNS = `
+  slug, url, failure, tried_at AS "triedAt", protocol, latest_pin AS "latestPin", latest_at AS "latestAt",
+  accepted_pin AS "acceptedPin", accepted_at AS "acceptedAt", accepted_by AS "acceptedBy"`;
 
-const latestOf = ({ latest, latestPin, latestAt, protocol }: CatalogueRow): SeenCatalogue | null =>
+interface Both {
+  readonly latest: Catalogue | null;
+  readonly accepted: Catalogue | null;
+}
+
+const latestOf = ({ latestPin, latestAt, protocol }: SmallRow, { latest }: Both): SeenCatalogue | null =>
   latest === null || latestPin === null || latestAt === null || protocol === null
     ? null
-    : { catalogue: read(latest), pin: latestPin, at: latestAt, protocol };
+    : { catalogue: latest, pin: latestPin, at: latestAt, protocol };
 
-const acceptedOf = (row: CatalogueRow): AcceptedCatalogue | null => {
-  const { accepted, acceptedPin, acceptedAt, acceptedBy } = row;
+const acceptedOf = (row: SmallRow, { accepted }: Both): AcceptedCatalogue | null => {
+  const { acceptedPin, acceptedAt, acceptedBy } = row;
   return accepted === null || acceptedPin === null || acceptedAt === null || acceptedBy === null
     ? null
-    : { catalogue: read(accepted), pin: acceptedPin, at: acceptedAt, by: acceptedBy };
+    : { catalogue: accepted, pin: acceptedPin, at: acceptedAt, by: acceptedBy };
 };
 
-const catalogueOf = (row: CatalogueRow): StoredCatalogue => ({
+const catalogueOf = (row: SmallRow, both: Both): StoredCatalogue => ({
   slug: row.slug,
   url: row.url,
   failure: row.failure,
   triedAt: row.triedAt,
-  latest: latestOf(row),
-  accepted: acceptedOf(row),
+  latest: latestOf(row, both),
+  accepted: acceptedOf(row, both),
 });
+
+const marksOf = ({ latestPin, latestAt, acceptedPin, acceptedAt }: SmallRow): readonly [Mark, Mark] => [
+  { pin: latestPin, at: latestAt },
+  { pin: acceptedPin, at: acceptedAt },
+];
 
 const makeCredentials = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -115,22 +127,59 @@ const ACCEPTED = ["accepted", "accepted_pin", "accepted_at", "accepted_by"];
 const kept = (columns: readonly string[]): string =>
   columns.map((column) => `${column} = CASE WHEN held.url = excluded.url THEN held.${column} END`).join(", ");
 
+/** Adds the catalogues to small rows, in the order of the rows. */
+const makeReader = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const columns = sql.literal(SMALL_COLUMNS);
+  const texts = new CatalogueTexts();
+  const known = (projectId: string, row: SmallRow): StoredCatalogue | null => {
+    const both = texts.find(`${projectId} ${row.slug}`, ...marksOf(row));
+    return both === null ? null : catalogueOf(row, both);
+  };
+  /** Rows whose catalogues are not here, read whole: their small columns may have changed, too. */
+  const readWhole = (projectId: string, slugs: readonly string[]) =>
+    sql<CatalogueRow>`
+      SELECT ${columns}, latest, accepted FROM connector_catalogues
+      WHERE project_id = ${projectId} AND slug = ANY(${slugs})`.pipe(
+      Effect.map((rows) =>
+        rows.map((row) => {
+          const [latest, accepted] = marksOf(row);
+          const both = texts.keep(
+            `${projectId} ${row.slug}`,
+            { ...latest, text: row.latest },
+            { ...accepted, text: row.accepted },
+          );
+          return catalogueOf(row, both);
+        }),
+      ),
+    );
+  return Effect.fnUntraced(function* (projectId: string, rows: readonly SmallRow[]) {
+    const here = rows.map((row) => known(projectId, row) ?? row.slug);
+    const missing = here.filter((each) => typeof each === "string");
+    if (missing.length === 0) return here.filter((each) => typeof each !== "string");
+    const read = new Map((yield* readWhole(projectId, missing)).map((one) => [one.slug, one]));
+    return here.flatMap((each) => (typeof each === "string" ? (read.get(each) ?? []) : [each]));
+  });
+});
+
 const makeCatalogues = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const columns = sql.literal(CATALOGUE_COLUMNS);
+  const columns = sql.literal(SMALL_COLUMNS);
+  const withTexts = yield* makeReader;
   const forgetOther = sql.literal(kept([...LATEST, ...ACCEPTED]));
   const forgetOtherAccepted = sql.literal(kept(ACCEPTED));
   return {
     catalogues: (projectId) =>
-      sql<CatalogueRow>`
+      sql<SmallRow>`
         SELECT ${columns} FROM connector_catalogues WHERE project_id = ${projectId} ORDER BY slug COLLATE "C"`.pipe(
-        Effect.map((rows) => rows.map(catalogueOf)),
+        Effect.flatMap((rows) => withTexts(projectId, rows)),
         stored("connectors.catalogues"),
       ),
     catalogue: (projectId, slug) =>
-      sql<CatalogueRow>`
+      sql<SmallRow>`
         SELECT ${columns} FROM connector_catalogues WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
-        Effect.map(([row]) => (row === undefined ? null : catalogueOf(row))),
+        Effect.flatMap((rows) => withTexts(projectId, rows)),
+        Effect.map(([one]) => one ?? null),
         stored("connectors.catalogue"),
       ),
     saw: ({ projectId, slug, url }, { catalogue, pin, protocol, at: seenAt }) =>

@@ -37,6 +37,7 @@ const catalogue = {
       shown: "linear_list_issues",
       description: "Lists the issues of a team.",
       input_schema: { type: "object", properties: { team: { type: "string" } } },
+      request: null,
       policy: "allow",
       rule: "list_*",
       state: "new",

@@ -1,0 +1,195 @@
+/**
+ * The adapter of src/mcp/port.ts for HTTP APIs: the request of an operation, and an answer as a tool's result. A request is one
+ * exchange, and no redirect is followed.
+ */
+import { fetch as send } from "undici";
+import { isShallow } from "../domain/catalogue.ts";
+import { DESCRIPTION_MAX_BYTES } from "../domain/openapi/description.ts";
+import { requestOf, type HttpRequest } from "../domain/http-operation.ts";
+import * as Result from "effect/Result";
+import type { HttpCall, ServerFault, ServerTarget, ToolResult } from "./port.ts";
+import { checkHost, isUnmade, reasonOf, sentOnce, WireFault, type Connecting } from "./wire.ts";
+
+const DOCUMENT_MS = 30_000;
+/**
+ * How much of an error's body is read. It is cut after its secrets are masked (services/executor-outcome.ts), so that no part of
+ * one is left at the cut.
+ */
+const ERROR_MAX_BYTES = 64 * 1024;
+const ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5";
+const TEXT =
+  /^text\/|[/+](?:json|xml|yaml|x-yaml|javascript|graphql|csv|toml|x-ndjson|jsonl|x-www-form-urlencoded)\b/i;
+/** A gateway answers so for a server that may have done what was asked. */
+const LOST: ReadonlySet<number> = new Set([502, 504]);
+/** After these redirects, the server may have done what a request that is no GET asked. */
+const DONE: ReadonlySet<number> = new Set([301, 302, 303]);
+
+interface Bounds {
+  readonly maxBytes: number;
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+type Received = Awaited<ReturnType<typeof send>>;
+
+const fault = (
+  why: string,
+  { isUnknown = false, status = null }: Partial<Pick<ServerFault, "isUnknown" | "status">> = {},
+): ServerFault => ({ _tag: "ServerFault", why, isUnknown, status });
+
+/** The body of an answer. The beginning of an error's body is enough. @throws WireFault for another one that is too large */
+const bytesOf = async ({ body, status }: Received, maxBytes: number): Promise<Buffer> => {
+  const isError = status >= 400;
+  const limit = isError ? ERROR_MAX_BYTES : maxBytes;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
+      size += part.byteLength;
+      parts.push(part);
+      if (size <= limit) continue;
+      if (isError) break;
+      throw new WireFault(`answered with more than ${limit} bytes`);
+    }
+  } catch (error) {
+    if (!isError) throw error;
+  }
+  return Buffer.concat(parts).subarray(0, limit);
+};
+
+/** Sends a request once. @throws ServerFault */
+const exchanged = async (
+  { agent, allowHosts }: Connecting,
+  { method, url, headers, body }: HttpRequest,
+  { maxBytes, deadlineMs, signal }: Bounds,
+): Promise<Answer> => {
+  const late = AbortSignal.timeout(deadlineMs);
+  let isSent = false;
+  let status: number | null = null;
+  try {
+    const target = new URL(url);
+    checkHost(target, allowHosts);
+    isSent = true;
+    const answer = await send(target, {
+      method,
+      headers: { accept: ACCEPT, "user-agent": "platform", ...headers, "accept-encoding": "identity" },
+      body,
+      redirect: "manual",
+      signal: AbortSignal.any([signal, late]),
+      dispatcher: sentOnce(agent),
+    });
+    ({ status } = answer);
+    const bytes = await bytesOf(answer, maxBytes);
+    return { status, type: answer.headers.get("content-type") ?? "", bytes };
+  } catch (error) {
+    const isUnknown = isSent && !isUnmade(error);
+    throw fault(whyOf(error, late.aborted ? deadlineMs : null), { isUnknown, status });
+  }
+};
+
+const whyOf = (error: unknown, deadlineMs: number | null): string => {
+  if (error instanceof WireFault) return error.why;
+  return deadlineMs === null ? reasonOf(error) : `did not answer within ${deadlineMs / 1000} s`;
+};
+
+const redirected = (status: number, method: string): ServerFault =>
+  fault(`redirects (status ${status}), which is not followed`, {
+    status,
+    isUnknown: method !== "GET" && DONE.has(status),
+  });
+
+/** Bytes as text. Null: they are something else. */
+const textOf = ({ type, bytes }: Answer): string | null => {
+  const charset = /;\s*charset="?([\w:.-]+)/i.exec(type)?.[1] ?? "utf-8";
+  const isNamed = type !== "";
+  if (isNamed && !TEXT.test(type)) return null;
+  try {
+    return new TextDecoder(charset, { fatal: !isNamed }).decode(bytes);
+  } catch {
+    return isNamed ? bytes.toString("utf8") : null;
+  }
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+};
+
+const said = (text: string) => [{ type: "text", text }];
+
+const resultOf = (answer: Answer): ToolResult => {
+  const { status, type, bytes } = answer;
+  const text = textOf(answer);
+  if (status >= 400) {
+    const body = text === null || text.trim() === "" ? "" : ` Its answer begins:\n${text}`;
+    return { content: said(`The server answered with status ${status}.${body}`), isError: true, status };
+  }
+  if (bytes.length === 0)
+    return {
+      content: said(`The server answered with status ${status} and nothing else.`),
+      isError: false,
+      status,
+    };
+  if (text === null) {
+    const what = /^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? "an unknown type";
+    const size = `${bytes.length} bytes of ${what}, which are not passed on`;
+    return { content: said(`The server answered with ${size}.`), isError: false, status };
+  }
+  const value = /[/+]json\b/i.test(type) ? parsed(text) : null;
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value) && isShallow(value);
+  return { content: said(text), ...(isObject && { structuredContent: value }), isError: false, status };
+};
+
+/** Its end is cut where it is told, after masking. */
+const quoted = (answer: Answer): string => {
+  const text = textOf(answer)?.trim() ?? "";
+  return text === "" ? "" : `. It says: ${text}`;
+};
+
+/** Calls an operation. @throws ServerFault */
+export const callApi = async (
+  connecting: Connecting,
+  target: ServerTarget,
+  { call: { request, arguments: given }, bounds }: { readonly call: HttpCall; readonly bounds: Bounds },
+): Promise<ToolResult> => {
+  const made = requestOf(target, request, given);
+  if (Result.isFailure(made)) throw fault(`was not asked. ${made.failure.replace(/\.$/, "")}`);
+  const answer = await exchanged(connecting, made.success, bounds);
+  const { status } = answer;
+  if (status >= 300 && status < 400 && status !== 304) throw redirected(status, request.method);
+  if (status === 401)
+    throw fault(`answered with status 401. Its credential may be wrong${quoted(answer)}`, { status });
+  if (LOST.has(status))
+    throw fault(`answered with status ${status}${quoted(answer)}`, { status, isUnknown: true });
+  return resultOf(answer);
+};
+
+/** The text at an address. @throws ServerFault */
+export const fetchDocument = async (
+  connecting: Connecting,
+  { url, headers }: ServerTarget,
+  signal: AbortSignal,
+): Promise<string> => {
+  const answer = await exchanged(
+    connecting,
+    { method: "GET", url, headers, body: null },
+    { maxBytes: DESCRIPTION_MAX_BYTES, deadlineMs: DOCUMENT_MS, signal },
+  );
+  const { status } = answer;
+  if (status >= 300 && status < 400) throw redirected(status, "GET");
+  if (status !== 200)
+    throw fault(
+      `answered with status ${status} for its description${status === 401 || status === 403 ? ". Its credential may be wrong" : ""}`,
+      { status },
+    );
+  return answer.bytes.toString("utf8");
+};

@@ -1,0 +1,66 @@
+/**
+ * Parsed catalogues of this process. A catalogue has up to 2,000 tools and is read with every call, but changes seldom.
+ *
+ *  CT1 A row's small columns are read each time. Its catalogues are taken from here only if they have the row's pins and instants.
+ *  CT2 The texts of all that is kept have at most `BYTES_MAX` characters. The row that was used longest ago goes first.
+ */
+import type { Catalogue } from "../../domain/catalogue.ts";
+
+/** The parsed form takes a few times as much. */
+const BYTES_MAX = 16 * 1024 * 1024;
+
+/** Names the content of a catalogue: what is left out of it is not in its pin. */
+export interface Mark {
+  readonly pin: string | null;
+  readonly at: number | null;
+}
+
+interface Kept {
+  readonly mark: string;
+  readonly latest: Catalogue | null;
+  readonly accepted: Catalogue | null;
+  readonly size: number;
+}
+
+const markOf = (latest: Mark, accepted: Mark): string =>
+  JSON.stringify([latest.pin, latest.at, accepted.pin, accepted.at]);
+
+const parsed = (text: string | null): Catalogue | null =>
+  text === null ? null : (JSON.parse(text) as Catalogue);
+
+export class CatalogueTexts {
+  readonly #kept = new Map<string, Kept>();
+  #size = 0;
+
+  /** The catalogues of a row. Null: they are not here (CT1). */
+  find(key: string, latest: Mark, accepted: Mark): Pick<Kept, "latest" | "accepted"> | null {
+    const kept = this.#kept.get(key);
+    if (kept === undefined || kept.mark !== markOf(latest, accepted)) return null;
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    return kept;
+  }
+
+  /** Parses the texts of a row, and keeps them. */
+  keep(
+    key: string,
+    latest: Mark & { readonly text: string | null },
+    accepted: Mark & { readonly text: string | null },
+  ): Pick<Kept, "latest" | "accepted"> {
+    const size = (latest.text?.length ?? 0) + (accepted.text?.length ?? 0);
+    const both = { latest: parsed(latest.text), accepted: parsed(accepted.text) };
+    this.#drop(key);
+    this.#kept.set(key, { mark: markOf(latest, accepted), ...both, size });
+    this.#size += size;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#size <= BYTES_MAX) break;
+      this.#drop(oldest);
+    }
+    return both;
+  }
+
+  #drop(key: string): void {
+    this.#size -= this.#kept.get(key)?.size ?? 0;
+    this.#kept.delete(key);
+  }
+}
