@@ -62,6 +62,7 @@ import type { BuildSite } from "./builder/site/port.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
+import { Proxies } from "./http/acting.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { approvalsHandlers } from "./http/handlers/approvals.ts";
 import { auditHandlers } from "./http/handlers/audit.ts";
@@ -256,6 +257,7 @@ const settings = <E>(
       internalUrl: INTERNAL_URL,
       previews: config.previewUrl ?? localPreviews(listener.port),
     }),
+    Layer.succeed(Proxies, config.trustedProxies),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     RefusedEntries.layer,
     Layer.succeed(GitEndpoint, git),
