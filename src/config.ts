@@ -277,7 +277,7 @@ class Reader extends SettingReader {
         `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS with its provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
       );
     }
-    return { oidc, github, signUp };
+    return { oidc, github, signUp, tokenSignInMs: this.duration("PLATFORM_TOKEN_SIGN_IN_MS") };
   }
 
   /**

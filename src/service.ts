@@ -11,7 +11,7 @@ import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
-import { RefusedEntries } from "./services/audit.ts";
+import { Refusals } from "./services/audit.ts";
 import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
@@ -259,7 +259,7 @@ const settings = <E>(
     }),
     Layer.succeed(Proxies, config.trustedProxies),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
-    RefusedEntries.layer,
+    Refusals.layer,
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
     Layer.succeed(ThisNode, { id: nodeId, version: VERSION, periods: dutyPeriods(config) }),

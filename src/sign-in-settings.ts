@@ -1,5 +1,5 @@
 /** Settings of sign-in providers. */
-import { define } from "./setting.ts";
+import { DAY, define, duration } from "./setting.ts";
 
 export const SIGN_IN_SETTINGS = define({
   PLATFORM_OIDC_ISSUER: {
@@ -50,6 +50,12 @@ export const SIGN_IN_SETTINGS = define({
     fallback: null,
     about: "The organization at GitHub whose members may sign up, if `PLATFORM_SIGN_UP` is `allowed`.",
   },
+  PLATFORM_TOKEN_SIGN_IN_MS: duration(
+    "Sign-in",
+    30 * DAY,
+    "With a provider, a person's tokens work this long after her last [sign-in](sign-in.md#tokens-need-a-sign-in) there. The default is short enough that " +
+      "people whom the provider no longer knows lose their access, and long enough that nobody signs in for each login.",
+  ),
   PLATFORM_SIGN_UP: {
     group: "Sign-in",
     kind: "choice",

@@ -22,7 +22,17 @@ export interface SignInSettings {
   readonly oidc: OidcSettings | null;
   readonly github: GithubSettings | null;
   readonly signUp: "invited" | "allowed";
+  /** How long a person's tokens work after a sign-in. */
+  readonly tokenSignInMs: number;
 }
+
+/** How long a person's tokens work after a sign-in at a provider. Null: without a provider they need none. */
+export const neededSignInMs = ({
+  oidc,
+  github,
+  tokenSignInMs,
+}: Pick<SignInSettings, "oidc" | "github" | "tokenSignInMs">): number | null =>
+  oidc === null && github === null ? null : tokenSignInMs;
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 

@@ -1,5 +1,5 @@
 /** Who acts in a request, for the audit record (services/audit.ts). */
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
@@ -44,7 +44,7 @@ export const senderOf = (request: Request): Effect.Effect<Pick<Act, "address" | 
   }));
 
 /** A caller who is not known yet. */
-const unknownAct = Effect.fnUntraced(function* (request: Request) {
+export const unknownAct = Effect.fnUntraced(function* (request: Request) {
   const act: Act = {
     ...actOf("unknown"),
     ...(yield* senderOf(request)),
@@ -53,8 +53,26 @@ const unknownAct = Effect.fnUntraced(function* (request: Request) {
   return act;
 });
 
+/** The same, of a request below the router. Its answer has the request's id already. */
+export const rawAct = (response: Pick<ServerResponse, "req" | "getHeader">) =>
+  Effect.map(Proxies, (proxies) => {
+    const { req } = response;
+    const act: Act = {
+      ...actOf("unknown"),
+      address: addressOf(req, proxies),
+      userAgent: req.headers["user-agent"]?.slice(0, AUDIT_TEXT_MAX) ?? null,
+      requestId: String(response.getHeader("x-request-id")),
+    };
+    return act;
+  });
+
 /** An agent acts as its session, not as the person whose token it has. */
-const actorOf = ({ origin, user, sessionId, tokenId }: Principal): AuditActor =>
+export const actorOf = ({
+  origin,
+  user,
+  sessionId,
+  tokenId,
+}: Pick<Principal, "origin" | "user" | "sessionId" | "tokenId">): AuditActor =>
   origin === "user"
     ? { kind: "person", id: user.id, name: user.name, tokenId }
     : { kind: origin, id: sessionId, name: origin === "session" ? user.name : null, tokenId };

@@ -99,42 +99,67 @@ const append = Effect.fnUntraced(function* (said: Said, outcome: AuditOutcome) {
 export const begun = (said: Said) => append(said, "begun");
 
 /**
- * How many refused entries each node records in an hour. An attacker who tries all day fills the table no faster than
- * this: 876,000 rows in a year, about 300 MB.
+ * How many refused entries each node records in an hour, and how many refused requests. An attacker who tries all day fills the
+ * table no faster than this: 1,752,000 rows in a year, about 600 MB.
  */
 export const REFUSALS_PER_HOUR = 100;
 const HOUR_MS = 60 * 60 * 1000;
 
-/** Counts the refused entries of this node. A restart begins a new hour. */
-export class RefusedEntries extends Context.Service<
-  RefusedEntries,
-  {
-    /** @returns how many were left out since the last recorded one. Null: this one is left out too. */
-    readonly take: (now: number) => number | null;
+/** The refusals of one kind in the current hour. */
+class RefusalHour {
+  #since = 0;
+  #taken = 0;
+  #omitted = 0;
+  /** At most as many as were taken. */
+  readonly #known = new Set<string>();
+
+  /** @returns how many were left out since the last recorded one. Null: this one is left out too. */
+  take(key: string | null, now: number): number | null {
+    if (now - this.#since >= HOUR_MS || now < this.#since) {
+      [this.#since, this.#taken] = [now, 0];
+      this.#known.clear();
+    }
+    if (this.#taken >= REFUSALS_PER_HOUR || (key !== null && this.#known.has(key))) {
+      this.#omitted += 1;
+      return null;
+    }
+    this.#taken += 1;
+    if (key !== null) this.#known.add(key);
+    const left = this.#omitted;
+    this.#omitted = 0;
+    return left;
   }
->()("platform/services/RefusedEntries") {
-  static readonly layer = Layer.sync(RefusedEntries, () => {
-    let [since, taken, omitted] = [0, 0, 0];
-    return {
-      take: (now) => {
-        if (now - since >= HOUR_MS || now < since) [since, taken] = [now, 0];
-        if (taken >= REFUSALS_PER_HOUR) {
-          omitted += 1;
-          return null;
-        }
-        taken += 1;
-        const left = omitted;
-        omitted = 0;
-        return left;
-      },
-    };
-  });
 }
 
-/** Records a refused sign-in or invitation, within the limit. */
-export const refusedEntry = Effect.fnUntraced(function* (said: Said) {
-  const omitted = (yield* RefusedEntries).take(yield* Clock.currentTimeMillis);
+/** Counts the refusals of this node. A restart begins a new hour. */
+export class Refusals extends Context.Service<
+  Refusals,
+  { readonly entries: RefusalHour; readonly requests: RefusalHour }
+>()("platform/services/Refusals") {
+  static readonly layer = Layer.sync(Refusals, () => ({
+    entries: new RefusalHour(),
+    requests: new RefusalHour(),
+  }));
+}
+
+const refused = Effect.fnUntraced(function* (said: Said, omitted: number | null) {
   if (omitted === null) return;
   const changes = { ...said.changes, ...(omitted > 0 && { omitted_before: omitted }) };
   yield* append({ ...said, changes }, "refused");
+});
+
+/** Records a refused sign-in or invitation, within the limit. */
+export const refusedEntry = Effect.fnUntraced(function* (said: Said) {
+  const { entries } = yield* Refusals;
+  yield* refused(said, entries.take(null, yield* Clock.currentTimeMillis));
+});
+
+/**
+ * Records a refused request of the API, within the limit.
+ *
+ * @param key the same for requests of which one an hour is enough: a program with an ended token may ask each second
+ */
+export const refusedRequest = Effect.fnUntraced(function* (said: Said, key: string) {
+  const { requests } = yield* Refusals;
+  yield* refused(said, requests.take(key, yield* Clock.currentTimeMillis));
 });

@@ -67,6 +67,7 @@ export const githubProvider = (options: GithubOptions): SignInProvider => {
   };
   return {
     id: "github",
+    issuer: ISSUER,
     label: "GitHub",
     begin: (secrets, redirectUri) =>
       asking(() =>

@@ -74,6 +74,7 @@ export const oidcProvider = (options: OidcOptions): SignInProvider => {
   });
   return {
     id: "oidc",
+    issuer: options.issuer,
     label: new URL(options.issuer).host,
     begin: (secrets, redirectUri) =>
       Effect.flatMap(configured, (configuration) =>

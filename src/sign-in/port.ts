@@ -38,6 +38,8 @@ export interface ProviderFault {
 
 export interface SignInProvider {
   readonly id: ProviderId;
+  /** The issuer of the identities that it gives. */
+  readonly issuer: string;
   /** As in "Sign in with …". */
   readonly label: string;
   /** Where the browser goes. */

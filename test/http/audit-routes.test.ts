@@ -64,7 +64,9 @@ describe("every route that changes something", () => {
     ([name, entry]) => typeof entry === "string" && !name.startsWith("* "),
   );
   it.each(silent.map(([name]) => name))("%s leaves none", async (name) => {
-    expect((await rowsOf(name)).made).toEqual([]);
+    // A refused request has a row of its own kind (refused-requests.test.ts).
+    const { made } = await rowsOf(name);
+    expect(made.filter(({ action }) => action !== "request")).toEqual([]);
   });
 });
 

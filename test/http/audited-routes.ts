@@ -24,6 +24,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "DELETE /v1/tokens/:id": on("token.deleted"),
   "DELETE /v1/me/browsers": elsewhere("browser.all_ended", "audit.test.ts"),
   "DELETE /v1/me/browsers/:id": elsewhere("browser.ended", "audit.test.ts"),
+  "DELETE /v1/me/identities/:id": elsewhere("identity.removed", "identities.test.ts"),
   "PATCH /v1/people/:id": on("person.updated"),
   "POST /v1/people/:id/deactivate": on("person.deactivated"),
   "POST /v1/people/:id/reactivate": on("person.reactivated"),

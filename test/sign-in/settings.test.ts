@@ -24,6 +24,8 @@ const GITHUB = {
   PLATFORM_GITHUB_LOGIN_SECRET_FILE: "secret",
 };
 
+const MONTH_MS = 30 * 86_400_000;
+
 const read = (environment: Environment) => readConfig(environment, directory).signIn;
 const problems = (environment: Environment): readonly string[] => {
   try {
@@ -37,7 +39,7 @@ const problems = (environment: Environment): readonly string[] => {
 
 describe("sign-in providers", () => {
   it("are none without settings", () => {
-    expect(read({})).toEqual({ oidc: null, github: null, signUp: "invited" });
+    expect(read({})).toEqual({ oidc: null, github: null, signUp: "invited", tokenSignInMs: MONTH_MS });
     expect(providersOf(read({}))).toEqual([]);
   });
 
@@ -52,7 +54,9 @@ describe("sign-in providers", () => {
       },
       github: { clientId: "Iv1.1", secretFile: path.join(directory, "secret"), organization: null },
       signUp: "invited",
+      tokenSignInMs: MONTH_MS,
     });
+    expect(read({ ...both, PLATFORM_TOKEN_SIGN_IN_MS: "3600000" }).tokenSignInMs).toBe(3_600_000);
     expect(providersOf(read(both)).map(({ id, label }) => [id, label])).toEqual([
       ["oidc", "sso.example.com"],
       ["github", "GitHub"],

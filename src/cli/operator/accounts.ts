@@ -166,7 +166,7 @@ interface TokenWish {
   readonly expiresAt: number | null;
 }
 
-/** Creates a token like `POST /v1/tokens`, but for any user. */
+/** Creates a token like `POST /v1/tokens`, but for any user, who then needs no sign-in for a while. */
 export const createToken = (environment: Environment, { name, userId, projectId, expiresAt }: TokenWish) =>
   onStore(
     environment,
@@ -178,7 +178,9 @@ export const createToken = (environment: Environment, { name, userId, projectId,
       if (projectId !== null && project?.accountId !== accountId)
         return yield* Effect.fail(absent("project"));
       const token = yield* newAccessToken;
-      const row = yield* (yield* Identity)
+      const now = yield* Clock.currentTimeMillis;
+      const identity = yield* Identity;
+      const row = yield* identity
         .createToken({
           id: yield* newUuid,
           accountId,
@@ -188,9 +190,10 @@ export const createToken = (environment: Environment, { name, userId, projectId,
           hash: tokenHash(token),
           origin: "user",
           expiresAt,
-          now: yield* Clock.currentTimeMillis,
+          now,
         })
         .pipe(
+          Effect.tap(() => identity.letIn(userId, now)),
           audited(({ id }) => ({
             action: "token.created",
             target: id,
