@@ -173,7 +173,7 @@ const checkRemovals = (check: Check): void => {
     Effect.gen(function* () {
       const { identities, isAlive, signIn, userId, session } = yield* ada;
       const other = { ...ADA, subject: "ada-2" };
-      yield* identities.link(given(other), userId, NOON);
+      yield* identities.link(given(other), userId, NOON + 1);
       const second = browser();
       yield* signIn(other, NONE, second);
       const [first] = yield* identities.list(userId);
@@ -193,7 +193,7 @@ const checkRemovals = (check: Check): void => {
     Effect.gen(function* () {
       const { identities, userId } = yield* ada;
       const former = { issuer: "https://former.example.com", subject: "1" };
-      yield* identities.link(given(former), userId, NOON);
+      yield* identities.link(given(former), userId, NOON + 1);
       const [own, old] = yield* identities.list(userId);
       const remove = (id = "") => identities.remove({ userId, id, issuers: [SSO] });
       expect(yield* remove(own?.id)).toBe("last");
