@@ -14,6 +14,7 @@ import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   parseIssuer,
   type GithubSettings,
+  type OidcGroups,
   type OidcSettings,
   type SignInSettings,
 } from "./domain/sign-in.ts";
@@ -235,8 +236,19 @@ class Reader extends SettingReader {
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
   }
 
+  /** The claim and the groups count only together. */
+  #groups(): OidcGroups | null {
+    const allowed = this.list("PLATFORM_OIDC_ALLOWED_GROUPS");
+    const set = this.together({
+      PLATFORM_OIDC_GROUPS_CLAIM: this.text("PLATFORM_OIDC_GROUPS_CLAIM"),
+      PLATFORM_OIDC_ALLOWED_GROUPS: allowed.length === 0 ? null : allowed.join(","),
+    });
+    return set && { claim: set.PLATFORM_OIDC_GROUPS_CLAIM, allowed };
+  }
+
   #oidc(workingDirectory: string): OidcSettings | null {
     const domains = this.list("PLATFORM_OIDC_ALLOWED_DOMAINS");
+    const groups = this.#groups();
     const set = this.together({
       PLATFORM_OIDC_ISSUER: this.parsed("PLATFORM_OIDC_ISSUER", parseIssuer),
       PLATFORM_OIDC_CLIENT_ID: this.text("PLATFORM_OIDC_CLIENT_ID"),
@@ -248,6 +260,7 @@ class Reader extends SettingReader {
         clientId: set.PLATFORM_OIDC_CLIENT_ID,
         secretFile: path.resolve(workingDirectory, set.PLATFORM_OIDC_CLIENT_SECRET_FILE ?? ""),
         allowedDomains: domains.map((domain) => domain.toLowerCase()),
+        groups,
       }
     );
   }
@@ -271,10 +284,11 @@ class Reader extends SettingReader {
   signIn(workingDirectory: string): SignInSettings {
     const [oidc, github] = [this.#oidc(workingDirectory), this.#github(workingDirectory)];
     const signUp = this.choice("PLATFORM_SIGN_UP");
-    const isLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (github?.organization ?? null) !== null;
+    const isOidcLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (oidc?.groups ?? null) !== null;
+    const isLimited = isOidcLimited || (github?.organization ?? null) !== null;
     if (signUp === "allowed" && !isLimited) {
       this.problemOf(
-        `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS with its provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
+        `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS or _ALLOWED_GROUPS with their provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
       );
     }
     return { oidc, github, signUp, tokenSignInMs: this.duration("PLATFORM_TOKEN_SIGN_IN_MS") };

@@ -31,6 +31,21 @@ export const SIGN_IN_SETTINGS = define({
     about:
       "Domains whose people may sign up, if `PLATFORM_SIGN_UP` is `allowed`. The provider must have verified the e-mail address.",
   },
+  PLATFORM_OIDC_GROUPS_CLAIM: {
+    group: "Sign-in",
+    kind: "text",
+    fallback: null,
+    shown: "off",
+    about:
+      "The claim with a person's [groups](sign-in.md#groups) at the OpenID Connect provider, for example `groups`. Needs the allowed groups.",
+  },
+  PLATFORM_OIDC_ALLOWED_GROUPS: {
+    group: "Sign-in",
+    kind: "list",
+    separator: ",",
+    about:
+      "Groups whose people may sign in at the OpenID Connect provider. Nobody else can, also not with an invitation. Needs the claim.",
+  },
   PLATFORM_GITHUB_LOGIN_CLIENT_ID: {
     group: "Sign-in",
     kind: "text",

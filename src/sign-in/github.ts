@@ -90,6 +90,7 @@ export const githubProvider = (options: GithubOptions): SignInProvider => {
           issuer: ISSUER,
           subject: String(id),
           name: personName(user?.["name"], user?.["login"]),
+          mayEnter: true,
           maySignUp: await isMember(token),
         };
       }),

@@ -23,6 +23,8 @@ export interface ProvidedPerson {
   readonly subject: string;
   /** A name to show, if she is new. */
   readonly name: string;
+  /** Whether the settings let her in at all. */
+  readonly mayEnter: boolean;
   /** Whether the settings let her sign up without an invitation. */
   readonly maySignUp: boolean;
 }

@@ -51,6 +51,7 @@ describe("sign-in providers", () => {
         clientId: "platform",
         secretFile: path.join(directory, "secret"),
         allowedDomains: ["example.com", "example.org"],
+        groups: null,
       },
       github: { clientId: "Iv1.1", secretFile: path.join(directory, "secret"), organization: null },
       signUp: "invited",
@@ -87,6 +88,28 @@ describe("sign-in providers", () => {
     expect(() => providersOf(signIn)).toThrow(
       new RegExp(`^PLATFORM_GITHUB_LOGIN_SECRET_FILE names ${path.join(directory, file)}, which .*${why}`),
     );
+  });
+});
+
+describe("groups", () => {
+  const CLAIM = { PLATFORM_OIDC_GROUPS_CLAIM: "https://example.com/groups" };
+  const ALLOWED = { PLATFORM_OIDC_ALLOWED_GROUPS: "Engineering, data platform" };
+
+  it("are read with their claim, and are a list of who may sign up", () => {
+    const both = { ...OIDC, ...CLAIM, ...ALLOWED, PLATFORM_SIGN_UP: "allowed" };
+    expect(read(both).oidc?.groups).toEqual({
+      claim: "https://example.com/groups",
+      allowed: ["Engineering", "data platform"],
+    });
+  });
+
+  it("stop the start if the claim or the groups are missing [T13]", () => {
+    expect(problems({ ...OIDC, ...CLAIM })).toEqual([
+      "PLATFORM_OIDC_ALLOWED_GROUPS is not set; PLATFORM_OIDC_GROUPS_CLAIM needs it",
+    ]);
+    expect(problems({ ...OIDC, ...ALLOWED })).toEqual([
+      "PLATFORM_OIDC_GROUPS_CLAIM is not set; PLATFORM_OIDC_ALLOWED_GROUPS needs it",
+    ]);
   });
 });
 

@@ -130,6 +130,9 @@ const refusal = (status: number, title: string, text: string) =>
 const UNSTARTED =
   "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
 
+const NOT_IN_A_GROUP =
+  "You are in none of the groups that may use this service. Ask the people who manage your groups, and sign in again.";
+
 const refusedSignIn = (by: ProviderId, why: string) =>
   refusedEntry({ action: "sign_in", changes: { by, why } });
 
@@ -277,6 +280,11 @@ const callback = Effect.gen(function* () {
     return yield* refusal(...FAULTS[kind]);
   }
   const person = come.success;
+  if (!person.mayEnter) {
+    (yield* Measures).count("sign_ins_total", { provider: id, outcome: "not_allowed" });
+    yield* refusedSignIn(id, "not_in_a_group");
+    return yield* refusal(403, "You may not sign in here", NOT_IN_A_GROUP);
+  }
   return flow.linkTo === null ? yield* enter(flow, person) : yield* link(flow, flow.linkTo, person);
 });
 
