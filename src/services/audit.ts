@@ -2,14 +2,23 @@
  * Puts changes on the audit record: who acts comes with the fiber, what changed from the call.
  *
  * A change of the store is recorded in its own transaction: `change.pipe(audited((made) => …))`. The work of an
- * actor is recorded before the actor is asked, with the outcome `begun`: it saves in a transaction of its own, maybe on
- * another node.
+ * actor is saved in a transaction of its own, maybe on another node. So it has two rows: `begun`, before the actor is asked,
+ * and another one with the actor's answer. If the node dies between the two, the first row stays alone.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
-import { keptChanges, type AuditAction, type AuditChanges, type AuditOutcome } from "../domain/audit.ts";
+import {
+  differences,
+  keptChanges,
+  type AuditAction,
+  type AuditChanges,
+  type AuditDifference,
+  type AuditOutcome,
+  type AuditValue,
+} from "../domain/audit.ts";
 import { Audit, type AuditActor, type NewAuditEvent } from "../store/ports/audit.ts";
 import { newUuid } from "./entropy.ts";
 
@@ -91,12 +100,66 @@ export const audited =
       });
     });
 
+/**
+ * Performs a change that replaces values, and writes its row with what they were.
+ *
+ * @param about.target the id of what changes
+ * @param about.read its values, by the name of each. Null: it does not exist.
+ * @param about.say what to record of the differences. It is asked only if the change was made. Null: nothing changed.
+ */
+export const auditedChange =
+  <Field extends string, E2, R2>(about: {
+    readonly target: string;
+    readonly read: Effect.Effect<Readonly<Record<Field, AuditValue>> | null, E2, R2>;
+    readonly say: (differences: Readonly<Partial<Record<Field, AuditDifference>>>) => Said | null;
+  }) =>
+  <A, E, R>(change: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      yield* (yield* Audit).alone(about.target);
+      const before = yield* about.read;
+      const made = yield* change;
+      const after = yield* about.read;
+      const said = before === null || after === null ? null : about.say(differences(before, after));
+      return { made, said };
+    }).pipe(
+      audited(({ said }) => said),
+      Effect.map(({ made }) => made),
+    );
+
+/** A row of differences. Null: there are none. */
+export const changed = (said: Said): Said | null =>
+  Object.values(said.changes ?? {}).every((value) => value === undefined) ? null : said;
+
 const append = Effect.fnUntraced(function* (said: Said, outcome: AuditOutcome) {
   yield* (yield* Audit).append(rowOf(said, { ...(yield* seen), outcome }));
 });
 
-/** Records what an actor is about to be asked for. Call it after all checks, just before the actor is asked. */
+/** Records what is about to be done, where nothing will say how it ended. */
 export const begun = (said: Said) => append(said, "begun");
+
+/**
+ * Asks an actor between two rows: `begun`, and how it ended. Wrap the question alone, after all checks. A caller who leaves does not end the
+ * question, and the second row is written all the same. A question that fails has no second row: its outcome is unknown.
+ *
+ * @param refusedFor why the actor refused. Null: it did what it was asked for.
+ */
+export const askedFor =
+  <Part>(said: Said, refusedFor: (answer: Part) => string | null) =>
+  <A extends Part, E, R>(ask: Effect.Effect<A, E, R>) =>
+    Effect.andThen(
+      begun(said),
+      Effect.flatMap(
+        Effect.forkDetach(
+          Effect.tap(ask, (answer) => {
+            const why = refusedFor(answer);
+            return why === null
+              ? append(said, "done")
+              : append({ ...said, changes: { ...said.changes, why } }, "refused");
+          }),
+        ),
+        Fiber.join,
+      ),
+    );
 
 /**
  * How many refused entries each node records in an hour, and how many refused requests. An attacker who tries all day fills the

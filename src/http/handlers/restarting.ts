@@ -1,7 +1,7 @@
 /** How a session that has ended starts again: on request, or with a message to it. */
 import * as Effect from "effect/Effect";
 import { Actors } from "../../actors/actors.ts";
-import { begun } from "../../services/audit.ts";
+import { askedFor } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { isLive } from "../../domain/session.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
@@ -28,15 +28,21 @@ export const restarted = Effect.fnUntraced(function* (params: {
       code: "user_deactivated",
     });
   const actors = yield* Actors;
-  if (!isLive(session.status)) yield* begun({ action: "session.restart", target: session.id });
-  const told = yield* Effect.catchTag(
-    actors.session(session.id, {
-      type: "restart.requested",
-      sandboxId: yield* newUuid,
-    }),
+  const row = { action: "session.restart", target: session.id } as const;
+  const asked = Effect.catchTag(
+    Effect.map(
+      actors.session(session.id, { type: "restart.requested", sandboxId: yield* newUuid }),
+      (told) => ({ told, cap: null }),
+    ),
     "CapReached",
-    (error: CapReached) => capReached(error),
+    (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );
+  const refusedFor = ({ told }: { readonly told: { readonly accepted: boolean } | null }) => {
+    if (told === null) return "session_cap_reached";
+    return told.accepted ? null : "not_restartable";
+  };
+  const { told, cap } = yield* isLive(session.status) ? asked : asked.pipe(askedFor(row, refusedFor));
+  if (told === null) return yield* capReached(cap);
   // Deleted while this request was under way.
   if (told.snapshot.context.deleted) return yield* notFound("session");
   if (!told.accepted) {
