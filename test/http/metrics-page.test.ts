@@ -4,6 +4,7 @@ import { request as httpRequest } from "node:http";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
+import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openMetricsPage } from "../../src/telemetry/metrics-page.ts";
 import { makeRegistry, type Registry } from "../../src/telemetry/registry.ts";
@@ -133,5 +134,23 @@ describe("the metrics of a service", () => {
     for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 10 }, scrape));
     const periods = 1 + Math.floor((performance.now() - since) / 5_000);
     expect(asked() - before).toBeLessThanOrEqual(periods);
+  });
+
+  it("say how many wait for a connection to the database, and that none does afterwards", async () => {
+    const held = Promise.withResolvers<void>();
+    const holding = service.inside(
+      Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        Effect.all(
+          Array.from({ length: 13 }, () => sql.withTransaction(Effect.promise(() => held.promise))),
+          { concurrency: "unbounded" },
+        ),
+      ),
+    );
+    // Ten connections are lent, and three wait, beside what the service itself asks.
+    const waiting = async () => valueOf(await scrape(), "platform_database_waiting");
+    await eventually(async () => expect(await waiting()).toBeGreaterThanOrEqual(3));
+    held.resolve();
+    await holding;
+    await eventually(async () => expect(await waiting()).toBe(0));
   });
 });
