@@ -165,9 +165,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
     gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
-    trustedProxies: read.parsed("PLATFORM_TRUSTED_PROXIES", parseTrustedProxies),
-    webhookAllowHosts: read.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
-    connectorAllowHosts: read.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
+    ...read.hosts(),
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps),
     defaultTier: read.choice("PLATFORM_DEFAULT_TIER"),
     llm: read.gateway(),
@@ -213,6 +211,15 @@ class Reader extends SettingReader {
     const given = this.given("PLATFORM_AGENT_COMMAND");
     const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
     return command.split(/\s+/);
+  }
+
+  /** Hosts that are trusted more than others. */
+  hosts(): Pick<Config, "trustedProxies" | "webhookAllowHosts" | "connectorAllowHosts"> {
+    return {
+      trustedProxies: this.parsed("PLATFORM_TRUSTED_PROXIES", parseTrustedProxies),
+      webhookAllowHosts: this.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
+      connectorAllowHosts: this.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
+    };
   }
 
   /** Traces are sent if the collector's address is set. */

@@ -30,7 +30,7 @@ export class SettingReader {
     this.#problems.push(line);
   }
 
-  /** What is wrong so far, one line for each problem. */
+  /** The problems so far, one line for each. */
   get problems(): readonly string[] {
     return this.#problems;
   }

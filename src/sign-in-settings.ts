@@ -44,7 +44,7 @@ export const SIGN_IN_SETTINGS = define({
     kind: "list",
     separator: ",",
     about:
-      "Groups whose people may sign in at the OpenID Connect provider. Nobody else can, also not with an invitation. Needs the claim.",
+      "The only groups whose people may sign in at the OpenID Connect provider, also with an invitation. Needs the claim.",
   },
   PLATFORM_GITHUB_LOGIN_CLIENT_ID: {
     group: "Sign-in",
@@ -69,7 +69,7 @@ export const SIGN_IN_SETTINGS = define({
     "Sign-in",
     30 * DAY,
     "With a provider, a person's tokens work this long after her last [sign-in](sign-in.md#tokens-need-a-sign-in) there. The default is short enough that " +
-      "people whom the provider no longer knows lose their access, and long enough that nobody signs in for each login.",
+      "people who left the provider lose their access, and long enough that people seldom notice it.",
   ),
   PLATFORM_SIGN_UP: {
     group: "Sign-in",

@@ -71,7 +71,7 @@ export const AUDIT_ACTIONS = [
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 export type AuditValue = string | number | boolean | null | readonly string[];
-/** What a value was, and what it is now. */
+/** A value before a change, and after it. */
 export interface AuditDifference {
   readonly from: AuditValue;
   readonly to: AuditValue;

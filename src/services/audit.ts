@@ -126,8 +126,8 @@ export const auditedChange =
       Effect.map(({ made }) => made),
     );
 
-/** A row of differences. Null: there are none. */
-export const changed = (said: Said): Said | null =>
+/** A row of differences. Null: no value differs. */
+export const unlessSame = (said: Said): Said | null =>
   Object.values(said.changes ?? {}).every((value) => value === undefined) ? null : said;
 
 const append = Effect.fnUntraced(function* (said: Said, outcome: AuditOutcome) {

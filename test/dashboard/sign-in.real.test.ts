@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await context.close();
   });
 
-  it("lets in who is in one of the groups, and nobody else [T13]", async () => {
+  it("lets in only who is in one of the groups [T13]", async () => {
     const { issuer } = provider;
     const options = { issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret, allowedDomains: [] };
     const groups = { claim: "groups", allowed: ["engineering"] };

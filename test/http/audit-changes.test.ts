@@ -24,6 +24,9 @@ afterAll(() => service.close());
 const ask = (method: string, target: string, body?: unknown) =>
   service.request(method, target, body === undefined ? {} : { body });
 
+const slack = (part: string) => `https://hooks.slack.com/services/T0/B0/${part}`;
+const requestAt = (number: string) => `/v1/projects/${pid}/change-requests/${number}`;
+
 /** What the newest row of an action says. */
 const changesOf = async (action: string) => (await auditOf(service, action))[0]?.["changes"];
 const count = async (action: string) => (await auditOf(service, action)).length;
@@ -65,7 +68,6 @@ describe("a change of values", () => {
 
   it("of an outbound webhook says both, but never an address that is a secret [T14]", async () => {
     const hooks = `/v1/projects/${pid}/webhooks`;
-    const slack = (part: string) => `https://hooks.slack.com/services/T0/B0/${part}`;
     const made = await ask("POST", hooks, {
       url: slack("canary-1"),
       format: "slack",
@@ -150,18 +152,17 @@ describe("the work of an actor", () => {
       );
     };
     const [one, other] = [await open("one", "one\n"), await open("other", "other\n")];
-    const at = (number: string) => `/v1/projects/${pid}/change-requests/${number}`;
-    expectStatus(await ask("POST", `${at(one)}/merge`, {}), 200);
+    expectStatus(await ask("POST", `${requestAt(one)}/merge`, {}), 200);
     expect(await endsOf("change_request.merge", `#${one}`)).toEqual([
       ["done", undefined],
       ["begun", undefined],
     ]);
-    expectStatus(await ask("POST", `${at(other)}/merge`, {}), 409);
+    expectStatus(await ask("POST", `${requestAt(other)}/merge`, {}), 409);
     expect(await endsOf("change_request.merge", `#${other}`)).toEqual([
       ["refused", "conflict"],
       ["begun", undefined],
     ]);
-    expectStatus(await ask("POST", `${at(other)}/close`, {}), 200);
+    expectStatus(await ask("POST", `${requestAt(other)}/close`, {}), 200);
     expect(await endsOf("change_request.close", `#${other}`)).toEqual([
       ["done", undefined],
       ["begun", undefined],

@@ -48,7 +48,7 @@ describe("every route that changes something", () => {
   it.each(onRecord)("%s leaves one row: %s [T14]", async (name, action) => {
     const { answer, made } = await rowsOf(name);
     expect(answer.status, answer.text.slice(0, 200)).toBeLessThan(300);
-    // What an actor does has two rows: that it was asked, and its answer.
+    // The work of an actor has two rows: the question and its answer.
     const outcomes = made.map((row) => row["outcome"]);
     expect([["done"], ["done", "begun"]]).toContainEqual(outcomes);
     expect(new Set(made.map((row) => row["action"]))).toEqual(new Set([action]));

@@ -60,7 +60,7 @@ describe("a person's identities", () => {
       target: id,
       changes: { issuer: "https://github.com", subject: "8002", name: "Pat" },
     });
-    // The identity is nobody's now.
+    // The identity has no person now.
     expectStatus(await new Browser(service).signIn("github"), 403);
     expectStatus(await browser.signIn("github", { link: true }, csrf), 303);
     await byGithub.signIn("github");

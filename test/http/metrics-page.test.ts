@@ -59,6 +59,7 @@ const valueOf = (text: string, series: string): number | undefined => {
   const line = text.split("\n").find((candidate) => candidate.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 };
+const waitingInPool = async () => valueOf(await scrape(), "platform_database_waiting");
 
 describe("the metrics page", () => {
   it("answers in Prometheus' text format, with help, type and cumulative buckets", async () => {
@@ -147,10 +148,9 @@ describe("the metrics of a service", () => {
       ),
     );
     // Ten connections are lent, and three wait, beside what the service itself asks.
-    const waiting = async () => valueOf(await scrape(), "platform_database_waiting");
-    await eventually(async () => expect(await waiting()).toBeGreaterThanOrEqual(3));
+    await eventually(async () => expect(await waitingInPool()).toBeGreaterThanOrEqual(3));
     held.resolve();
     await holding;
-    await eventually(async () => expect(await waiting()).toBe(0));
+    await eventually(async () => expect(await waitingInPool()).toBe(0));
   });
 });

@@ -78,7 +78,7 @@ describe("a token that has ended", () => {
     ]);
   });
 
-  it("that nobody had leaves no row", async () => {
+  it("that is unknown leaves no row", async () => {
     const before = (await auditOf(service, "request")).length;
     const token = `platform_pat_${"x".repeat(43)}`;
     expectStatus(await service.request("POST", "/v1/projects", { token, body: {} }), 401);

@@ -198,7 +198,7 @@ describe("signing in at a provider", () => {
     world.idp.claims = { ...world.idp.claims, groups: given };
     const answer = await new Browser(service).signIn("oidc", { invitation: await invited(service) });
     expect(answer.status).toBe(isIn ? 303 : 403);
-    if (!isIn) expect(answer.text).toContain("none of the groups");
+    if (!isIn) expect(answer.text).toContain("not in a group");
     const [row] = await auditOf(service, isIn ? "invitation.accepted" : "sign_in");
     expect(row).toMatchObject(
       isIn ? { outcome: "done" } : { outcome: "refused", changes: { why: "not_in_a_group" } },

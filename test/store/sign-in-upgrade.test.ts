@@ -45,7 +45,7 @@ const check = Effect.gen(function* () {
   expect(identities).toMatchObject([{ subject: "ada", name: "Ada", signedInAt: null }]);
 });
 
-it.live("nobody is locked out by the upgrade, and identities go on [T18]", () =>
+it.live("the upgrade locks no person out, and identities go on [T18]", () =>
   Effect.gen(function* () {
     const known = yield* loadMigrations;
     yield* runMigrations(known.filter(({ name }) => name < "0044"));

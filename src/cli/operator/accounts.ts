@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { EXIT, Failure } from "../failure.ts";
 import type { Environment } from "../configuration.ts";
-import { audited, auditedChange, changed } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { readConfig } from "../../config.ts";
 import { tokenHash } from "../../domain/ids.ts";
@@ -117,7 +117,7 @@ export const setTier = (environment: Environment, accountId: string, tier: Tier)
         auditedChange({
           target: accountId,
           read: Effect.map(identity.account(accountId), (found) => found && { tier: found.tier }),
-          say: (changes) => changed({ action: "account.tier_set", target: accountId, accountId, changes }),
+          say: (changes) => unlessSame({ action: "account.tier_set", target: accountId, accountId, changes }),
         }),
       );
       return accountWire(yield* accountOr404(accountId));

@@ -21,7 +21,7 @@ import {
 } from "../../domain/outbound-signature.ts";
 import { isAccepted, PREVIOUS_SECRET_MS } from "../../domain/outbound-tries.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret.ts";
-import { audited, auditedChange, changed } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Entropy, newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Outbound } from "../../services/outbound.ts";
@@ -242,7 +242,7 @@ const change = Effect.fnUntraced(function* (params: Params, { url, events, statu
       read: Effect.map(webhooks.get(projectId, id), (found) => found && shownOf(found)),
       // An address may change where it is not shown: that of a chat is a secret.
       say: (differences) =>
-        changed({
+        unlessSame({
           action: "webhook.updated",
           target: id,
           changes: { url: secrets?.shownUrl, ...differences },

@@ -6,7 +6,7 @@ import { Actors } from "../../actors/actors.ts";
 import { told } from "../../actors/delivery.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { AccountRole, ProjectRole } from "../../domain/role.ts";
-import { audited, auditedChange, changed } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import { Accounts } from "../../store/ports/accounts.ts";
 import { People, type Invitation, type Member, type Person } from "../../store/ports/people.ts";
@@ -138,7 +138,7 @@ const grant = Effect.fnUntraced(function* (
     auditedChange({
       target: id,
       read: Effect.map(people.ownRole(pid, id), (own) => ({ role: own })),
-      say: (changes) => changed({ action, target: id, changes }),
+      say: (changes) => unlessSame({ action, target: id, changes }),
     }),
   );
   if (person === null) return yield* notFound("person");
@@ -164,7 +164,7 @@ export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
             auditedChange({
               target: id,
               read: Effect.map(user(id), (one) => one && { name: one.name, role: one.role }),
-              say: (changes) => changed({ action: "person.updated", target: id, changes }),
+              say: (changes) => unlessSame({ action: "person.updated", target: id, changes }),
             }),
           );
           return yield* found(yield* updated);

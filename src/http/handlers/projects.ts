@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import { audited, auditedChange, changed } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { Creations } from "../../duties/unclaimed.ts";
@@ -178,7 +178,7 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
     auditedChange({
       target: project.id,
       read: Effect.map(projects.get(project.id), (found) => found && settingsOf(found)),
-      say: (changes) => changed({ action: "project.updated", target: project.id, changes }),
+      say: (changes) => unlessSame({ action: "project.updated", target: project.id, changes }),
     }),
   );
   if (updated === null) return yield* notFound("project");

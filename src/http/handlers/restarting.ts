@@ -11,6 +11,12 @@ import { Conflict, notFound } from "../api/errors.ts";
 import { capReached, projectInactive } from "../refusals.ts";
 import { projectFor, sessionFor } from "./answers.ts";
 
+/** Why a session does not start again, as the audit record says it. */
+const refusedFor = ({ told }: { readonly told: { readonly accepted: boolean } | null }): string | null => {
+  if (told === null) return "session_cap_reached";
+  return told.accepted ? null : "not_restartable";
+};
+
 /** @returns the session as it was before. It begins to boot. */
 export const restarted = Effect.fnUntraced(function* (params: {
   readonly pid: string;
@@ -37,10 +43,6 @@ export const restarted = Effect.fnUntraced(function* (params: {
     "CapReached",
     (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );
-  const refusedFor = ({ told }: { readonly told: { readonly accepted: boolean } | null }) => {
-    if (told === null) return "session_cap_reached";
-    return told.accepted ? null : "not_restartable";
-  };
   const { told, cap } = yield* isLive(session.status) ? asked : asked.pipe(askedFor(row, refusedFor));
   if (told === null) return yield* capReached(cap);
   // Deleted while this request was under way.

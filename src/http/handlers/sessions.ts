@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import { askedFor, auditedChange, changed } from "../../services/audit.ts";
+import { askedFor, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Admitter } from "../../services/admission.ts";
 import { Actors } from "../../actors/actors.ts";
 import { Directory } from "../../services/directory.ts";
@@ -222,7 +222,7 @@ export const update = Effect.fnUntraced(function* (
       say: (changes) => {
         const row = { action: "session.updated", target: session.id, changes } as const;
         // Metadata are a program's own texts, and not on record.
-        return change.metadata === undefined ? changed(row) : row;
+        return change.metadata === undefined ? unlessSame(row) : row;
       },
     }),
   );

@@ -131,7 +131,7 @@ const UNSTARTED =
   "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
 
 const NOT_IN_A_GROUP =
-  "You are in none of the groups that may use this service. Ask the people who manage your groups, and sign in again.";
+  "You are not in a group that may use this service. Ask the people who manage your groups, and sign in again.";
 
 const refusedSignIn = (by: ProviderId, why: string) =>
   refusedEntry({ action: "sign_in", changes: { by, why } });

@@ -127,7 +127,7 @@ export class Identity extends Context.Service<
       now: number,
       path: Path,
     ) => Stored<{ readonly caller: Principal; readonly reached: Reached } | null>;
-    /** Why a hash authenticates nobody, if a token has it. Null: no token does, or it authenticates. It writes nothing. */
+    /** Why a hash does not authenticate, if a token has it. Null: no token does, or it authenticates. It writes nothing. */
     readonly endedToken: (tokenHash: string, now: number) => Stored<EndedToken | null>;
     /**
      * Whether sign-ins count (`TokenSignIn`). From an instant: the time of people without one begins there, and that of the others
