@@ -167,7 +167,12 @@ const row = ({ id, at, actor, action, target, outcome, project_id, ...rest }, pr
       detail([address ?? "no address", programOf(user_agent)].filter((part) => part !== null).join(" · ")),
     ],
     {
-      states: [outcome === "refused" && tag("refused", "warn"), outcome === "begun" && tag("asked for")],
+      states: [
+        outcome === "refused" && tag("refused", "warn"),
+        outcome === "begun" && tag("asked for"),
+        // The second row of an actor's work has the words of the first.
+        outcome === "done" && ACTION_WORDS[action]?.startsWith("asked to") && tag("done"),
+      ],
       actions: [],
     },
   );
