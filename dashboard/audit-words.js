@@ -8,6 +8,7 @@ export const ACTION_WORDS = {
   "browser.ended": "signed a browser out",
   "browser.all_ended": "signed all browsers out",
   "identity.linked": "added a sign-in provider",
+  "identity.removed": "removed a sign-in provider",
   "device_login.approved": "signed a program in",
   "device_login.denied": "denied a program",
   "token.created": "made a token",
@@ -48,6 +49,7 @@ export const ACTION_WORDS = {
   "webhook.deleted": "removed an outbound webhook",
   "webhook.secret_rotated": "replaced an outbound webhook's secret",
   "webhook.delivery_replayed": "sent a delivery again",
+  request: "sent a request",
   "account.created": "made an account",
   "account.tier_set": "changed an account's tier",
   "branches.pruned": "removed merged branches",
@@ -57,6 +59,7 @@ export const ACTION_WORDS = {
 /** The same for what was refused. @type {Record<string, string>} */
 export const REFUSED_WORDS = {
   sign_in: "could not sign in",
+  request: "was not allowed a request",
   "identity.linked": "could not add a sign-in provider",
   "invitation.accepted": "could not accept an invitation",
 };

@@ -134,7 +134,13 @@ const whoOf = ({ kind, name }) => {
 };
 
 /** @param {unknown} value */
-const valueOf = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? "none"));
+const plainOf = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? "none"));
+
+/** The value, or what it was and is now. @param {unknown} value */
+const valueOf = (value) => {
+  if (typeof value !== "object" || value === null || !("from" in value)) return plainOf(value);
+  return `${plainOf(value.from)} → ${plainOf("to" in value ? value.to : null)}`;
+};
 
 /** A browser by its name, and another program by the first word of what it says. @param {string | null} agent */
 const programOf = (agent) => {
@@ -161,7 +167,12 @@ const row = ({ id, at, actor, action, target, outcome, project_id, ...rest }, pr
       detail([address ?? "no address", programOf(user_agent)].filter((part) => part !== null).join(" · ")),
     ],
     {
-      states: [outcome === "refused" && tag("refused", "warn"), outcome === "begun" && tag("asked for")],
+      states: [
+        outcome === "refused" && tag("refused", "warn"),
+        outcome === "begun" && tag("asked for"),
+        // The second row of an actor's work has the words of the first.
+        outcome === "done" && ACTION_WORDS[action]?.startsWith("asked to") && tag("done"),
+      ],
       actions: [],
     },
   );

@@ -7,7 +7,8 @@ import { providerName } from "./sign-in.js";
 
 /** @typedef {import("./wire-people.d.ts").Browser} Browser */
 /** @typedef {import("./wire-people.d.ts").Provider} Provider */
-/** @typedef {{browsers: Browser[], more: boolean, providers: Provider[]}} BrowsersPage */
+/** @typedef {import("./wire-people.d.ts").Identity} Identity */
+/** @typedef {{browsers: Browser[], more: boolean, providers: Provider[], identities: Identity[]}} BrowsersPage */
 
 /** The names that browsers give themselves, the special ones first: each one also claims to be an older one. */
 const NAMES = ["Edg", "OPR", "Firefox", "Chrome", "Safari", "curl"];
@@ -19,17 +20,18 @@ export const nameOf = (agent) =>
 const browsers = {
   /** @param {string[]} _params @param {import("./app.js").Extent} extent @returns {Promise<BrowsersPage>} */
   load: async (_params, { pages: shown }) => {
-    const [{ items, more }, { providers }] = await Promise.all([
+    const [{ items, more }, { providers }, { identities }] = await Promise.all([
       getList("/v1/me/browsers", "browsers", shown),
       getJson("/dashboard/providers"),
+      getJson("/v1/me/identities"),
     ]);
-    return { browsers: items, more, providers };
+    return { browsers: items, more, providers, identities };
   },
 
   title: () => "Browsers",
 
   /** @param {BrowsersPage} data */
-  view: ({ browsers: all, more, providers }) => [
+  view: ({ browsers: all, more, providers, identities }) => [
     h("h1", { "data-key": "heading" }, "Browsers"),
     h(
       "p",
@@ -47,12 +49,18 @@ const browsers = {
       { class: "actions", "data-key": "all" },
       button("end-browsers", "Sign out everywhere", { class: "danger" }),
     ),
-    providers.length > 0 &&
+    (providers.length > 0 || identities.length > 0) &&
       h(
         "section",
         { "data-key": "providers" },
-        h("h2", {}, "Sign-in"),
+        h("h2", {}, "How you sign in"),
         h("p", { class: "quiet" }, "Add a provider to sign in with it as yourself, without a token."),
+        identities.length > 0 &&
+          h(
+            "ul",
+            { class: "rows" },
+            identities.map((identity) => identityRow(identity, providers)),
+          ),
         h(
           "p",
           { class: "actions" },
@@ -94,11 +102,49 @@ const row = ({ id, user_agent, address, signed_in_by, last_used_at, current }, p
     },
   );
 
+/** @param {Identity} identity @param {Provider[]} providers */
+const identityRow = ({ id, provider, issuer, subject, name, created_at, last_sign_in_at }, providers) => {
+  const label = provider === null ? issuer : providerName(provider, providers);
+  return listRow(
+    id,
+    [
+      h("strong", {}, `${name} at ${label}`),
+      detail(
+        `${subject} · `,
+        last_sign_in_at === null ? ["added ", time(created_at)] : ["last sign-in ", time(last_sign_in_at)],
+      ),
+    ],
+    {
+      states: [provider === null && tag("not set up any more")],
+      actions: [
+        button("remove-identity", "Remove", {
+          class: "plain",
+          "data-identity": id,
+          "data-title": `${name} at ${label}`,
+          "aria-label": `Remove ${name} at ${label}`,
+        }),
+      ],
+    },
+  );
+};
+
 /** @type {Record<string, import("./actions.js").Action>} */
 export const actions = {
   "end-browser": async ({ browser = "" }, page) => {
     await remove(`/v1/me/browsers/${browser}`);
     page.notice("The browser is signed out.");
+    page.refresh();
+  },
+
+  "remove-identity": async ({ identity = "", title = "" }, page) => {
+    const sure = await ask({
+      title: `Remove ${title}?`,
+      text: "It signs you in no more, and browsers that it signed in are signed out. You can add it again.",
+      confirm: "Remove",
+    });
+    if (sure === null) return;
+    await remove(`/v1/me/identities/${identity}`);
+    page.notice("The sign-in is removed.");
     page.refresh();
   },
 

@@ -58,6 +58,16 @@ export interface DeviceLogin {
 }
 
 /** Where people can sign in. */
+export interface Identity {
+  id: string;
+  provider: "oidc" | "github" | null;
+  issuer: string;
+  subject: string;
+  name: string;
+  created_at: string;
+  last_sign_in_at: string | null;
+}
+
 export interface Provider {
   id: string;
   label: string;

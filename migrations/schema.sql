@@ -484,6 +484,10 @@ CREATE TABLE identities (
   subject text NOT NULL,
   user_id uuid NOT NULL,
   created_at timestamp with time zone NOT NULL,
+  id uuid NOT NULL,
+  name text NOT NULL,
+  signed_in_at timestamp with time zone,
+  CONSTRAINT identities_id_unique UNIQUE (id),
   CONSTRAINT identities_pkey PRIMARY KEY (issuer, subject),
   CONSTRAINT identities_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 );
@@ -842,13 +846,15 @@ CREATE TABLE tokens (
   opened_by uuid,
   address text,
   user_agent text,
+  identity_id uuid,
   CONSTRAINT tokens_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT tokens_browser_whole CHECK (
 CASE
-    WHEN (kind = 'browser'::text) THEN ((origin = 'user'::text) AND (sandbox_id IS NULL) AND (expires_at IS NOT NULL))
-    ELSE ((opened_by IS NULL) AND (address IS NULL) AND (user_agent IS NULL))
+    WHEN (kind = 'browser'::text) THEN ((origin = 'user'::text) AND (sandbox_id IS NULL) AND (expires_at IS NOT NULL) AND ((opened_by IS NULL) <> (identity_id IS NULL)))
+    ELSE ((opened_by IS NULL) AND (identity_id IS NULL) AND (address IS NULL) AND (user_agent IS NULL))
 END),
   CONSTRAINT tokens_hash_key UNIQUE (hash),
+  CONSTRAINT tokens_identity_fkey FOREIGN KEY (identity_id) REFERENCES identities(id),
   CONSTRAINT tokens_kind_known CHECK ((kind = ANY (ARRAY['access'::text, 'sandbox'::text, 'browser'::text]))),
   CONSTRAINT tokens_opened_by_fkey FOREIGN KEY (opened_by) REFERENCES tokens(id),
   CONSTRAINT tokens_origin_known CHECK ((origin = ANY (ARRAY['user'::text, 'session'::text, 'trigger'::text]))),
@@ -862,6 +868,7 @@ END),
 );
 CREATE INDEX tokens_account_idx ON public.tokens USING btree (account_id, created_at DESC, id DESC) WHERE ((sandbox_id IS NULL) AND (revoked_at IS NULL));
 CREATE INDEX tokens_browser_idx ON public.tokens USING btree (user_id, created_at DESC, id DESC) WHERE (kind = 'browser'::text);
+CREATE INDEX tokens_identity_idx ON public.tokens USING btree (identity_id) WHERE (identity_id IS NOT NULL);
 CREATE INDEX tokens_opened_by_idx ON public.tokens USING btree (opened_by) WHERE (opened_by IS NOT NULL);
 
 CREATE TABLE transitions (
@@ -898,6 +905,7 @@ CREATE TABLE users (
   deactivated_at timestamp with time zone,
   code_misses integer NOT NULL DEFAULT 0,
   code_misses_since timestamp with time zone,
+  signed_in_at timestamp with time zone,
   CONSTRAINT users_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_role_known CHECK ((role = ANY (ARRAY['member'::text, 'owner'::text])))

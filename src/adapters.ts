@@ -16,6 +16,7 @@ import { clusterRunner, singleRunner } from "./actors/cluster.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
 import { dialAddress } from "./domain/address.ts";
+import { neededSignInMs } from "./domain/sign-in.ts";
 import { measured } from "./git/measured.ts";
 import { Measures } from "./telemetry/port.ts";
 import { byKind } from "./git/backends.ts";
@@ -57,6 +58,7 @@ import { SignInProviders } from "./sign-in/port.ts";
 import { providersOf } from "./sign-in/providers.ts";
 import { Providers } from "./services/model-keys.ts";
 import { OutboundSender } from "./services/outbound-sender.ts";
+import { TokenSignIn } from "./store/ports/identity.ts";
 import * as Client from "./store/postgres/connection/client.ts";
 import * as Embedded from "./store/postgres/embedded/embedded.ts";
 import { postgresStore } from "./store/postgres/layer.ts";
@@ -72,11 +74,19 @@ export interface Place {
   readonly port: number;
 }
 
+/** Whether and how long the store's tokens need a sign-in. */
+export const tokenSignIn = ({ signIn }: Pick<Config, "signIn">) =>
+  Layer.succeed(TokenSignIn, neededSignInMs(signIn));
+
 /** The migrated store: in DATABASE_URL's Postgres, otherwise in the embedded one. */
 export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) => {
   const database =
     config.databaseUrl === null ? Embedded.layer(dataDir) : Client.layer({ url: config.databaseUrl });
-  return postgresStore.pipe(Layer.provideMerge(Layer.effectDiscard(migrate)), Layer.provideMerge(database));
+  return postgresStore.pipe(
+    Layer.provide(tokenSignIn(config)),
+    Layer.provideMerge(Layer.effectDiscard(migrate)),
+    Layer.provideMerge(database),
+  );
 };
 
 /** The directory of the repositories that are hosted here. */

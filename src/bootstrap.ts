@@ -5,10 +5,12 @@ import { audited } from "./services/audit.ts";
 import { newAccessToken, newUuid } from "./services/entropy.ts";
 import type { Config } from "./config.ts";
 import { tokenHash } from "./domain/ids.ts";
+import { neededSignInMs } from "./domain/sign-in.ts";
 import { Identity } from "./store/ports/identity.ts";
 
 /**
- * Creates the first account in an empty database, and applies the configured caps.
+ * Creates the first account in an empty database, applies the configured caps, and begins the time in which people must sign in at a
+ * provider, or forgets it where none is set.
  *
  * @returns the new account-wide token, which cannot be shown again. Null if an account existed, or if the operator
  * chose the token (PLATFORM_BOOTSTRAP_TOKEN).
@@ -28,5 +30,8 @@ export const bootstrap = Effect.fnUntraced(function* (config: Config) {
   const row = { action: "account.created", target: ids.accountId, changes } as const;
   const isNew = yield* first.pipe(audited((isFirst) => (isFirst ? row : null)));
   yield* identity.applyCaps(config.tierCaps);
+  yield* identity.countSignIns(
+    neededSignInMs(config.signIn) === null ? null : yield* Clock.currentTimeMillis,
+  );
   return isNew && config.bootstrapToken === null ? token : null;
 });

@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { parseTrustedProxies, type TrustedProxies } from "./domain/client-address.ts";
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
@@ -13,13 +14,14 @@ import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   parseIssuer,
   type GithubSettings,
+  type OidcGroups,
   type OidcSettings,
   type SignInSettings,
 } from "./domain/sign-in.ts";
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
-import { LONGEST_MS } from "./setting.ts";
-import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
+import { type Environment, SettingReader } from "./setting-reader.ts";
+import { type ProviderName, SETTINGS } from "./settings.ts";
 
 export interface Config {
   readonly host: string;
@@ -62,6 +64,7 @@ export interface Config {
   readonly egressAllow: readonly string[];
   readonly importRoots: readonly string[];
   readonly gitAllowHosts: readonly string[];
+  readonly trustedProxies: TrustedProxies;
   readonly webhookAllowHosts: readonly string[];
   readonly connectorAllowHosts: readonly string[];
   readonly tierCaps: TierCaps;
@@ -120,7 +123,7 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
   }
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment };
 
 /**
  * Reads all settings. A setting that is absent or empty has its default.
@@ -164,8 +167,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
     gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
-    webhookAllowHosts: read.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
-    connectorAllowHosts: read.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
+    ...read.hosts(),
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps),
     defaultTier: read.choice("PLATFORM_DEFAULT_TIER"),
     llm: read.gateway(),
@@ -195,7 +197,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     setupTimeoutMs: read.duration("PLATFORM_SETUP_TIMEOUT_MS"),
     signIn: read.signIn(workingDirectory),
   };
-  read.refuseProblems();
+  if (read.problems.length > 0) throw new ConfigError({ problems: read.problems });
   return config;
 }
 
@@ -205,103 +207,21 @@ const untilde = (file: string): string =>
 /** The command of PLATFORM_AGENT_ADAPTER=acp, if none is given. */
 const ACP_COMMAND = "opencode acp";
 
-type Defined = typeof SETTINGS;
-/** A setting's default as a type: `null` only where it has none. */
-type Fallback<Name extends keyof Defined> = Defined[Name] extends { readonly fallback: null } ? null : never;
-
-class Reader {
-  readonly #environment: Environment;
-  readonly #problems: string[] = [];
-
-  constructor(environment: Environment) {
-    this.#environment = environment;
-  }
-
-  problem(name: string, value: string, expected: string): void {
-    this.#problems.push(`${name} is ${JSON.stringify(value)}; expected ${expected}`);
-  }
-
-  refuseProblems(): void {
-    if (this.#problems.length > 0) throw new ConfigError({ problems: this.#problems });
-  }
-
-  /** The given value; `null` where the setting is absent or empty. */
-  #given(name: keyof Defined): string | null {
-    const value = this.#environment[name];
-    return value === undefined || value === "" ? null : value;
-  }
-
-  text<Name extends NamesOf<"text">>(name: Name): string | Fallback<Name> {
-    return this.#given(name) ?? (SETTINGS[name].fallback as string | Fallback<Name>);
-  }
-
+class Reader extends SettingReader {
   /** The program that starts the agent runtime, and its arguments. */
   agentCommand(adapter: AgentAdapter): readonly string[] {
-    const given = this.#given("PLATFORM_AGENT_COMMAND");
+    const given = this.given("PLATFORM_AGENT_COMMAND");
     const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
     return command.split(/\s+/);
   }
 
-  list(name: NamesOf<"list">): readonly string[] {
-    return (this.#given(name) ?? "")
-      .split(SETTINGS[name].separator)
-      .map((item) => item.trim())
-      .filter((item) => item !== "");
-  }
-
-  integer<Name extends NamesOf<"integer">>(name: Name): number | Fallback<Name> {
-    const { fallback, min, max } = SETTINGS[name];
-    return this.#whole(name, { min, max }) ?? (fallback as number | Fallback<Name>);
-  }
-
-  /** Milliseconds. */
-  duration(name: NamesOf<"duration">): number {
-    const { fallback, min } = SETTINGS[name];
-    return this.#whole(name, { min, max: LONGEST_MS }) ?? fallback;
-  }
-
-  /** A whole number in digits alone; `null` where it is absent or wrong. */
-  #whole(name: keyof Defined, { min, max }: { readonly min: number; readonly max: number }): number | null {
-    const text = this.#given(name);
-    if (text === null) return null;
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    this.problem(name, text, `a whole number from ${min} to ${max}`);
-    return null;
-  }
-
-  choice<Name extends NamesOf<"choice">>(name: Name): Defined[Name]["values"][number] {
-    const values: readonly Defined[Name]["values"][number][] = SETTINGS[name].values;
-    const text = this.#given(name);
-    const value = values.find((candidate) => candidate === text);
-    if (value !== undefined) return value;
-    if (text !== null) this.problem(name, text, `one of ${values.join(", ")}`);
-    return SETTINGS[name].values[0];
-  }
-
-  url(name: NamesOf<"url">): string | null {
-    const text = this.#given(name);
-    if (text === null) return null;
-    const url = URL.parse(text);
-    if (url !== null && (url.protocol === "http:" || url.protocol === "https:"))
-      return text.replace(/\/+$/, "");
-    this.problem(name, text, "an http or https URL");
-    return null;
-  }
-
-  /** The value that the domain's parser returns. The default is read by the same parser. */
-  parsed<Name extends NamesOf<"structured">, A>(
-    name: Name,
-    parse: (text: string) => Result.Result<A, string>,
-  ): A | Fallback<Name> {
-    const { fallback } = SETTINGS[name];
-    const text = this.#given(name);
-    if (text !== null) {
-      const result = parse(text);
-      if (Result.isSuccess(result)) return result.success;
-      this.problem(name, text, result.failure);
-    }
-    return (fallback === null ? null : Result.getOrThrow(parse(fallback))) as A | Fallback<Name>;
+  /** Hosts that are trusted more than others. */
+  hosts(): Pick<Config, "trustedProxies" | "webhookAllowHosts" | "connectorAllowHosts"> {
+    return {
+      trustedProxies: this.parsed("PLATFORM_TRUSTED_PROXIES", parseTrustedProxies),
+      webhookAllowHosts: this.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
+      connectorAllowHosts: this.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
+    };
   }
 
   /** Traces are sent if the collector's address is set. */
@@ -309,7 +229,7 @@ class Reader {
     const metricsPort = this.integer("PLATFORM_METRICS_PORT");
     const endpoint = this.url("OTEL_EXPORTER_OTLP_ENDPOINT");
     const name = "OTEL_EXPORTER_OTLP_HEADERS";
-    const headers = parseOtlpHeaders(this.#given(name) ?? "");
+    const headers = parseOtlpHeaders(this.given(name) ?? "");
     // The value may be a credential, and the refusal is read by many.
     if (Result.isFailure(headers)) this.problem(name, "(hidden)", headers.failure);
     const serviceName = this.text("OTEL_SERVICE_NAME");
@@ -325,26 +245,20 @@ class Reader {
     return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
   }
 
-  /**
-   * The values of settings that count only together. Null if all are missing. If only some are, the start is refused.
-   */
-  #together<Names extends string>(
-    parts: Readonly<Record<Names, string | null>>,
-  ): Record<Names, string> | null {
-    const names = Object.keys(parts) as Names[];
-    const given = names.find((name) => parts[name] !== null);
-    if (given === undefined) return null;
-    for (const name of names)
-      // A value that its parser refused has its problem already.
-      if (parts[name] === null && !this.#problems.some((problem) => problem.startsWith(`${name} `)))
-        this.#problems.push(`${name} is not set; ${given} needs it`);
-    // The start is refused if one is null, so nothing reads it as text.
-    return parts as Record<Names, string>;
+  /** The claim and the groups count only together. */
+  #groups(): OidcGroups | null {
+    const allowed = this.list("PLATFORM_OIDC_ALLOWED_GROUPS");
+    const set = this.together({
+      PLATFORM_OIDC_GROUPS_CLAIM: this.text("PLATFORM_OIDC_GROUPS_CLAIM"),
+      PLATFORM_OIDC_ALLOWED_GROUPS: allowed.length === 0 ? null : allowed.join(","),
+    });
+    return set && { claim: set.PLATFORM_OIDC_GROUPS_CLAIM, allowed };
   }
 
   #oidc(workingDirectory: string): OidcSettings | null {
     const domains = this.list("PLATFORM_OIDC_ALLOWED_DOMAINS");
-    const set = this.#together({
+    const groups = this.#groups();
+    const set = this.together({
       PLATFORM_OIDC_ISSUER: this.parsed("PLATFORM_OIDC_ISSUER", parseIssuer),
       PLATFORM_OIDC_CLIENT_ID: this.text("PLATFORM_OIDC_CLIENT_ID"),
       PLATFORM_OIDC_CLIENT_SECRET_FILE: this.text("PLATFORM_OIDC_CLIENT_SECRET_FILE"),
@@ -355,13 +269,14 @@ class Reader {
         clientId: set.PLATFORM_OIDC_CLIENT_ID,
         secretFile: path.resolve(workingDirectory, set.PLATFORM_OIDC_CLIENT_SECRET_FILE ?? ""),
         allowedDomains: domains.map((domain) => domain.toLowerCase()),
+        groups,
       }
     );
   }
 
   #github(workingDirectory: string): GithubSettings | null {
     const organization = this.text("PLATFORM_GITHUB_LOGIN_ORG");
-    const set = this.#together({
+    const set = this.together({
       PLATFORM_GITHUB_LOGIN_CLIENT_ID: this.text("PLATFORM_GITHUB_LOGIN_CLIENT_ID"),
       PLATFORM_GITHUB_LOGIN_SECRET_FILE: this.text("PLATFORM_GITHUB_LOGIN_SECRET_FILE"),
     });
@@ -378,13 +293,14 @@ class Reader {
   signIn(workingDirectory: string): SignInSettings {
     const [oidc, github] = [this.#oidc(workingDirectory), this.#github(workingDirectory)];
     const signUp = this.choice("PLATFORM_SIGN_UP");
-    const isLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (github?.organization ?? null) !== null;
+    const isOidcLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (oidc?.groups ?? null) !== null;
+    const isLimited = isOidcLimited || (github?.organization ?? null) !== null;
     if (signUp === "allowed" && !isLimited) {
-      this.#problems.push(
-        `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS with its provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
+      this.problemOf(
+        `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS or _ALLOWED_GROUPS with their provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
       );
     }
-    return { oidc, github, signUp };
+    return { oidc, github, signUp, tokenSignInMs: this.duration("PLATFORM_TOKEN_SIGN_IN_MS") };
   }
 
   /**

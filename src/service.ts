@@ -11,7 +11,7 @@ import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
-import { RefusedEntries } from "./services/audit.ts";
+import { Refusals } from "./services/audit.ts";
 import { activityLayer, type Activity } from "./services/activity.ts";
 import { admitterLayer } from "./services/admission.ts";
 import { bootPlacesLayer } from "./services/boot-places.ts";
@@ -64,6 +64,7 @@ import type { BuildSite } from "./builder/site/port.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api } from "./http/api/api.ts";
+import { Proxies } from "./http/acting.ts";
 import { authorizedLayer } from "./http/authorize.ts";
 import { approvalsHandlers } from "./http/handlers/approvals.ts";
 import { auditHandlers } from "./http/handlers/audit.ts";
@@ -255,8 +256,9 @@ const settings = <E>(
       internalUrl: INTERNAL_URL,
       previews: config.previewUrl ?? localPreviews(listener.port),
     }),
+    Layer.succeed(Proxies, config.trustedProxies),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
-    RefusedEntries.layer,
+    Refusals.layer,
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
     Layer.succeed(ThisNode, { id: nodeId, version: VERSION, periods: dutyPeriods(config) }),

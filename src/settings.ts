@@ -58,6 +58,15 @@ export const SETTINGS = define({
       "Loopback port of a page that [shows live actors](inspect.md), also to Stately's inspector. Prompts and secrets are redacted. " +
       "`npm run inspect` uses 8090.",
   },
+  PLATFORM_TRUSTED_PROXIES: {
+    group: "Addresses",
+    kind: "structured",
+    fallback: "",
+    expects: "IP addresses and CIDR blocks, separated by commas",
+    shown: "none",
+    about:
+      "Your own reverse proxies. A client's address is read from `X-Forwarded-For` [only as far as these wrote it](sign-in.md#behind-a-proxy).",
+  },
   PLATFORM_WEBHOOK_ALLOW_HOSTS: {
     group: "Addresses",
     kind: "list",

@@ -1,5 +1,5 @@
 /** Settings of sign-in providers. */
-import { define } from "./setting.ts";
+import { DAY, define, duration } from "./setting.ts";
 
 export const SIGN_IN_SETTINGS = define({
   PLATFORM_OIDC_ISSUER: {
@@ -31,6 +31,21 @@ export const SIGN_IN_SETTINGS = define({
     about:
       "Domains whose people may sign up, if `PLATFORM_SIGN_UP` is `allowed`. The provider must have verified the e-mail address.",
   },
+  PLATFORM_OIDC_GROUPS_CLAIM: {
+    group: "Sign-in",
+    kind: "text",
+    fallback: null,
+    shown: "off",
+    about:
+      "The claim with a person's [groups](sign-in.md#groups) at the OpenID Connect provider, for example `groups`. Needs the allowed groups.",
+  },
+  PLATFORM_OIDC_ALLOWED_GROUPS: {
+    group: "Sign-in",
+    kind: "list",
+    separator: ",",
+    about:
+      "The only groups whose people may sign in at the OpenID Connect provider, also with an invitation. Needs the claim.",
+  },
   PLATFORM_GITHUB_LOGIN_CLIENT_ID: {
     group: "Sign-in",
     kind: "text",
@@ -50,6 +65,12 @@ export const SIGN_IN_SETTINGS = define({
     fallback: null,
     about: "The organization at GitHub whose members may sign up, if `PLATFORM_SIGN_UP` is `allowed`.",
   },
+  PLATFORM_TOKEN_SIGN_IN_MS: duration(
+    "Sign-in",
+    30 * DAY,
+    "With a provider, a person's tokens work this long after her last [sign-in](sign-in.md#tokens-need-a-sign-in) there. The default is short enough that " +
+      "people who left the provider lose their access, and long enough that people seldom notice it.",
+  ),
   PLATFORM_SIGN_UP: {
     group: "Sign-in",
     kind: "choice",

@@ -93,7 +93,7 @@ const THREATS: Readonly<Record<string, number>> = {
   A: 9, // user context
   G: 14, // git
   S: 11, // secrets and environment
-  T: 16, // tokens and tenancy
+  T: 19, // tokens and tenancy
   R: 12, // races and crashes
   D: 11, // conversation
   E: 18, // environments

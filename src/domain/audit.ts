@@ -33,6 +33,7 @@ export const AUDIT_ACTIONS = [
   "device_login.approved",
   "device_login.denied",
   "identity.linked",
+  "identity.removed",
   "invitation.accepted",
   "invitation.created",
   "invitation.revoked",
@@ -48,6 +49,7 @@ export const AUDIT_ACTIONS = [
   "project.credential_removed",
   "project.credential_set",
   "project.updated",
+  "request",
   "secret.removed",
   "secret.set",
   "session.created",
@@ -68,18 +70,44 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** New values of what changed, by field. Never a secret, a code or the text of a message. */
-export type AuditChanges = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+export type AuditValue = string | number | boolean | null | readonly string[];
+/** A value before a change, and after it. */
+export interface AuditDifference {
+  readonly from: AuditValue;
+  readonly to: AuditValue;
+}
+/**
+ * What changed, by field: a difference where something had a value before, otherwise the new value. Never a secret, a code or the text of
+ * a message.
+ */
+export type AuditChanges = Readonly<Record<string, AuditValue | AuditDifference>>;
 
 /** How many characters of a text that a client sends are kept: its user agent, and each value of the changes. */
 export const AUDIT_TEXT_MAX = 200;
 
 const bounded = (text: string): string => text.slice(0, AUDIT_TEXT_MAX).toWellFormed();
 
-const kept = (value: AuditChanges[string]): AuditChanges[string] => {
+const keptValue = (value: AuditValue): AuditValue => {
   if (typeof value === "string") return bounded(value);
   return typeof value === "object" && value !== null ? value.map(bounded) : value;
 };
+
+const isDifference = (value: AuditChanges[string]): value is AuditDifference =>
+  typeof value === "object" && value !== null && "from" in value;
+
+const kept = (value: AuditChanges[string]): AuditChanges[string] =>
+  isDifference(value) ? { from: keptValue(value.from), to: keptValue(value.to) } : keptValue(value);
+
+/** The fields whose values differ. */
+export const differences = <Field extends string>(
+  before: Readonly<Record<Field, AuditValue>>,
+  after: Readonly<Record<Field, AuditValue>>,
+): Readonly<Partial<Record<Field, AuditDifference>>> =>
+  Object.fromEntries(
+    (Object.keys(after) as Field[])
+      .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+      .map((field) => [field, { from: before[field], to: after[field] }]),
+  ) as Partial<Record<Field, AuditDifference>>;
 
 /** The changes as they are kept: texts are cut, and fields without a value left out. */
 export const keptChanges = (

@@ -197,6 +197,10 @@ export const GAUGES = define({
   },
   sessions: { about: "Sessions that have a slot, by status.", labels: ["status"] },
   database_up: { about: "1 if the database answered the last look, else 0.", labels: [] },
+  database_waiting: {
+    about: "Statements and transactions of this node that wait for a connection to the database.",
+    labels: [],
+  },
   sandbox_memory_bytes: { about: "Memory of all sandboxes on this node.", labels: [], first: [[]] },
   warm_sandboxes: {
     about: "Sandboxes that wait for a session on this node and are ready.",

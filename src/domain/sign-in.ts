@@ -12,6 +12,14 @@ export interface OidcSettings {
   readonly secretFile: string;
   /** In lower case. */
   readonly allowedDomains: readonly string[];
+  /** Null: groups do not count. */
+  readonly groups: OidcGroups | null;
+}
+/** Who may sign in, by what the provider says about a person's groups. */
+export interface OidcGroups {
+  /** The name of the claim. */
+  readonly claim: string;
+  readonly allowed: readonly string[];
 }
 export interface GithubSettings {
   readonly clientId: string;
@@ -22,7 +30,17 @@ export interface SignInSettings {
   readonly oidc: OidcSettings | null;
   readonly github: GithubSettings | null;
   readonly signUp: "invited" | "allowed";
+  /** How long a person's tokens work after a sign-in. */
+  readonly tokenSignInMs: number;
 }
+
+/** How long a person's tokens work after a sign-in at a provider. Null: without a provider they need none. */
+export const neededSignInMs = ({
+  oidc,
+  github,
+  tokenSignInMs,
+}: Pick<SignInSettings, "oidc" | "github" | "tokenSignInMs">): number | null =>
+  oidc === null && github === null ? null : tokenSignInMs;
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
@@ -47,6 +65,16 @@ export const returnPath = (wish: string | null | undefined): string =>
 export const isOfDomain = (email: string, domains: readonly string[]): boolean => {
   const at = email.lastIndexOf("@");
   return at > 0 && domains.includes(email.slice(at + 1).toLowerCase());
+};
+
+/**
+ * Whether the value of a groups claim has one of the groups. Groups are compared exactly. Some providers send the only group as text.
+ * A person without the claim is in no group.
+ */
+export const isInGroup = (value: unknown, allowed: readonly string[]): boolean => {
+  const groups: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const wanted = new Set<unknown>(allowed);
+  return groups.some((group) => wanted.has(group));
 };
 
 const NAME_MAX = 100;

@@ -1,8 +1,11 @@
 /** Who acts in a request, for the audit record (services/audit.ts). */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Option from "effect/Option";
 import { HttpServerRequest } from "effect/http";
 import { AUDIT_TEXT_MAX } from "../domain/audit.ts";
+import { clientAddress, NO_PROXIES, type TrustedProxies } from "../domain/client-address.ts";
 import { Acting, actOf, type Act } from "../services/audit.ts";
 import type { AuditActor } from "../store/ports/audit.ts";
 import type { Principal } from "../store/ports/identity.ts";
@@ -11,23 +14,65 @@ import { RequestId } from "./respond.ts";
 
 type Request = HttpServerRequest.HttpServerRequest;
 
-/**
- * Where a request comes from, as rows keep it and people read it. The address is the connection's: behind a proxy, it is
- * the proxy's.
- */
-export const senderOf = (request: Request): Pick<Act, "address" | "userAgent"> => ({
-  address: Option.getOrNull(request.remoteAddress),
-  userAgent: request.headers["user-agent"]?.slice(0, AUDIT_TEXT_MAX) ?? null,
+/** PLATFORM_TRUSTED_PROXIES. The default trusts none. */
+export const Proxies = Context.Reference<TrustedProxies>("platform/http/Proxies", {
+  defaultValue: () => NO_PROXIES,
 });
 
-const unknownAct = (request: Request, requestId: string | null): Act => ({
-  ...actOf("unknown"),
-  ...senderOf(request),
-  requestId,
+/** The address of a raw request's client. Null: its connection has ended. */
+export const addressOf = (
+  { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
+  proxies: TrustedProxies,
+): string | null => {
+  const forwarded = headers["x-forwarded-for"];
+  return clientAddress(
+    socket.remoteAddress ?? null,
+    Array.isArray(forwarded) ? forwarded.join(",") : forwarded,
+    proxies,
+  );
+};
+
+/** Where a request comes from, as rows keep it and people read it (domain/client-address.ts). */
+export const senderOf = (request: Request): Effect.Effect<Pick<Act, "address" | "userAgent">> =>
+  Effect.map(Proxies, (proxies) => ({
+    address: clientAddress(
+      Option.getOrNull(request.remoteAddress),
+      request.headers["x-forwarded-for"],
+      proxies,
+    ),
+    userAgent: request.headers["user-agent"]?.slice(0, AUDIT_TEXT_MAX) ?? null,
+  }));
+
+/** A caller who is not known yet. */
+export const unknownAct = Effect.fnUntraced(function* (request: Request) {
+  const act: Act = {
+    ...actOf("unknown"),
+    ...(yield* senderOf(request)),
+    requestId: yield* RequestId,
+  };
+  return act;
 });
+
+/** The same, of a request below the router. Its answer has the request's id already. */
+export const rawAct = (response: Pick<ServerResponse, "req" | "getHeader">) =>
+  Effect.map(Proxies, (proxies) => {
+    const { req } = response;
+    const act: Act = {
+      ...actOf("unknown"),
+      address: addressOf(req, proxies),
+      userAgent: req.headers["user-agent"]?.slice(0, AUDIT_TEXT_MAX) ?? null,
+      requestId: String(response.getHeader("x-request-id")),
+    };
+    return act;
+  });
 
 /** An agent acts as its session, not as the person whose token it has. */
-const actorOf = ({ origin, user, sessionId, tokenId }: Principal): AuditActor =>
+export const actorOf = ({
+  origin,
+  user,
+  sessionId,
+  tokenId,
+}: Pick<Principal, "origin" | "user" | "sessionId" | "tokenId">): AuditActor =>
   origin === "user"
     ? { kind: "person", id: user.id, name: user.name, tokenId }
     : { kind: origin, id: sessionId, name: origin === "session" ? user.name : null, tokenId };
@@ -36,9 +81,9 @@ const actorOf = ({ origin, user, sessionId, tokenId }: Principal): AuditActor =>
 export const actingAs =
   (caller: Arrived, request: Request) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-    Effect.flatMap(RequestId, (requestId) =>
+    Effect.flatMap(unknownAct(request), (act) =>
       Effect.provideService(effect, Acting, {
-        ...unknownAct(request, requestId),
+        ...act,
         actor: actorOf(caller),
         accountId: caller.accountId,
         projectId: caller.reached?.path.projectId ?? null,
@@ -48,7 +93,7 @@ export const actingAs =
 /** The changes of this effect are of a caller who is not known yet. A sign-in names the person. */
 export const actingUnknown = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
-    const act = unknownAct(yield* HttpServerRequest.HttpServerRequest, yield* RequestId);
+    const act = yield* unknownAct(yield* HttpServerRequest.HttpServerRequest);
     return yield* Effect.provideService(effect, Acting, act);
   });
 

@@ -22,6 +22,7 @@ import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { sessionHashOf } from "./pages/dashboard-sessions.ts";
 import { invalidRequest } from "./issues.ts";
 import { heldBy, Openings } from "./openings.ts";
+import { askedHere, recordLack, tokenRefused } from "./refused-requests.ts";
 
 export const unauthorized = (): Unauthorized =>
   new Unauthorized({
@@ -51,6 +52,7 @@ const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
  */
 export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
+  const context = yield* Effect.context<Effect.Services<ReturnType<typeof tokenRefused>>>();
   const known = Effect.fnUntraced(function* (hash: string, path: Path | null) {
     const now = yield* Clock.currentTimeMillis;
     if (path === null) return yield* identity.authenticate(hash, now);
@@ -64,9 +66,14 @@ export const authenticator = Effect.gen(function* () {
     const header = request.headers["authorization"];
     const hash =
       header === undefined ? yield* sessionHashOf(request) : hashOfBearer(BEARER.exec(header)?.[1]);
-    const caller = hash === null ? null : yield* known(hash, path);
-    if (caller === null) return yield* unauthorized();
-    return caller;
+    if (hash === null) return yield* unauthorized();
+    const caller = yield* known(hash, path);
+    if (caller !== null) return caller;
+    const asked = yield* Effect.provideService(askedHere, HttpServerRequest.HttpServerRequest, request);
+    return yield* Effect.flatMap(
+      Effect.provideContext(tokenRefused(hash, asked, unauthorized()), context),
+      Effect.fail,
+    );
   });
 });
 
@@ -92,6 +99,7 @@ export const authorizedLayer = Layer.effect(
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
     const { ending } = yield* Openings;
+    const context = yield* Effect.context<Effect.Services<ReturnType<ReturnType<typeof recordLack>>>>();
     /** If the token or its role ends while the body still arrives, the request is refused. */
     const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Arrived, power: Power) =>
       Effect.scoped(
@@ -127,13 +135,19 @@ export const authorizedLayer = Layer.effect(
         // A session that is read now would be old when a body has arrived.
         const path = projectId === null ? null : pathOf(projectId, hasBody ? undefined : params["sid"]);
         const caller = yield* callerOf(request, power, path);
-        // An endpoint without a declared power is closed to all callers.
-        const lack = power === null ? { by: "token" as const } : lackOf(caller, power);
-        if (power === null || lack !== null) return yield* forbidden(caller, lack ?? { by: "token" });
-        if (projectId !== null && power !== "clone") yield* requireRole(caller, power);
-        // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
-        if (hasBody) yield* bodyOf(request, caller, power);
-        return yield* Effect.provideService(answered, Caller, caller).pipe(actingAs(caller, request));
+        const permitted = Effect.gen(function* () {
+          // An endpoint without a declared power is closed to all callers.
+          const lack = power === null ? { by: "token" as const } : lackOf(caller, power);
+          if (power === null || lack !== null) return yield* forbidden(caller, lack ?? { by: "token" });
+          if (projectId !== null && power !== "clone") yield* requireRole(caller, power);
+          // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
+          if (hasBody) yield* bodyOf(request, caller, power);
+          return yield* Effect.provideService(answered, Caller, caller).pipe(actingAs(caller, request));
+        });
+        const asked = yield* askedHere;
+        return yield* Effect.tapError(permitted, (error) =>
+          Effect.provideContext(recordLack(caller, asked, projectId)(error), context),
+        );
       });
     });
   }),

@@ -2,14 +2,23 @@
  * Puts changes on the audit record: who acts comes with the fiber, what changed from the call.
  *
  * A change of the store is recorded in its own transaction: `change.pipe(audited((made) => …))`. The work of an
- * actor is recorded before the actor is asked, with the outcome `begun`: it saves in a transaction of its own, maybe on
- * another node.
+ * actor is saved in a transaction of its own, maybe on another node. So it has two rows: `begun`, before the actor is asked,
+ * and another one with the actor's answer. If the node dies between the two, the first row stays alone.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
-import { keptChanges, type AuditAction, type AuditChanges, type AuditOutcome } from "../domain/audit.ts";
+import {
+  differences,
+  keptChanges,
+  type AuditAction,
+  type AuditChanges,
+  type AuditDifference,
+  type AuditOutcome,
+  type AuditValue,
+} from "../domain/audit.ts";
 import { Audit, type AuditActor, type NewAuditEvent } from "../store/ports/audit.ts";
 import { newUuid } from "./entropy.ts";
 
@@ -91,50 +100,129 @@ export const audited =
       });
     });
 
+/**
+ * Performs a change that replaces values, and writes its row with what they were.
+ *
+ * @param about.target the id of what changes
+ * @param about.read its values, by the name of each. Null: it does not exist.
+ * @param about.say what to record of the differences. It is asked only if the change was made. Null: nothing changed.
+ */
+export const auditedChange =
+  <Field extends string, E2, R2>(about: {
+    readonly target: string;
+    readonly read: Effect.Effect<Readonly<Record<Field, AuditValue>> | null, E2, R2>;
+    readonly say: (differences: Readonly<Partial<Record<Field, AuditDifference>>>) => Said | null;
+  }) =>
+  <A, E, R>(change: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      yield* (yield* Audit).alone(about.target);
+      const before = yield* about.read;
+      const made = yield* change;
+      const after = yield* about.read;
+      const said = before === null || after === null ? null : about.say(differences(before, after));
+      return { made, said };
+    }).pipe(
+      audited(({ said }) => said),
+      Effect.map(({ made }) => made),
+    );
+
+/** A row of differences. Null: no value differs. */
+export const unlessSame = (said: Said): Said | null =>
+  Object.values(said.changes ?? {}).every((value) => value === undefined) ? null : said;
+
 const append = Effect.fnUntraced(function* (said: Said, outcome: AuditOutcome) {
   yield* (yield* Audit).append(rowOf(said, { ...(yield* seen), outcome }));
 });
 
-/** Records what an actor is about to be asked for. Call it after all checks, just before the actor is asked. */
+/** Records what is about to be done, where nothing will say how it ended. */
 export const begun = (said: Said) => append(said, "begun");
 
 /**
- * How many refused entries each node records in an hour. An attacker who tries all day fills the table no faster than
- * this: 876,000 rows in a year, about 300 MB.
+ * Asks an actor between two rows: `begun`, and how it ended. Wrap the question alone, after all checks. A caller who leaves does not end the
+ * question, and the second row is written all the same. A question that fails has no second row: its outcome is unknown.
+ *
+ * @param refusedFor why the actor refused. Null: it did what it was asked for.
+ */
+export const askedFor =
+  <Part>(said: Said, refusedFor: (answer: Part) => string | null) =>
+  <A extends Part, E, R>(ask: Effect.Effect<A, E, R>) =>
+    Effect.andThen(
+      begun(said),
+      Effect.flatMap(
+        Effect.forkDetach(
+          Effect.tap(ask, (answer) => {
+            const why = refusedFor(answer);
+            return why === null
+              ? append(said, "done")
+              : append({ ...said, changes: { ...said.changes, why } }, "refused");
+          }),
+        ),
+        Fiber.join,
+      ),
+    );
+
+/**
+ * How many refused entries each node records in an hour, and how many refused requests. An attacker who tries all day fills the
+ * table no faster than this: 1,752,000 rows in a year, about 600 MB.
  */
 export const REFUSALS_PER_HOUR = 100;
 const HOUR_MS = 60 * 60 * 1000;
 
-/** Counts the refused entries of this node. A restart begins a new hour. */
-export class RefusedEntries extends Context.Service<
-  RefusedEntries,
-  {
-    /** @returns how many were left out since the last recorded one. Null: this one is left out too. */
-    readonly take: (now: number) => number | null;
+/** The refusals of one kind in the current hour. */
+class RefusalHour {
+  #since = 0;
+  #taken = 0;
+  #omitted = 0;
+  /** At most as many as were taken. */
+  readonly #known = new Set<string>();
+
+  /** @returns how many were left out since the last recorded one. Null: this one is left out too. */
+  take(key: string | null, now: number): number | null {
+    if (now - this.#since >= HOUR_MS || now < this.#since) {
+      [this.#since, this.#taken] = [now, 0];
+      this.#known.clear();
+    }
+    if (this.#taken >= REFUSALS_PER_HOUR || (key !== null && this.#known.has(key))) {
+      this.#omitted += 1;
+      return null;
+    }
+    this.#taken += 1;
+    if (key !== null) this.#known.add(key);
+    const left = this.#omitted;
+    this.#omitted = 0;
+    return left;
   }
->()("platform/services/RefusedEntries") {
-  static readonly layer = Layer.sync(RefusedEntries, () => {
-    let [since, taken, omitted] = [0, 0, 0];
-    return {
-      take: (now) => {
-        if (now - since >= HOUR_MS || now < since) [since, taken] = [now, 0];
-        if (taken >= REFUSALS_PER_HOUR) {
-          omitted += 1;
-          return null;
-        }
-        taken += 1;
-        const left = omitted;
-        omitted = 0;
-        return left;
-      },
-    };
-  });
 }
 
-/** Records a refused sign-in or invitation, within the limit. */
-export const refusedEntry = Effect.fnUntraced(function* (said: Said) {
-  const omitted = (yield* RefusedEntries).take(yield* Clock.currentTimeMillis);
+/** Counts the refusals of this node. A restart begins a new hour. */
+export class Refusals extends Context.Service<
+  Refusals,
+  { readonly entries: RefusalHour; readonly requests: RefusalHour }
+>()("platform/services/Refusals") {
+  static readonly layer = Layer.sync(Refusals, () => ({
+    entries: new RefusalHour(),
+    requests: new RefusalHour(),
+  }));
+}
+
+const refused = Effect.fnUntraced(function* (said: Said, omitted: number | null) {
   if (omitted === null) return;
   const changes = { ...said.changes, ...(omitted > 0 && { omitted_before: omitted }) };
   yield* append({ ...said, changes }, "refused");
+});
+
+/** Records a refused sign-in or invitation, within the limit. */
+export const refusedEntry = Effect.fnUntraced(function* (said: Said) {
+  const { entries } = yield* Refusals;
+  yield* refused(said, entries.take(null, yield* Clock.currentTimeMillis));
+});
+
+/**
+ * Records a refused request of the API, within the limit.
+ *
+ * @param key the same for requests of which one an hour is enough: a program with an ended token may ask each second
+ */
+export const refusedRequest = Effect.fnUntraced(function* (said: Said, key: string) {
+  const { requests } = yield* Refusals;
+  yield* refused(said, requests.take(key, yield* Clock.currentTimeMillis));
 });

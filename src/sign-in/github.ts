@@ -67,6 +67,7 @@ export const githubProvider = (options: GithubOptions): SignInProvider => {
   };
   return {
     id: "github",
+    issuer: ISSUER,
     label: "GitHub",
     begin: (secrets, redirectUri) =>
       asking(() =>
@@ -89,6 +90,7 @@ export const githubProvider = (options: GithubOptions): SignInProvider => {
           issuer: ISSUER,
           subject: String(id),
           name: personName(user?.["name"], user?.["login"]),
+          mayEnter: true,
           maySignUp: await isMember(token),
         };
       }),

@@ -11,7 +11,7 @@ import {
   enableNonRepudiationChecks,
   fetchUserInfo,
 } from "openid-client";
-import { isOfDomain, personName } from "../domain/sign-in.ts";
+import { isInGroup, isOfDomain, personName, type OidcGroups } from "../domain/sign-in.ts";
 import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, tokensFor } from "./client.ts";
 import type { ProvidedPerson, SignInProvider } from "./port.ts";
 
@@ -20,6 +20,7 @@ export interface OidcOptions {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly allowedDomains: readonly string[];
+  readonly groups?: OidcGroups | null;
 }
 
 /** How long a discovery document counts: providers change their endpoints seldom. */
@@ -37,11 +38,15 @@ type Claims = Readonly<Record<string, unknown>>;
 /** The provider's claims about a person. Many providers have name and address only at their user info endpoint. */
 const claimsOf = async (
   configuration: Configuration,
-  tokens: Awaited<ReturnType<typeof tokensFor>>,
+  {
+    tokens,
+    groups,
+  }: { readonly tokens: Awaited<ReturnType<typeof tokensFor>>; readonly groups: OidcGroups | null },
 ): Promise<Claims & { readonly sub: string }> => {
   const claims = tokens.claims();
   if (claims === undefined) throw new AnswerRefused("the answer has no ID token");
-  const isWhole = typeof claims["email"] === "string" && typeof claims["name"] === "string";
+  const hasGroups = groups === null || claims[groups.claim] !== undefined;
+  const isWhole = hasGroups && typeof claims["email"] === "string" && typeof claims["name"] === "string";
   if (isWhole || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   return {
     ...claims,
@@ -50,19 +55,35 @@ const claimsOf = async (
   };
 };
 
-const personOf = ({ issuer, allowedDomains }: OidcOptions, claims: Claims & { readonly sub: string }) => {
+const personOf = (
+  { issuer, allowedDomains, groups = null }: OidcOptions,
+  claims: Claims & { readonly sub: string },
+) => {
   const { email } = claims;
   const isVerified = typeof email === "string" && claims["email_verified"] === true;
+  const mayEnter = groups === null || isInGroup(claims[groups.claim], groups.allowed);
   const person: ProvidedPerson = {
     issuer,
     subject: claims.sub,
     name: personName(claims["name"], claims["preferred_username"], email),
-    maySignUp: isVerified && isOfDomain(email, allowedDomains),
+    mayEnter,
+    // Where only groups are set, they say who signs up.
+    maySignUp:
+      mayEnter &&
+      (allowedDomains.length === 0 ? groups !== null : isVerified && isOfDomain(email, allowedDomains)),
   };
   return person;
 };
 
+/** Some providers give the groups only if a scope of the same name is asked for, and announce it. */
+const scopeFor = (configuration: Configuration, groups: OidcGroups | null): string => {
+  const scopes = configuration.serverMetadata().scopes_supported ?? [];
+  const own = groups !== null && scopes.includes(groups.claim) ? [groups.claim] : [];
+  return ["openid", "profile", "email", ...own].join(" ");
+};
+
 export const oidcProvider = (options: OidcOptions): SignInProvider => {
+  const { groups = null } = options;
   let discovered: { readonly configuration: Configuration; readonly until: number } | null = null;
   const configured = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis;
@@ -74,13 +95,14 @@ export const oidcProvider = (options: OidcOptions): SignInProvider => {
   });
   return {
     id: "oidc",
+    issuer: options.issuer,
     label: new URL(options.issuer).host,
     begin: (secrets, redirectUri) =>
       Effect.flatMap(configured, (configuration) =>
         asking(() =>
           authorizationUrl(configuration, secrets, {
             redirect_uri: redirectUri,
-            scope: "openid profile email",
+            scope: scopeFor(configuration, groups),
             nonce: secrets.nonce,
           }),
         ),
@@ -94,7 +116,7 @@ export const oidcProvider = (options: OidcOptions): SignInProvider => {
             expectedNonce: secrets.nonce,
             idTokenExpected: true,
           });
-          return personOf(options, await claimsOf(configuration, tokens));
+          return personOf(options, await claimsOf(configuration, { tokens, groups }));
         }),
       ),
   };

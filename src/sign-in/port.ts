@@ -23,6 +23,8 @@ export interface ProvidedPerson {
   readonly subject: string;
   /** A name to show, if she is new. */
   readonly name: string;
+  /** Whether the settings let her in at all. */
+  readonly mayEnter: boolean;
   /** Whether the settings let her sign up without an invitation. */
   readonly maySignUp: boolean;
 }
@@ -38,6 +40,8 @@ export interface ProviderFault {
 
 export interface SignInProvider {
   readonly id: ProviderId;
+  /** The issuer of the identities that it gives. */
+  readonly issuer: string;
   /** As in "Sign in with …". */
   readonly label: string;
   /** Where the browser goes. */

@@ -168,6 +168,12 @@ describe("the address and the token", () => {
     expect(asked.length).toBe(0);
   });
 
+  it("need a sign-in at times, and the command says where", async () => {
+    const error = "Your last sign-in is too long ago. Sign in at https://platform.example/ with GitHub.";
+    answer = saying({ error, code: "sign_in_required" }, 401);
+    expect(await run(["whoami"])).toMatchObject({ code: 3, stderr: `${error}\n` });
+  });
+
   it("are kept by login after a test of the token, for their owner alone", async () => {
     const input = `${url}/\n${TOKEN}\n`;
     answer = saying({ error: "Unknown token.", code: "unauthorized" }, 401);

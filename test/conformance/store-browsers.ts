@@ -1,4 +1,4 @@
-/** Signed-in browsers, one-time links, and the identities that sign-in providers give people. */
+/** Signed-in browsers and one-time links. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
@@ -9,16 +9,14 @@ import {
   LINKS_MAX,
   SESSIONS_MAX,
 } from "../../src/store/ports/browser-sessions.ts";
-import { Identities, type Entry } from "../../src/store/ports/identities.ts";
 import { Identity, type NewToken } from "../../src/store/ports/identity.ts";
-import { People } from "../../src/store/ports/people.ts";
 import { type Check } from "./store-fixture.ts";
 import { hash, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const MINUTE_MS = 60_000;
-const PAGE = { limit: 200, cursor: null };
+export const PAGE = { limit: 200, cursor: null };
 
-const browser = (now = NOON) => ({
+export const browser = (now = NOON) => ({
   id: randomUUID(),
   hash: hash(),
   address: "192.0.2.7",
@@ -26,7 +24,7 @@ const browser = (now = NOON) => ({
   now,
 });
 
-const addToken = Effect.fnUntraced(function* (world: World, fields: Partial<NewToken> = {}) {
+export const addToken = Effect.fnUntraced(function* (world: World, fields: Partial<NewToken> = {}) {
   const token = { id: randomUUID(), hash: hash() };
   yield* (yield* Identity).createToken({
     ...token,
@@ -43,7 +41,7 @@ const addToken = Effect.fnUntraced(function* (world: World, fields: Partial<NewT
 });
 
 /** A world with a token, and what its tests ask. */
-const scene = Effect.gen(function* () {
+export const scene = Effect.gen(function* () {
   const world = yield* makeWorld(5);
   const browsers = yield* BrowserSessions;
   const identity = yield* Identity;
@@ -252,120 +250,9 @@ const checkLinks = (check: Check): void => {
   );
 };
 
-const NONE: Entry = { by: "none" };
-const ADA = { issuer: "https://sso.example.com", subject: "ada" };
-
-const signingIn = Effect.gen(function* () {
-  const { world, isAlive } = yield* scene;
-  const identities = yield* Identities;
-  const signUp: Entry = { by: "sign_up", accountId: world.accountId };
-  const signIn = Effect.fnUntraced(function* (identity: typeof ADA, entry: Entry, session = browser()) {
-    const newPerson = { id: randomUUID(), name: "Ada" };
-    return yield* identities.signIn({ identity, signedInBy: "oidc", session, entry, newPerson });
-  });
-  return { world, identities, isAlive, signUp, signIn };
-});
-
-const checkIdentities = (check: Check): void => {
-  check(
-    "identities belong to one person, and another subject or issuer is another person [T13]",
-    Effect.gen(function* () {
-      const { world, isAlive, signUp, signIn } = yield* signingIn;
-      expect(yield* signIn(ADA, NONE)).toEqual({ kind: "unknown" });
-      const session = browser();
-      const made = yield* signIn(ADA, signUp, session);
-      expect(made).toMatchObject({ kind: "signed_in", isNew: true, person: { name: "Ada" } });
-      expect(yield* isAlive(session)).toBe(true);
-      const caller = yield* (yield* Identity).authenticate(session.hash, NOON);
-      expect(caller).toMatchObject({ accountId: world.accountId, accountRole: "member", openedBy: null });
-      const again = yield* signIn(ADA, NONE);
-      expect(again).toEqual({ ...made, isNew: false });
-      for (const other of [
-        { ...ADA, subject: "Ada" },
-        { ...ADA, issuer: "https://sso.example.org" },
-      ])
-        expect(yield* signIn(other, NONE)).toEqual({ kind: "unknown" });
-    }),
-  );
-
-  check(
-    "identities make one person, also in concurrent sign-ins",
-    Effect.gen(function* () {
-      const { world, signUp, signIn } = yield* signingIn;
-      const before = (yield* (yield* People).list(world.accountId, PAGE)).items.length;
-      const results = yield* Effect.all(
-        Array.from({ length: 8 }, () => signIn(ADA, signUp)),
-        { concurrency: "unbounded" },
-      );
-      expect(results.filter((result) => result.kind === "signed_in" && result.isNew).length).toBe(1);
-      const people = yield* (yield* People).list(world.accountId, PAGE);
-      expect(people.items.length).toBe(before + 1);
-    }),
-  );
-
-  check(
-    "identities join by an invitation once, with the role that it grants",
-    Effect.gen(function* () {
-      const { world, signIn } = yield* signingIn;
-      const invitation = hash();
-      yield* (yield* People).invite({
-        id: randomUUID(),
-        accountId: world.accountId,
-        hash: invitation,
-        name: "Eve",
-        role: "owner",
-        projects: [],
-        createdBy: world.userId,
-        expiresAt: NOON + 1000,
-        now: NOON,
-      });
-      const session = browser();
-      const entry: Entry = { by: "invitation", hash: invitation };
-      expect(yield* signIn(ADA, entry, session)).toMatchObject({ kind: "signed_in", isNew: true });
-      const caller = yield* (yield* Identity).authenticate(session.hash, NOON);
-      expect(caller?.accountRole).toBe("owner");
-      expect(yield* signIn({ ...ADA, subject: "eve" }, entry)).toEqual({ kind: "invitation_invalid" });
-      expect(yield* signIn({ ...ADA, subject: "eve" }, NONE)).toEqual({ kind: "unknown" });
-    }),
-  );
-
-  check(
-    "identities of a deactivated person open nothing, and her browsers end for good",
-    Effect.gen(function* () {
-      const { world, isAlive, signUp, signIn } = yield* signingIn;
-      const session = browser();
-      const made = yield* signIn(ADA, signUp, session);
-      const id = made.kind === "signed_in" ? made.person.id : "";
-      const people = yield* People;
-      yield* people.deactivate(world.accountId, id, NOON);
-      expect(yield* isAlive(session)).toBe(false);
-      expect(yield* signIn(ADA, signUp)).toEqual({ kind: "deactivated" });
-      yield* people.reactivate(world.accountId, id);
-      expect(yield* isAlive(session)).toBe(false);
-      expect(yield* signIn(ADA, NONE)).toMatchObject({ kind: "signed_in", isNew: false });
-    }),
-  );
-
-  check(
-    "identities are linked to the person who is signed in, if no other person has them",
-    Effect.gen(function* () {
-      const { world, identities, signUp, signIn } = yield* signingIn;
-      expect(yield* identities.link(ADA, world.userId, NOON)).toBe("linked");
-      expect(yield* identities.link(ADA, world.userId, NOON)).toBe("linked");
-      expect(yield* signIn(ADA, NONE)).toMatchObject({ person: { id: world.userId } });
-      const made = yield* signIn({ ...ADA, subject: "bob" }, signUp);
-      const bob = made.kind === "signed_in" ? made.person.id : "";
-      expect(yield* identities.link(ADA, bob, NOON)).toBe("taken");
-      yield* (yield* People).deactivate(world.accountId, bob, NOON);
-      expect(yield* identities.link({ ...ADA, subject: "carol" }, bob, NOON)).toBe("gone");
-    }),
-  );
-};
-
 export const checkBrowsers = (check: Check): void => {
   describe("signed-in browsers", () => {
     checkSessions(check);
     checkLinks(check);
-    checkIdentities(check);
   });
 };

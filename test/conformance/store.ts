@@ -25,6 +25,7 @@ import { checkBrowsers } from "./store-browsers.ts";
 import { checkDeviceLogins } from "./store-device-logins.ts";
 import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
+import { checkIdentities } from "./store-identities.ts";
 import { checkLogs } from "./store-logs.ts";
 import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
 import { checkOutboundEvents } from "./store-outbound-events.ts";
@@ -64,6 +65,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkPeople(check);
     checkAudit(check);
     checkBrowsers(check);
+    checkIdentities(check);
     checkDeviceLogins(check);
     checkPreviews(check);
     checkLogs(check);

@@ -95,6 +95,17 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     tells: "The browser is signed out.",
   },
   {
+    name: "removes an identity after a question",
+    hash: "#/browsers",
+    shows: ".row",
+    does: async ({ press }) => {
+      await press("Remove mona at github");
+      await press("Remove");
+    },
+    writes: "DELETE /v1/me/identities/i-2 ",
+    tells: "The sign-in is removed.",
+  },
+  {
     name: "gives a person a role in a project",
     hash: SETTINGS,
     shows: "form",

@@ -50,7 +50,14 @@ export const sampleAudit = (now: number, projectId: string): Json[] => {
         target: "#7",
       },
     ),
-    event("webhook.updated", mona, { changes: { events: ["session.failed", "queue.full"], status: null } }),
+    event("webhook.updated", mona, {
+      changes: { events: { from: ["queue.full"], to: ["session.failed", "queue.full"] } },
+    }),
+    event("request", mona, {
+      target: "PUT /v1/projects/:pid/secrets/:name",
+      outcome: "refused",
+      changes: { why: "forbidden" },
+    }),
     event("token.created", { kind: "operator", name: "root" }, { ...nowhere, project_id: null }),
     event("account.created", { kind: "service" }, { ...nowhere, project_id: null }),
   ];

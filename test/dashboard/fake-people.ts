@@ -15,6 +15,8 @@ export interface FakePeople {
   providers: Json[];
   /** The reader's signed-in browsers. */
   browsers: Json[];
+  /** What providers call the reader. */
+  identities: Json[];
   /** What the link of every invitation grants. Null: it is used. */
   invitation: Json | null;
 }
@@ -78,6 +80,11 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
     return grant(world, member, method === "PUT" ? body["role"] : null);
   }
   if (route.startsWith("GET /v1/me/browsers")) return { browsers: world.browsers, next_cursor: null };
+  if (route.startsWith("GET /v1/me/identities")) return { identities: world.identities };
+  if (route.startsWith("DELETE /v1/me/identities")) {
+    world.identities = world.identities.filter((one) => one["id"] !== part);
+    return null;
+  }
   if (route.startsWith("DELETE /v1/me/browsers")) {
     world.browsers = world.browsers.filter((one) => part !== undefined && one["id"] !== part);
     return null;
@@ -126,6 +133,14 @@ const browser = (id: string, user_agent: string, last_used_at: string, current: 
   current,
 });
 
+const identity = (id: string, given: Json, last_sign_in_at: string | null): Json => ({
+  ...given,
+  id,
+  issuer: given["provider"] === "github" ? "https://github.com" : "https://sso.example.com",
+  created_at: "2026-01-02T03:04:05.000Z",
+  last_sign_in_at,
+});
+
 /** @param now ms since the epoch that the instants stand around */
 export const samplePeople = (now: number, projectId: string): FakePeople => {
   const at = (days: number) => new Date(now - days * 86_400_000).toISOString();
@@ -143,6 +158,10 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
   ];
   return {
     providers: [],
+    identities: [
+      identity("i-1", { provider: "oidc", subject: "00u7x2k9qBvT", name: "Mona Lisa" }, at(0.2)),
+      identity("i-2", { provider: "github", subject: "583231", name: "mona" }, null),
+    ],
     browsers: [
       browser("b-1", "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0", at(0), true),
       browser(

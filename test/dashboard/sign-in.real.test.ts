@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { oidcProvider } from "../../src/sign-in/oidc.ts";
 import { OidcProvider } from "../support/servers/oidc-provider.ts";
-import { expectStatus, fields } from "../support/service/requests.ts";
+import { expectStatus, fields, listOf } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { hasChromium, launch, newPage } from "./browser.ts";
 
@@ -28,6 +28,10 @@ describe.skipIf(!hasChromium)(title, () => {
 
   beforeAll(async () => {
     provider = await OidcProvider.open();
+    provider.groups.set("gina", ["sales", "engineering"]);
+    provider.groups.set("uma", "engineering");
+    provider.groups.set("max", [...Array.from({ length: 10_000 }, (_, of) => `group-${of}`), "engineering"]);
+    provider.groups.set("sam", ["sales", "Engineering"]);
     label = new URL(provider.issuer).host;
     service = await startTestService(
       {},
@@ -72,7 +76,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await second.page.getByRole("heading", { name: "Browsers" }).waitFor();
     expect(second.page.url()).toBe(`${service.url}/#/browsers`);
     await second.page.getByText("this browser").waitFor();
-    expect(await second.page.locator("li.row").count()).toBe(2);
+    expect(await second.page.locator("[data-key=browsers] li.row").count()).toBe(2);
+    await second.page.getByText(`mia at ${label}`).waitFor();
 
     await second.page.getByRole("button", { name: "Sign out everywhere" }).click();
     await second.page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
@@ -108,5 +113,43 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Signed in as").waitFor();
     expect(await page.locator(".facts").innerText()).toContain("admin");
     await context.close();
+  });
+
+  it("lets in only who is in one of the groups [T13]", async () => {
+    const { issuer } = provider;
+    const options = { issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret, allowedDomains: [] };
+    const groups = { claim: "groups", allowed: ["engineering"] };
+    const settings = {
+      PLATFORM_SIGN_UP: "allowed",
+      PLATFORM_OIDC_ISSUER: issuer,
+      PLATFORM_OIDC_CLIENT_ID: CLIENT.id,
+      PLATFORM_OIDC_CLIENT_SECRET_FILE: "unread",
+      PLATFORM_OIDC_GROUPS_CLAIM: groups.claim,
+      PLATFORM_OIDC_ALLOWED_GROUPS: "engineering",
+      PLATFORM_PORT: String(service.port),
+    };
+    await service.close();
+    // At the address that the provider knows.
+    service = await startTestService(settings, { signIn: [oidcProvider({ ...options, groups })] });
+    for (const [name, heading] of [
+      ["gina", "Projects"],
+      ["uma", "Projects"],
+      ["max", "Projects"],
+      ["sam", "You may not sign in here"],
+      ["nora", "You may not sign in here"],
+    ] as const) {
+      const { page, context } = await newPage(browser);
+      await page.goto(`${service.url}/`);
+      await page.getByRole("link", { name: `Sign in with ${label}` }).click();
+      await logIn(page, name);
+      await page.getByRole("heading", { name: heading }).waitFor();
+      await context.close();
+    }
+    const refused = await service.request("GET", "/v1/audit?action=sign_in");
+    const rows = listOf(expectStatus(refused, 200), "events").filter(({ outcome }) => outcome === "refused");
+    expect(rows.map(({ changes }) => changes)).toEqual([
+      { by: "oidc", why: "not_in_a_group" },
+      { by: "oidc", why: "not_in_a_group" },
+    ]);
   });
 });

@@ -96,7 +96,9 @@ describe("a row", () => {
     const sid = await runSession(service, pid);
     await stopSession(service, pid, sid);
     expectStatus(await ask("POST", `/v1/projects/${pid}/sessions/${sid}/restart`), 202);
-    expect((await auditOf(service, "session.restart"))[0]).toMatchObject({ target: sid, outcome: "begun" });
+    const [done, begun] = await auditOf(service, "session.restart");
+    expect(done).toMatchObject({ target: sid, outcome: "done" });
+    expect(begun).toMatchObject({ target: sid, outcome: "begun", request_id: done?.["request_id"] });
     // It runs: nothing is asked of its actor.
     const before = (await auditOf(service, "session.restart")).length;
     expectStatus(await ask("POST", `/v1/projects/${pid}/sessions/${sid}/restart`), 409);

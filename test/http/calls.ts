@@ -49,6 +49,8 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/me/browsers": at("/v1/me/browsers", 200),
     "DELETE /v1/me/browsers": at("/v1/me/browsers", 204),
     "DELETE /v1/me/browsers/:id": at(`/v1/me/browsers/${randomUUID()}`, 404),
+    "GET /v1/me/identities": at("/v1/me/identities", 200),
+    "DELETE /v1/me/identities/:id": at(`/v1/me/identities/${randomUUID()}`, 404),
     "GET /v1/projects": { ...at("/v1/projects", 200), fates: ownThings },
     "POST /v1/projects": {
       ...at("/v1/projects", 201),

@@ -4,6 +4,7 @@ import { request as httpRequest } from "node:http";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
+import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openMetricsPage } from "../../src/telemetry/metrics-page.ts";
 import { makeRegistry, type Registry } from "../../src/telemetry/registry.ts";
@@ -58,6 +59,7 @@ const valueOf = (text: string, series: string): number | undefined => {
   const line = text.split("\n").find((candidate) => candidate.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 };
+const waitingInPool = async () => valueOf(await scrape(), "platform_database_waiting");
 
 describe("the metrics page", () => {
   it("answers in Prometheus' text format, with help, type and cumulative buckets", async () => {
@@ -133,5 +135,22 @@ describe("the metrics of a service", () => {
     for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 10 }, scrape));
     const periods = 1 + Math.floor((performance.now() - since) / 5_000);
     expect(asked() - before).toBeLessThanOrEqual(periods);
+  });
+
+  it("say how many wait for a connection to the database, and that none does afterwards", async () => {
+    const held = Promise.withResolvers<void>();
+    const holding = service.inside(
+      Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        Effect.all(
+          Array.from({ length: 13 }, () => sql.withTransaction(Effect.promise(() => held.promise))),
+          { concurrency: "unbounded" },
+        ),
+      ),
+    );
+    // Ten connections are lent, and three wait, beside what the service itself asks.
+    await eventually(async () => expect(await waitingInPool()).toBeGreaterThanOrEqual(3));
+    held.resolve();
+    await holding;
+    await eventually(async () => expect(await waitingInPool()).toBe(0));
   });
 });

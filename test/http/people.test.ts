@@ -220,6 +220,8 @@ describe("a person who is deactivated", () => {
     const restarted = await ask("POST", `/v1/projects/${pid}/sessions/${sid}/restart`);
     expect([restarted.status, fields(restarted)["code"]]).toEqual([409, "user_deactivated"]);
     expect(fields(await ask("GET", `/v1/projects/${pid}/sessions/${fired}`))["status"]).toBe("running");
+    const later = fields(expectStatus(await deliver(service, `${pid}/push`), 202));
+    await reached(service, pid, String(later["session_id"]), "running");
     const people = listOf(await ask("GET", "/v1/people?limit=200"), "people");
     expect(people.find((person) => person["id"] === id)?.["deactivated_at"]).not.toBeNull();
     expectStatus(await ask("POST", `/v1/people/${id}/reactivate`), 200);

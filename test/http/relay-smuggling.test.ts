@@ -10,7 +10,6 @@ import { HttpServerResponse } from "effect/http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openListener } from "../../src/http/server.ts";
 import { Activity } from "../../src/services/activity.ts";
-import { openingsLayer } from "../../src/http/openings.ts";
 import { makeRelay } from "../../src/http/relay/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { BROKEN_BODIES, bytesOf, REFRAMED, REFUSED } from "../proxy/smuggling-cases.ts";
@@ -18,6 +17,7 @@ import { recordedActivity } from "../support/service/activity.ts";
 import { exchange } from "../support/service/raw-http.ts";
 import { Recording, requestsIn, OK } from "../support/servers/recording.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
+import { relayParts } from "./relay-parts.ts";
 import { makeProject, runSession } from "../support/service/requests.ts";
 
 let service: TestService;
@@ -35,9 +35,9 @@ beforeAll(async () => {
   const routes = await service.inside(
     Effect.gen(function* () {
       const provider = yield* SandboxProvider;
-      const openings = yield* Scope.provide(Layer.build(openingsLayer), scope);
+      const parts = yield* Scope.provide(Layer.build(relayParts), scope);
       return yield* makeRelay.pipe(
-        Effect.provideContext(openings),
+        Effect.provideContext(parts),
         Effect.provideService(SandboxProvider, { ...provider, link }),
         Effect.provideService(Activity, recordedActivity()),
         Scope.provide(scope),

@@ -16,12 +16,12 @@ import { Report } from "../../daemon/report.ts";
 import { DaemonServer } from "../../daemon/server.ts";
 import { Activity } from "../../src/services/activity.ts";
 import { signUserContext, verifyUserContext } from "../../src/domain/user-context.ts";
-import { openingsLayer } from "../../src/http/openings.ts";
 import { makeRelay } from "../../src/http/relay/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { recordedActivity } from "../support/service/activity.ts";
 import { exchange, parseAnswer, type RawAnswer } from "../support/service/raw-http.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
+import { relayParts } from "./relay-parts.ts";
 import {
   eventually,
   expectStatus,
@@ -87,9 +87,9 @@ beforeAll(async () => {
   const routes = await service.inside(
     Effect.gen(function* () {
       const provider = yield* SandboxProvider;
-      const openings = yield* Scope.provide(Layer.build(openingsLayer), scope);
+      const parts = yield* Scope.provide(Layer.build(relayParts), scope);
       return yield* makeRelay.pipe(
-        Effect.provideContext(openings),
+        Effect.provideContext(parts),
         Effect.provideService(SandboxProvider, { ...provider, link }),
         Effect.provideService(Activity, recordedActivity(touched)),
         Scope.provide(scope),

@@ -2,6 +2,8 @@
  * Two services where people sign in at providers, and browsers without a page: OpenID Connect at oauth2-mock-server, whose
  * answers a test can falsify, and GitHub at a server made from its public description.
  */
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
 import { OAuth2Server, type MutableResponse, type MutableToken } from "oauth2-mock-server";
 import { githubProvider } from "../../src/sign-in/github.ts";
 import { oidcProvider } from "../../src/sign-in/oidc.ts";
@@ -58,6 +60,23 @@ export class Idp {
   }
 }
 
+/** Settings of a service with a provider: a person's tokens need a sign-in within 30 days. */
+export const WITH_PROVIDER = {
+  PLATFORM_GITHUB_LOGIN_CLIENT_ID: CLIENT.id,
+  PLATFORM_GITHUB_LOGIN_SECRET_FILE: "unread",
+};
+
+/** Makes a person's beginning and her last sign-in 31 days old. */
+export const ageSignIns = (service: TestService, userId: string): Promise<void> =>
+  service.inside(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      yield* sql`
+        UPDATE users SET created_at = created_at - interval '31 days', signed_in_at = signed_in_at - interval '31 days'
+        WHERE id = ${userId}`;
+    }),
+  );
+
 export interface SignInWorld {
   readonly idp: Idp;
   readonly github: GithubLogin;
@@ -81,8 +100,7 @@ export const startSignInWorld = async (): Promise<SignInWorld> => {
   const open = await startTestService(
     {
       PLATFORM_SIGN_UP: "allowed",
-      PLATFORM_GITHUB_LOGIN_CLIENT_ID: CLIENT.id,
-      PLATFORM_GITHUB_LOGIN_SECRET_FILE: "unread",
+      ...WITH_PROVIDER,
       PLATFORM_GITHUB_LOGIN_ORG: "acme",
     },
     { signIn },

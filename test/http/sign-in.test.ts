@@ -181,6 +181,31 @@ describe("signing in at a provider", () => {
     await service.close();
   });
 
+  it.each([
+    ["the group in a list", ["sales", "engineering"], true],
+    ["the group as text", "engineering", true],
+    ["the group among 10,000", [...Array.from({ length: 10_000 }, (_, of) => `g${of}`), "engineering"], true],
+    ["another spelling", ["Engineering", "engineering "], false],
+    ["a list in the list", [["engineering"]], false],
+    ["an object", { engineering: true }, false],
+    ["no group", [], false],
+    ["no claim", undefined, false],
+  ])("lets in who has %s, if groups count, also by an invitation [T13]", async (_, given, isIn) => {
+    const groups = { claim: "groups", allowed: ["engineering"] };
+    const client = { clientId: CLIENT.id, clientSecret: SECRET, allowedDomains: [] };
+    const signIn = [oidcProvider({ ...client, issuer: world.idp.issuer, groups })];
+    const service = await startTestService({}, { signIn });
+    world.idp.claims = { ...world.idp.claims, groups: given };
+    const answer = await new Browser(service).signIn("oidc", { invitation: await invited(service) });
+    expect(answer.status).toBe(isIn ? 303 : 403);
+    if (!isIn) expect(answer.text).toContain("not in a group");
+    const [row] = await auditOf(service, isIn ? "invitation.accepted" : "sign_in");
+    expect(row).toMatchObject(
+      isIn ? { outcome: "done" } : { outcome: "refused", changes: { why: "not_in_a_group" } },
+    );
+    await service.close();
+  });
+
   it("says that the person cancelled", async () => {
     world.github.user = null;
     const answer = await new Browser(world.open).signIn("github");

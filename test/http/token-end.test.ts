@@ -8,6 +8,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ageSignIns, WITH_PROVIDER } from "./sign-in-world.ts";
 import { readEvents } from "../support/service/event-stream.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import {
@@ -59,7 +60,8 @@ beforeAll(async () => {
     daemon.listen(0, "127.0.0.1", resolve);
   });
   const { port } = daemon.address() as AddressInfo;
-  service = await startTestService({}, { link: () => ({ kind: "url", url: `http://127.0.0.1:${port}` }) });
+  const link = () => ({ kind: "url" as const, url: `http://127.0.0.1:${port}` });
+  service = await startTestService(WITH_PROVIDER, { link, signIn: [] });
   pid = await makeProject(service, { files: { "README.md": "one\n" } });
   expectStatus(await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_role: null } }), 200);
   sid = await runSession(service, pid);
@@ -184,6 +186,13 @@ const ends: readonly (readonly [
       const { id, token } = await invitePerson(service, "Ben", { roles: { [pid]: "member" } });
       const member = `/v1/projects/${pid}/members/${id}`;
       return { token, end: async () => void expectStatus(await service.request("DELETE", member), 204) };
+    },
+  ],
+  [
+    "acts for a person whose last sign-in is too long ago",
+    async () => {
+      const { id, token } = await invitePerson(service, "Ben", { roles: { [pid]: "member" } });
+      return { token, end: () => ageSignIns(service, id) };
     },
   ],
   [

@@ -24,6 +24,8 @@ const GITHUB = {
   PLATFORM_GITHUB_LOGIN_SECRET_FILE: "secret",
 };
 
+const MONTH_MS = 30 * 86_400_000;
+
 const read = (environment: Environment) => readConfig(environment, directory).signIn;
 const problems = (environment: Environment): readonly string[] => {
   try {
@@ -37,7 +39,7 @@ const problems = (environment: Environment): readonly string[] => {
 
 describe("sign-in providers", () => {
   it("are none without settings", () => {
-    expect(read({})).toEqual({ oidc: null, github: null, signUp: "invited" });
+    expect(read({})).toEqual({ oidc: null, github: null, signUp: "invited", tokenSignInMs: MONTH_MS });
     expect(providersOf(read({}))).toEqual([]);
   });
 
@@ -49,10 +51,13 @@ describe("sign-in providers", () => {
         clientId: "platform",
         secretFile: path.join(directory, "secret"),
         allowedDomains: ["example.com", "example.org"],
+        groups: null,
       },
       github: { clientId: "Iv1.1", secretFile: path.join(directory, "secret"), organization: null },
       signUp: "invited",
+      tokenSignInMs: MONTH_MS,
     });
+    expect(read({ ...both, PLATFORM_TOKEN_SIGN_IN_MS: "3600000" }).tokenSignInMs).toBe(3_600_000);
     expect(providersOf(read(both)).map(({ id, label }) => [id, label])).toEqual([
       ["oidc", "sso.example.com"],
       ["github", "GitHub"],
@@ -83,6 +88,28 @@ describe("sign-in providers", () => {
     expect(() => providersOf(signIn)).toThrow(
       new RegExp(`^PLATFORM_GITHUB_LOGIN_SECRET_FILE names ${path.join(directory, file)}, which .*${why}`),
     );
+  });
+});
+
+describe("groups", () => {
+  const CLAIM = { PLATFORM_OIDC_GROUPS_CLAIM: "https://example.com/groups" };
+  const ALLOWED = { PLATFORM_OIDC_ALLOWED_GROUPS: "Engineering, data platform" };
+
+  it("are read with their claim, and are a list of who may sign up", () => {
+    const both = { ...OIDC, ...CLAIM, ...ALLOWED, PLATFORM_SIGN_UP: "allowed" };
+    expect(read(both).oidc?.groups).toEqual({
+      claim: "https://example.com/groups",
+      allowed: ["Engineering", "data platform"],
+    });
+  });
+
+  it("stop the start if the claim or the groups are missing [T13]", () => {
+    expect(problems({ ...OIDC, ...CLAIM })).toEqual([
+      "PLATFORM_OIDC_ALLOWED_GROUPS is not set; PLATFORM_OIDC_GROUPS_CLAIM needs it",
+    ]);
+    expect(problems({ ...OIDC, ...ALLOWED })).toEqual([
+      "PLATFORM_OIDC_GROUPS_CLAIM is not set; PLATFORM_OIDC_ALLOWED_GROUPS needs it",
+    ]);
   });
 });
 

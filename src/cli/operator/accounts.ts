@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { EXIT, Failure } from "../failure.ts";
 import type { Environment } from "../configuration.ts";
-import { audited } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { readConfig } from "../../config.ts";
 import { tokenHash } from "../../domain/ids.ts";
@@ -112,8 +112,14 @@ export const setTier = (environment: Environment, accountId: string, tier: Tier)
     Effect.gen(function* () {
       yield* accountOr404(accountId);
       const { tierCaps } = readConfig(environment, process.cwd());
-      const row = { action: "account.tier_set", target: accountId, accountId, changes: { tier } } as const;
-      yield* (yield* Identity).setTier(accountId, tier, tierCaps[tier]).pipe(audited(() => row));
+      const identity = yield* Identity;
+      yield* identity.setTier(accountId, tier, tierCaps[tier]).pipe(
+        auditedChange({
+          target: accountId,
+          read: Effect.map(identity.account(accountId), (found) => found && { tier: found.tier }),
+          say: (changes) => unlessSame({ action: "account.tier_set", target: accountId, accountId, changes }),
+        }),
+      );
       return accountWire(yield* accountOr404(accountId));
     }),
   );
@@ -166,7 +172,7 @@ interface TokenWish {
   readonly expiresAt: number | null;
 }
 
-/** Creates a token like `POST /v1/tokens`, but for any user. */
+/** Creates a token like `POST /v1/tokens`, but for any user, who then needs no sign-in for a while. */
 export const createToken = (environment: Environment, { name, userId, projectId, expiresAt }: TokenWish) =>
   onStore(
     environment,
@@ -178,7 +184,9 @@ export const createToken = (environment: Environment, { name, userId, projectId,
       if (projectId !== null && project?.accountId !== accountId)
         return yield* Effect.fail(absent("project"));
       const token = yield* newAccessToken;
-      const row = yield* (yield* Identity)
+      const now = yield* Clock.currentTimeMillis;
+      const identity = yield* Identity;
+      const row = yield* identity
         .createToken({
           id: yield* newUuid,
           accountId,
@@ -188,9 +196,10 @@ export const createToken = (environment: Environment, { name, userId, projectId,
           hash: tokenHash(token),
           origin: "user",
           expiresAt,
-          now: yield* Clock.currentTimeMillis,
+          now,
         })
         .pipe(
+          Effect.tap(() => identity.letIn(userId, now)),
           audited(({ id }) => ({
             action: "token.created",
             target: id,

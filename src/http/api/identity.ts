@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { ACCOUNT_ROLES } from "../../domain/role.ts";
 import { Access, Authorized } from "./access.ts";
-import { NotFound } from "./errors.ts";
+import { Conflict, NotFound } from "./errors.ts";
 import { Instant, pageQuery, text, Uuid } from "./schemas.ts";
 
 const Origin = Schema.Literals(["user", "session", "trigger"]);
@@ -52,6 +52,20 @@ export const BrowserWire = Schema.Struct({
   current: Schema.Boolean.annotate({ description: "Whether this browser sends the request." }),
 }).annotate({ identifier: "Browser" });
 
+export const IdentityWire = Schema.Struct({
+  id: Uuid,
+  provider: Schema.NullOr(Schema.Literals(["oidc", "github"])).annotate({
+    description: "Where it signs in. Null: its provider is not set up any more.",
+  }),
+  issuer: Schema.String,
+  subject: Schema.String.annotate({
+    description: "What the issuer calls the person. GitHub: the numeric id.",
+  }),
+  name: Schema.String.annotate({ description: "As the provider shows it. It is never compared." }),
+  created_at: Instant,
+  last_sign_in_at: Schema.NullOr(Instant),
+}).annotate({ identifier: "Identity" });
+
 const CreateToken = Schema.Struct({
   name: text(200),
   project_id: Schema.optionalKey(Uuid),
@@ -93,6 +107,16 @@ export class IdentityGroup extends HttpApiGroup.make("identity")
       params: { id: Uuid },
       success: HttpApiSchema.NoContent,
       error: NotFound,
+    }).annotate(Access, "account"),
+  )
+  .add(
+    HttpApiEndpoint.get("listIdentities", "/me/identities", {
+      success: Schema.Struct({ identities: Schema.Array(IdentityWire) }),
+    }).annotate(Access, "account"),
+    HttpApiEndpoint.delete("removeIdentity", "/me/identities/:id", {
+      params: { id: Uuid },
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Conflict],
     }).annotate(Access, "account"),
   )
   .middleware(Authorized)

@@ -36,6 +36,7 @@ import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts"
 import { answering } from "../handlers/answers.ts";
 import { pushHeard } from "./git-pushed.ts";
 import { heldBy, Openings, type Held } from "../openings.ts";
+import { askedHere, recordLack, tokenRefused, type Asked } from "../refused-requests.ts";
 import { apiErrorResponse, wrongMethod } from "../respond.ts";
 import { gitFailed } from "../refusals.ts";
 
@@ -151,11 +152,14 @@ const accessFor = Effect.fnUntraced(function* (
   if (tokenKind(password) !== null) {
     const path = { projectId: route.projectId, sessionId: null };
     const arrival = yield* (yield* Identity).arrive(hash, now, path);
-    if (arrival === null) return yield* credentialsNeeded();
+    const isPush = route.service === "git-receive-pack";
+    const asked = { ...(yield* askedHere), isChange: isPush };
+    if (arrival === null) return yield* passwordRefused(hash, asked);
     const caller = { ...arrival.caller, reached: arrival.reached };
-    const needs = route.service === "git-receive-pack" ? "member" : "viewer";
-    const held = heldBy(caller, { projectId: route.projectId, needs, session: null });
-    return { policy: yield* userPolicy(caller, route), held };
+    const { projectId } = route;
+    const held = heldBy(caller, { projectId, needs: isPush ? "member" : "viewer", session: null });
+    const policy = userPolicy(caller, route).pipe(Effect.tapError(recordLack(caller, asked, projectId)));
+    return { policy: yield* policy, held };
   }
   const minted = yield* (yield* CloneCredentials).find(hash, now);
   if (minted === null) return yield* credentialsNeeded();
@@ -218,6 +222,14 @@ const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, se
     return yield* forbidden(caller, { by: "role", needed: "member", role });
   const isOwner = isPush && caller.projectId === null && role === "owner";
   return yield* writePolicy(projectId, { kind: "user" }, isOwner);
+});
+
+/** A 401 would make git forget the password, which works again after a sign-in. */
+const passwordRefused = Effect.fnUntraced(function* (hash: string, asked: Asked) {
+  const error = yield* tokenRefused(hash, asked, credentialsNeeded());
+  return yield* error.code === "sign_in_required"
+    ? Effect.fail(new Forbidden({ error: error.error, code: error.code }))
+    : Effect.fail(error);
 });
 
 const credentialsNeeded = () =>

@@ -5,16 +5,18 @@ import { HttpApiBuilder } from "effect/http-api";
 import { audited } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
+import { SignInProviders, type SignInProvider } from "../../sign-in/port.ts";
 import { BrowserSessions, type BrowserSession } from "../../store/ports/browser-sessions.ts";
+import { Identities, type KnownIdentity } from "../../store/ports/identities.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { Operations } from "../../store/ports/operations.ts";
 import { lackOf, readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
-import { notFound } from "../api/errors.ts";
+import { Conflict, notFound } from "../api/errors.ts";
 import { answering } from "./answers.ts";
 import { grantOf, type WantedGrant } from "./token-grant.ts";
-import { instant, pageOf, tokenWire } from "./wire.ts";
+import { instant, instantOrNull, pageOf, tokenWire } from "./wire.ts";
 
 const me = Effect.gen(function* () {
   const caller = yield* Caller;
@@ -79,6 +81,36 @@ const browserWire = (session: BrowserSession, current: boolean) => ({
   current,
 });
 
+const identityWire = (identity: KnownIdentity, providers: readonly SignInProvider[]) => ({
+  id: identity.id,
+  provider: providers.find(({ issuer }) => issuer === identity.issuer)?.id ?? null,
+  issuer: identity.issuer,
+  subject: identity.subject,
+  name: identity.name,
+  created_at: instant(identity.createdAt),
+  last_sign_in_at: instantOrNull(identity.signedInAt),
+});
+
+const lastSignIn = () =>
+  new Conflict({
+    error: "This is your last way to sign in at a provider. Add another one first.",
+    code: "last_sign_in",
+  });
+
+const removeIdentity = Effect.fnUntraced(function* (id: string) {
+  const { user } = yield* Caller;
+  const issuers = (yield* SignInProviders).map(({ issuer }) => issuer);
+  const removed = yield* (yield* Identities).remove({ userId: user.id, id, issuers }).pipe(
+    audited((identity) => {
+      if (identity === null || identity === "last") return null;
+      const { issuer, subject, name } = identity;
+      return { action: "identity.removed", target: user.id, changes: { issuer, subject, name } };
+    }),
+  );
+  if (removed === null) return yield* notFound("identity");
+  if (removed === "last") return yield* lastSignIn();
+});
+
 export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers) =>
   handlers
     .handle("me", () => answering(me))
@@ -127,6 +159,16 @@ export const identityHandlers = HttpApiBuilder.group(Api, "identity", (handlers)
         }),
       ),
     )
+    .handle("listIdentities", () =>
+      answering(
+        Effect.gen(function* () {
+          const providers = yield* SignInProviders;
+          const identities = yield* (yield* Identities).list((yield* Caller).user.id);
+          return { identities: identities.map((identity) => identityWire(identity, providers)) };
+        }),
+      ),
+    )
+    .handle("removeIdentity", ({ params }) => answering(removeIdentity(params.id)))
     .handle("endBrowser", ({ params }) =>
       answering(
         Effect.gen(function* () {

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import type { MergeRefusal } from "../../domain/merge.ts";
 import { GitError } from "../../git/port.ts";
-import { begun } from "../../services/audit.ts";
-import { askToClose, askToMerge } from "../../services/merging.ts";
+import { askedFor, type Said } from "../../services/audit.ts";
+import { askToClose, askToMerge, type CloseAnswer, type MergeAnswer } from "../../services/merging.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
@@ -62,11 +62,18 @@ const reread = Effect.fnUntraced(function* ({ projectId, number }: ChangeRequest
   return (yield* (yield* ChangeRequests).get(projectId, number)) ?? (yield* notFound("change request"));
 });
 
-/** The actor's answer says what became of it, and the change request who merged it. */
-const recordAsked = (
+const rowOf = (
   action: "change_request.merge" | "change_request.close",
   { number, headRef, baseRef }: ChangeRequest,
-) => begun({ action, target: `#${number}`, changes: { number, head_ref: headRef, base_ref: baseRef } });
+): Said => ({ action, target: `#${number}`, changes: { number, head_ref: headRef, base_ref: baseRef } });
+
+/** Why a request did not end as it was asked to, as the audit record says it. */
+const notEnded =
+  (wanted: "merged" | "closed") =>
+  (answer: MergeAnswer | CloseAnswer): string | null => {
+    if (answer.outcome === "refused") return answer.refusal.because;
+    return answer.outcome === wanted ? null : answer.outcome;
+  };
 
 /** Merges an open request. The merge goes on when the caller leaves. */
 export const mergeRequest = Effect.fnUntraced(function* (
@@ -74,8 +81,9 @@ export const mergeRequest = Effect.fnUntraced(function* (
   message: string | undefined,
 ) {
   const { user } = yield* Caller;
-  yield* recordAsked("change_request.merge", request);
-  const answer = yield* askToMerge(request, { by: user.id, message: message ?? null });
+  const answer = yield* askToMerge(request, { by: user.id, message: message ?? null }).pipe(
+    askedFor(rowOf("change_request.merge", request), notEnded("merged")),
+  );
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
   const merged = yield* reread(request);
   return answer.outcome === "merged" ? merged : yield* notOpen(merged);
@@ -83,8 +91,10 @@ export const mergeRequest = Effect.fnUntraced(function* (
 
 /** Closes a request; a closed one stays as it is. */
 export const closeRequest = Effect.fnUntraced(function* (request: ChangeRequest) {
-  if (request.status === "open") yield* recordAsked("change_request.close", request);
-  const answer = yield* askToClose(request);
+  const asked = askToClose(request);
+  const answer = yield* request.status === "open"
+    ? asked.pipe(askedFor(rowOf("change_request.close", request), notEnded("closed")))
+    : asked;
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
   if (answer.outcome === "merging") return yield* unfinished(request);
   const ended = yield* reread(request);

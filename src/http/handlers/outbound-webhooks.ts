@@ -21,7 +21,7 @@ import {
 } from "../../domain/outbound-signature.ts";
 import { isAccepted, PREVIOUS_SECRET_MS } from "../../domain/outbound-tries.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret.ts";
-import { audited } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Entropy, newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Outbound } from "../../services/outbound.ts";
@@ -216,6 +216,8 @@ const readdressed = Effect.fnUntraced(function* (webhook: OutboundWebhook, wante
   };
 });
 
+const shownOf = ({ shownUrl, events, status }: OutboundWebhook) => ({ url: shownUrl, events, status });
+
 const change = Effect.fnUntraced(function* (params: Params, { url, events, status }: Change) {
   const webhook = yield* webhookFor(params);
   const { id, projectId } = webhook;
@@ -234,13 +236,21 @@ const change = Effect.fnUntraced(function* (params: Params, { url, events, statu
     if (cursor !== null) changed = yield* webhooks.enable(projectId, id, { cursor, now });
     return changed;
   });
-  const changes = { url: secrets?.shownUrl, events: part.events, status };
-  const row = { action: "webhook.updated", target: id, changes } as const;
-  const changed = yield* writes.pipe(
-    audited((found) => (found === null ? null : row)),
+  const written = yield* writes.pipe(
+    auditedChange({
+      target: id,
+      read: Effect.map(webhooks.get(projectId, id), (found) => found && shownOf(found)),
+      // An address may change where it is not shown: that of a chat is a secret.
+      say: (differences) =>
+        unlessSame({
+          action: "webhook.updated",
+          target: id,
+          changes: { url: secrets?.shownUrl, ...differences },
+        }),
+    }),
     Effect.catchTag("Fenced", () => Effect.fail(raced)),
   );
-  return yield* shownOne(changed);
+  return yield* shownOne(written);
 });
 
 /** Sends a test at once, and tells its outcome. It leaves no delivery. */

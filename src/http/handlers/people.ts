@@ -6,8 +6,9 @@ import { Actors } from "../../actors/actors.ts";
 import { told } from "../../actors/delivery.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { AccountRole, ProjectRole } from "../../domain/role.ts";
-import { audited } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
+import { Accounts } from "../../store/ports/accounts.ts";
 import { People, type Invitation, type Member, type Person } from "../../store/ports/people.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
@@ -55,19 +56,18 @@ const found = (person: Person | "last_owner" | null) => {
 };
 
 /** The row of a change of a person, unless it was refused. */
-const changed =
-  (action: "person.updated" | "person.deactivated" | "person.reactivated", wish: object = {}) =>
-  (person: Person | "last_owner" | null) =>
+const stateChanged =
+  (action: "person.deactivated" | "person.reactivated") => (person: Person | "last_owner" | null) =>
     person === null || person === "last_owner"
       ? null
-      : { action, target: person.id, changes: { ...wish, name: person.name } };
+      : { action, target: person.id, changes: { name: person.name } };
 
 /** Ends the person's sessions at once. A session that hears nothing is stopped by the duty `people` (duties/people.ts). */
 const deactivate = Effect.fnUntraced(function* (id: string) {
   const people = yield* People;
   const { accountId } = yield* Caller;
   const now = yield* Clock.currentTimeMillis;
-  const row = changed("person.deactivated");
+  const row = stateChanged("person.deactivated");
   const ended = people.deactivate(accountId, id, now).pipe(
     // One who was deactivated before stays as she is.
     audited((person) => (typeof person === "object" && person?.deactivatedAt !== now ? null : row(person))),
@@ -132,13 +132,13 @@ const grant = Effect.fnUntraced(function* (
 ) {
   yield* requireProject(yield* Caller, pid);
   const now = yield* Clock.currentTimeMillis;
-  const person = yield* (yield* People).grant({ projectId: pid, userId: id, role, now }).pipe(
-    audited((granted) => {
-      if (granted === null) return null;
-      const changes = { name: granted.name };
-      return role === null
-        ? { action: "member.removed", target: id, changes }
-        : { action: "member.set", target: id, changes: { ...changes, role } };
+  const people = yield* People;
+  const action = role === null ? "member.removed" : "member.set";
+  const person = yield* people.grant({ projectId: pid, userId: id, role, now }).pipe(
+    auditedChange({
+      target: id,
+      read: Effect.map(people.ownRole(pid, id), (own) => ({ role: own })),
+      say: (changes) => unlessSame({ action, target: id, changes }),
     }),
   );
   if (person === null) return yield* notFound("person");
@@ -158,8 +158,16 @@ export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
       answering(
         Effect.gen(function* () {
           const { accountId } = yield* Caller;
-          const updated = (yield* People).update(accountId, params.id, payload);
-          return yield* found(yield* updated.pipe(audited(changed("person.updated", payload))));
+          const { id } = params;
+          const { user } = yield* Accounts;
+          const updated = (yield* People).update(accountId, id, payload).pipe(
+            auditedChange({
+              target: id,
+              read: Effect.map(user(id), (one) => one && { name: one.name, role: one.role }),
+              say: (changes) => unlessSame({ action: "person.updated", target: id, changes }),
+            }),
+          );
+          return yield* found(yield* updated);
         }),
       ),
     )
@@ -168,7 +176,7 @@ export const peopleHandlers = HttpApiBuilder.group(Api, "people", (handlers) =>
       answering(
         Effect.gen(function* () {
           const reactivated = (yield* People).reactivate((yield* Caller).accountId, params.id);
-          return yield* found(yield* reactivated.pipe(audited(changed("person.reactivated"))));
+          return yield* found(yield* reactivated.pipe(audited(stateChanged("person.reactivated"))));
         }),
       ),
     )

@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import { audited } from "../../services/audit.ts";
+import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { Creations } from "../../duties/unclaimed.ts";
@@ -14,7 +14,7 @@ import { parseImportSource, repositorySource, type RepositoryRequest } from "../
 import type { DefaultRole, MergeRole } from "../../domain/role.ts";
 import { requestedCredential } from "../../domain/repository-credential.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
-import { Projects } from "../../store/ports/projects.ts";
+import { Projects, type Project } from "../../store/ports/projects.ts";
 import { readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
@@ -150,6 +150,16 @@ interface PatchProject {
   readonly merge_role?: MergeRole;
 }
 
+/** What people set, by the names of the API. */
+const settingsOf = ({ name, status, triggersPaused, defaultBranch, defaultRole, mergeRole }: Project) => ({
+  name,
+  status,
+  triggers_paused: triggersPaused,
+  default_branch: defaultBranch,
+  default_role: defaultRole,
+  merge_role: mergeRole,
+});
+
 export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
@@ -163,10 +173,14 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
     ...(patch.default_role === undefined ? {} : { defaultRole: patch.default_role }),
     ...(patch.merge_role === undefined ? {} : { mergeRole: patch.merge_role }),
   };
-  const row = { action: "project.updated", target: project.id, changes: { ...patch } } as const;
-  const updated = yield* (yield* Projects)
-    .update(project.id, change, yield* Clock.currentTimeMillis)
-    .pipe(audited((found) => (found === null ? null : row)));
+  const projects = yield* Projects;
+  const updated = yield* projects.update(project.id, change, yield* Clock.currentTimeMillis).pipe(
+    auditedChange({
+      target: project.id,
+      read: Effect.map(projects.get(project.id), (found) => found && settingsOf(found)),
+      say: (changes) => unlessSame({ action: "project.updated", target: project.id, changes }),
+    }),
+  );
   if (updated === null) return yield* notFound("project");
   yield* (yield* Manifests).sync(updated);
   return projectWire(updated);

@@ -1,7 +1,7 @@
 /** How a session that has ended starts again: on request, or with a message to it. */
 import * as Effect from "effect/Effect";
 import { Actors } from "../../actors/actors.ts";
-import { begun } from "../../services/audit.ts";
+import { askedFor } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { WarmPool } from "../../services/warm-pool.ts";
 import { isLive } from "../../domain/session.ts";
@@ -11,6 +11,12 @@ import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { capReached, projectInactive } from "../refusals.ts";
 import { projectFor, sessionFor } from "./answers.ts";
+
+/** Why a session does not start again, as the audit record says it. */
+const refusedFor = ({ told }: { readonly told: { readonly accepted: boolean } | null }): string | null => {
+  if (told === null) return "session_cap_reached";
+  return told.accepted ? null : "not_restartable";
+};
 
 /** @returns the session as it was before. It begins to boot. */
 export const restarted = Effect.fnUntraced(function* (params: {
@@ -29,15 +35,19 @@ export const restarted = Effect.fnUntraced(function* (params: {
       code: "user_deactivated",
     });
   const actors = yield* Actors;
-  if (!isLive(session.status)) yield* begun({ action: "session.restart", target: session.id });
-  const told = yield* Effect.catchTag(
-    actors.session(session.id, {
-      type: "restart.requested",
-      sandboxId: (yield* (yield* WarmPool).claim(session)) ?? (yield* newUuid),
-    }),
+  const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
+  const sandboxId = waiting ?? (yield* newUuid);
+  const row = { action: "session.restart", target: session.id } as const;
+  const asked = Effect.catchTag(
+    Effect.map(
+      actors.session(session.id, { type: "restart.requested", sandboxId }),
+      (told) => ({ told, cap: null }),
+    ),
     "CapReached",
-    (error: CapReached) => capReached(error),
+    (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );
+  const { told, cap } = yield* isLive(session.status) ? asked : asked.pipe(askedFor(row, refusedFor));
+  if (told === null) return yield* capReached(cap);
   // Deleted while this request was under way.
   if (told.snapshot.context.deleted) return yield* notFound("session");
   if (!told.accepted) {

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import { audited, begun } from "../../services/audit.ts";
+import { askedFor, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Admitter } from "../../services/admission.ts";
 import { Actors } from "../../actors/actors.ts";
 import { Directory } from "../../services/directory.ts";
@@ -95,6 +95,12 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) 
   return session;
 });
 
+/** Why an admission makes no session, as the audit record says it. */
+const NOT_ADMITTED: Readonly<Record<string, string>> = {
+  refused: "session_cap_reached",
+  inactive: "project_inactive",
+};
+
 export const create = Effect.fnUntraced(function* (projectId: string, wish: SessionWish) {
   const project = yield* projectFor(yield* Caller, projectId);
   if (project.status !== "active") return yield* projectInactive();
@@ -111,14 +117,15 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
     }),
   );
   const now = yield* Clock.currentTimeMillis;
-  yield* begun({ action: "session.created", target: session.id, changes: { base_ref: session.baseRef } });
-  const admission = yield* (yield* Admitter).admit(project.accountId, {
-    kind: "session",
-    session,
-    fire: null,
-    projectVersion: null,
-    now,
-  });
+  const row = {
+    action: "session.created",
+    target: session.id,
+    changes: { base_ref: session.baseRef },
+  } as const;
+  const wanted = { kind: "session", session, fire: null, projectVersion: null, now } as const;
+  const admission = yield* (yield* Admitter)
+    .admit(project.accountId, wanted)
+    .pipe(askedFor(row, ({ outcome }: { readonly outcome: string }) => NOT_ADMITTED[outcome] ?? null));
   if (admission.outcome === "refused") return yield* capReached(admission);
   if (admission.outcome === "inactive") return yield* projectInactive();
   return yield* started(session);
@@ -154,10 +161,12 @@ type SessionPath = { readonly pid: string; readonly sid: string };
 export const stop = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
-  if (isLive(session.status)) yield* begun({ action: "session.stop", target: session.id });
-  yield* actors
+  const asked = actors
     .session(session.id, { type: "stop.requested" })
     .pipe(Effect.catchTag("CapReached", Effect.die));
+  yield* isLive(session.status)
+    ? Effect.asVoid(asked.pipe(askedFor({ action: "session.stop", target: session.id }, () => null)))
+    : Effect.asVoid(asked);
   yield* untilEnded(session);
   return yield* reread(session.id);
 });
@@ -193,10 +202,10 @@ export const restart = Effect.fnUntraced(function* (params: SessionPath) {
 export const remove = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const actors = yield* Actors;
-  yield* begun({ action: "session.delete", target: session.id });
-  yield* actors
-    .session(session.id, { type: "delete.requested" })
-    .pipe(Effect.catchTag("CapReached", Effect.die));
+  yield* actors.session(session.id, { type: "delete.requested" }).pipe(
+    Effect.catchTag("CapReached", Effect.die),
+    askedFor({ action: "session.delete", target: session.id }, () => null),
+  );
 });
 
 export const update = Effect.fnUntraced(function* (
@@ -205,9 +214,19 @@ export const update = Effect.fnUntraced(function* (
 ) {
   const session = yield* sessionFor(yield* Caller, params);
   const now = yield* Clock.currentTimeMillis;
-  const row = { action: "session.updated", target: session.id, changes: { name: change.name } } as const;
-  const renamed = (yield* Sessions).rename(session.id, { ...change, now });
-  return yield* shownOne(yield* renamed.pipe(audited((found) => (found === null ? null : row))));
+  const sessions = yield* Sessions;
+  const renamed = sessions.rename(session.id, { ...change, now }).pipe(
+    auditedChange({
+      target: session.id,
+      read: Effect.map(sessions.get(session.id), (found) => found && { name: found.name }),
+      say: (changes) => {
+        const row = { action: "session.updated", target: session.id, changes } as const;
+        // Metadata are a program's own texts, and not on record.
+        return change.metadata === undefined ? unlessSame(row) : row;
+      },
+    }),
+  );
+  return yield* shownOne(yield* renamed);
 });
 
 interface ListQuery {

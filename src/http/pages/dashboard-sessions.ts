@@ -52,7 +52,7 @@ export const newSession: Effect.Effect<
     row: {
       id: yield* newUuid,
       hash: tokenHash(cookie),
-      ...senderOf(yield* HttpServerRequest.HttpServerRequest),
+      ...(yield* senderOf(yield* HttpServerRequest.HttpServerRequest)),
       now: yield* Clock.currentTimeMillis,
     },
     session: { cookie, csrf: csrfOf(cookie), maxAgeSeconds: LIFE_MS / 1000 },

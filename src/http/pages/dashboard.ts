@@ -16,6 +16,7 @@ import { connectorSignInRoutes } from "./connector-sign-in.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
+import { tokenRefused } from "../refused-requests.ts";
 import { readPage, type PageFile } from "./page-files.ts";
 
 /** The page runs only its own scripts, no other page may frame it, and it sends nothing elsewhere (threats.md T08). */
@@ -64,7 +65,8 @@ const signIn = Effect.gen(function* () {
   // Tokens in sandboxes cannot open the dashboard: an agent is not a person.
   if (user === null) {
     yield* refusedEntry({ action: "sign_in", changes: { by: "token" } });
-    return yield* unauthorized();
+    const refused = hash === null ? Effect.succeed(unauthorized()) : tokenRefused(hash, null, unauthorized());
+    return yield* Effect.flatMap(refused, Effect.fail);
   }
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });

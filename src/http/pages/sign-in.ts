@@ -16,7 +16,13 @@ import {
   type ProviderFault,
   type SignInProvider,
 } from "../../sign-in/port.ts";
-import { Identities, type Entry, type SignInResult } from "../../store/ports/identities.ts";
+import {
+  Identities,
+  IDENTITIES_MAX,
+  type Entry,
+  type NewIdentity,
+  type SignInResult,
+} from "../../store/ports/identities.ts";
 import { Operations } from "../../store/ports/operations.ts";
 import { signedInActor } from "../acting.ts";
 import { Measures } from "../../telemetry/port.ts";
@@ -124,6 +130,9 @@ const refusal = (status: number, title: string, text: string) =>
 const UNSTARTED =
   "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
 
+const NOT_IN_A_GROUP =
+  "You are not in a group that may use this service. Ask the people who manage your groups, and sign in again.";
+
 const refusedSignIn = (by: ProviderId, why: string) =>
   refusedEntry({ action: "sign_in", changes: { by, why } });
 
@@ -138,13 +147,37 @@ const entryOf = Effect.fnUntraced(function* (flow: Flow, { maySignUp }: Provided
     : ({ by: "sign_up", accountId } satisfies Entry);
 });
 
+/** What the store keeps of a person who came back from a provider. */
+const identityOf = ({ issuer, subject, name }: ProvidedPerson) =>
+  Effect.map(newUuid, (id): NewIdentity => ({ id, issuer, subject, name }));
+
+const DEACTIVATED = [
+  403,
+  "You cannot sign in",
+  "Your user is deactivated. Ask an owner of the account.",
+] as const;
+
+const UNLINKED: Readonly<
+  Record<"taken" | "gone" | "full", readonly [status: number, title: string, text: string]>
+> = {
+  taken: [409, "Another person has this sign-in", "It belongs to another person of this service."],
+  gone: DEACTIVATED,
+  full: [
+    409,
+    "You have too many sign-ins",
+    `A person has at most ${IDENTITIES_MAX}. Remove one on the page of your browsers.`,
+  ],
+};
+
 /** Adds the identity to the person who began the flow. */
-const link = Effect.fnUntraced(function* (flow: Flow, linkTo: string, { issuer, subject }: ProvidedPerson) {
+const link = Effect.fnUntraced(function* (flow: Flow, linkTo: string, person: ProvidedPerson) {
   const now = yield* Clock.currentTimeMillis;
   const actor = { kind: "person", id: linkTo, name: null, tokenId: null } as const;
-  const row = { action: "identity.linked", target: linkTo, actor, changes: { by: flow.provider } } as const;
+  const { issuer, subject, name } = person;
+  const changes = { by: flow.provider, issuer, subject, name };
+  const row = { action: "identity.linked", target: linkTo, actor, changes } as const;
   const linked = yield* (yield* Identities)
-    .link({ issuer, subject }, linkTo, now)
+    .link(yield* identityOf(person), linkTo, now)
     .pipe(audited((result) => (result === "linked" ? row : null)));
   if (linked === "linked")
     return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
@@ -153,9 +186,7 @@ const link = Effect.fnUntraced(function* (flow: Flow, linkTo: string, { issuer, 
     target: linkTo,
     changes: { by: flow.provider, why: linked },
   });
-  return linked === "taken"
-    ? yield* refusal(409, "Another person has this sign-in", "It belongs to another person of this service.")
-    : yield* refusal(403, "You cannot sign in", "Your user is deactivated. Ask an owner of the account.");
+  return yield* refusal(...UNLINKED[linked]);
 });
 
 /** The row of a sign-in that found its person, or made her. */
@@ -168,15 +199,15 @@ const entered = (flow: Flow, sessionId: string) => (result: SignInResult) => {
 };
 
 const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
-  const { issuer, subject, name } = person;
+  const identity = yield* identityOf(person);
   const { row, session } = yield* newSession;
   const result = yield* (yield* Identities)
     .signIn({
-      identity: { issuer, subject },
+      identity,
       signedInBy: flow.provider,
       session: row,
       entry: yield* entryOf(flow, person),
-      newPerson: { id: yield* newUuid, name },
+      newPerson: { id: yield* newUuid, name: person.name },
     })
     .pipe(audited(entered(flow, row.id)));
   if (result.kind !== "signed_in") yield* refusedSignIn(flow.provider, result.kind);
@@ -187,11 +218,7 @@ const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
       return yield* Effect.flatMap(withCookie(home, session), withoutFlow);
     }
     case "deactivated":
-      return yield* refusal(
-        403,
-        "You cannot sign in",
-        "Your user is deactivated. Ask an owner of the account.",
-      );
+      return yield* refusal(...DEACTIVATED);
     case "invitation_invalid":
       return yield* refusal(
         403,
@@ -253,6 +280,11 @@ const callback = Effect.gen(function* () {
     return yield* refusal(...FAULTS[kind]);
   }
   const person = come.success;
+  if (!person.mayEnter) {
+    (yield* Measures).count("sign_ins_total", { provider: id, outcome: "not_allowed" });
+    yield* refusedSignIn(id, "not_in_a_group");
+    return yield* refusal(403, "You may not sign in here", NOT_IN_A_GROUP);
+  }
   return flow.linkTo === null ? yield* enter(flow, person) : yield* link(flow, flow.linkTo, person);
 });
 

@@ -54,7 +54,7 @@ const begin = Effect.gen(function* () {
     deviceHash: tokenHash(device),
     userHash: tokenHash(code),
     client: client.value,
-    ...senderOf(yield* HttpServerRequest.HttpServerRequest),
+    ...(yield* senderOf(yield* HttpServerRequest.HttpServerRequest)),
     now: yield* Clock.currentTimeMillis,
   });
   return answer({

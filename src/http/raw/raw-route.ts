@@ -11,6 +11,7 @@ import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
 import { authenticator, forbidden, requireRole } from "../authorize.ts";
 import { answering } from "../handlers/answers.ts";
 import { heldBy, Openings } from "../openings.ts";
+import { askedHere, recordLack } from "../refused-requests.ts";
 import { apiErrorResponse } from "../respond.ts";
 
 export interface RawParams {
@@ -31,13 +32,17 @@ export const calledWith = <A, E, R>(
     const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
     const path = pid === null ? null : { projectId: pid, sessionId: null };
     const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest, path);
-    const lack = lackOf(caller, power);
-    if (lack !== null) return yield* forbidden(caller, lack);
-    if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
-    if (params["sid"] !== undefined && sid === null)
-      return yield* badRequest("sid", "must be a lower-case UUID");
-    yield* requireRole(caller, power);
-    return yield* handler(caller, { pid, sid });
+    const asked = yield* askedHere;
+    const permitted = Effect.gen(function* () {
+      const lack = lackOf(caller, power);
+      if (lack !== null) return yield* forbidden(caller, lack);
+      if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
+      if (params["sid"] !== undefined && sid === null)
+        return yield* badRequest("sid", "must be a lower-case UUID");
+      yield* requireRole(caller, power);
+      return yield* handler(caller, { pid, sid });
+    });
+    return yield* Effect.tapError(permitted, recordLack(caller, asked, pid));
   });
 
 /**

@@ -55,6 +55,7 @@ import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { Previews } from "../../store/ports/previews.ts";
+import { addressOf, Proxies } from "../acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
 import { answeredBy } from "../handlers/answers.ts";
@@ -206,7 +207,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
     path: `/proxy/${place.port}${target}`,
   });
   const forwarded = {
-    for: request.socket.remoteAddress ?? "unknown",
+    for: addressOf(request, yield* Proxies) ?? "unknown",
     host: previewHost(address, place),
     proto: address.scheme,
   };

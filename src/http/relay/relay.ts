@@ -34,6 +34,7 @@ import {
 import { answeredBy, sessionFor } from "../handlers/answers.ts";
 import { forbidden, requireRole, unauthorized } from "../authorize.ts";
 import { heldBy, Openings, type Held } from "../openings.ts";
+import { askedRaw, recordLack, tokenRefused, type Asked } from "../refused-requests.ts";
 import { answerRaw, requestId } from "../respond.ts";
 import type { RawRoutes } from "../server.ts";
 
@@ -160,10 +161,15 @@ export const upstreamOf = Effect.fnUntraced(function* (
 });
 
 /** Where an authenticated request goes, and the grant that it depends on. */
-const passageFor = Effect.fnUntraced(function* (request: IncomingMessage, target: Target) {
-  const caller = yield* bearer(request, target);
+const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target: Target) {
+  const request = response.req;
+  const asked = yield* askedRaw(response);
+  const caller = yield* bearer(request, target, asked);
   const { method } = request;
-  const session = yield* runningSession(caller, target);
+  const session = yield* Effect.tapError(
+    runningSession(caller, target),
+    recordLack(caller, asked, target.pid),
+  );
   const to = yield* upstreamOf(caller, session, { method, path: target.path });
   const { id, projectId, sandboxId } = session;
   const passage: Passage = {
@@ -173,13 +179,14 @@ const passageFor = Effect.fnUntraced(function* (request: IncomingMessage, target
   return passage;
 });
 
-const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid }: Target) {
+const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid }: Target, asked: Asked) {
   const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(headers.authorization ?? "")?.[1];
   if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
   const now = yield* Clock.currentTimeMillis;
   const path = { projectId: pid, sessionId: null };
-  const arrival = yield* (yield* Identity).arrive(tokenHash(token), now, path);
-  if (arrival === null) return yield* unauthorized();
+  const hash = tokenHash(token);
+  const arrival = yield* (yield* Identity).arrive(hash, now, path);
+  if (arrival === null) return yield* Effect.flatMap(tokenRefused(hash, asked, unauthorized()), Effect.fail);
   const caller: Arrived = { ...arrival.caller, reached: arrival.reached };
   return caller;
 });
@@ -221,7 +228,7 @@ export const makeRelay = Effect.gen(function* () {
   ): void => {
     const target = relayTarget(request.url ?? "", request.method);
     if (target === null) return;
-    const decided = Effect.map(passageFor(request, target), pass);
+    const decided = Effect.map(passageFor(response, target), pass);
     const answered = answeredBy(decided, (error) => answerRaw(response, error));
     Effect.runForkWith(context)(Effect.forkIn(answered, scope));
   };

@@ -19,6 +19,7 @@ import { Directory, type KnownProject, type SigningKeys } from "../../services/d
 import { Firing, firePrompt } from "../../services/firing.ts";
 import { packRequest } from "../../services/stored-request.ts";
 import { WebhookRecord } from "../../services/webhook-record.ts";
+import type { TrustedProxies } from "../../domain/client-address.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import {
   headerText,
@@ -39,6 +40,7 @@ import { isFiltered } from "../../domain/webhook-filter.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../../store/ports/fires.ts";
+import { addressOf, Proxies } from "../acting.ts";
 import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "../api/errors.ts";
 import { makeArriving } from "../arriving.ts";
 import { answerError, answerJson } from "../respond.ts";
@@ -235,16 +237,22 @@ const SLUG_KEPT_LENGTH = 128;
 const kept = (text: string | undefined | null): string | null =>
   text === undefined || text === null || text === "" ? null : headerText(text.slice(0, KEPT_LENGTH));
 
+interface Refused {
+  /** Null if the body was not read. */
+  readonly bodyBytes: number | null;
+  readonly proxies: TrustedProxies;
+}
+
 /** The stored part of a refused request: no body, no signature. */
-const refusalOf = (request: IncomingMessage, bodyBytes: number | null) => {
-  const { headers, socket } = request;
+const refusalOf = (request: IncomingMessage, { bodyBytes, proxies }: Refused) => {
+  const { headers } = request;
   const declared = Number(headers["content-length"] ?? Number.NaN);
   return {
     deliveryId: kept(deliveryIdOf(headers)),
     event: kept(eventName(headers)),
     declaredBytes: Number.isSafeInteger(declared) ? declared : null,
     bodyBytes,
-    address: socket.remoteAddress ?? "",
+    address: addressOf(request, proxies) ?? "",
     forwardedFor: kept(single(headers["x-forwarded-for"])),
   };
 };
@@ -264,9 +272,15 @@ interface Asked {
 
 const NOT_FOUND = 404;
 
+interface Recording {
+  readonly directory: Directory["Service"];
+  readonly record: WebhookRecord["Service"];
+  readonly proxies: TrustedProxies;
+}
+
 /** Answers, then records (threats.md W36). `bodyBytes`: null if the body was not read. */
 const responder =
-  (directory: Directory["Service"], record: WebhookRecord["Service"]) =>
+  ({ directory, record, proxies }: Recording) =>
   ({ request, response, pid, slug }: Asked, answer: Answer, bodyBytes: number | null): void => {
     if (!("error" in answer)) {
       answerJson(response, answer.status, answer);
@@ -278,7 +292,7 @@ const responder =
     record.answered(status, error.code);
     if (reason === null) return;
     record.refused({
-      ...refusalOf(request, bodyBytes),
+      ...refusalOf(request, { bodyBytes, proxies }),
       projectId: pid,
       slug: headerText(slug.slice(0, SLUG_KEPT_LENGTH)),
       status,
@@ -293,7 +307,8 @@ export const makeReceiver = Effect.gen(function* () {
   const faults = yield* Faults;
   const arriving = yield* makeArriving;
   const receive = yield* makeReceive;
-  const respond = responder(directory, yield* WebhookRecord);
+  const proxies = yield* Proxies;
+  const respond = responder({ directory, record: yield* WebhookRecord, proxies });
   const run = Effect.runForkWith(yield* Effect.context());
   let missing = 0;
 
@@ -320,7 +335,7 @@ export const makeReceiver = Effect.gen(function* () {
 
   const read = (asked: Asked) => {
     const { request, pid, slug } = asked;
-    const sender = { trigger: `${pid}/${slug}`, address: request.socket.remoteAddress ?? "" };
+    const sender = { trigger: `${pid}/${slug}`, address: addressOf(request, proxies) ?? "" };
     arriving.read(
       request,
       { limitBytes: BODY_LIMIT_BYTES, sender },

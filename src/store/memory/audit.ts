@@ -30,6 +30,8 @@ export const layer = Layer.effect(
           if (event !== null) append(tables, event);
         }),
       ),
+    // Nothing runs between the steps of a change here.
+    alone: () => Effect.void,
     append: (event) => Effect.sync(() => append(tables, event)),
     list: ({ accountId, projectId, actorId, action, since, until, ...request }) =>
       Effect.suspend(() => {

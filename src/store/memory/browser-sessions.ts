@@ -43,11 +43,12 @@ export const insertSession = (
     readonly userId: string;
     readonly projectId: string | null;
     readonly opener: TokenRow | null;
+    readonly identityId?: string;
     readonly signedInBy: SignedInBy;
   },
 ): void => {
   const { id, hash, address, userAgent, now } = session;
-  const { accountId, userId, projectId, opener, signedInBy } = opened;
+  const { accountId, userId, projectId, opener, identityId = null, signedInBy } = opened;
   clear(tables, userId, now);
   tables.tokens.set(id, {
     id,
@@ -65,6 +66,7 @@ export const insertSession = (
     sessionId: null,
     sandboxId: null,
     openedBy: opener?.id ?? null,
+    identityId,
     address,
     userAgent,
   });
@@ -81,7 +83,7 @@ const openWith = (tables: TableSet, opener: TokenRow | undefined, session: NewBr
 const byHash = (tables: TableSet, hash: string) =>
   [...tables.tokens.values()].find((row) => row.hash === hash);
 
-const remove = (tables: TableSet, which: (row: TokenRow) => boolean): boolean => {
+export const endSessions = (tables: TableSet, which: (row: TokenRow) => boolean): boolean => {
   const ended = [...tables.tokens.values()].filter((row) => isBrowser(row) && which(row));
   for (const { id } of ended) {
     tables.tokens.delete(id);
@@ -130,12 +132,13 @@ export const layer = Layer.effect(
         );
         return pageFrom(all.map(sessionOf), request, ({ createdAt, id }) => ({ at: createdAt, id }));
       }),
-    end: (userId, id) => Effect.sync(() => remove(tables, (row) => row.userId === userId && row.id === id)),
-    endAll: (userId) => Effect.sync(() => remove(tables, (row) => row.userId === userId)),
+    end: (userId, id) =>
+      Effect.sync(() => endSessions(tables, (row) => row.userId === userId && row.id === id)),
+    endAll: (userId) => Effect.sync(() => endSessions(tables, (row) => row.userId === userId)),
     signOut: (hash) =>
       Effect.sync(() => {
         const row = byHash(tables, hash);
-        if (row === undefined || !remove(tables, ({ id }) => id === row.id)) return null;
+        if (row === undefined || !endSessions(tables, ({ id }) => id === row.id)) return null;
         return { id: row.userId, name: tables.users.get(row.userId)?.name ?? "", sessionId: row.id };
       }),
   })),

@@ -2,9 +2,18 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type { SignedInPerson } from "../ports/browser-sessions.ts";
-import { Identities, type Entry, type ProviderIdentity, type SignInResult } from "../ports/identities.ts";
-import { insertSession } from "./browser-sessions.ts";
+import {
+  Identities,
+  IDENTITIES_MAX,
+  type Entry,
+  type KnownIdentity,
+  type ProviderIdentity,
+  type SignInResult,
+} from "../ports/identities.ts";
+import { endSessions, insertSession } from "./browser-sessions.ts";
+import { noteSignIn } from "./identity.ts";
 import { acceptInvitation } from "./people.ts";
+import type { IdentityRow } from "./sign-in-rows.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 type Port = (typeof Identities)["Service"];
@@ -28,32 +37,58 @@ const signIn = (
   tables: TableSet,
   { identity, signedInBy, session, entry, newPerson }: Parameters<Port["signIn"]>[0],
 ): SignInResult => {
+  const { now } = session;
   const key = keyOf(identity);
   const known = tables.identities.get(key);
   if (known === undefined) {
     if (entry.by === "none") return { kind: "unknown" };
-    if (!enter(tables, entry, { ...newPerson, now: session.now })) return { kind: "invitation_invalid" };
-    tables.identities.set(key, newPerson.id);
+    if (!enter(tables, entry, { ...newPerson, now })) return { kind: "invitation_invalid" };
   }
-  const userId = known ?? newPerson.id;
+  const row = known ?? { ...identity, userId: newPerson.id, createdAt: now };
+  const { userId } = row;
   const user = tables.users.get(userId);
   if (user === undefined || user.deactivatedAt !== null) return { kind: "deactivated" };
   const { accountId, name } = user;
-  insertSession(tables, session, { accountId, userId, projectId: null, opener: null, signedInBy });
+  tables.identities.set(key, { ...row, name: identity.name, signedInAt: now });
+  noteSignIn(tables, userId, now);
+  const opened = { accountId, userId, projectId: null, opener: null, identityId: row.id };
+  insertSession(tables, session, { ...opened, signedInBy });
   return { kind: "signed_in", person: { id: userId, name }, isNew: known === undefined };
 };
+
+const listOf = (tables: TableSet, userId: string): readonly IdentityRow[] =>
+  [...tables.identities.values()]
+    .filter((row) => row.userId === userId)
+    .toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
+
+const identityOf = ({ userId: _, ...identity }: IdentityRow): KnownIdentity => identity;
 
 export const layer = Layer.effect(
   Identities,
   Effect.map(Tables, (tables) => ({
     signIn: (request) => Effect.sync(() => signIn(tables, request)),
-    link: (identity, userId) =>
+    list: (userId) => Effect.sync(() => listOf(tables, userId).map(identityOf)),
+    link: (identity, userId, now) =>
       Effect.sync(() => {
         const known = tables.identities.get(keyOf(identity));
-        if (known !== undefined) return known === userId ? "linked" : "taken";
+        if (known !== undefined && known.userId !== userId) return "taken";
         if (tables.users.get(userId)?.deactivatedAt !== null) return "gone";
-        tables.identities.set(keyOf(identity), userId);
+        if (known === undefined && listOf(tables, userId).length >= IDENTITIES_MAX) return "full";
+        if (known === undefined)
+          tables.identities.set(keyOf(identity), { ...identity, userId, createdAt: now, signedInAt: null });
+        noteSignIn(tables, userId, now);
         return "linked";
+      }),
+    remove: ({ userId, id, issuers }) =>
+      Effect.sync(() => {
+        const own = listOf(tables, userId);
+        const identity = own.find((one) => one.id === id);
+        if (identity === undefined) return null;
+        const ways = own.filter(({ issuer }) => issuers.includes(issuer));
+        if (ways.length === 1 && ways[0] === identity) return "last";
+        tables.identities.delete(keyOf(identity));
+        endSessions(tables, ({ identityId }) => identityId === id);
+        return identityOf(identity);
       }),
   })),
 );

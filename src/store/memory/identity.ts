@@ -6,6 +6,8 @@ import { IDLE_MS, LIFE_MS } from "../ports/browser-sessions.ts";
 import type { Grant } from "../ports/grants.ts";
 import {
   Identity,
+  type EndedToken,
+  type EndedWhy,
   type NewToken,
   type Path,
   type Principal,
@@ -32,6 +34,7 @@ export const insertToken = (tables: TableSet, { now, ...token }: NewToken): Toke
     ...token,
     kind: "access",
     openedBy: null,
+    identityId: null,
     address: null,
     userAgent: null,
     sessionId: null,
@@ -47,12 +50,24 @@ export const insertToken = (tables: TableSet, { now, ...token }: NewToken): Toke
 const isUnended = (row: TokenRow | undefined, now: number): boolean =>
   row !== undefined && row.revokedAt === null && (row.expiresAt === null || row.expiresAt > now);
 
+/** A session that a provider opened is a sign-in itself. */
+const isSignedIn = (tables: TableSet, { kind, openedBy, userId }: TokenRow, now: number): boolean => {
+  if (tables.tokenSignInMs === null || (kind === "browser" && openedBy === null)) return true;
+  const createdAt = tables.users.get(userId)?.createdAt ?? 0;
+  return Math.max(tables.signedInAt.get(userId) ?? 0, createdAt) > now - tables.tokenSignInMs;
+};
+
+/** The person has signed in at a provider. */
+export const noteSignIn = (tables: TableSet, userId: string, now: number): void => {
+  tables.signedInAt.set(userId, Math.max(now, tables.signedInAt.get(userId) ?? 0));
+};
+
 /** A sandbox's token ends with the sandbox or with the session, whichever ends first (T03, I15). */
 export const isAlive = (tables: TableSet, row: TokenRow, now: number): boolean => {
   if (!isUnended(row, now)) return false;
   if (row.openedBy !== null && !isUnended(tables.tokens.get(row.openedBy), now)) return false;
   if (row.sandboxId === null || row.sessionId === null)
-    return tables.users.get(row.userId)?.deactivatedAt === null;
+    return tables.users.get(row.userId)?.deactivatedAt === null && isSignedIn(tables, row, now);
   return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);
 };
 
@@ -64,25 +79,41 @@ const usedAt = (tables: TableSet, row: TokenRow, now: number): TokenRow => {
   return { ...row, lastUsedAt: now, expiresAt };
 };
 
+const principalOf = (tables: TableSet, row: TokenRow): Principal => ({
+  tokenId: row.id,
+  kind: row.kind,
+  origin: row.origin,
+  accountId: row.accountId,
+  user: { id: row.userId, name: tables.users.get(row.userId)?.name ?? "" },
+  accountRole: tables.users.get(row.userId)?.role ?? "member",
+  projectId: row.projectId,
+  sessionId: row.sessionId,
+  sandboxId: row.sandboxId,
+  expiresAt: row.expiresAt,
+  openedBy: row.openedBy,
+});
+
 const authenticate = (tables: TableSet, hash: string, now: number): Principal | null => {
   const row = [...tables.tokens.values()].find((token) => token.hash === hash);
   if (row === undefined || !isAlive(tables, row, now)) return null;
   if (row.lastUsedAt === null || row.lastUsedAt < now - 60_000) {
     tables.tokens.set(row.id, usedAt(tables, row, now));
   }
-  return {
-    tokenId: row.id,
-    kind: row.kind,
-    origin: row.origin,
-    accountId: row.accountId,
-    user: { id: row.userId, name: tables.users.get(row.userId)?.name ?? "" },
-    accountRole: tables.users.get(row.userId)?.role ?? "member",
-    projectId: row.projectId,
-    sessionId: row.sessionId,
-    sandboxId: row.sandboxId,
-    expiresAt: row.expiresAt,
-    openedBy: row.openedBy,
+  return principalOf(tables, row);
+};
+
+const endedToken = (tables: TableSet, hash: string, now: number): EndedToken | null => {
+  const row = [...tables.tokens.values()].find((token) => token.hash === hash);
+  if (row === undefined || isAlive(tables, row, now)) return null;
+  const opener = row.openedBy === null ? undefined : tables.tokens.get(row.openedBy);
+  const why = (): EndedWhy => {
+    if (row.sandboxId !== null) return "session_ended";
+    if (tables.users.get(row.userId)?.deactivatedAt !== null) return "deactivated";
+    if (row.revokedAt !== null) return "revoked";
+    if (!isUnended(row, now)) return "expired";
+    return opener !== undefined && !isUnended(opener, now) ? "signed_out" : "sign_in_required";
   };
+  return { ...principalOf(tables, row), why: why() };
 };
 
 /** The role of a token in a project: its person's, or a member's if a trigger's session acts for no person. */
@@ -179,6 +210,13 @@ export const layer = Layer.effect(
         const caller = authenticate(tables, hash, now);
         return caller === null ? null : { caller, reached: reachedBy(tables, caller, path) };
       }),
+    endedToken: (hash, now) => Effect.sync(() => endedToken(tables, hash, now)),
+    countSignIns: (from) =>
+      Effect.sync(() => {
+        if (from === null) return tables.signedInAt.clear();
+        for (const id of tables.users.keys()) if (!tables.signedInAt.has(id)) tables.signedInAt.set(id, from);
+      }),
+    letIn: (userId, now) => Effect.sync(() => noteSignIn(tables, userId, now)),
     ended: (grants, now) => Effect.sync(() => grants.filter((grant) => !holds(tables, grant, now))),
     endings: (hear) =>
       Effect.acquireRelease(

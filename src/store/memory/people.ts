@@ -185,7 +185,9 @@ const makeGrants = (tables: TableSet) => {
       tables.sayEnded(userId);
       return personOf(userId, row);
     });
-  return { members, grant };
+  const ownRole: Port["ownRole"] = (projectId, userId) =>
+    Effect.sync(() => tables.members.get(projectId)?.get(userId) ?? null);
+  return { members, ownRole, grant };
 };
 
 export const layer = Layer.effect(

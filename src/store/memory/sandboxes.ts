@@ -107,6 +107,7 @@ const open = Effect.fnUntraced(function* (tables: TableSet, request: OpenRequest
       lastUsedAt: null,
       revokedAt: null,
       openedBy: null,
+      identityId: null,
       address: null,
       userAgent: null,
     });

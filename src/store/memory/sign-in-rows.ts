@@ -1,5 +1,10 @@
 /** Rows of one-time links and of programs that wait to be signed in. */
+import type { KnownIdentity } from "../ports/identities.ts";
 import type { DeviceGrant, NewDeviceLogin } from "../ports/device-logins.ts";
+
+export interface IdentityRow extends KnownIdentity {
+  readonly userId: string;
+}
 
 export interface SignInLinkRow {
   readonly hash: string;

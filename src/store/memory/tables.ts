@@ -26,11 +26,11 @@ import type { OutboundDelivery } from "../ports/outbound-deliveries.ts";
 import type { OutboundWebhook } from "../ports/outbound-webhooks.ts";
 import type { EnvironmentBuild, LogPiece } from "../ports/environment-builds.ts";
 import type { Fire, StoredRequest } from "../ports/fires.ts";
-import type { NewToken, Principal } from "../ports/identity.ts";
+import { TokenSignIn, type NewToken, type Principal } from "../ports/identity.ts";
 import type { PageRequest } from "../ports/page.ts";
 import type { NewInvitation, Person } from "../ports/people.ts";
 import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../ports/projects.ts";
-import type { DeviceLoginRow, SignInLinkRow } from "./sign-in-rows.ts";
+import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.ts";
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
@@ -68,6 +68,8 @@ export interface TokenRow extends Omit<NewToken, "now"> {
   readonly kind: Principal["kind"];
   /** Of a browser's session: the token that opened it. */
   readonly openedBy: string | null;
+  /** Of a browser's session: the identity that began it. */
+  readonly identityId: string | null;
   readonly address: string | null;
   readonly userAgent: string | null;
   readonly sessionId: string | null;
@@ -231,6 +233,7 @@ export class Outbox<Command extends Named> {
 }
 
 export class TableSet {
+  readonly tokenSignInMs: number | null;
   readonly accounts = new Map<string, AccountRow>();
   readonly users = new Map<string, UserRow>();
   /** Own grants, by project, then by person. */
@@ -242,8 +245,10 @@ export class TableSet {
   readonly deviceLogins = new Map<string, DeviceLoginRow>();
   /** Wrong codes that a person typed. */
   readonly codeMisses = new Map<string, { readonly count: number; readonly since: number }>();
-  /** From issuer and subject, as JSON, to the person. */
-  readonly identities = new Map<string, string>();
+  /** By issuer and subject, as JSON. */
+  readonly identities = new Map<string, IdentityRow>();
+  /** From when people's sign-ins count (ports/identity.ts, TokenSignIn). */
+  readonly signedInAt = new Map<string, number>();
   readonly projects = new Map<string, ProjectRow>();
   /** By project, sealed. */
   readonly credentials = new Map<string, Uint8Array>();
@@ -298,6 +303,11 @@ export class TableSet {
   /** By kind and id, the oldest first. */
   readonly transitions = new Map<string, readonly (NewTransition & { readonly number: number })[]>();
   #transitionNumber = 0;
+
+  /** @param tokenSignInMs see TokenSignIn of ports/identity.ts */
+  constructor(tokenSignInMs: number | null = null) {
+    this.tokenSignInMs = tokenSignInMs;
+  }
 
   /** Keeps the row of a step. A stored actor's number is the version that the step made. */
   keep({ kind, id }: ActorKey, row: NewTransition | null, version: number | null): void {
@@ -372,7 +382,7 @@ export class TableSet {
 export class Tables extends Context.Service<Tables, TableSet>()("platform/store/memory/Tables") {
   static readonly layer = Layer.effect(
     Tables,
-    Effect.sync(() => new TableSet()),
+    Effect.map(TokenSignIn, (ms) => new TableSet(ms)),
   );
 }
 

@@ -68,6 +68,11 @@ export class Audit extends Context.Service<
       change: Effect.Effect<A, E, R>,
       eventOf: (made: A) => NewAuditEvent | null,
     ) => Effect.Effect<A, E | StoreError, R>;
+    /**
+     * For a change that replaces values, within `recorded`: waits until no other recorded change of this target is under way, so that what is
+     * read next is what the change replaces.
+     */
+    readonly alone: (target: string) => Stored<void>;
     /** Writes a row of its own: for what another transaction changes, or what nothing changes. */
     readonly append: (event: NewAuditEvent) => Stored<void>;
     /** Newest first. */

@@ -1,20 +1,39 @@
 /**
  * What sign-in providers call a person: one of the store's ports, see journal.ts.
  *
- *  F1 An identity is an issuer and its subject, and belongs to one person for good. Nothing else about her is compared:
+ *  F1 An identity is an issuer and its subject, and belongs to one person until she removes it. Nothing else is compared:
  *     the same e-mail address with another subject is another person.
  *  F2 A sign-in makes at most one person of an identity, also for concurrent requests on several nodes.
  *  F3 A deactivated person's identities open nothing.
  *  F4 A new person, her grants, the identity and the session are made in one transaction.
+ *  F5 A person keeps a way in: her last identity at a provider that is set up is not removed, also if two are removed at
+ *     once. An identity that is removed ends the browsers' sessions that it began, and may belong to anyone afterwards.
+ *  F6 A sign-in, and adding an identity, begin the time anew in which her tokens need one (identity.ts, `TokenSignIn`).
  */
 import * as Context from "effect/Context";
 import type { NewBrowserSession, SignedInBy, SignedInPerson } from "./browser-sessions.ts";
 import type { Stored } from "./journal.ts";
 
+/** The identities of a person. Beyond that, none is added. */
+export const IDENTITIES_MAX = 20;
+
 export interface ProviderIdentity {
   readonly issuer: string;
   /** As the issuer spells it. GitHub: the numeric id. */
   readonly subject: string;
+}
+
+export interface NewIdentity extends ProviderIdentity {
+  /** Its id, if it is new. */
+  readonly id: string;
+  /** What the provider calls the person now. It is shown, and never compared. */
+  readonly name: string;
+}
+
+export interface KnownIdentity extends NewIdentity {
+  readonly createdAt: number;
+  /** The last sign-in with it. Null: none since it was added. */
+  readonly signedInAt: number | null;
 }
 
 /** How an identity without a person gets one. */
@@ -42,7 +61,7 @@ export class Identities extends Context.Service<
      * who has a person already uses up no invitation.
      */
     readonly signIn: (request: {
-      readonly identity: ProviderIdentity;
+      readonly identity: NewIdentity;
       readonly signedInBy: Exclude<SignedInBy, "token">;
       readonly session: NewBrowserSession;
       readonly entry: Entry;
@@ -50,12 +69,25 @@ export class Identities extends Context.Service<
       readonly newPerson: SignedInPerson;
     }) => Stored<SignInResult>;
     /**
-     * Gives an identity to a person who is signed in. `taken`: another person has it. `gone`: she is deactivated.
+     * Gives an identity to a person who is signed in. `taken`: another person has it. `gone`: she is deactivated. `full`: she has
+     * `IDENTITIES_MAX`.
      */
     readonly link: (
-      identity: ProviderIdentity,
+      identity: NewIdentity,
       userId: string,
       now: number,
-    ) => Stored<"linked" | "taken" | "gone">;
+    ) => Stored<"linked" | "taken" | "gone" | "full">;
+    /** A person's, the oldest first. */
+    readonly list: (userId: string) => Stored<readonly KnownIdentity[]>;
+    /**
+     * Takes an identity from its person (F5). `last`: it is her last one of these issuers. Null: she has no such identity.
+     *
+     * @param request.issuers those of the providers that are set up
+     */
+    readonly remove: (request: {
+      readonly userId: string;
+      readonly id: string;
+      readonly issuers: readonly string[];
+    }) => Stored<KnownIdentity | "last" | null>;
   }
 >()("platform/store/Identities") {}

@@ -34,6 +34,26 @@ export interface Principal {
   readonly openedBy: string | null;
 }
 
+/** Why a token that the store knows opens nothing. `sign_in_required`: its person signed in at a provider too long ago. */
+export type EndedWhy =
+  "revoked" | "expired" | "deactivated" | "signed_out" | "session_ended" | "sign_in_required";
+
+/** A token that opens nothing. */
+export interface EndedToken extends Pick<
+  Principal,
+  "tokenId" | "kind" | "origin" | "accountId" | "user" | "sessionId"
+> {
+  readonly why: EndedWhy;
+}
+
+/**
+ * How long a person's tokens, and browsers that they opened, live after her last sign-in at a provider, in milliseconds. Null: they
+ * need none. The default is null. The store's adapters read it when they are built.
+ */
+export const TokenSignIn = Context.Reference<number | null>("platform/store/TokenSignIn", {
+  defaultValue: () => null,
+});
+
 /** Whose tokens: one person's, or all of the account (`userId` is null). */
 export interface TokenOwner {
   readonly accountId: string;
@@ -97,8 +117,8 @@ export class Identity extends Context.Service<
       readonly now: number;
     }) => Stored<boolean>;
     /**
-     * The owner of the token with this hash. Null if the token is unknown, expired or revoked, or its session has ended
-     * (T03).
+     * The owner of the token with this hash. Null if the token is unknown, expired or revoked, its session has ended
+     * (T03), or its person must sign in (`TokenSignIn`).
      */
     readonly authenticate: (tokenHash: string, now: number) => Stored<Principal | null>;
     /** The same, with what the request's path names. One statement reads both. */
@@ -107,6 +127,15 @@ export class Identity extends Context.Service<
       now: number,
       path: Path,
     ) => Stored<{ readonly caller: Principal; readonly reached: Reached } | null>;
+    /** Why a hash does not authenticate, if a token has it. Null: no token does, or it authenticates. It writes nothing. */
+    readonly endedToken: (tokenHash: string, now: number) => Stored<EndedToken | null>;
+    /**
+     * Whether sign-ins count (`TokenSignIn`). From an instant: the time of people without one begins there, and that of the others
+     * goes on. Null: it is forgotten, so that it begins anew when sign-ins count again.
+     */
+    readonly countSignIns: (from: number | null) => Stored<void>;
+    /** Begins a person's time anew, as a sign-in at a provider does. */
+    readonly letIn: (userId: string, now: number) => Stored<void>;
     /** The grants among these that are no longer valid. One statement checks all of them and writes nothing. */
     readonly ended: (grants: readonly Grant[], now: number) => Stored<readonly Grant[]>;
     /** Reports tokens and sessions that end on any node, while the scope is open. */

@@ -118,6 +118,8 @@ export class People extends Context.Service<
 
     /** Active people of the project's account who have a role in the project, by name. */
     readonly members: (projectId: string) => Stored<readonly Member[]>;
+    /** A person's own grant in a project. Null: she has none. */
+    readonly ownRole: (projectId: string, userId: string) => Stored<ProjectRole | null>;
     /**
      * Sets a person's own grant in a project, or removes it (null).
      *

@@ -10,6 +10,9 @@ import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 /** How many rows one step of pruning removes at most. */
 const PRUNE_STEP = 1000;
 
+/** The second number of the locks of targets. */
+const TARGET_LOCKS = 7_120_315_005;
+
 interface Row extends Omit<AuditEvent, "actor"> {
   readonly actorKind: AuditEvent["actor"]["kind"];
   readonly actorId: string | null;
@@ -72,6 +75,11 @@ export const layer = Layer.effect(
         const event = rowOf(made);
         return event === null ? Effect.void : insert(sql, event);
       }).pipe(sql.withTransaction, stored("audit.recorded")),
+    alone: (target) =>
+      sql`SELECT pg_advisory_xact_lock(hashtextextended(${target}, ${TARGET_LOCKS}))`.pipe(
+        Effect.asVoid,
+        stored("audit.alone"),
+      ),
     append: (event) => Effect.asVoid(insert(sql, event)).pipe(stored("audit.append")),
     list: makeList(sql),
     prune: (before) =>

@@ -14,7 +14,7 @@ import {
   type SignedInBy,
   type SignedInPerson,
 } from "../ports/browser-sessions.ts";
-import { isAlive } from "./callers.ts";
+import { makeIsAlive } from "./callers.ts";
 import { Endings } from "./connection/endings.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";
 
@@ -28,6 +28,8 @@ interface Opened {
   readonly person: SignedInPerson;
   readonly projectId: string | null;
   readonly openedBy: string | null;
+  /** The identity at a provider that begins it. Null: a token does. */
+  readonly identityId: string | null;
   /** When the token that opens it expires. */
   readonly until: number | null;
   readonly signedInBy: SignedInBy;
@@ -42,7 +44,7 @@ export const insertSession = Effect.fnUntraced(function* (
   session: NewBrowserSession,
   opened: Opened,
 ) {
-  const { accountId, person, projectId, openedBy, signedInBy } = opened;
+  const { accountId, person, projectId, openedBy, identityId, signedInBy } = opened;
   const now = at(session.now);
   const expiresAt = Math.min(session.now + IDLE_MS, opened.until ?? Infinity);
   yield* sql`
@@ -57,9 +59,9 @@ export const insertSession = Effect.fnUntraced(function* (
   // The name of a browser's token is the way in.
   yield* sql`
     INSERT INTO tokens (id, account_id, user_id, project_id, kind, origin, name, hash, created_at, expires_at,
-      last_used_at, opened_by, address, user_agent)
+      last_used_at, opened_by, identity_id, address, user_agent)
     VALUES (${session.id}, ${accountId}, ${person.id}, ${projectId}, 'browser', 'user', ${signedInBy}, ${session.hash},
-      ${now}, ${at(expiresAt)}, ${now}, ${openedBy}, ${session.address}, ${session.userAgent})`;
+      ${now}, ${at(expiresAt)}, ${now}, ${openedBy}, ${identityId}, ${session.address}, ${session.userAgent})`;
 });
 
 interface OpenerRow {
@@ -74,6 +76,7 @@ interface OpenerRow {
 /** Opens sessions with access tokens. */
 const makeOpening = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const isAlive = yield* makeIsAlive;
   const openWith = Effect.fnUntraced(function* (
     by: { readonly hash: string } | { readonly id: string },
     session: NewBrowserSession,
@@ -84,7 +87,7 @@ const makeOpening = Effect.gen(function* () {
         token.project_id AS "projectId", token.expires_at AS "expiresAt"
       FROM tokens AS token JOIN users ON users.id = token.user_id
       WHERE ${named} AND token.kind = 'access' AND token.origin = 'user' AND token.sandbox_id IS NULL
-        AND ${isAlive(sql, session.now)}`;
+        AND ${isAlive(session.now)}`;
     if (opener === undefined) return null;
     const { id, accountId, userId, userName, projectId, expiresAt } = opener;
     const person = { id: userId, name: userName };
@@ -93,6 +96,7 @@ const makeOpening = Effect.gen(function* () {
       person,
       projectId,
       openedBy: id,
+      identityId: null,
       until: expiresAt,
       signedInBy: "token",
     });
@@ -155,6 +159,7 @@ export const layer = Layer.effect(
   BrowserSessions,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
+    const isAlive = yield* makeIsAlive;
     const list: Port["list"] = Effect.fnUntraced(function* (userId, { cursor, limit, now }) {
       const position = yield* positionOf(cursor);
       const rows = yield* sql<BrowserSession>`
@@ -162,7 +167,7 @@ export const layer = Layer.effect(
           last_used_at AS "lastUsedAt", expires_at AS "expiresAt", address, user_agent AS "userAgent"
         FROM (
           SELECT token.* FROM tokens AS token JOIN users ON users.id = token.user_id
-          WHERE token.kind = 'browser' AND token.user_id = ${userId} AND ${isAlive(sql, now)}
+          WHERE token.kind = 'browser' AND token.user_id = ${userId} AND ${isAlive(now)}
         ) AS session
         WHERE true ${after(sql, { at: "created_at", id: "id" }, position)}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;

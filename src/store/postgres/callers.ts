@@ -2,7 +2,14 @@
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { IDLE_MS, LIFE_MS } from "../ports/browser-sessions.ts";
-import type { Path, Principal, Reached } from "../ports/identity.ts";
+import {
+  TokenSignIn,
+  type EndedToken,
+  type EndedWhy,
+  type Path,
+  type Principal,
+  type Reached,
+} from "../ports/identity.ts";
 import { at } from "./connection/statement.ts";
 import { TOKEN_ROLE } from "./roles.ts";
 import { SHOWN_COLUMNS, shownOf, withConversations, type ShownRow } from "./session-rows.ts";
@@ -16,19 +23,29 @@ const LAST_USED_STEP_MS = 60_000;
  *
  * A sandbox's token ends with the sandbox or with the session, whichever ends first. A stop during the boot ends the
  * session at once, and the sandbox as soon as it is told (threats.md T03, I15). Other tokens need no look at either.
- * A browser's session ends with the token that opened it.
+ * A browser's session ends with the token that opened it. Where sign-ins count (ports/identity.ts, TokenSignIn), a person's tokens
+ * and the sessions that they opened end some time after her last one. A session that a provider opened is a sign-in itself.
  */
-export const isAlive = (sql: SqlClient.SqlClient, now: number) => sql`
+export const makeIsAlive = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const signInMs = yield* TokenSignIn;
+  const isSignedIn = (now: number) =>
+    signInMs === null
+      ? sql.literal("")
+      : sql`AND (token.kind = 'browser' AND token.opened_by IS NULL
+          OR greatest(users.signed_in_at, users.created_at) > ${at(now - signInMs)})`;
+  return (now: number) => sql`
   token.revoked_at IS NULL AND (token.expires_at IS NULL OR token.expires_at > ${at(now)})
   AND (token.opened_by IS NULL OR EXISTS (
     SELECT FROM tokens AS opener WHERE opener.id = token.opened_by
       AND opener.revoked_at IS NULL AND (opener.expires_at IS NULL OR opener.expires_at > ${at(now)})
   ))
-  AND (CASE WHEN token.sandbox_id IS NULL THEN users.deactivated_at IS NULL ELSE EXISTS (
+  AND (CASE WHEN token.sandbox_id IS NULL THEN users.deactivated_at IS NULL ${isSignedIn(now)} ELSE EXISTS (
     SELECT FROM session_sandboxes AS sandbox JOIN project_sessions AS session ON session.id = token.session_id
     WHERE sandbox.id = token.sandbox_id
       AND sandbox.status IN ('provisioning', 'active') AND session.status IN ('provisioning', 'running')
   ) END)`;
+});
 
 /** No name is one of a session's columns. */
 const CALLER_COLUMNS = `
@@ -79,9 +96,10 @@ const partsOf = (row: ArrivalRow) => {
   return { caller, lastUsedAt, role: role ?? null, mergeRole: mergeRole ?? "owner", session };
 };
 
-/** `authenticate` and `arrive` of the port. */
+/** `authenticate`, `arrive` and `endedToken` of the port. */
 export const makeCallers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const isAlive = yield* makeIsAlive;
   const columns = sql.literal(CALLER_COLUMNS);
   const tokens = sql.literal("tokens AS token JOIN users ON users.id = token.user_id");
   const role = sql.literal(`CASE WHEN project.id IS NOT NULL THEN ${TOKEN_ROLE} END`);
@@ -100,7 +118,7 @@ export const makeCallers = Effect.gen(function* () {
 
   const authenticate = Effect.fnUntraced(function* (hash: string, now: number) {
     const [row] = yield* sql<CallerRow>`
-      SELECT ${columns} FROM ${tokens} WHERE token.hash = ${hash} AND ${isAlive(sql, now)}`;
+      SELECT ${columns} FROM ${tokens} WHERE token.hash = ${hash} AND ${isAlive(now)}`;
     if (row === undefined) return null;
     yield* noteUse(row, now);
     return partsOf(row).caller;
@@ -120,7 +138,7 @@ export const makeCallers = Effect.gen(function* () {
       FROM ${tokens}
       LEFT JOIN projects AS project ON project.id = ${path.projectId} AND project.account_id = token.account_id
       ${path.sessionId === null ? sql.literal("") : sessionAt(path)}
-      WHERE token.hash = ${hash} AND ${isAlive(sql, now)}`;
+      WHERE token.hash = ${hash} AND ${isAlive(now)}`;
     if (row === undefined) return null;
     yield* noteUse(row, now);
     const { caller, role: held, mergeRole, session } = partsOf(row);
@@ -128,5 +146,21 @@ export const makeCallers = Effect.gen(function* () {
     return { caller, reached: { path, role: held, mergeRole, session: isThere ? shownOf(session) : null } };
   });
 
-  return { authenticate, arrive };
+  const endedToken = Effect.fnUntraced(function* (hash: string, now: number) {
+    const [row] = yield* sql<CallerRow & { readonly why: EndedWhy }>`
+      SELECT ${columns}, CASE
+        WHEN token.sandbox_id IS NOT NULL THEN 'session_ended'
+        WHEN users.deactivated_at IS NOT NULL THEN 'deactivated'
+        WHEN token.revoked_at IS NOT NULL THEN 'revoked'
+        WHEN token.expires_at <= ${at(now)} THEN 'expired'
+        WHEN opener.revoked_at IS NOT NULL OR opener.expires_at <= ${at(now)} THEN 'signed_out'
+        ELSE 'sign_in_required' END AS why
+      FROM ${tokens} LEFT JOIN tokens AS opener ON opener.id = token.opened_by
+      WHERE token.hash = ${hash} AND NOT (${isAlive(now)})`;
+    if (row === undefined) return null;
+    const { why, ...others } = row;
+    return { ...partsOf(others).caller, why } satisfies EndedToken;
+  });
+
+  return { authenticate, arrive, endedToken };
 });

@@ -2,10 +2,20 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { Identities, type Entry, type ProviderIdentity, type SignInResult } from "../ports/identities.ts";
+import {
+  Identities,
+  IDENTITIES_MAX,
+  type Entry,
+  type KnownIdentity,
+  type NewIdentity,
+  type ProviderIdentity,
+  type SignInResult,
+} from "../ports/identities.ts";
 import type { SignedInPerson } from "../ports/browser-sessions.ts";
 import { insertSession } from "./browser-sessions.ts";
+import { Endings } from "./connection/endings.ts";
 import { at, stored } from "./connection/statement.ts";
+import { noteSignIn } from "./identity.ts";
 import { acceptInvitation } from "./people.ts";
 
 type Port = (typeof Identities)["Service"];
@@ -15,6 +25,7 @@ interface OwnerRow {
   readonly name: string;
   readonly accountId: string;
   readonly deactivatedAt: number | null;
+  readonly identityId: string;
 }
 
 /** Sign-ins of one identity wait for each other (ports/identities.ts F2). */
@@ -25,18 +36,24 @@ const lock = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderIdentity) =
 const ownerOf = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderIdentity) =>
   Effect.map(
     sql<OwnerRow>`
-      SELECT users.id, users.name, users.account_id AS "accountId", users.deactivated_at AS "deactivatedAt"
+      SELECT users.id, users.name, users.account_id AS "accountId", users.deactivated_at AS "deactivatedAt",
+        identities.id AS "identityId"
       FROM identities JOIN users ON users.id = identities.user_id
-      WHERE issuer = ${issuer} AND subject = ${subject} FOR SHARE OF users`,
+      WHERE issuer = ${issuer} AND subject = ${subject} FOR NO KEY UPDATE OF users`,
     ([owner]) => owner ?? null,
   );
 
 const insertIdentity = (
   sql: SqlClient.SqlClient,
-  { issuer, subject }: ProviderIdentity,
-  { userId, now }: { readonly userId: string; readonly now: number },
+  { id, issuer, subject, name }: NewIdentity,
+  {
+    userId,
+    now,
+    signedInAt,
+  }: { readonly userId: string; readonly now: number; readonly signedInAt: number | null },
 ) => sql`
-  INSERT INTO identities (issuer, subject, user_id, created_at) VALUES (${issuer}, ${subject}, ${userId}, ${at(now)})`;
+  INSERT INTO identities (id, issuer, subject, name, user_id, created_at, signed_in_at)
+  VALUES (${id}, ${issuer}, ${subject}, ${name}, ${userId}, ${at(now)}, ${at(signedInAt)})`;
 
 /** Makes the person of an identity that has none. */
 const enter = Effect.fnUntraced(function* (
@@ -52,6 +69,10 @@ const enter = Effect.fnUntraced(function* (
   return { accountId: entry.accountId };
 });
 
+const listOf = (sql: SqlClient.SqlClient, userId: string) => sql<KnownIdentity>`
+  SELECT id, issuer, subject, name, created_at AS "createdAt", signed_in_at AS "signedInAt"
+  FROM identities WHERE user_id = ${userId} ORDER BY created_at, id`;
+
 type SignIn = Parameters<Port["signIn"]>[0];
 
 const signIn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request: SignIn) {
@@ -62,15 +83,20 @@ const signIn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request: S
   if (known !== null && known.deactivatedAt !== null) return { kind: "deactivated" } satisfies SignInResult;
   const opened = { projectId: null, openedBy: null, until: null, signedInBy } as const;
   if (known !== null) {
+    const { identityId, accountId } = known;
     const person = { id: known.id, name: known.name };
-    yield* insertSession(sql, session, { ...opened, accountId: known.accountId, person });
+    yield* sql`UPDATE identities SET signed_in_at = ${at(now)}, name = ${identity.name} WHERE id = ${identityId}`;
+    yield* noteSignIn(sql, known.id, now);
+    yield* insertSession(sql, session, { ...opened, identityId, accountId, person });
     return { kind: "signed_in", person, isNew: false } satisfies SignInResult;
   }
   if (entry.by === "none") return { kind: "unknown" } satisfies SignInResult;
   const entered = yield* enter(sql, entry, { ...newPerson, now });
   if (entered === null) return { kind: "invitation_invalid" } satisfies SignInResult;
-  yield* insertIdentity(sql, identity, { userId: newPerson.id, now });
-  yield* insertSession(sql, session, { ...opened, accountId: entered.accountId, person: newPerson });
+  yield* insertIdentity(sql, identity, { userId: newPerson.id, now, signedInAt: now });
+  yield* noteSignIn(sql, newPerson.id, now);
+  const { accountId } = entered;
+  yield* insertSession(sql, session, { ...opened, identityId: identity.id, accountId, person: newPerson });
   return { kind: "signed_in", person: newPerson, isNew: true } satisfies SignInResult;
 });
 
@@ -78,19 +104,45 @@ export const layer = Layer.effect(
   Identities,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
+    const { say } = yield* Endings;
     const link: Port["link"] = (identity, userId, now) =>
       Effect.gen(function* () {
         yield* lock(sql, identity);
         const known = yield* ownerOf(sql, identity);
-        if (known !== null) return known.id === userId ? ("linked" as const) : ("taken" as const);
+        if (known !== null && known.id !== userId) return "taken" as const;
         const active = yield* sql`
-          SELECT id FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR SHARE`;
+          SELECT id FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR NO KEY UPDATE`;
         if (active.length === 0) return "gone" as const;
-        yield* insertIdentity(sql, identity, { userId, now });
+        const own = yield* listOf(sql, userId);
+        if (known === null && own.length >= IDENTITIES_MAX) return "full" as const;
+        if (known === null) yield* insertIdentity(sql, identity, { userId, now, signedInAt: null });
+        yield* noteSignIn(sql, userId, now);
         return "linked" as const;
       }).pipe(sql.withTransaction, stored("identities.link"));
+    const remove: Port["remove"] = ({ userId, id, issuers }) =>
+      Effect.gen(function* () {
+        const [wanted] = yield* sql<ProviderIdentity>`
+          SELECT issuer, subject FROM identities WHERE id = ${id} AND user_id = ${userId}`;
+        if (wanted === undefined) return null;
+        // A sign-in with it has its session, which ends below, or finds it gone.
+        yield* lock(sql, wanted);
+        // Of two removals at once, the second one sees what the first one left.
+        yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`;
+        const own = yield* listOf(sql, userId);
+        const identity = own.find((one) => one.id === id);
+        if (identity === undefined) return null;
+        const ways = own.filter(({ issuer }) => issuers.includes(issuer));
+        if (ways.length === 1 && ways[0] === identity) return "last" as const;
+        const ended = yield* sql<{ readonly id: string }>`
+          DELETE FROM tokens WHERE identity_id = ${id} RETURNING id`;
+        yield* sql`DELETE FROM identities WHERE id = ${id}`;
+        if (ended.length > 0) yield* say(ended.map((session) => session.id));
+        return identity;
+      }).pipe(sql.withTransaction, stored("identities.remove"));
     return {
       link,
+      remove,
+      list: (userId) => listOf(sql, userId).pipe(stored("identities.list")),
       signIn: (request) => signIn(sql, request).pipe(sql.withTransaction, stored("identities.signIn")),
     };
   }),

@@ -6,7 +6,7 @@ import { pageOf, positionOf } from "../cursor.ts";
 import type { Grant } from "../ports/grants.ts";
 import { Identity, type NewToken, type Token } from "../ports/identity.ts";
 import type { Account } from "../ports/accounts.ts";
-import { isAlive, makeCallers } from "./callers.ts";
+import { makeCallers, makeIsAlive } from "./callers.ts";
 import { Endings } from "./connection/endings.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
@@ -18,6 +18,7 @@ const TOKEN_COLUMNS = `
 
 const makeEnded = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const isAlive = yield* makeIsAlive;
   return Effect.fnUntraced(function* (grants: readonly Grant[], now: number) {
     const listed = grants.map(({ credential, projectId, needs, session }, place) => ({
       place,
@@ -35,7 +36,7 @@ const makeEnded = Effect.gen(function* () {
       WHERE NOT (
         EXISTS (
           SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
-          WHERE token.id = held.token AND ${isAlive(sql, now)} AND (held.project IS NULL AND (held.needs <> 'owner' OR users.role = 'owner')
+          WHERE token.id = held.token AND ${isAlive(now)} AND (held.project IS NULL AND (held.needs <> 'owner' OR users.role = 'owner')
             OR (token.project_id IS NULL OR token.project_id = held.project) AND EXISTS (
               SELECT FROM projects AS project
               WHERE project.id = held.project AND project.account_id = token.account_id
@@ -57,6 +58,10 @@ const makeEnded = Effect.gen(function* () {
     return grants.filter((_, place) => places.has(place));
   });
 });
+
+/** A person has signed in at a provider (ports/identity.ts, TokenSignIn). The clocks of nodes differ: it never moves back. */
+export const noteSignIn = (sql: SqlClient.SqlClient, userId: string, now: number) =>
+  sql`UPDATE users SET signed_in_at = greatest(signed_in_at, ${at(now)}) WHERE id = ${userId}`;
 
 type BootstrapRequest = Parameters<(typeof Identity)["Service"]["bootstrap"]>[0];
 
@@ -128,16 +133,30 @@ const makeTokens = Effect.gen(function* () {
   return { listTokens, createToken, deleteToken };
 });
 
+const makeSignIns = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const countSignIns: (typeof Identity)["Service"]["countSignIns"] = (from) =>
+    (from === null
+      ? sql`UPDATE users SET signed_in_at = NULL WHERE signed_in_at IS NOT NULL`
+      : sql`UPDATE users SET signed_in_at = ${at(from)} WHERE signed_in_at IS NULL`
+    ).pipe(Effect.asVoid, stored("identity.countSignIns"));
+  const letIn: (typeof Identity)["Service"]["letIn"] = (userId, now) =>
+    noteSignIn(sql, userId, now).pipe(Effect.asVoid, stored("identity.letIn"));
+  return { countSignIns, letIn };
+});
+
 export const layer = Layer.effect(
   Identity,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
-    const { arrive, authenticate } = yield* makeCallers;
+    const { arrive, authenticate, endedToken } = yield* makeCallers;
     const ended = yield* makeEnded;
     const { listen } = yield* Endings;
     const changes = yield* ProjectChanges;
     return {
       ...(yield* makeTokens),
+      ...(yield* makeSignIns),
+      endedToken: (hash, now) => endedToken(hash, now).pipe(stored("identity.endedToken")),
       authenticate: (hash, now) => authenticate(hash, now).pipe(stored("identity.authenticate")),
       arrive: (hash, now, path) => arrive(hash, now, path).pipe(stored("identity.arrive")),
       ended: (grants, now) => ended(grants, now).pipe(stored("identity.ended")),

@@ -259,7 +259,14 @@ const makeGrants = Effect.gen(function* () {
       return person;
     }).pipe(sql.withTransaction, stored("people.grant"));
 
-  return { members, grant };
+  const ownRole: Port["ownRole"] = (projectId, userId) =>
+    sql<{ readonly role: ProjectRole }>`
+      SELECT role FROM project_members WHERE project_id = ${projectId} AND user_id = ${userId}`.pipe(
+      Effect.map(([own]) => own?.role ?? null),
+      stored("people.ownRole"),
+    );
+
+  return { members, ownRole, grant };
 });
 
 export const layer = Layer.effect(

@@ -111,6 +111,7 @@ const readyToFire = async (life: Life, projectId: string): Promise<void> => {
 /** The real service with simulated sandboxes; its account is at its cap, so that what is measured is the durable accept. */
 export const startService = async (
   server: Server,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Receiver & { readonly close: () => Promise<void> }> => {
   const installation = await Installation.open();
   const before = new Set(childrenOf(process.pid));
@@ -119,6 +120,7 @@ export const startService = async (
     PLATFORM_SANDBOX_PROVIDER: "simulated",
     PLATFORM_TIER_CAPS: '{"free": 1}',
     PLATFORM_QUEUE_MAX: "10000000",
+    ...more,
   });
   const pid = childrenOf(process.pid).find((child) => !before.has(child));
   if (pid === undefined) throw new Error("the service has no process");

@@ -11,6 +11,8 @@ import { Provider } from "oidc-provider";
 export class OidcProvider {
   readonly issuer: string;
   readonly #server: Server;
+  /** The claim `groups` of a person, which the scope `groups` shows. Absent: she has none. */
+  readonly groups = new Map<string, unknown>();
 
   private constructor(server: Server) {
     this.#server = server;
@@ -29,12 +31,18 @@ export class OidcProvider {
   serve(client: { readonly id: string; readonly secret: string; readonly redirectUri: string }): void {
     const provider = new Provider(this.issuer, {
       clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: [client.redirectUri] }],
-      claims: { openid: ["sub"], profile: ["name"], email: ["email", "email_verified"] },
+      claims: { openid: ["sub"], profile: ["name"], email: ["email", "email_verified"], groups: ["groups"] },
       cookies: { keys: [randomBytes(16).toString("hex")] },
       pkce: { required: () => true },
       findAccount: (_context, sub) => ({
         accountId: sub,
-        claims: () => ({ sub, name: sub, email: `${sub}@example.com`, email_verified: true }),
+        claims: () => ({
+          sub,
+          name: sub,
+          email: `${sub}@example.com`,
+          email_verified: true,
+          ...(this.groups.has(sub) && { groups: this.groups.get(sub) }),
+        }),
       }),
     });
     this.#server.on("request", provider.callback());

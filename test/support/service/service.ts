@@ -24,7 +24,13 @@ import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { upstreamsLayer } from "../../../src/services/upstreams.ts";
-import { connectorServers, hosted, outboundSender, repositories } from "../../../src/adapters.ts";
+import {
+  connectorServers,
+  hosted,
+  outboundSender,
+  repositories,
+  tokenSignIn,
+} from "../../../src/adapters.ts";
 import { readConfig, type Config, type Environment } from "../../../src/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
 import { GitBackend } from "../../../src/git/port.ts";
@@ -215,7 +221,10 @@ const stage = Effect.fnUntraced(function* (
   const master = { version: 1, bytes: new Uint8Array(randomBytes(32)) };
   const context = yield* Layer.build(
     Layer.mergeAll(
-      Layer.provideMerge(postgresStore, Client.layer({ url: databaseUrl })),
+      postgresStore.pipe(
+        Layer.provide(tokenSignIn(config)),
+        Layer.provideMerge(Client.layer({ url: databaseUrl })),
+      ),
       Layer.succeed(BuildSite, site),
       renamed(simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }), needsModel),
       daemon,

@@ -1,5 +1,5 @@
 /** Examples of the caller, her tokens, her browsers, and the programs that she signs in. */
-import { ACCOUNT, browser, deviceLogin, token, TOKEN, USER } from "./records.ts";
+import { ACCOUNT, browser, deviceLogin, identity, token, TOKEN, USER } from "./records.ts";
 
 export const IDENTITY_EXAMPLES = {
   "identity.me": {
@@ -39,6 +39,14 @@ export const IDENTITY_EXAMPLES = {
   },
   "identity.endBrowser": {
     summary: "Sign the caller out of one browser. Everything it opened ends within a second.",
+  },
+  "identity.listIdentities": {
+    summary: "List what sign-in providers call the caller, the oldest first. She signs in with each of them.",
+    response: { identities: [identity] },
+  },
+  "identity.removeIdentity": {
+    summary:
+      "Take an identity from the caller, but not her last one. Browsers that it signed in end within a second.",
   },
   "deviceLogins.lookAtDeviceLogin": {
     summary: "Show the program that waits for a person with this code. Changes nothing.",

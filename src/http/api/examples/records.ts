@@ -44,6 +44,16 @@ export const browser = {
   current: true,
 };
 
+export const identity = {
+  id: "0198e0a0-0000-7000-8000-00000000000e",
+  provider: "github",
+  issuer: "https://github.com",
+  subject: "583231",
+  name: "The Octocat",
+  created_at: BEGAN,
+  last_sign_in_at: LATER,
+};
+
 export const deviceLogin = {
   id: "0198e0a0-0000-7000-8000-00000000000d",
   client: "Command line on laptop",

@@ -22,6 +22,7 @@ import * as Statement from "effect/sql/Statement";
 import * as Stream from "effect/Stream";
 import * as pg from "pg";
 import Cursor from "pg-cursor";
+import { Measures } from "../../../telemetry/port.ts";
 import {
   answerTimeoutMs,
   connectionSettings,
@@ -197,7 +198,12 @@ const compiler = Statement.makeCompiler({
 
 const make = Effect.fnUntraced(function* (options: PostgresOptions) {
   const max = options.maxConnections ?? DEFAULTS.maxConnections;
-  const line = new Line(max, options.connectTimeoutMs ?? DEFAULTS.connectTimeoutMs);
+  const measures = yield* Measures;
+  const line = new Line(max, {
+    ms: options.connectTimeoutMs ?? DEFAULTS.connectTimeoutMs,
+    changed: (waiting) => measures.set("database_waiting", {}, waiting),
+  });
+  measures.set("database_waiting", {}, 0);
   const pool = yield* Effect.acquireRelease(
     Effect.sync(() => {
       const opened = new pg.Pool({

@@ -54,11 +54,16 @@ export class Line {
   /** The step at which a waiter was last served. */
   #servedAt = 0;
   #timer: NodeJS.Timeout | null = null;
+  readonly #changed: (waiting: number) => void;
 
-  /** @param waitMs how long a waiter waits while the line does not move */
-  constructor(places: number, waitMs: number) {
+  /**
+   * @param wait.ms how long a waiter waits while the line does not move
+   * @param wait.changed is told how many wait, each time that their number changes
+   */
+  constructor(places: number, wait: { readonly ms: number; readonly changed: (waiting: number) => void }) {
     this.#free = places;
-    this.#waitMs = waitMs;
+    this.#waitMs = wait.ms;
+    this.#changed = wait.changed;
   }
 
   /**
@@ -73,6 +78,7 @@ export class Line {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push({ resume: resolve, refuse: reject, cameAt: this.#steps });
+    this.#changed(this.#waiting.length);
     if (this.#timer === null) this.#next();
     return promise;
   }
@@ -81,7 +87,10 @@ export class Line {
     this.#servedAt = this.#steps;
     const next = this.#waiting.shift();
     if (next === undefined) this.#free += 1;
-    else next.resume();
+    else {
+      this.#changed(this.#waiting.length);
+      next.resume();
+    }
   }
 
   #next(): void {
@@ -100,6 +109,7 @@ export class Line {
     // The first in line is the first to be late.
     while (this.#waiting[0] !== undefined && isLate(this.#waiting[0])) {
       this.#waiting.shift()?.refuse(new Error(`no connection became free within ${this.#waitMs} ms`));
+      this.#changed(this.#waiting.length);
     }
     if (this.#waiting.length > 0) this.#next();
   }

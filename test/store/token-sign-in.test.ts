@@ -1,0 +1,13 @@
+/** Tokens that need a sign-in at a provider, in both stores. */
+import * as Layer from "effect/Layer";
+import { describe } from "vitest";
+import { memoryStore } from "../../src/store/memory/layer.ts";
+import { TokenSignIn } from "../../src/store/ports/identity.ts";
+import { checkWith } from "../conformance/store-fixture.ts";
+import { checkTokenSignIn, SIGN_IN_MS } from "../conformance/store-identities.ts";
+import { storeOfFile } from "../support/postgres/postgres.ts";
+
+const needed = Layer.provide(Layer.succeed(TokenSignIn, SIGN_IN_MS));
+
+describe("Postgres", () => checkTokenSignIn(checkWith(storeOfFile().pipe(needed))));
+describe("memory", () => checkTokenSignIn(checkWith(memoryStore.pipe(needed))));
