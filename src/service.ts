@@ -39,6 +39,7 @@ import { manifestsLayer, reconcileLayer } from "./duties/manifests.ts";
 import { pullRequestsLayer } from "./duties/pull-requests.ts";
 import { outboundLayer } from "./services/outbound.ts";
 import { outboundWebhooksLayer } from "./duties/outbound-webhooks.ts";
+import { PageAddress } from "./services/page-address.ts";
 import { pullMirrorLayer } from "./services/pull-mirror.ts";
 import { orphansLayer } from "./duties/orphans.ts";
 import { peopleLayer } from "./duties/people.ts";
@@ -221,6 +222,7 @@ export const actorLayers = <E>({
       ),
     ),
     Layer.provideMerge(Doubts.layer),
+    Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
     Layer.provideMerge(ports),
   );
 };

@@ -4,10 +4,9 @@ import * as Effect from "effect/Effect";
 import { injectedEnvironment } from "../domain/environment.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Identity } from "../store/ports/identity.ts";
-import { parseManifest } from "../domain/manifest.ts";
-import { Projects, type GoodManifest } from "../store/ports/projects.ts";
+import { Projects } from "../store/ports/projects.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
-import { Sessions, type Session } from "../store/ports/sessions.ts";
+import { Sessions } from "../store/ports/sessions.ts";
 import { Secrets } from "../store/ports/secrets.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import type { BootEnvironment } from "../services/environments.ts";
@@ -40,13 +39,6 @@ export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs:
 
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
-
-/** An agent without connectors does not pay for their tools in its prompt. */
-const hasConnectors = (manifest: GoodManifest | null, origin: Session["origin"]): boolean =>
-  manifest !== null &&
-  parseManifest(Buffer.from(manifest.text)).executor.connectors.some(({ sessions }) =>
-    sessions.includes(origin === "trigger" ? "trigger" : "user"),
-  );
 
 /**
  * Builds a sandbox's spec from the tables as they are now, so a booting sandbox gets the newest secrets. Its image was
@@ -94,7 +86,8 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       llmUpstream: gateway === null ? null : gateway.upstream,
       wip: session.saved?.wip ?? null,
       recap: yield* Effect.provideContext(readRecap(session.id), services),
-      hasConnectors: hasConnectors(state?.manifest ?? null, session.origin),
+      // The platform has tools of its own, so every agent has some.
+      hasConnectors: true,
       bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
     };
     return spec;

@@ -54,14 +54,20 @@ const masked = (mask: Redactor, tool: CatalogueTool): CatalogueTool =>
 /**
  * Asks a connector's server for its tools and stores the answer. A server that does not answer keeps what was seen of
  * it.
+ *
+ * @param userId the person with whose credential it is asked, if each has an own one. Null: no person.
  */
-export const refreshCatalogue = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
+export const refreshCatalogue = Effect.fnUntraced(function* (
+  projectId: string,
+  connector: Connector,
+  userId: string | null,
+) {
   const store = yield* Connectors;
   const { slug, url } = connector;
   const key = { projectId, slug, url };
   const failed = (failure: string) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => store.failed(key, { failure, now }));
-  const opened = yield* openCredential(projectId, connector);
+  const opened = yield* openCredential(projectId, connector, userId);
   if (opened.missing !== null) return yield* failed(opened.missing);
   const servers = yield* ConnectorServers;
   // Null: the server may speak another revision than the last time.
@@ -81,4 +87,21 @@ export const refreshCatalogue = Effect.fnUntraced(function* (projectId: string, 
   );
   const at = yield* Clock.currentTimeMillis;
   yield* store.saw(key, { catalogue, pin: cataloguePin(catalogue), protocol: toldBy(mask, protocol), at });
+});
+
+/**
+ * The same after a person stored an own credential or signed in. A server may show people different tools. So the tools of a
+ * project are those that its owners see, or that the first person saw.
+ */
+export const refreshAfter = Effect.fnUntraced(function* (
+  projectId: string,
+  connector: Connector,
+  by: { readonly userId: string; readonly isOwner: boolean },
+) {
+  if (connector.credential === "user" && !by.isOwner) {
+    const stored = yield* (yield* Connectors).catalogue(projectId, connector.slug);
+    const latest = catalogueFor(connector, stored)?.latest ?? null;
+    if (latest !== null) return;
+  }
+  yield* refreshCatalogue(projectId, connector, by.userId);
 });

@@ -4,7 +4,7 @@ import { changesOf } from "../../domain/catalogue.ts";
 import { isConnectorSlug, type Connector } from "../../domain/connector.ts";
 import { credentialKind, originOf } from "../../domain/connector-credential.ts";
 import { Manifests } from "../../duties/manifests.ts";
-import { lackOf } from "../../services/connector-credentials.ts";
+import { holderOf, lackOf } from "../../services/connector-credentials.ts";
 import { catalogueFor, toolsOf } from "../../services/connectors.ts";
 import { ConnectorGrants, type StoredGrant } from "../../store/ports/connector-grants.ts";
 import { Connectors, type StoredCatalogue, type StoredCredential } from "../../store/ports/connectors.ts";
@@ -79,6 +79,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     url,
     auth: auth.kind,
     auth_name: "name" in auth ? auth.name : null,
+    credential_of: connector.credential,
     sessions,
     direct,
     state: stateOf(connector, about),
@@ -109,13 +110,30 @@ export const connectorFor = Effect.fnUntraced(function* ({ pid, slug }: Place) {
   return { connector, executor };
 });
 
+/** A trigger's session acts for no person, so it sees no person's own credentials. */
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+
+/** What is stored for connectors, as the caller sees it: the project's, or her own. Nobody sees another person's. */
+export const makeAbout = Effect.fnUntraced(function* (pid: string) {
+  const { origin, user } = yield* Caller;
+  const me = origin === "trigger" ? NOBODY : user.id;
+  const store = yield* Connectors;
+  const credentials = yield* store.credentials(pid, me);
+  const grants = yield* (yield* ConnectorGrants).list(pid, me);
+  const catalogues = yield* store.catalogues(pid);
+  return (connector: Connector): About => {
+    const { slug } = connector;
+    const personId = holderOf(connector, pid, me)?.personId ?? null;
+    return {
+      credential: credentials.find((row) => row.slug === slug && row.personId === personId),
+      grant: grants.find((row) => row.slug === slug && row.personId === personId),
+      seen: catalogues.find((row) => row.slug === slug),
+    };
+  };
+});
+
 /** The connector as it is stored now. */
 export const currentWire = Effect.fnUntraced(function* (pid: string, connector: Connector) {
-  const store = yield* Connectors;
-  const { slug } = connector;
-  return connectorWire(connector, {
-    credential: (yield* store.credentials(pid)).find((row) => row.slug === slug),
-    grant: yield* (yield* ConnectorGrants).get(pid, slug),
-    seen: yield* store.catalogue(pid, slug),
-  });
+  const aboutOf = yield* makeAbout(pid);
+  return connectorWire(connector, aboutOf(connector));
 });

@@ -3,12 +3,13 @@ import * as Effect from "effect/Effect";
 import { Actors } from "../../actors/actors.ts";
 import { begun } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
-import { isLive } from "../../domain/session.ts";
+import { CHILDREN_MAX, isLive } from "../../domain/session.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { People } from "../../store/ports/people.ts";
+import { Sessions } from "../../store/ports/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
-import { capReached, projectInactive } from "../refusals.ts";
+import { capReached, childrenFull, projectInactive } from "../refusals.ts";
 import { projectFor, sessionFor } from "./answers.ts";
 
 /** @returns the session as it was before. It begins to boot. */
@@ -27,6 +28,11 @@ export const restarted = Effect.fnUntraced(function* (params: {
         "The person who started this session is deactivated. Start a new session, with this session's branch as its base.",
       code: "user_deactivated",
     });
+  // Against an agent that stops its sessions to start others, and then starts the first ones again.
+  const { parentSessionId: parent } = session;
+  if (caller.sessionId !== null && parent !== null && !isLive(session.status))
+    if ((yield* (yield* Sessions).liveChildren(parent)) >= CHILDREN_MAX)
+      return yield* childrenFull({ limit: CHILDREN_MAX });
   const actors = yield* Actors;
   if (!isLive(session.status)) yield* begun({ action: "session.restart", target: session.id });
   const told = yield* Effect.catchTag(

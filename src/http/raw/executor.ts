@@ -22,9 +22,13 @@ import {
   type AgentResult,
   type Arguments,
 } from "../../services/executor-decision.ts";
+import { RESERVED_SLUG } from "../../domain/connector.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import { badRequest, Forbidden, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
 import { awaitBody } from "../body.ts";
+import type { Router } from "./own-api.ts";
+import { callOwnTool } from "./own-call.ts";
+import { FINDABLE_TOOLS, INSTRUCTIONS, META_TOOLS } from "./meta-tools.ts";
 import { forbidden } from "../authorize.ts";
 import { answering, requireProject } from "../handlers/answers.ts";
 import { Addresses, ThisNode } from "../limits.ts";
@@ -38,44 +42,6 @@ const KEEP_ALIVE_MS = 10_000;
 type Library = typeof import("@modelcontextprotocol/server");
 /** Loaded at the first request: a service without connectors does not need its 11 MiB. */
 const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server");
-
-const INSTRUCTIONS =
-  "Tools of the project's connectors. find_tools lists tools that fit some words, with their arguments. call_tool calls one. " +
-  "A refused call says what a person can do; do not try it again unchanged. A call that waits for a person's approval says so " +
-  "after two minutes; its result comes as a message into the conversation.";
-
-const QUERY = {
-  type: "string",
-  description: "Words of the tool's name or description. Empty: the first tools.",
-};
-const OWN_TOOLS = [
-  {
-    name: "call_result",
-    description: "Gives the state or the result of a call that waits, or waited, for a person's approval.",
-    inputSchema: {
-      type: "object" as const,
-      properties: { id: { type: "string", description: "The call's id." } },
-      required: ["id"],
-    },
-  },
-  {
-    name: "call_tool",
-    description: "Calls a tool that find_tools found.",
-    inputSchema: {
-      type: "object" as const,
-      properties: {
-        name: { type: "string", description: "The tool's name, as find_tools shows it." },
-        arguments: { type: "object", description: "The tool's arguments, by its input_schema." },
-      },
-      required: ["name"],
-    },
-  },
-  {
-    name: "find_tools",
-    description: "Finds tools of the project's connectors: their names, descriptions and arguments.",
-    inputSchema: { type: "object" as const, properties: { query: QUERY }, required: ["query"] },
-  },
-];
 
 /** The session of a sandbox's token. Null: it is no such token. */
 const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
@@ -129,23 +95,38 @@ const messageOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSe
 const isObject = (value: unknown): value is Arguments =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** One way for every name: the platform's own tools, and those of connectors. */
-const perform = (
-  caller: AgentCaller,
-  { name, given }: { readonly name: string; readonly given: Arguments },
-  tell: TellProgress,
-) => {
+interface Call {
+  readonly name: string;
+  readonly given: Arguments;
+}
+
+const OWN_NAME = `${RESERVED_SLUG}_`;
+
+/** A tool by its name, the platform's own or a connector's. */
+const callNamed = Effect.fnUntraced(function* (caller: AgentCaller, call: Call, { router, tell }: Ways) {
+  if (!call.name.startsWith(OWN_NAME)) return yield* callTool(caller, call, tell);
+  return yield* callOwnTool(router, caller, { ...call, name: call.name.slice(OWN_NAME.length) });
+});
+
+/** How calls are performed. */
+interface Ways {
+  readonly router: Router;
+  readonly tell: TellProgress;
+}
+
+/** One way for every name. */
+const perform = (caller: AgentCaller, { name, given }: Call, ways: Ways) => {
   const { name: wanted, arguments: inner = {}, query, id } = given;
-  if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "");
+  if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "", FINDABLE_TOOLS);
   if (name === "call_result") {
     const known = typeof id === "string" ? parseUuid(id) : null;
     return known === null
       ? Effect.succeed(said("call_result needs id, the id of a call.", true))
       : callResult(caller, known);
   }
-  if (name !== "call_tool") return callTool(caller, { name, given }, tell);
+  if (name !== "call_tool") return callNamed(caller, { name, given }, ways);
   return typeof wanted === "string" && isObject(inner)
-    ? callTool(caller, { name: wanted, given: inner }, tell)
+    ? callNamed(caller, { name: wanted, given: inner }, ways)
     : Effect.succeed(said("call_tool needs name, a text, and arguments, an object.", true));
 };
 
@@ -185,6 +166,7 @@ const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
 
 /** One message under way. */
 interface Exchange {
+  readonly router: Router;
   /** Ends the call. */
   readonly end: AbortController;
   /** Done when the client has heard that its call waits: from then on it reads the answer as it comes. */
@@ -192,7 +174,7 @@ interface Exchange {
 }
 
 /** The protocol's server for one message. */
-const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTold }: Exchange) {
+const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { router, end, isTold }: Exchange) {
   const { version } = yield* ThisNode;
   const direct = yield* directTools(caller);
   type Services = Effect.Services<ReturnType<typeof perform>>;
@@ -204,7 +186,7 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTol
     );
     server.setRequestHandler("tools/list", () => ({
       tools: [
-        ...OWN_TOOLS,
+        ...META_TOOLS,
         ...direct.map(({ name, description, inputSchema }) => ({
           name,
           description,
@@ -220,9 +202,12 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTol
         Deferred.doneUnsafe(isTold, Effect.void);
       });
       const call = { name: params.name, given: params.arguments ?? {} };
-      return Effect.runPromiseWith(services)(Effect.map(answering(perform(caller, call, tell)), wireOf), {
-        signal: end.signal,
-      });
+      return Effect.runPromiseWith(services)(
+        Effect.map(answering(perform(caller, call, { router, tell })), wireOf),
+        {
+          signal: end.signal,
+        },
+      );
     });
     return server;
   };
@@ -261,9 +246,9 @@ const begin = Effect.fnUntraced(function* (
 const answerMessage = Effect.fnUntraced(function* (
   caller: AgentCaller,
   message: { readonly text: string; readonly parsed: unknown },
-  ended: Effect.Effect<unknown>,
+  { router, ended }: { readonly router: Router; readonly ended: Effect.Effect<unknown> },
 ) {
-  const exchange = { end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
+  const exchange = { router, end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
   yield* Effect.addFinalizer(() => Effect.sync(() => exchange.end.abort()));
   const { response, close } = yield* begin(caller, message, exchange);
   yield* Effect.addFinalizer(() => Effect.promise(close));
@@ -285,20 +270,25 @@ const answerMessage = Effect.fnUntraced(function* (
   return HttpServerResponse.uint8Array(Buffer.concat(parts), { status, contentType });
 });
 
-const mcp = calledWith("execute", (caller, { pid }) =>
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest;
-    yield* checkSource(request);
-    yield* requireProject(caller, pid);
-    const agent = agentOf(caller, pid);
-    if (agent === null) return yield* forbidden(caller, { by: "token" });
-    const ended = yield* endOf(caller, pid, "member");
-    const reading = Effect.flatMap(messageOf(request), (message) => answerMessage(agent, message, ended));
-    return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
-  }),
-);
+const mcp = (router: Router) =>
+  calledWith("execute", (caller, { pid }) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      yield* checkSource(request);
+      yield* requireProject(caller, pid);
+      const agent = agentOf(caller, pid);
+      if (agent === null) return yield* forbidden(caller, { by: "token" });
+      const ended = yield* endOf(caller, pid, "member");
+      const reading = Effect.flatMap(messageOf(request), (message) =>
+        answerMessage(agent, message, { router, ended }),
+      );
+      return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
+    }),
+  );
 
 const tokenEnded = () =>
   new Unauthorized({ error: "The session ended while the call was performed.", code: "unauthorized" });
 
-export const executorRoute = HttpRouter.add("POST", "/v1/projects/:pid/executor/mcp", answered(mcp));
+export const executorRoute = HttpRouter.use((router) =>
+  router.add("POST", "/v1/projects/:pid/executor/mcp", answered(mcp(router))),
+);

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Catalogue } from "../../domain/catalogue.ts";
+import type { CredentialHolder } from "../../domain/connector-credential.ts";
 import {
   Connectors,
   type AcceptedCatalogue,
@@ -54,20 +55,22 @@ const catalogueOf = (row: CatalogueRow): StoredCatalogue => ({
   accepted: acceptedOf(row),
 });
 
+/** A condition on the row of a holder, in the tables of credentials and of grants. */
+export const heldBy = (sql: SqlClient.SqlClient, { projectId, slug, personId }: CredentialHolder) =>
+  sql`project_id = ${projectId} AND slug = ${slug} AND person_id IS NOT DISTINCT FROM ${personId}::uuid`;
+
 const makeCredentials = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const putCredential: Service["putCredential"] = (sealed, by) => {
-    const { projectId, slug, version, origin, kind } = sealed;
+    const { projectId, slug, personId, version, origin, kind } = sealed;
     // Of two writes of one version, the second finds the first one's row and changes nothing.
     return sql<{ readonly slug: string }>`
-      INSERT INTO connector_credentials AS held (project_id, slug, version, origin, kind, envelope, updated_at,
-        updated_by)
-      SELECT ${projectId}, ${slug}, ${version}::integer, ${origin}, ${kind}, ${Buffer.from(sealed.envelope)},
-        ${at(by.now)}, ${by.userId}::uuid
-      WHERE ${version}::integer = 1 OR EXISTS (
-        SELECT FROM connector_credentials WHERE project_id = ${projectId} AND slug = ${slug}
-      )
-      ON CONFLICT (project_id, slug) DO UPDATE SET
+      INSERT INTO connector_credentials AS held (project_id, slug, person_id, version, origin, kind, envelope,
+        updated_at, updated_by)
+      SELECT ${projectId}, ${slug}, ${personId}::uuid, ${version}::integer, ${origin}, ${kind},
+        ${Buffer.from(sealed.envelope)}, ${at(by.now)}, ${by.userId}::uuid
+      WHERE ${version}::integer = 1 OR EXISTS (SELECT FROM connector_credentials WHERE ${heldBy(sql, sealed)})
+      ON CONFLICT (project_id, slug, person_id) DO UPDATE SET
         version = excluded.version, origin = excluded.origin, kind = excluded.kind, envelope = excluded.envelope,
         updated_at = excluded.updated_at, updated_by = excluded.updated_by
       WHERE held.version = excluded.version - 1
@@ -78,33 +81,38 @@ const makeCredentials = Effect.gen(function* () {
   };
   return {
     putCredential,
-    credentials: (projectId) =>
+    credentials: (projectId, personId) =>
       sql<StoredCredential>`
-        SELECT slug, origin, kind, updated_at AS "updatedAt", updated_by AS "updatedBy"
+        SELECT slug, person_id AS "personId", origin, kind, updated_at AS "updatedAt", updated_by AS "updatedBy"
         FROM connector_credentials
-        WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY slug COLLATE "C"`.pipe(
-        stored("connectors.credentials"),
-      ),
-    credential: (projectId, slug) =>
+        WHERE project_id = ${projectId} AND (person_id IS NULL OR person_id = ${personId}) AND envelope IS NOT NULL
+        ORDER BY slug COLLATE "C", person_id NULLS FIRST`.pipe(stored("connectors.credentials")),
+    credential: (holder) =>
       sql<SealedCredential>`
-        SELECT project_id AS "projectId", slug, version, origin, kind, envelope FROM connector_credentials
-        WHERE project_id = ${projectId} AND slug = ${slug} AND envelope IS NOT NULL`.pipe(
+        SELECT project_id AS "projectId", slug, person_id AS "personId", version, origin, kind, envelope
+        FROM connector_credentials WHERE ${heldBy(sql, holder)} AND envelope IS NOT NULL`.pipe(
         Effect.map(([row]) => row ?? null),
         stored("connectors.credential"),
       ),
-    nextVersion: (projectId, slug) =>
+    nextVersion: (holder) =>
       sql<{ readonly version: number }>`
-        SELECT version FROM connector_credentials WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
+        SELECT version FROM connector_credentials WHERE ${heldBy(sql, holder)}`.pipe(
         Effect.map(([row]) => (row?.version ?? 0) + 1),
         stored("connectors.nextVersion"),
       ),
-    removeCredential: (projectId, slug, now) =>
+    removeCredential: (holder, now) =>
       sql<{ readonly slug: string }>`
         UPDATE connector_credentials SET envelope = NULL, updated_at = ${at(now)}
-        WHERE project_id = ${projectId} AND slug = ${slug} AND envelope IS NOT NULL RETURNING slug`.pipe(
+        WHERE ${heldBy(sql, holder)} AND envelope IS NOT NULL RETURNING slug`.pipe(
         Effect.map((rows) => rows.length > 0),
         stored("connectors.removeCredential"),
       ),
+    leftCredentials: sql<CredentialHolder>`
+      SELECT project_id AS "projectId", slug, person_id AS "personId" FROM connector_credentials
+      JOIN users ON users.id = person_id AND users.deactivated_at IS NOT NULL
+      WHERE person_id IS NOT NULL AND envelope IS NOT NULL LIMIT 100`.pipe(
+      stored("connectors.leftCredentials"),
+    ),
   } satisfies Partial<Service>;
 });
 
