@@ -114,7 +114,7 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
   const opened = yield* openCredential(caller.projectId, connector, caller.userId);
   if (opened.missing !== null) {
-    const page = yield* connectorPage(caller.projectId, slug);
+    const page = connector.credential === "user" ? yield* connectorPage(caller.projectId, slug) : "";
     return refuse(`${opened.missing}${page}`, about);
   }
   const { protocol } = latest;

@@ -49,12 +49,14 @@ url = "https://docs.example.com/mcp"
   expect(manifest.errors).toEqual([]);
   expect(manifest.executor).toEqual({
     defaultPolicy: "deny",
+    denied: [],
     connectors: [
       {
         slug: "docs",
         kind: "mcp",
         url: "https://docs.example.com/mcp",
         auth: { kind: "none" },
+        credential: "project",
         sessions: ["user"],
         direct: [],
         rules: [],
@@ -64,6 +66,7 @@ url = "https://docs.example.com/mcp"
         kind: "mcp",
         url: "https://search.example.com/",
         auth: { kind: "header", name: "X-Api-Key" },
+        credential: "project",
         sessions: ["user", "trigger"],
         direct: ["find"],
         rules: [
@@ -131,6 +134,53 @@ test.each([
   expect(executor.defaultPolicy).not.toBe("allow");
 });
 
+test("lets each person have a credential of her own, for sessions of people only", () => {
+  const entry = {
+    slug: "one",
+    kind: "mcp",
+    url: "https://one.example.com",
+    auth: "oauth",
+    credential: "user",
+  };
+  const read = Result.getOrThrow(readConnectorEntry(entry));
+  expect([read.credential, read.sessions]).toEqual(["user", ["user"]]);
+});
+
+test.each([
+  ["no rules", undefined, []],
+  ["one tool", [{ match: "start_session", policy: "deny" }], ["start_session"]],
+  ["a pattern", [{ match: "*", policy: "deny" }], ["start_session", "open_change_request"]],
+  [
+    "an exception first",
+    [
+      { match: "open_*", policy: "allow" },
+      { match: "*", policy: "deny" },
+    ],
+    ["start_session"],
+  ],
+])("denies the platform's own tools by %s", (_, rules, denied) => {
+  const { executor, errors } = readExecutor({ executor: { tools: rules }, connectors: [] }, "");
+  expect([executor.denied, errors]).toEqual([denied, []]);
+});
+
+test.each([
+  ["a policy that asks", [{ match: "*", policy: "ask" }], `must be "allow" or "deny"`],
+  [
+    "a tool that has no rules",
+    [{ match: "list_sessions", policy: "deny" }],
+    "match must fit one of the tools",
+  ],
+  ["another field", [{ match: "*", policy: "deny", why: "x" }], "with match and policy"],
+  ["rules that are no list", { match: "*" }, "Write at most 100 rules"],
+])("denies both of the platform's own tools while %s is in its rules, and says so", (_, tools, message) => {
+  const { executor, errors } = readExecutor({ executor: { tools }, connectors: [] }, "[executor]");
+  expect(executor.denied).toEqual(["start_session", "open_change_request"]);
+  expect(errors).toEqual([
+    { slug: null, index: null, path: "executor.tools", line: 1, message: expect.stringContaining(message) },
+  ]);
+  expect(executor.defaultPolicy).toBe("ask");
+});
+
 test("asks for tools that no rule matches, if the manifest does not say otherwise", () => {
   expect(parse("").executor.defaultPolicy).toBe("ask");
 });
@@ -153,7 +203,10 @@ test.each([
   [{ auth: "bearer", scope: "read" }, "scope is only for"],
   [{ auth: "oauth", scope: "a  b" }, "scope must be words"],
   [{ auth: "oauth", client_id: "" }, "client_id must have"],
-  [{ credential: "user" }, "not supported yet"],
+  [{ credential: "user" }, "needs an auth that a person has"],
+  [{ credential: "user", auth: "client_credentials" }, "needs an auth that a person has"],
+  [{ credential: "user", auth: "bearer", sessions: ["user", "trigger"] }, 'sessions must be ["user"]'],
+  [{ credential: "me" }, 'must be "project" or "user"'],
   [{ slug: "platform" }, "reserved"],
   [{ slug: "Linear" }, "a-z, 0-9"],
   [{ slug: "a".repeat(21) }, "1 to 20"],

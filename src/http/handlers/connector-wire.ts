@@ -67,6 +67,12 @@ const signInWire = (grant: StoredGrant) => ({
   failure: grant.failure,
 });
 
+/** Why a sign-in has ended, for the person who reads it: her own, or the project's. */
+const endOf = (connector: Connector, ended: StoredGrant): string | null =>
+  connector.credential === "user"
+    ? `Your sign-in has ended: ${ended.failure ?? "refused"}. Sign in again.`
+    : lackOf(connector, ended.kind, ended);
+
 export const connectorWire = (connector: Connector, about: About) => {
   const { slug, kind, url, auth, sessions, direct } = connector;
   const credential = credentialFor(connector, about.credential);
@@ -94,7 +100,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     sign_in: grant === null ? null : signInWire(grant),
     usable: toolsOf(catalogue).length,
     to_accept: catalogue === null ? 0 : toAccept(catalogue),
-    failure: ended === null ? (catalogue?.failure ?? null) : lackOf(connector, ended.kind, ended),
+    failure: ended === null ? (catalogue?.failure ?? null) : endOf(connector, ended),
     refreshed_at: instantOrNull(catalogue?.latest?.at ?? null),
   } as const;
 };
@@ -111,12 +117,12 @@ export const connectorFor = Effect.fnUntraced(function* ({ pid, slug }: Place) {
 });
 
 /** A trigger's session acts for no person, so it sees no person's own credentials. */
-const NOBODY = "00000000-0000-0000-0000-000000000000";
+const NO_PERSON = "00000000-0000-0000-0000-000000000000";
 
-/** What is stored for connectors, as the caller sees it: the project's, or her own. Nobody sees another person's. */
+/** What is stored for connectors, as the caller sees it: the project's, or her own. No person sees another's. */
 export const makeAbout = Effect.fnUntraced(function* (pid: string) {
   const { origin, user } = yield* Caller;
-  const me = origin === "trigger" ? NOBODY : user.id;
+  const me = origin === "trigger" ? NO_PERSON : user.id;
   const store = yield* Connectors;
   const credentials = yield* store.credentials(pid, me);
   const grants = yield* (yield* ConnectorGrants).list(pid, me);
