@@ -4,6 +4,8 @@ export interface Connector {
   slug: string;
   url: string;
   auth: "none" | "bearer" | "header" | "query" | "oauth" | "client_credentials";
+  /** Whose credential a call has. `user`: that of its session's person. State, credential and sign-in are then the reader's. */
+  credential_of: "project" | "user";
   sessions: ("user" | "trigger")[];
   state: "ready" | "needs_credential" | "needs_refresh" | "needs_acceptance" | "failed";
   credential: { updated_at: string } | null;

@@ -82,7 +82,7 @@ import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { deviceLoginRoutes } from "./http/raw/device-logins.ts";
-import { executorRoute } from "./http/raw/executor.ts";
+import { executorRoutes } from "./http/raw/executor.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { machinesHandlers } from "./http/handlers/machines.ts";
 import { metricsRoute } from "./http/metrics.ts";
@@ -296,7 +296,7 @@ const routes = Layer.mergeAll(
   liveRoutes,
   attachmentRoutes,
   deviceLoginRoutes,
-  executorRoute,
+  executorRoutes,
   systemRoutes,
   metricsRoute,
   guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),

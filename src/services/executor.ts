@@ -48,7 +48,10 @@ interface Offer {
 }
 
 /** The connectors that the session may use, each with its catalogue. Reads the store once, and no server. */
-const connectorsFor = Effect.fnUntraced(function* ({ projectId, startedBy }: AgentCaller) {
+const connectorsFor = Effect.fnUntraced(function* ({
+  projectId,
+  startedBy,
+}: Pick<AgentCaller, "projectId" | "startedBy">) {
   const executor = yield* executorOf(projectId);
   const connectors = (executor?.connectors ?? []).filter(({ sessions }) => sessions.includes(startedBy));
   if (executor === null || connectors.length === 0) return { executor, known: [] };
@@ -74,7 +77,9 @@ const offersOf = (executor: Executor, known: readonly Known[]): readonly Offer[]
   );
 
 /** The tools that the manifest shows by name. */
-export const directTools = Effect.fnUntraced(function* (caller: AgentCaller) {
+export const directTools = Effect.fnUntraced(function* (
+  caller: Pick<AgentCaller, "projectId" | "startedBy">,
+) {
   const { executor, known } = yield* connectorsFor(caller);
   if (executor === null) return [];
   return offersOf(executor, known)

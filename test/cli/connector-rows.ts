@@ -17,7 +17,7 @@ export const connectorRowsOf = (world: World): Readonly<Record<string, Row>> => 
     "connectors list": {
       args: () => [],
       human:
-        /^SLUG +STATE +TOOLS +TO ACCEPT +FETCHED +SERVER OR FAILURE\nwiki +\w+ +\d+ +\d+ .*127\.0\.0\.1:\d+\/mcp\n$/,
+        /^SLUG +STATE +CREDENTIAL +TOOLS +TO ACCEPT +FETCHED +SERVER OR FAILURE\nwiki +\w+ +project +\d+ +\d+ .*127\.0\.0\.1:\d+\/mcp\n$/,
       json: "/connectors",
       refused: [["--project", NOWHERE], 4, notFound("Project")],
     },

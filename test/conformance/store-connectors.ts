@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import { cataloguePin, readCatalogue } from "../../src/domain/catalogue.ts";
 import { Connectors, type SeenCatalogue } from "../../src/store/ports/connectors.ts";
 import { ABANDONED, ExecutorCalls, type NewCall } from "../../src/store/ports/executor-calls.ts";
@@ -133,6 +134,29 @@ const checkCatalogues = (check: Check): void => {
           triedAt: NOON + 1,
         });
         expect(yield* store.catalogues(projectId)).toHaveLength(1);
+      }),
+    );
+
+    check(
+      "tell those who wait when tools are seen, accepted or forgotten",
+      Effect.gen(function* () {
+        const { projectId, userId } = yield* makeWorld(1);
+        const store = yield* Connectors;
+        const key = { projectId, slug: "docs", url: URL };
+        const { pin } = seen("Reads.");
+        const changes = [
+          store.saw(key, seen("Reads.")),
+          store.accept(key, { pin, userId, now: NOON }),
+          store.forget(projectId, "docs"),
+        ];
+        for (const change of changes) {
+          const told = yield* Effect.forkChild(store.changed(projectId), { startImmediately: true });
+          const other = yield* Effect.forkChild(store.changed(randomUUID()), { startImmediately: true });
+          yield* change;
+          yield* Fiber.join(told);
+          expect(other.pollUnsafe()).toBeUndefined();
+          yield* Fiber.interrupt(other);
+        }
       }),
     );
 

@@ -142,8 +142,8 @@ test("lets each person have a credential of her own, for sessions of people only
     auth: "oauth",
     credential: "user",
   };
-  const read = Result.getOrThrow(readConnectorEntry(entry));
-  expect([read.credential, read.sessions]).toEqual(["user", ["user"]]);
+  const { credential, sessions } = Result.getOrThrow(readConnectorEntry(entry));
+  expect([credential, sessions]).toEqual(["user", ["user"]]);
 });
 
 test.each([

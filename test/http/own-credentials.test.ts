@@ -90,7 +90,7 @@ const rows = () =>
   );
 
 describe("a credential of one's own", () => {
-  it("is used for the sessions of its person alone, and no other person sees it [K04]", async () => {
+  it("is used for the sessions of its person alone, and no other person sees it [K18]", async () => {
     const { pid, ann, ben } = await connected();
     expect(await seenBy(pid, ann.token)).toMatchObject({ state: "ready", credential_of: "user" });
     expect(await seenBy(pid, ben.token)).toMatchObject({ state: "needs_credential", credential: null });
@@ -117,7 +117,7 @@ describe("a credential of one's own", () => {
     }
   });
 
-  it("does not open for another person whose row it is copied to [K04]", async () => {
+  it("does not open for another person whose row it is copied to [K18]", async () => {
     const { pid, ann, ben } = await connected();
     await world.service.inside(
       Effect.gen(function* () {
@@ -195,19 +195,19 @@ describe("a credential of one's own", () => {
   });
 });
 
+/** This person's browser. */
+const browserOf = async ({ token }: Person): Promise<Browser> =>
+  (await withToken(world.service, token)).browser;
+
+const signIn = async (person: Person, pid: string, browser: Browser) => {
+  const begun = fields(expectStatus(await world.authorize(pid, person.token), 200));
+  const opened = await browser.ask("GET", String(begun["url"]).replace(world.service.url, ""));
+  const there = expectStatus(opened, 303);
+  const back = await fetch(String(there.headers["location"]), { redirect: "manual" });
+  return (back.headers.get("location") ?? "").replace(world.service.url, "");
+};
+
 describe("a sign-in of one's own", () => {
-  /** This person's browser. */
-  const browserOf = async ({ token }: Person): Promise<Browser> =>
-    (await withToken(world.service, token)).browser;
-
-  const signIn = async (person: Person, pid: string, browser: Browser) => {
-    const begun = fields(expectStatus(await world.authorize(pid, person.token), 200));
-    const opened = await browser.ask("GET", String(begun["url"]).replace(world.service.url, ""));
-    const there = expectStatus(opened, 303);
-    const back = await fetch(String(there.headers["location"]), { redirect: "manual" });
-    return (back.headers.get("location") ?? "").replace(world.service.url, "");
-  };
-
   it("is renewed, used and revoked for its person alone", async () => {
     world.reset();
     const { pid, ann, ben } = await twoMembers(own(oauthManifest(world.server.url)));
@@ -236,7 +236,7 @@ describe("a sign-in of one's own", () => {
     expect(world.login.liveGrants).toBe(live - 2);
   });
 
-  it("never becomes the project's, if the manifest changes while it is under way [K04]", async () => {
+  it("never becomes the project's, if the manifest changes while it is under way [K18]", async () => {
     world.reset();
     const { pid, ann } = await twoMembers(own(oauthManifest(world.server.url)));
     const browser = await browserOf(ann);

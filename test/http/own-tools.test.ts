@@ -79,7 +79,7 @@ describe("each of the platform's own tools", () => {
   });
 
   it.each(OWN_TOOLS.map(({ name }) => name))(
-    "%s does what the session's token may do by the API, for each kind of session and role [T01] [T05]",
+    "%s does what the session's token may do by the API, for each kind of session and role [K20]",
     async (name) => {
       const owner = { sid: world.sid, by: world.token };
       const member = await sessionOf(`Mia for ${name}`, "member");
@@ -112,11 +112,11 @@ describe("each of the platform's own tools", () => {
   );
 });
 
-describe("a session that an agent starts", () => {
-  const startBy = (by: string, project = world.pid) =>
-    world.call("platform_start_session", { prompt: "Look at the tests." }, { by, project });
+const startBy = (by: string, project = world.pid) =>
+  world.call("platform_start_session", { prompt: "Look at the tests." }, { by, project });
 
-  it("is shown with its parent, acts as its parent does, and stays when its parent stops [T05]", async () => {
+describe("a session that an agent starts", () => {
+  it("is shown with its parent, acts as its parent does, and stays when its parent stops [K20]", async () => {
     const { session, by } = await world.freshSession();
     const child = String(json(await startBy(by))["id"]);
     const shown = fields(await world.service.request("GET", sessions(`/${child}`)));

@@ -1,5 +1,5 @@
 /**
- * `POST /v1/projects/{pid}/executor/mcp`: the platform's tools for the agent of a session, by the Model Context Protocol
+ * `POST /v1/projects/{pid}/executor/mcp`: tools for the agent of a session, by the Model Context Protocol
  * (streamable HTTP, revisions 2025-11-25 and 2026-07-28). A raw route, because the protocol has its own form of errors.
  *
  *  G1 Only the token of a session's sandbox is accepted (power `execute`). It ends with the session. A call under way ends, too.
@@ -10,10 +10,10 @@ import type * as Cause from "effect/Cause";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
-import type { Principal } from "../../store/ports/identity.ts";
 import { callResult, type TellProgress } from "../../services/approvals.ts";
 import { callTool, directTools, findTools } from "../../services/executor.ts";
 import {
@@ -24,14 +24,16 @@ import {
 } from "../../services/executor-decision.ts";
 import { RESERVED_SLUG } from "../../domain/connector.ts";
 import { parseUuid } from "../../domain/ids.ts";
-import { badRequest, Forbidden, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
+import { badRequest, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
 import { awaitBody } from "../body.ts";
 import type { Router } from "./own-api.ts";
 import { callOwnTool } from "./own-call.ts";
 import { FINDABLE_TOOLS, INSTRUCTIONS, META_TOOLS } from "./meta-tools.ts";
-import { forbidden } from "../authorize.ts";
-import { answering, requireProject } from "../handlers/answers.ts";
+import { answering } from "../handlers/answers.ts";
 import { Addresses, ThisNode } from "../limits.ts";
+import { toolTails } from "../live/tools.ts";
+import { agentFor } from "./executor-caller.ts";
+import { listening } from "./executor-stream.ts";
 import { answered, calledWith, endOf } from "./raw-route.ts";
 
 /** Arguments of 256 KiB, and the message around them. */
@@ -42,31 +44,6 @@ const KEEP_ALIVE_MS = 10_000;
 type Library = typeof import("@modelcontextprotocol/server");
 /** Loaded at the first request: a service without connectors does not need its 11 MiB. */
 const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server");
-
-/** The session of a sandbox's token. Null: it is no such token. */
-const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
-  caller.sessionId === null || caller.projectId !== projectId
-    ? null
-    : {
-        projectId,
-        sessionId: caller.sessionId,
-        userId: caller.user.id,
-        startedBy: caller.origin === "trigger" ? "trigger" : "user",
-      };
-
-const refused = (what: string) =>
-  new Forbidden({ error: `This address does not accept requests ${what}.`, code: "forbidden" });
-
-/** G3. The service's own names, for people and for sandboxes. Sandboxes send no origin. */
-const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.HttpServerRequest) {
-  const { publicUrl, internalUrl } = yield* Addresses;
-  const own = [new URL(publicUrl), new URL(internalUrl)];
-  const { host, origin } = headers;
-  if (!own.some((url) => url.host === host)) return yield* refused("for another host");
-  if (origin !== undefined && !own.some((url) => url.origin === origin))
-    return yield* refused("from another origin");
-  return null;
-});
 
 /** `__proto__` is a field of no tool, and programs disagree on what it means. */
 const hasProto = (text: string): boolean => {
@@ -179,10 +156,11 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { router, en
   const direct = yield* directTools(caller);
   type Services = Effect.Services<ReturnType<typeof perform>>;
   const services = yield* Effect.context<Services>();
-  return ({ Server }: Library) => {
+  return ({ Server }: Library, era: "legacy" | "modern") => {
     const server = new Server(
       { name: "platform-executor", version },
-      { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+      // A client of the older revision keeps a stream open for this (executor-stream.ts).
+      { capabilities: { tools: { listChanged: era === "legacy" } }, instructions: INSTRUCTIONS },
     );
     server.setRequestHandler("tools/list", () => ({
       tools: [
@@ -225,7 +203,7 @@ const begin = Effect.fnUntraced(function* (
   const { signal } = exchange.end;
   return yield* Effect.promise(async () => {
     const library = await libraryOf();
-    const { fetch, close } = library.createMcpHandler(() => makeServer(library), {
+    const { fetch, close } = library.createMcpHandler(({ era }) => makeServer(library, era), {
       keepAliveMs: KEEP_ALIVE_MS,
       maxRequestBodySize: BODY_MAX_BYTES,
     });
@@ -274,10 +252,7 @@ const mcp = (router: Router) =>
   calledWith("execute", (caller, { pid }) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest;
-      yield* checkSource(request);
-      yield* requireProject(caller, pid);
-      const agent = agentOf(caller, pid);
-      if (agent === null) return yield* forbidden(caller, { by: "token" });
+      const agent = yield* agentFor(caller, pid);
       const ended = yield* endOf(caller, pid, "member");
       const reading = Effect.flatMap(messageOf(request), (message) =>
         answerMessage(agent, message, { router, ended }),
@@ -289,6 +264,13 @@ const mcp = (router: Router) =>
 const tokenEnded = () =>
   new Unauthorized({ error: "The session ended while the call was performed.", code: "unauthorized" });
 
-export const executorRoute = HttpRouter.use((router) =>
-  router.add("POST", "/v1/projects/:pid/executor/mcp", answered(mcp(router))),
+const PATH = "/v1/projects/:pid/executor/mcp";
+
+export const executorRoutes = Layer.unwrap(
+  Effect.map(toolTails, (tails) =>
+    Layer.merge(
+      HttpRouter.use((router) => router.add("POST", PATH, answered(mcp(router)))),
+      HttpRouter.add("GET", PATH, answered(listening(tails))),
+    ),
+  ),
 );

@@ -19,8 +19,9 @@ const sameServer = (tables: TableSet, { projectId, slug, url }: CatalogueKey): S
 };
 
 const put = (tables: TableSet, projectId: string, row: StoredCatalogue): void => {
-  if (tables.projects.has(projectId))
-    tables.connectorCatalogues.set(keyOf(projectId, row.slug), { ...row, projectId });
+  if (!tables.projects.has(projectId)) return;
+  tables.connectorCatalogues.set(keyOf(projectId, row.slug), { ...row, projectId });
+  tables.toolsWaiting.wake(projectId);
 };
 
 const shown = ({ projectId: _, ...row }: StoredCatalogue & { readonly projectId: string }): StoredCatalogue =>
@@ -108,6 +109,7 @@ export const layer = Layer.effect(
         put(tables, key.projectId, { ...row, accepted });
         return true;
       }),
+    changed: (projectId) => tables.toolsWaiting.wait(projectId),
     outdated: (before, limit) =>
       Effect.sync(() =>
         [...tables.connectorCatalogues.values()]
@@ -119,6 +121,7 @@ export const layer = Layer.effect(
     forget: (projectId, slug) =>
       Effect.sync(() => {
         tables.connectorCatalogues.delete(keyOf(projectId, slug));
+        tables.toolsWaiting.wake(projectId);
       }),
   })),
 );

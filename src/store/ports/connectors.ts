@@ -3,6 +3,7 @@
  * (journal.ts).
  */
 import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
 import type { Catalogue } from "../../domain/catalogue.ts";
 import type { CredentialHolder, CredentialKind } from "../../domain/connector-credential.ts";
 import type { Fenced, Stored } from "./journal.ts";
@@ -92,6 +93,11 @@ export class Connectors extends Context.Service<
       key: CatalogueKey,
       by: { readonly pin: string; readonly userId: string; readonly now: number },
     ) => Stored<boolean>;
+    /**
+     * Completes when the tools of a project may have changed: at the signal of a commit that saw, accepted or forgot some. The
+     * reader's poll makes up for lost signals.
+     */
+    readonly changed: (projectId: string) => Effect.Effect<void>;
     /** Up to `limit` catalogues whose last refresh began before an instant, the oldest first. */
     readonly outdated: (
       before: number,

@@ -80,19 +80,6 @@ const makeLookUp = Effect.gen(function* () {
         WHERE account_id = ${accountId} AND status = 'active' AND id = ANY(${ids}::uuid[])`,
       (rows) => new Map(rows.map(({ id, version }) => [id, Number(version)])),
     );
-  /** By parent. */
-  const liveChildren = (requests: readonly AdmissionRequest[]) => {
-    const parents = [...new Set(requests.flatMap(({ session }) => session.parentSessionId ?? []))];
-    return parents.length === 0
-      ? Effect.succeed(new Map<string, number>())
-      : Effect.map(
-          sql<{ readonly id: string; readonly count: number }>`
-            SELECT parent_session_id AS id, count(*)::integer AS count FROM project_sessions
-            WHERE parent_session_id = ANY(${parents}::uuid[]) AND status IN ('provisioning', 'running')
-            GROUP BY parent_session_id`,
-          (rows) => new Map(rows.map(({ id, count }) => [id, count])),
-        );
-  };
   /** By `triggerKey`. */
   const lastFired = (triggers: readonly { readonly projectId: string; readonly triggerSlug: string }[]) =>
     triggers.length === 0
@@ -107,8 +94,22 @@ const makeLookUp = Effect.gen(function* () {
             )`,
           (rows) => new Map(rows.map((row) => [triggerKey(row), row.lastFiredAt])),
         );
-  return { known, waitingCron, activeProjects, liveChildren, lastFired };
+  return { known, waitingCron, activeProjects, lastFired };
 });
+
+/** How many live sessions the requests' parents have. */
+const liveChildrenOf = (sql: SqlClient.SqlClient, requests: readonly AdmissionRequest[]) => {
+  const parents = [...new Set(requests.flatMap(({ session }) => session.parentSessionId ?? []))];
+  return parents.length === 0
+    ? Effect.succeed(new Map<string, number>())
+    : Effect.map(
+        sql<{ readonly id: string; readonly count: number }>`
+          SELECT parent_session_id AS id, count(*)::integer AS count FROM project_sessions
+          WHERE parent_session_id = ANY(${parents}::uuid[]) AND status IN ('provisioning', 'running')
+          GROUP BY parent_session_id`,
+        (rows) => new Map(rows.map(({ id, count }) => [id, count])),
+      );
+};
 
 /** Decides a batch under the account's lock, which is held until the caller's transaction ends. */
 const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
@@ -139,7 +140,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
       cap,
       activeSessions,
       activeProjects,
-      liveChildren: yield* lookUp.liveChildren(requests),
+      liveChildren: yield* liveChildrenOf(sql, requests),
       known: yield* lookUp.known(fires),
       lastFired: yield* lookUp.lastFired(fires.filter(({ prompt }) => prompt.is === "cron")),
       waiting: queuedFires,

@@ -13,6 +13,8 @@ import {
   type StoredCredential,
 } from "../ports/connectors.ts";
 import { Fenced } from "../ports/journal.ts";
+import { Waiting } from "../waiting.ts";
+import { makeSignal } from "./connection/signals.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 type Service = (typeof Connectors)["Service"];
@@ -123,8 +125,15 @@ const ACCEPTED = ["accepted", "accepted_pin", "accepted_at", "accepted_by"];
 const kept = (columns: readonly string[]): string =>
   columns.map((column) => `${column} = CASE WHEN held.url = excluded.url THEN held.${column} END`).join(", ");
 
+const CHANNEL = "platform_tools";
+
 const makeCatalogues = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const waiting = new Waiting();
+  const { say } = yield* makeSignal(CHANNEL, (projectId) => waiting.wake(projectId));
+  /** Tells readers of the project's tools after the commit. */
+  const told = <A, E>(projectId: string, change: Effect.Effect<A, E>) =>
+    sql.withTransaction(Effect.tap(change, () => say([projectId])));
   const columns = sql.literal(CATALOGUE_COLUMNS);
   const forgetOther = sql.literal(kept([...LATEST, ...ACCEPTED]));
   const forgetOtherAccepted = sql.literal(kept(ACCEPTED));
@@ -141,8 +150,11 @@ const makeCatalogues = Effect.gen(function* () {
         Effect.map(([row]) => (row === undefined ? null : catalogueOf(row))),
         stored("connectors.catalogue"),
       ),
+    changed: (projectId) => waiting.wait(projectId),
     saw: ({ projectId, slug, url }, { catalogue, pin, protocol, at: seenAt }) =>
-      sql`
+      told(
+        projectId,
+        sql`
         INSERT INTO connector_catalogues AS held
           (project_id, slug, url, protocol, latest, latest_pin, latest_at, failure, tried_at)
         SELECT id, ${slug}, ${url}, ${protocol}, ${json(catalogue)}, ${pin}, ${at(seenAt)}::timestamptz, NULL,
@@ -151,7 +163,8 @@ const makeCatalogues = Effect.gen(function* () {
         ON CONFLICT (project_id, slug) DO UPDATE SET
           url = excluded.url, protocol = excluded.protocol, latest = excluded.latest,
           latest_pin = excluded.latest_pin, latest_at = excluded.latest_at, failure = NULL,
-          tried_at = excluded.tried_at, ${forgetOtherAccepted}`.pipe(Effect.asVoid, stored("connectors.saw")),
+          tried_at = excluded.tried_at, ${forgetOtherAccepted}`,
+      ).pipe(Effect.asVoid, stored("connectors.saw")),
     failed: ({ projectId, slug, url }, { failure, now }) =>
       sql`
         INSERT INTO connector_catalogues AS held (project_id, slug, url, failure, tried_at)
@@ -162,11 +175,14 @@ const makeCatalogues = Effect.gen(function* () {
         stored("connectors.failed"),
       ),
     accept: ({ projectId, slug, url }, { pin, userId, now }) =>
-      sql<{ readonly slug: string }>`
+      told(
+        projectId,
+        sql<{ readonly slug: string }>`
         UPDATE connector_catalogues SET accepted = latest, accepted_pin = latest_pin, accepted_at = ${at(now)},
           accepted_by = ${userId}
         WHERE project_id = ${projectId} AND slug = ${slug} AND url = ${url} AND latest_pin = ${pin}
-        RETURNING slug`.pipe(
+        RETURNING slug`,
+      ).pipe(
         Effect.map((rows) => rows.length > 0),
         stored("connectors.accept"),
       ),
@@ -175,10 +191,10 @@ const makeCatalogues = Effect.gen(function* () {
         SELECT project_id AS "projectId", slug FROM connector_catalogues WHERE tried_at < ${at(before)}
         ORDER BY tried_at ${sql.literal(`LIMIT ${limit}`)}`.pipe(stored("connectors.outdated")),
     forget: (projectId, slug) =>
-      sql`DELETE FROM connector_catalogues WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
-        Effect.asVoid,
-        stored("connectors.forget"),
-      ),
+      told(
+        projectId,
+        sql`DELETE FROM connector_catalogues WHERE project_id = ${projectId} AND slug = ${slug}`,
+      ).pipe(Effect.asVoid, stored("connectors.forget")),
   } satisfies Partial<Service>;
 });
 
