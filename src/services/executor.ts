@@ -149,7 +149,7 @@ export const findTools = Effect.fnUntraced(function* (
   return said(JSON.stringify({ tools: shown, of, hint: hintFor(shown.length, { offers, known }) }));
 });
 
-/** What an agent does next. A connector whose tools nobody accepted is the reason that people ask about. */
+/** What an agent does next. */
 const hintFor = (
   shown: number,
   { offers, known }: { readonly offers: readonly Offer[]; readonly known: readonly Known[] },

@@ -29,6 +29,8 @@ const DOCUMENTS = [
   "secrets.md",
   "connectors.md",
   "connector-sign-in.md",
+  "own-credentials.md",
+  "agent-tools.md",
   "approvals.md",
   "environments.md",
   "devcontainer.md",
