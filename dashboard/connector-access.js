@@ -16,7 +16,7 @@ export const NEEDS = {
   client_credentials: ["needs a credential", "warn", "Store the client that the server knows."],
 };
 
-/** What a connector needs for which each person has an own credential. @param {string} auth @returns {[string, string, string]} */
+/** The words for a missing own credential. @param {string} auth @returns {[string, string, string]} */
 export const needsYours = (auth) => [
   "yours is missing",
   "warn",

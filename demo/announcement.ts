@@ -34,7 +34,7 @@ export const connectBoard = async (
   narrator.say("connector", `${BOARD}: its token is stored, and its tool ${ANNOUNCE} accepted`);
 };
 
-/** Waits for the call that the agent asks for, and approves it as the person whom the demo plays. */
+/** Waits for the call that the agent asks for, and approves it, as a person does. */
 const approve = async (client: Client, narrator: Narrator, projectId: string): Promise<void> => {
   const approvals = `/v1/projects/${projectId}/approvals`;
   for (const deadline = epochMs() + DEADLINE_MS; epochMs() < deadline;) {

@@ -1,6 +1,6 @@
 /**
  * A small service of the demo's own, for the agent's connector: a board on which its one tool puts an announcement. It speaks the
- * Model Context Protocol, and accepts whoever has its token.
+ * Model Context Protocol, and asks its callers for a token.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { appendFileSync } from "node:fs";
@@ -18,14 +18,14 @@ const BODY_LIMIT_BYTES = 64 * 1024;
 
 export interface Board {
   readonly url: string;
-  /** What was announced. */
+  /** The announcements, oldest first. */
   readonly lines: readonly string[];
   readonly close: () => Promise<void>;
 }
 
 const TOOL = {
   name: ANNOUNCE,
-  description: "Puts one line on the team's board, for everybody to read.",
+  description: "Puts one line on the team's board, where the whole team reads it.",
   inputSchema: {
     type: "object" as const,
     properties: { text: { type: "string", description: "The line." } },

@@ -61,7 +61,7 @@ export interface Connector {
   /** The normalised URL of the server. */
   readonly url: string;
   readonly auth: ConnectorAuth;
-  /** Whose credential a call has: the project's, or that of the person for whom the session acts. */
+  /** Whose credential a call has: the project's, or that of the session's person. */
   readonly credential: CredentialOwner;
   readonly sessions: readonly SessionKind[];
   /** Tools that agents see by name. They find all others with `find_tools`. */

@@ -49,7 +49,7 @@ const executorLine = (text: string) => lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?ex
 const readDenied = (table: unknown, text: string, errors: ManifestError[]): Executor["denied"] => {
   const read = readOwnRules(isTableOf(table) ? table["tools"] : undefined);
   if (Result.isSuccess(read)) return read.success;
-  const message = `${read.failure} Until this is fixed, agents may use none of ${GUARDED_TOOLS.join(" and ")}.`;
+  const message = `${read.failure} Until this is fixed, agents cannot use ${GUARDED_TOOLS.join(" and ")}.`;
   errors.push({ slug: null, index: null, path: "executor.tools", message, line: executorLine(text) });
   return GUARDED_TOOLS;
 };

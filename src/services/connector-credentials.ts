@@ -49,7 +49,7 @@ export type Opened =
 const found = (credential: Credential): Opened => ({ credential, missing: null });
 const missing = (why: string): Opened => ({ credential: null, missing: why });
 
-/** Whose credential a use of the connector has. @param userId the person for whom it is used. Null: no person. */
+/** Whose credential a use of the connector has. @param userId the session's person. Null: no person. */
 export const holderOf = (
   { slug, credential }: Pick<Connector, "slug" | "credential">,
   projectId: string,
@@ -61,7 +61,7 @@ export const holderOf = (
 
 /** Who can repair it, as the beginning of a sentence. An agent reads it. */
 const whoCan = ({ credential }: Pick<Connector, "credential">): string =>
-  credential === "user" ? "The person for whom this session acts can" : "A person can";
+  credential === "user" ? "The person who started this session can" : "A person can";
 
 const UNOPENED = "cannot be opened";
 
@@ -165,7 +165,7 @@ const mayUse = Effect.fnUntraced(function* ({ projectId, personId }: CredentialH
 /**
  * Opens the credential that a connector needs. It asks no server.
  *
- * @param userId the person for whom it is used. Null: no person.
+ * @param userId the session's person. Null: no person.
  */
 export const openCredential = Effect.fnUntraced(function* (
   projectId: string,

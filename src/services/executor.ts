@@ -149,7 +149,7 @@ export const findTools = Effect.fnUntraced(function* (
   return said(JSON.stringify({ tools: shown, of, hint: hintFor(shown.length, { offers, known }) }));
 });
 
-/** What an agent does next. */
+/** The agent's next step. */
 const hintFor = (
   shown: number,
   { offers, known }: { readonly offers: readonly Offer[]; readonly known: readonly Known[] },

@@ -107,7 +107,7 @@ const checkGrants = (check: Check): void => {
   );
 
   check(
-    "are one for the project and one for each person, who see none of each other's",
+    "are one for the project and one for each person, and no person sees another's",
     Effect.gen(function* () {
       const world = yield* makeWorld(1);
       const { projectId, userId } = world;

@@ -211,13 +211,13 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
     async () => {
       server.tools = [...server.tools, { name: "late", description: "Comes late." }];
       const connector = `/v1/projects/${pid}/connectors/wiki`;
-      const late = path.join(installation.directory, "late.toml");
+      const changed = path.join(installation.directory, "late.toml");
       const known = path.join(installation.sample, "platform.toml");
       writeFileSync(
-        late,
+        changed,
         readFileSync(known, "utf8").replace('direct = ["read"]', 'direct = ["read", "late"]'),
       );
-      commitToSample(installation, { "platform.toml": late });
+      commitToSample(installation, { "platform.toml": changed });
       pid = await life.project(installation.sample);
       const wiki = connector.replace(/projects\/[^/]+/, `projects/${pid}`);
       const accept = async () => {
@@ -241,13 +241,20 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
       expect(children).toEqual([expect.objectContaining({ name: "the child", parent_session_id: id })]);
       await accept();
       server.calls.length = 0;
-      await life.call("POST", `${target}/messages`, {
-        id: randomUUID(),
-        text: promptOf([step("platform-executor_wiki_late", { page: "x" }), { say: "Called." }]),
-      });
-      const conversation = (): Promise<string> => life.text(`${target}/conversation.json`);
-      await expect.poll(conversation, POLL).toContain("late ran");
-      expect(server.calls.map(({ tool }) => tool)).toEqual(["late"]);
+      const late = promptOf([step("platform-executor_wiki_late", { page: "x" }), { say: "Called." }]);
+      // The runtime hears of the tool in a moment. Before that, its model is told that the tool does not exist.
+      const asked = async (): Promise<string> => {
+        const message = randomUUID();
+        await life.call("POST", `${target}/messages`, { id: message, text: late });
+        const answered = async () =>
+          ((await life.call("GET", `${target}/conversation`))["items"] as readonly Json[]).some(
+            ({ turn_id: turn, role, kind }) => turn === message && role === "agent" && kind === "message",
+          );
+        await expect.poll(answered, POLL).toBe(true);
+        return life.text(`${target}/conversation.json`);
+      };
+      await expect.poll(asked, POLL).toContain("late ran");
+      expect(server.calls[0]).toMatchObject({ tool: "late", arguments: { page: "x" } });
       for (const one of [target, `${sessions}/${String((children as readonly Json[])[0]?.["id"])}`])
         await life.call("POST", `${one}/stop`);
     },

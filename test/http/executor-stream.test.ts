@@ -16,11 +16,11 @@ const LIST_CHANGED = "notifications/tools/list_changed";
 const target = (pid: string) => `/v1/projects/${pid}/executor/mcp`;
 const open = (pid: string, token: string): Promise<EventReader> =>
   readEvents(`${world.service.url}${target(pid)}`, { token });
-/** How many changes a reader has heard of. */
+/** How many changes were told to a reader. */
 const heard = ({ events }: EventReader): number =>
   events.filter(({ data }) => (data as { readonly method?: string }).method === LIST_CHANGED).length;
 
-/** A project with the connector, whose tools nobody has accepted yet, and a session of it. */
+/** A project with the connector, whose tools are not accepted yet, and a session of it. */
 const unaccepted = async (text = manifest(world.server.url)) => {
   const pid = await world.newProject(text);
   const stored = { body: { value: "upstream-credential-1" } };
@@ -38,7 +38,7 @@ const accept = async (pid: string) => {
 
 const namesOf = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
 
-it("tells the protocol's own client of a tool that was accepted in mid-session, and it is there", async () => {
+it("tells the protocol's own client of a tool that was accepted in mid-session, and lists it", async () => {
   const { pid, by } = await unaccepted();
   await world.withClient(
     async (client) => {

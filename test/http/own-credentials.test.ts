@@ -60,7 +60,7 @@ const sessionOf = async ({ token }: Person, pid: string) => {
 const read = (pid: string, by: string, name = "wiki_read") =>
   world.executor.call(name, {}, { by, project: pid });
 
-/** A project with two members, of whom one is deactivated by some tests. */
+/** A project with an owner and a member. */
 const twoMembers = async (text = tokenAuth()) => {
   const pid = await world.executor.newProject(text);
   const ann = await invitePerson(world.service, "Ann", { roles: { [pid]: "owner" } });

@@ -11,7 +11,7 @@ import { page, pageOptions, pageOutcome } from "./lists.ts";
 const SLUG = "SLUG";
 const PIN = "PIN";
 
-/** What the reader herself must do. Null: nothing. */
+/** The command for a missing own credential. Null: none is missing. */
 const need = (one: {
   readonly slug: string;
   readonly auth: string;

@@ -18,7 +18,7 @@ const ConnectorWire = Schema.Struct({
   auth_name: nullable(Schema.String),
   credential_of: Schema.Literals(["project", "user"]).annotate({
     description:
-      "Whose credential a call has. `user`: that of the person for whom the session acts. State, credential and sign-in are then the caller's own.",
+      "Whose credential a call has. `user`: that of the session's person. State, credential and sign-in are then the caller's own.",
   }),
   sessions: Schema.Array(sessionKind),
   direct: texts,

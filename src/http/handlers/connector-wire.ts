@@ -119,7 +119,7 @@ export const connectorFor = Effect.fnUntraced(function* ({ pid, slug }: Place) {
 /** A trigger's session acts for no person, so it sees no person's own credentials. */
 const NO_PERSON = "00000000-0000-0000-0000-000000000000";
 
-/** What is stored for connectors, as the caller sees it: the project's, or her own. No person sees another's. */
+/** The stored records of connectors for the caller: the project's and her own. No person sees another's. */
 export const makeAbout = Effect.fnUntraced(function* (pid: string) {
   const { origin, user } = yield* Caller;
   const me = origin === "trigger" ? NO_PERSON : user.id;

@@ -1,6 +1,6 @@
 /**
  * Tells agents that their tools have changed: `notifications/tools/list_changed` of the Model Context Protocol, for clients of the
- * revision 2025-11-25, which keep a stream open for it (executor.md 2). All readers of a project follow one tail (tail.ts).
+ * revision 2025-11-25, which keep a stream open for it. All readers of a project follow one tail (tail.ts).
  *
  *  M1 The tail compares what `tools/list` answers. A change that an agent cannot see sends nothing.
  *  M2 A reader that opens its stream lists the tools afterwards or has just done so. Nothing from before is sent.

@@ -32,7 +32,7 @@ const targetOf = (projectId: string, { path, query = {} }: OwnRequest): string =
   return `/v1/projects/${[projectId, ...path].map(encodeURIComponent).join("/")}${search}`;
 };
 
-/** Asks the own API. Whatever the router cannot answer is a defect, as it is for a request from outside. */
+/** Asks the own API. An error that the router does not answer is a defect, as for a request from outside. */
 export const askOwn = Effect.fnUntraced(function* (router: Router, projectId: string, wanted: OwnRequest) {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const { internalUrl } = yield* Addresses;

@@ -96,7 +96,7 @@ const SESSION_TOOLS: readonly OwnTool[] = [
     description:
       "Starts a session of this project: another agent in a sandbox and on a branch of its own. It goes on when this session stops. At most 5 live ones, to a depth of 2.",
     fields: {
-      prompt: string("The first message to its agent. It knows nothing of this conversation."),
+      prompt: string("The first message to its agent. It does not know this conversation."),
       name: string("A name for people."),
       base_ref: string("The branch, tag or commit from which it starts. Absent: the default branch."),
       agent_name: string("The name of the agent's file in the repository."),
