@@ -148,7 +148,7 @@ const connectorRow = (project, connector, names) => {
         `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
         open > 0 && ` · ${open} to accept`,
         credential !== null && [" · ", storedWord(connector), time(credential.updated_at)],
-        isOwn && " · each person has an own one",
+        isOwn && " · each person has an own credential",
         !sessions.includes("trigger") && " · not for sessions of triggers",
       ),
       signInDetail(connector, names),
