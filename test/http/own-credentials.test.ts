@@ -1,7 +1,13 @@
 /** Connectors with `credential = "user"`: each person has a credential of her own, and only her sessions use it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
 import * as SqlClient from "effect/sql/SqlClient";
+import { credentialPlace } from "../../src/domain/connector-credential.ts";
+import { sealSecret, unsealSecret, type Keyring as Keys } from "../../src/domain/secret.ts";
+import { Keyring } from "../../src/services/keyring.ts";
+import { Connectors } from "../../src/store/ports/connectors.ts";
+import { resealAll } from "../../src/store/postgres/reseal.ts";
 import {
   deliver,
   expectStatus,
@@ -128,6 +134,40 @@ describe("a credential of one's own", () => {
     const { by } = await sessionOf(ben, pid);
     expect(textOf(await read(pid, by))).toContain("cannot be opened");
     expect(world.server.calls).toEqual([]);
+  });
+
+  it("is sealed again for the same person when the master key is replaced", async () => {
+    const { pid, ann, ben } = await connected();
+    expectStatus(await store(ben, pid, VALUES.ben), 200);
+    const keys: Keys = { current: { version: 2, bytes: new Uint8Array(32).fill(7) }, former: [] };
+    const opened = await world.service.inside(
+      Effect.gen(function* () {
+        const { secrets } = yield* Keyring;
+        const sql = yield* SqlClient.SqlClient;
+        const values: string[] = [];
+        const both = Effect.gen(function* () {
+          yield* resealAll({
+            aliveSince: Date.UTC(2100, 0, 1),
+            decide: () => Effect.succeed({ check: "check", former: "former" }),
+            reseal: ({ projectId, name, version, envelope }) => {
+              const place = { projectId, name: name ?? "", version };
+              const value = Result.getOrThrow(unsealSecret(secrets, place, envelope));
+              return Effect.succeed(sealSecret(keys, place, { value, nonce: new Uint8Array(12) }));
+            },
+            written: () => undefined,
+          });
+          for (const personId of [ann.id, ben.id]) {
+            const row = yield* (yield* Connectors).credential({ projectId: pid, slug: "wiki", personId });
+            if (row === null) throw new Error("the credential is missing");
+            values.push(Result.getOrThrow(unsealSecret(keys, credentialPlace(row), row.envelope)));
+          }
+          return yield* Effect.fail("undone");
+        });
+        yield* Effect.ignore(sql.withTransaction(both));
+        return values;
+      }),
+    );
+    expect(opened).toEqual([VALUES.ann, VALUES.ben]);
   });
 
   it("is stored by members, and the project's only by owners", async () => {
