@@ -125,14 +125,18 @@ describe("a credential of one's own", () => {
 
   it("does not open for another person whose row it is copied to [K18]", async () => {
     const { pid, ann, ben } = await connected();
-    await world.service.inside(
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient;
-        yield* sql`UPDATE connector_credentials SET person_id = ${ben.id} WHERE person_id = ${ann.id} AND project_id = ${pid}`;
-      }),
-    );
+    const give = (from: string, to: string) =>
+      world.service.inside(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient;
+          yield* sql`
+            UPDATE connector_credentials SET person_id = ${to} WHERE person_id = ${from} AND project_id = ${pid}`;
+        }),
+      );
+    await give(ann.id, ben.id);
     const { by } = await sessionOf(ben, pid);
     expect(textOf(await read(pid, by))).toContain("cannot be opened");
+    await give(ben.id, ann.id);
     expect(world.server.calls).toEqual([]);
   });
 
