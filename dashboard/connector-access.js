@@ -16,6 +16,23 @@ export const NEEDS = {
   client_credentials: ["needs a credential", "warn", "Store the client that the server knows."],
 };
 
+/** The words for a missing own credential. @param {string} auth @returns {[string, string, string]} */
+export const needsYours = (auth) => [
+  "yours is missing",
+  "warn",
+  auth === "oauth"
+    ? "Your sessions use your own sign-in. Sign in at the server."
+    : "Your sessions use your own credential. Store it.",
+];
+
+/** The words for a stored credential. @param {Connector} connector */
+export const storedWord = ({ auth, credential_of: of }) =>
+  of === "user" && NEEDS[auth] === undefined
+    ? "your credential stored "
+    : NEEDS[auth] === undefined
+      ? "credential stored "
+      : "client stored ";
+
 /** @typedef {Map<string, string>} Names of people, by id */
 
 /** @param {{user: {id: string, name: string}}[]} members @returns {Names} */
@@ -49,22 +66,21 @@ export const signInDetail = ({ sign_in: signIn }, names) => {
   );
 };
 
+/** @param {Connector} connector */
+const storeLabel = ({ auth, credential, credential_of: of }) => {
+  if (NEEDS[auth] !== undefined) return credential === null ? "Store a client" : "Replace the client";
+  if (credential !== null) return of === "user" ? "Replace yours" : "Replace";
+  return of === "user" ? "Store yours" : "Store the credential";
+};
+
 /** The buttons that give the service access. @param {Connector} connector @param {{project: string, slug: string}} of @returns {Child[]} */
-export const accessActions = ({ auth, credential, sign_in: signIn }, of) => [
-  auth === "oauth" && act("authorize-connector", signIn === null ? "Sign in" : "Sign in again", of),
-  auth !== "none" &&
-    act(
-      "set-connector-credential",
-      NEEDS[auth] === undefined
-        ? credential === null
-          ? "Store the credential"
-          : "Replace"
-        : credential === null
-          ? "Store a client"
-          : "Replace the client",
-      { ...of, auth },
-    ),
-];
+export const accessActions = (connector, of) => {
+  const { auth, sign_in: signIn } = connector;
+  return [
+    auth === "oauth" && act("authorize-connector", signIn === null ? "Sign in" : "Sign in again", of),
+    auth !== "none" && act("set-connector-credential", storeLabel(connector), { ...of, auth }),
+  ];
+};
 
 /** Stores the id and the secret of an OAuth client. @param {{project: string, slug: string, auth: string}} of @param {import("./actions.js").Page} page */
 export const storeClient = async ({ project, slug, auth }, page) => {

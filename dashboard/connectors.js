@@ -8,8 +8,10 @@ import {
   FETCH_MS,
   namesOf,
   NEEDS,
+  needsYours,
   signInDetail,
   storeClient,
+  storedWord,
 } from "./connector-access.js";
 import { ask, askFor } from "./dialog.js";
 import { h } from "./dom.js";
@@ -135,8 +137,9 @@ const connectors = {
 /** @param {string} project @param {Connector} connector @param {Names} names */
 const connectorRow = (project, connector, names) => {
   const { slug, kind, url, auth, state, credential, usable, to_accept: open, failure, sessions } = connector;
-  const [word, tone, next] = (state === "needs_credential" && NEEDS[auth]) ||
-    STATES[state] || [state, "warn", ""];
+  const isOwn = connector.credential_of === "user";
+  const need = state === "needs_credential" && (isOwn ? needsYours(auth) : NEEDS[auth]);
+  const [word, tone, next] = need || STATES[state] || [state, "warn", ""];
   const link = projectLink(project, `/connectors/${slug}`);
   const of = { project, slug };
   return listRow(
@@ -147,10 +150,8 @@ const connectorRow = (project, connector, names) => {
       detail(
         `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
         open > 0 && ` · ${open} to accept`,
-        credential !== null && [
-          NEEDS[auth] === undefined ? " · credential stored " : " · client stored ",
-          time(credential.updated_at),
-        ],
+        credential !== null && [" · ", storedWord(connector), time(credential.updated_at)],
+        isOwn && " · each person has an own credential",
         !sessions.includes("trigger") && " · not for sessions of triggers",
       ),
       signInDetail(connector, names),
@@ -238,7 +239,11 @@ const connector = {
         act("refresh-connector", "Fetch the tools again", of),
         known !== undefined &&
           (known.credential !== null || known.sign_in !== null) &&
-          act("forget-connector-credential", "Delete the credential", of),
+          act(
+            "forget-connector-credential",
+            known.credential_of === "user" ? "Delete your credential" : "Delete the credential",
+            of,
+          ),
       ),
       tools.length === 0
         ? empty("No tools are known.", "Fetch them from the server.")
@@ -360,7 +365,7 @@ const actions = {
   "forget-connector-credential": async ({ project = "", slug = "" }, page) => {
     const sure = await ask({
       title: `Delete the credential of ${slug}?`,
-      text: "Agents can no longer use this connector. A sign-in ends, too. The accepted tools stay accepted.",
+      text: "Agents can no longer use it. A sign-in ends, too. The accepted tools stay accepted.",
       confirm: "Delete",
     });
     if (sure === null) return;

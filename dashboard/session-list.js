@@ -194,6 +194,7 @@ export const row = (session, project) =>
         { class: "quiet" },
         project === undefined ? [idTail(session.id), " · ", session.agent_name] : project,
         session.name !== null && session.trigger_slug !== null && ` · ${session.trigger_slug}`,
+        session.parent_session_id && " · by an agent",
       ),
       session.failure && h("span", { class: "reason" }, prose(session.failure.message)),
       session.failure === null &&

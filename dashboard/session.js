@@ -11,7 +11,7 @@ import { followLog, logView } from "./log.js";
 import { readAsked } from "./asked.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
-import { isLive, projectPath, sessionName } from "./project.js";
+import { isLive, parentLink, projectPath, sessionName } from "./project.js";
 import { followWork, workSummary, workView } from "./work.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -334,6 +334,7 @@ const sessionFacts = (found, sandbox, awaited) =>
           idTail(found.fire_id),
         ),
     ],
+    ["Started by", parentLink(found)],
     ["Sandbox", sandbox && h("span", {}, sandbox.provider, " ", badge(sandbox.status))],
     [
       "Last turn",

@@ -5,6 +5,8 @@ export interface Connector {
   kind: "mcp" | "openapi" | "http";
   url: string;
   auth: "none" | "bearer" | "basic" | "header" | "query" | "oauth" | "client_credentials";
+  /** Whose credential a call has. `user`: that of its session's person. State, credential and sign-in are then the reader's. */
+  credential_of: "project" | "user";
   sessions: ("user" | "trigger")[];
   state: "ready" | "needs_credential" | "needs_refresh" | "needs_acceptance" | "failed";
   credential: { updated_at: string } | null;

@@ -50,6 +50,7 @@ export interface Session {
   initial_prompt: string | null;
   trigger_slug: string | null;
   fire_id: string | null;
+  parent_session_id: string | null;
   failure: Failure | null;
   stop_reason: string | null;
   saved: Saved | null;
@@ -153,11 +154,7 @@ export interface Fire {
 
 export interface FireDetail extends Fire {
   request: {
-    headers: {
-      content_type?: string | null;
-      user_agent?: string | null;
-      forwarded_for?: string | null;
-    };
+    headers: { content_type?: string | null; user_agent?: string | null; forwarded_for?: string | null };
     body: string;
     encoding: "utf8" | "base64";
   } | null;

@@ -4,6 +4,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type AgentAct, watchAgent } from "./agent.ts";
+import { announce } from "./announcement.ts";
+import type { Board } from "./board.ts";
 import type { Client, ServerEvent } from "./client.ts";
 import { epochMs, type Narrator } from "./narrator.ts";
 import { askSecondThing } from "./second-question.ts";
@@ -51,6 +53,8 @@ export interface Journey {
   readonly client: Client;
   readonly narrator: Narrator;
   readonly projectId: string;
+  /** The server behind the project's connector. */
+  readonly board: Board;
   /** Names the step of the journey in its failures. */
   readonly step: <A>(name: string, work: () => Promise<A>) => Promise<A>;
 }
@@ -62,9 +66,9 @@ const LOOK_MS = 100;
 /** How much of an agent's command or sentence fits a terminal's line beside the time. */
 const LINE_LENGTH = 90;
 
-/** Runs from the webhook to the change request and a second question. */
+/** Runs from the webhook to the change request, a second question and a tool call that a person approves. */
 export const travel = async (journey: Journey, delivery: Delivery): Promise<Outcome> => {
-  const { client, narrator, projectId, step } = journey;
+  const { client, narrator, projectId, board, step } = journey;
   const events = client.events(projectId);
   // The stream is open before anything can happen.
   await step("following the project's events", () => events.next());
@@ -87,6 +91,9 @@ export const travel = async (journey: Journey, delivery: Delivery): Promise<Outc
   );
   const number = await step("opening the change request", () => openChangeRequest(journey, session));
   await step("asking the agent a second thing", () => askSecondThing(client, narrator, path));
+  await step("approving a tool call", () =>
+    announce({ client, narrator, board }, { projectId, sessionPath: path }),
+  );
   const since = (at: number | null): number | null => (at === null ? null : Math.round(at - sentAt));
   const logged = bootSteps(await client.text("GET", `${path}/logs?follow=0`));
   return {

@@ -10,6 +10,8 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
 import { closeInherited } from "../src/inherited.ts";
+import { connectBoard } from "./announcement.ts";
+import { addBoard, startBoard } from "./board.ts";
 import { Client } from "./client.ts";
 import { addEnvironment } from "./environment.ts";
 import { newDeliveryId, type Outcome, type Session, travel } from "./journey.ts";
@@ -70,11 +72,15 @@ const run = async (demo: Demo): Promise<Running> => {
     const value = process.env[name];
     return value === undefined || value === "" ? [] : [{ name, value }];
   });
+  const boardToken = randomBytes(16).toString("hex");
+  const board = await namedStep("starting the board", () => startBoard(boardToken));
+  demo.undo.push(board.close);
   const repository = path.join(directory, "greeter");
   let lacks: string | null = null;
   await namedStep("creating the sample repository", async () => {
     makeRepository(repository, () => {
       lacks = addEnvironment(repository);
+      addBoard(repository, board.url);
     });
   });
   narrator.say("repository", "demo/repository, committed in a temporary directory");
@@ -93,6 +99,8 @@ const run = async (demo: Demo): Promise<Running> => {
         PLATFORM_PORT: "0",
         PLATFORM_BOOTSTRAP_TOKEN: token,
         PLATFORM_IMPORT_ROOTS: directory,
+        // The board is on this machine.
+        PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
         ...gateway,
       },
       signal,
@@ -125,8 +133,9 @@ const run = async (demo: Demo): Promise<Running> => {
   await step("storing the secrets", () =>
     putSecrets(client, projectId, [{ name: WEBHOOK_SECRET, value: secret }, ...keys]),
   );
+  await step("connecting the board", () => connectBoard(client, narrator, { projectId, token: boardToken }));
   const delivery = await step("signing the webhook", () => pushDelivery(secret, newDeliveryId()));
-  const outcome = await travel({ client, narrator, projectId, step }, delivery);
+  const outcome = await travel({ client, narrator, projectId, board, step }, delivery);
   return { outcome, client, service };
 };
 

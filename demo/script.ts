@@ -5,6 +5,7 @@
  *
  *     write <path>: <text>      write that text to that file
  *     run: <command>            run that command in the shell
+ *     use <tool>: <json>        call a tool whose name ends so, with these arguments
  *
  * For a prompt with neither, the model writes notes on the prompt to the file that it names in backticks, otherwise to
  * NOTES.md. Then it commits and pushes to the checked-out branch. It makes one tool call in each turn, so the number of
@@ -40,10 +41,12 @@ export type Turn =
 
 type Step =
   | { readonly kind: "write"; readonly path: string; readonly text: string }
-  | { readonly kind: "run"; readonly command: string; readonly purpose: string };
+  | { readonly kind: "run"; readonly command: string; readonly purpose: string }
+  | { readonly kind: "use"; readonly tool: string; readonly input: string };
 
 const WRITE_LINE = /^\s*write (?<path>[^\s:]+): ?(?<text>.*)$/;
 const RUN_LINE = /^\s*run: ?(?<command>.+)$/;
+const USE_LINE = /^\s*use (?<tool>[\w-]+): ?(?<input>\{.*\})$/;
 const FILE_IN_BACKTICKS = /`(?<path>[\w./-]+\.\w+)`/;
 const AUTHOR = "-c user.name='Scripted Model' -c user.email=scripted-model@localhost";
 
@@ -61,7 +64,7 @@ export const nextTurn = (request: ChatRequest): Turn => {
   if (failure !== null) return { kind: "answer", text: failure };
   const step = steps[done];
   if (step === undefined) return { kind: "answer", text: summaryOf(steps, since.at(-1)) };
-  const call = callOf(step);
+  const call = callOf(step, tools);
   return tools.has(call.tool)
     ? call
     : {
@@ -76,6 +79,8 @@ const stepsOf = (prompt: string): readonly Step[] => {
     if (write !== undefined) {
       return [{ kind: "write", path: write["path"] ?? "", text: `${write["text"] ?? ""}\n` }];
     }
+    const use = USE_LINE.exec(line)?.groups;
+    if (use !== undefined) return [{ kind: "use", tool: use["tool"] ?? "", input: use["input"] ?? "" }];
     const command = RUN_LINE.exec(line)?.groups?.["command"];
     return command === undefined ? [] : [{ kind: "run", command, purpose: "Run what the prompt asks for" }];
   });
@@ -114,8 +119,13 @@ const delivery = (paths: readonly string[]): readonly Step[] => {
   ];
 };
 
-const callOf = (step: Step): Extract<Turn, { kind: "call" }> =>
-  step.kind === "write"
+const callOf = (step: Step, tools: ReadonlySet<string>): Extract<Turn, { kind: "call" }> => {
+  if (step.kind === "use") {
+    // A runtime puts the server's name in front of a tool's.
+    const tool = [...tools].find((name) => name.endsWith(step.tool)) ?? step.tool;
+    return { kind: "call", tool, input: JSON.parse(step.input) as Readonly<Record<string, string>> };
+  }
+  return step.kind === "write"
     ? { kind: "call", tool: "write", input: { filePath: step.path, content: step.text } }
     : {
         kind: "call",
@@ -123,9 +133,10 @@ const callOf = (step: Step): Extract<Turn, { kind: "call" }> =>
         // The script can only rely on the exit code, because the wording of results may change.
         input: { command: `${step.command}; echo "exit code $?"`, description: step.purpose },
       };
+};
 
 const failureOf = (step: Step | undefined, result: Message | undefined): string | null => {
-  if (step === undefined || result?.role !== "tool") return null;
+  if (step === undefined || step.kind === "use" || result?.role !== "tool") return null;
   const output = textOf(result.content);
   const succeeded = step.kind === "write" ? /successfully/i.test(output) : output.includes("exit code 0");
   const name = step.kind === "write" ? `Writing ${step.path}` : step.command;

@@ -1,4 +1,4 @@
-/** The end of the demo: a person asks the agent a second thing, in the session in which it has worked. */
+/** A person talks to the agent in the session in which it has worked. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "./client.ts";
@@ -19,7 +19,7 @@ interface Item {
   readonly turn_id: string | null;
   readonly author: { readonly name: string } | null;
   readonly content: readonly { readonly type: string; readonly text?: string }[];
-  readonly tool: { readonly output: string } | null;
+  readonly tool: { readonly name: string; readonly output: string } | null;
   readonly error: { readonly message: string } | null;
 }
 interface Conversation {
@@ -33,19 +33,39 @@ const wordsOf = ({ content }: Item): string => content.map(({ text = "" }) => te
 /** The text of a finished item. Null: nothing to show. */
 const told = (item: Item): string | null => {
   if (item.status !== "completed") return null;
-  if (item.kind === "tool") return `runs a command: ${firstLine(item.tool?.output ?? "")}`;
+  if (item.kind === "tool") {
+    const does = item.tool?.name === "bash" ? "runs a command" : `uses ${item.tool?.name ?? "a tool"}`;
+    return `${does}: ${firstLine(item.tool?.output ?? "")}`;
+  }
   return item.kind === "message" && item.role === "agent" ? `says: ${firstLine(wordsOf(item))}` : null;
 };
 
-/** Asks, and reports the answer as it comes. @throws if the agent does not answer */
-export const askSecondThing = async (
+/** Asks a second thing. @throws if the agent does not answer */
+export const askSecondThing = (client: Client, narrator: Narrator, sessionPath: string): Promise<void> =>
+  askAgent(client, narrator, { sessionPath, shown: QUESTION, text: TEXT });
+
+/**
+ * Sends a message, and reports the answer as it comes.
+ *
+ * @param message.shown what the reader of the demo sees of its text
+ * @throws if the agent does not answer
+ */
+export const askAgent = async (
   client: Client,
   narrator: Narrator,
-  sessionPath: string,
+  {
+    sessionPath,
+    shown: asked,
+    text: whole,
+  }: {
+    readonly sessionPath: string;
+    readonly shown: string;
+    readonly text: string;
+  },
 ): Promise<void> => {
   const id = randomUUID();
-  await client.send("POST", `${sessionPath}/messages`, { id, text: TEXT });
-  narrator.say("person", `asks: ${QUESTION}`);
+  await client.send("POST", `${sessionPath}/messages`, { id, text: whole });
+  narrator.say("person", `asks: ${asked}`);
   const shown = new Set<string>();
   for (const deadline = epochMs() + DEADLINE_MS; epochMs() < deadline;) {
     // eslint-disable-next-line no-await-in-loop -- it looks again and again, in order
@@ -64,5 +84,5 @@ export const askSecondThing = async (
     // eslint-disable-next-line no-await-in-loop
     await delay(LOOK_MS);
   }
-  throw new Error("the agent did not answer the second question");
+  throw new Error("the agent did not answer");
 };

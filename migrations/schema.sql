@@ -178,12 +178,15 @@ CREATE TABLE connector_credentials (
   updated_at timestamp with time zone NOT NULL,
   updated_by uuid,
   kind text NOT NULL DEFAULT 'value'::text,
+  person_id uuid,
+  CONSTRAINT connector_credentials_key UNIQUE NULLS NOT DISTINCT (project_id, slug, person_id),
   CONSTRAINT connector_credentials_kind_known CHECK ((kind = ANY (ARRAY['value'::text, 'oauth'::text, 'client_credentials'::text]))),
-  CONSTRAINT connector_credentials_pkey PRIMARY KEY (project_id, slug),
+  CONSTRAINT connector_credentials_person_fkey FOREIGN KEY (person_id) REFERENCES users(id),
   CONSTRAINT connector_credentials_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT connector_credentials_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES users(id),
   CONSTRAINT connector_credentials_version_positive CHECK ((version > 0))
 );
+CREATE INDEX connector_credentials_person_idx ON public.connector_credentials USING btree (person_id) WHERE (person_id IS NOT NULL);
 
 CREATE TABLE connector_flows (
   project_id uuid NOT NULL,
@@ -195,6 +198,7 @@ CREATE TABLE connector_flows (
   browser_hash text,
   envelope bytea NOT NULL,
   expires_at timestamp with time zone NOT NULL,
+  is_own boolean NOT NULL,
   CONSTRAINT connector_flows_pkey PRIMARY KEY (project_id, slug, user_id),
   CONSTRAINT connector_flows_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT connector_flows_state_unique UNIQUE (state_hash),
@@ -220,17 +224,20 @@ CREATE TABLE connector_grants (
   failed_at timestamp with time zone,
   lease_holder uuid,
   lease_until timestamp with time zone,
+  person_id uuid,
   CONSTRAINT connector_grants_failure_whole CHECK ((num_nonnulls(failure, failed_at) = ANY (ARRAY[0, 2]))),
   CONSTRAINT connector_grants_granted_by_fkey FOREIGN KEY (granted_by) REFERENCES users(id),
   CONSTRAINT connector_grants_held_whole CHECK (((status = 'held'::text) = (envelope IS NOT NULL))),
+  CONSTRAINT connector_grants_key UNIQUE NULLS NOT DISTINCT (project_id, slug, person_id),
   CONSTRAINT connector_grants_kind_known CHECK ((kind = ANY (ARRAY['oauth'::text, 'client_credentials'::text]))),
   CONSTRAINT connector_grants_lease_whole CHECK ((num_nonnulls(lease_holder, lease_until) = ANY (ARRAY[0, 2]))),
-  CONSTRAINT connector_grants_pkey PRIMARY KEY (project_id, slug),
+  CONSTRAINT connector_grants_person_fkey FOREIGN KEY (person_id) REFERENCES users(id),
   CONSTRAINT connector_grants_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT connector_grants_refused_whole CHECK (((status <> 'refused'::text) OR (failure IS NOT NULL))),
   CONSTRAINT connector_grants_status_known CHECK ((status = ANY (ARRAY['empty'::text, 'held'::text, 'refused'::text, 'removed'::text]))),
   CONSTRAINT connector_grants_version_positive CHECK ((version > 0))
 );
+CREATE INDEX connector_grants_person_idx ON public.connector_grants USING btree (person_id) WHERE (person_id IS NOT NULL);
 
 CREATE TABLE conversation_attachments (
   session_id uuid NOT NULL,
@@ -698,11 +705,13 @@ CREATE TABLE project_sessions (
   deleted_at timestamp with time zone,
   saved jsonb,
   last_turn jsonb,
+  parent_session_id uuid,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),
   CONSTRAINT project_sessions_failure_dated CHECK (((failure IS NULL) = (failed_at IS NULL))),
   CONSTRAINT project_sessions_origin_known CHECK ((origin = ANY (ARRAY['session'::text, 'trigger'::text]))),
+  CONSTRAINT project_sessions_parent_fkey FOREIGN KEY (parent_session_id) REFERENCES project_sessions(id),
   CONSTRAINT project_sessions_pkey PRIMARY KEY (id),
   CONSTRAINT project_sessions_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
   CONSTRAINT project_sessions_status_written CHECK ((status <> ALL (ARRAY['queued'::project_session_status, 'branching'::project_session_status, 'completed'::project_session_status]))),
@@ -712,6 +721,7 @@ CREATE INDEX project_sessions_account_idx ON public.project_sessions USING btree
 CREATE UNIQUE INDEX project_sessions_fire_key ON public.project_sessions USING btree (fire_id);
 CREATE INDEX project_sessions_list_idx ON public.project_sessions USING btree (project_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX project_sessions_live_idx ON public.project_sessions USING btree (account_id) WHERE (status = ANY (ARRAY['provisioning'::project_session_status, 'running'::project_session_status]));
+CREATE INDEX project_sessions_parent_idx ON public.project_sessions USING btree (parent_session_id, created_at DESC, id DESC) WHERE (parent_session_id IS NOT NULL);
 
 CREATE TABLE project_trigger_runtime (
   project_id uuid NOT NULL,

@@ -39,6 +39,7 @@ import { manifestsLayer, reconcileLayer } from "./duties/manifests.ts";
 import { pullRequestsLayer } from "./duties/pull-requests.ts";
 import { outboundLayer } from "./services/outbound.ts";
 import { outboundWebhooksLayer } from "./duties/outbound-webhooks.ts";
+import { PageAddress } from "./services/page-address.ts";
 import { pullMirrorLayer } from "./services/pull-mirror.ts";
 import { orphansLayer } from "./duties/orphans.ts";
 import { peopleLayer } from "./duties/people.ts";
@@ -84,7 +85,7 @@ import { identityHandlers } from "./http/handlers/identity.ts";
 import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { deviceLoginRoutes } from "./http/raw/device-logins.ts";
-import { executorRoute } from "./http/raw/executor.ts";
+import { executorRoutes } from "./http/raw/executor.ts";
 import { liveRoutes } from "./http/live/live.ts";
 import { machinesHandlers } from "./http/handlers/machines.ts";
 import { metricsRoute } from "./http/metrics.ts";
@@ -221,6 +222,7 @@ export const actorLayers = <E>({
       ),
     ),
     Layer.provideMerge(Doubts.layer),
+    Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
     Layer.provideMerge(ports),
   );
 };
@@ -295,7 +297,7 @@ const routes = Layer.mergeAll(
   liveRoutes,
   attachmentRoutes,
   deviceLoginRoutes,
-  executorRoute,
+  executorRoutes,
   systemRoutes,
   metricsRoute,
   guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),

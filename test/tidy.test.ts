@@ -97,7 +97,7 @@ const THREATS: Readonly<Record<string, number>> = {
   R: 12, // races and crashes
   D: 11, // conversation
   E: 18, // environments
-  K: 19, // connectors
+  K: 22, // connectors
   O: 3, // outbound webhooks
   L: 6, // metrics and traces
   I: 22, // invariants

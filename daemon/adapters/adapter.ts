@@ -51,7 +51,7 @@ export interface PromptRefused {
 
 /** Paths in the runtime's environment. */
 export interface RuntimeTools {
-  /** The runtime is told where the tools of the project's connectors are. */
+  /** The runtime is told where the gateway to tools is: of connectors, and of the platform itself. */
   readonly hasConnectors: boolean;
 }
 

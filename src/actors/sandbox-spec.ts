@@ -5,10 +5,9 @@ import * as Effect from "effect/Effect";
 import { type EnvironmentInput, injectedEnvironment, splitEnvironment } from "../domain/environment.ts";
 import type { Claim } from "../domain/launch.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
-import { parseManifest } from "../domain/manifest.ts";
-import { Projects, type GoodManifest } from "../store/ports/projects.ts";
+import { Projects } from "../store/ports/projects.ts";
 import { Sandboxes } from "../store/ports/sandboxes.ts";
-import { Sessions, type Session } from "../store/ports/sessions.ts";
+import { Sessions } from "../store/ports/sessions.ts";
 import { Secrets } from "../store/ports/secrets.ts";
 import { Conversations } from "../store/ports/conversations.ts";
 import type { BootEnvironment } from "../services/environments.ts";
@@ -42,13 +41,6 @@ export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs:
 const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
-/** An agent without connectors does not pay for their tools in its prompt. */
-const usesConnectors = (manifest: GoodManifest | null, origin: Session["origin"]): boolean =>
-  manifest !== null &&
-  parseManifest(Buffer.from(manifest.text)).executor.connectors.some(({ sessions }) =>
-    sessions.includes(origin === "trigger" ? "trigger" : "user"),
-  );
-
 /** The parts of a spec that a session brings. */
 type OfSession = Pick<SandboxSpec, "sessionId" | "wip" | "recap" | "bootDeadlineMs">;
 
@@ -61,7 +53,6 @@ type SessionInput = Pick<
 interface Standing {
   readonly sandboxId: string;
   readonly projectId: string;
-  readonly origin: Session["origin"];
   readonly environment: BootEnvironment;
   /** The session's, or of no effect. */
   readonly session: SessionInput;
@@ -72,9 +63,9 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const projects = yield* Projects;
   const keyring = yield* Keyring;
   const services = yield* Effect.context<Secrets | Keyring>();
-  return Effect.fnUntraced(function* ({ sandboxId, projectId, origin, environment, session }: Standing) {
+  return Effect.fnUntraced(function* ({ sandboxId, projectId, environment, session }: Standing) {
     const [state = null] = yield* projects.states([projectId]);
-    const { project, tier, manifest } = yield* found(`project ${projectId}`, state);
+    const { project, tier } = yield* found(`project ${projectId}`, state);
     const { given, values } = yield* Effect.provideContext(openSecrets(projectId), services);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
@@ -96,7 +87,8 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...(Object.keys(variables).length > 0 && { variables }),
       egressAllow: options.egressAllow,
       llmUpstream: gateway === null ? null : gateway.upstream,
-      hasConnectors: usesConnectors(manifest, origin),
+      // The platform has tools of its own, so every agent has some.
+      hasConnectors: true,
     } satisfies Omit<SandboxSpec, keyof OfSession>;
     return { spec, given };
   });
@@ -114,11 +106,10 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   return Effect.fnUntraced(function* (sandboxId: string, environment: BootEnvironment) {
     const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
     const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
-    const { id: sessionId, projectId, origin } = session;
+    const { id: sessionId, projectId } = session;
     const { spec, given } = yield* makeStanding({
       sandboxId,
       projectId,
-      origin,
       environment,
       session: { ...session, sessionId },
     });
@@ -143,14 +134,13 @@ const NO_SESSION: SessionInput = {
   initialPrompt: null,
 };
 
-/** @returns a function that builds the spec of a sandbox that waits for a session of a person. */
+/** @returns a function that builds the spec of a sandbox that waits for a session. */
 export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const makeStanding = yield* standingSpec(options);
   return Effect.fnUntraced(function* (sandboxId: string, projectId: string, environment: BootEnvironment) {
     const { spec, given } = yield* makeStanding({
       sandboxId,
       projectId,
-      origin: "session",
       environment,
       session: NO_SESSION,
     });

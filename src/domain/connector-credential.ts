@@ -2,8 +2,9 @@
  * Credentials of connectors: sealed as project secrets are, bound to the origin for which a person stored them, and
  * never shown.
  *
- *  R1 A credential opens for its own connector, origin and kind only: all are authenticated with the value. So a manifest
- *     that moves a connector to another origin finds no credential there.
+ *  R1 A credential opens for its own connector, origin, kind and person only: all are authenticated with the value. So a
+ *     manifest that moves a connector to another origin finds no credential there, and a row that is copied to another
+ *     person does not open.
  *  R2 A server's answers are masked: the credential, its encoded forms, and the header that carries it.
  */
 import type { ConnectorAuth } from "./connector.ts";
@@ -27,6 +28,17 @@ export const checkConnectorCredential = ({ kind }: ConnectorAuth, value: string)
   return null;
 };
 
+/** Whose credential of a connector: the project's, or one person's own. */
+export interface CredentialHolder {
+  readonly projectId: string;
+  readonly slug: string;
+  /** Null: the project's. */
+  readonly personId: string | null;
+}
+
+/** The end of the name of a place that is a person's own. It keeps one person's credential from opening for another. */
+export const ofPerson = (personId: string | null): string => (personId === null ? "" : ` of ${personId}`);
+
 /** The origin of a connector's URL, to which its credential is bound. */
 export const originOf = (url: string): string => new URL(url).origin;
 
@@ -38,18 +50,18 @@ export const credentialKind = ({ kind }: ConnectorAuth): CredentialKind =>
   kind === "oauth" || kind === "client_credentials" ? kind : "value";
 
 /** R1. No project secret can have a name with spaces, so the two kinds of places never meet. */
-export const credentialPlace = (place: {
-  readonly projectId: string;
-  readonly slug: string;
-  readonly origin: string;
-  readonly kind: CredentialKind;
-  readonly version: number;
-}): SecretPlace => ({
+export const credentialPlace = (
+  place: CredentialHolder & {
+    readonly origin: string;
+    readonly kind: CredentialKind;
+    readonly version: number;
+  },
+): SecretPlace => ({
   projectId: place.projectId,
   name:
-    place.kind === "value"
+    (place.kind === "value"
       ? `connector ${place.slug} ${place.origin}`
-      : `connector-client ${place.slug} ${place.origin} ${place.kind}`,
+      : `connector-client ${place.slug} ${place.origin} ${place.kind}`) + ofPerson(place.personId),
   version: place.version,
 });
 

@@ -2,7 +2,7 @@
  * What a server gave to the service when a person signed in there for a connector, or when the service signed in as
  * itself (OAuth): the tokens, and everything that is needed to renew and revoke them.
  *
- *  G1 A grant opens for its own connector, origin, kind of `auth` and version only: all of them are authenticated with
+ *  G1 A grant opens for its own connector, person, origin, kind of `auth` and version only: all of them are authenticated with
  *     it. A manifest that changes one of them finds none, and a refresh token is never sent as a bearer token.
  *  G2 The server of a grant is part of it. A refresh token goes to the token endpoint of the server that issued it, whatever
  *     other metadata says later.
@@ -10,6 +10,7 @@
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { isClientId, type OAuthConnector } from "./connector.ts";
+import { ofPerson, type CredentialHolder } from "./connector-credential.ts";
 import type { SecretPlace } from "./secret.ts";
 
 export type GrantKind = OAuthConnector["kind"];
@@ -70,15 +71,15 @@ export const PendingSignIn = Schema.Struct({
 export type PendingSignIn = typeof PendingSignIn.Type;
 
 /** Where a grant is sealed (G1). No origin has a space, so no two places are equal. */
-export const grantPlace = (place: {
-  readonly projectId: string;
-  readonly slug: string;
-  readonly origin: string;
-  readonly kind: GrantKind;
-  readonly version: number;
-}): SecretPlace => ({
+export const grantPlace = (
+  place: CredentialHolder & {
+    readonly origin: string;
+    readonly kind: GrantKind;
+    readonly version: number;
+  },
+): SecretPlace => ({
   projectId: place.projectId,
-  name: `connector-grant ${place.slug} ${place.origin} ${place.kind}`,
+  name: `connector-grant ${place.slug} ${place.origin} ${place.kind}${ofPerson(place.personId)}`,
   version: place.version,
 });
 

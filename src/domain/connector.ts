@@ -12,7 +12,7 @@ import { isToolName, TOOL_NAME_LIMIT } from "./tool-name.ts";
 /** The most connectors of one manifest. */
 export const CONNECTOR_LIMIT = 20;
 /** The most rules of one connector, and the most tools that it shows by name. */
-const RULES_LIMIT = 100;
+export const RULES_LIMIT = 100;
 const DIRECT_LIMIT = 50;
 const URL_LIMIT = 2048;
 
@@ -22,6 +22,9 @@ export type Policy = (typeof POLICIES)[number];
 /** What may start a session that uses a connector: a person, or a trigger. */
 export const SESSION_KINDS = ["user", "trigger"] as const;
 export type SessionKind = (typeof SESSION_KINDS)[number];
+
+export const CREDENTIAL_OWNERS = ["project", "user"] as const;
+export type CredentialOwner = (typeof CREDENTIAL_OWNERS)[number];
 
 export type ConnectorAuth =
   | { readonly kind: "none" }
@@ -58,19 +61,27 @@ export interface Connector {
   /** The normalised URL of the server. */
   readonly url: string;
   readonly auth: ConnectorAuth;
+  /** Whose credential a call has: the project's, or that of the session's person. */
+  readonly credential: CredentialOwner;
   readonly sessions: readonly SessionKind[];
   /** Tools that agents see by name. They find all others with `find_tools`. */
   readonly direct: readonly string[];
   readonly rules: readonly ToolRule[];
 }
 
+/** The platform's own tools that a project can deny to its agents (own-tools.ts). */
+export const GUARDED_TOOLS = ["start_session", "open_change_request"] as const;
+export type GuardedTool = (typeof GUARDED_TOOLS)[number];
+
 /** The connectors of a manifest with the policy of tools that no rule matches. */
 export interface Executor {
   readonly defaultPolicy: Policy;
   readonly connectors: readonly Connector[];
+  /** The platform's own tools that agents may not use. */
+  readonly denied: readonly GuardedTool[];
 }
 
-export const NO_CONNECTORS: Executor = { defaultPolicy: "ask", connectors: [] };
+export const NO_CONNECTORS: Executor = { defaultPolicy: "ask", connectors: [], denied: [] };
 
 /** One error in an entry. `field` is null if it concerns the whole entry. */
 export interface ConnectorFault {
@@ -79,7 +90,8 @@ export interface ConnectorFault {
 }
 
 const SLUG = /^[a-z0-9-]{1,20}$/;
-const PATTERN = /^[A-Za-z0-9_./*-]+$/;
+/** A tool's name, where `*` stands for any characters. */
+export const TOOL_PATTERN = /^[A-Za-z0-9_./*-]+$/;
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9-]{0,63}$/;
 const PARAMETER_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 /** RFC 6749, appendix A.4, with a length that fits a URL. */
@@ -90,7 +102,7 @@ const CLIENT_ID = /^[ -~]+$/;
 const OWN_HEADER =
   /^(?:accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|last-event-id|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
 /** The platform's own name in front of tools. */
-const RESERVED_SLUG = "platform";
+export const RESERVED_SLUG = "platform";
 
 const FIELDS = [
   "slug",
@@ -125,13 +137,13 @@ export const readConnectorEntry = (entry: unknown): Result.Result<Connector, rea
     .slice(0, 10))
     refuse(excerpt(field), `Unknown field ${quote(field)}. A connector has the fields ${FIELDS.join(", ")}.`);
   const slug = readSlug(entry["slug"], refuse);
-  checkCredential(entry["credential"] ?? "project", refuse);
   const url = readUrl(entry["url"], refuse);
   const connector: Connector = {
     slug,
     ...readKind(entry, url, refuse),
     url,
     auth: readAuth(entry, refuse),
+    credential: readOwner(entry, refuse),
     sessions: readSessions(entry["sessions"] ?? ["user"], refuse),
     direct: readDirect(entry["direct"] ?? [], refuse),
     rules: readRules(entry["tools"] ?? [], refuse),
@@ -184,9 +196,23 @@ const readSlug = (value: unknown, refuse: Refuse): string => {
   return "";
 };
 
-const checkCredential = (value: unknown, refuse: Refuse): void => {
-  if (value === "user") refuse("credential", `credential "user" is not supported yet. Use "project".`);
-  else if (value !== "project") refuse("credential", `credential must be "project".`);
+/** A trigger acts for no person, and a service that signs in as itself for none either. */
+const readOwner = (entry: Table, refuse: Refuse): CredentialOwner => {
+  const owner = entry["credential"] ?? "project";
+  const { auth = "none", sessions } = entry;
+  if (owner === "project") return owner;
+  if (owner !== "user") refuse("credential", `credential must be "project" or "user".`);
+  else if (auth === "none" || auth === "client_credentials")
+    refuse(
+      "credential",
+      `credential "user" needs an auth that a person has: bearer, basic, header, query or oauth.`,
+    );
+  else if (Array.isArray(sessions) && sessions.includes("trigger"))
+    refuse(
+      "sessions",
+      `sessions must be ["user"] with credential "user": a trigger's session acts for no person, so it has no credential.`,
+    );
+  return "user";
 };
 
 const readUrl = (value: unknown, refuse: Refuse): string => {
@@ -267,7 +293,7 @@ const readRules = (value: unknown, refuse: Refuse): readonly ToolRule[] => {
   return value.flatMap((rule: unknown, index) => {
     const { match, policy, ...others } = isTable(rule) ? rule : {};
     const place = `tools[${index}]`;
-    if (typeof match !== "string" || match.length > TOOL_NAME_LIMIT || !PATTERN.test(match))
+    if (typeof match !== "string" || match.length > TOOL_NAME_LIMIT || !TOOL_PATTERN.test(match))
       refuse(`${place}.match`, "match must be a tool's name, in which * stands for any characters.");
     else if (!isPolicy(policy)) refuse(`${place}.policy`, `policy must be "allow", "ask" or "deny".`);
     else if (Object.keys(others).length > 0) refuse(place, "A rule has the fields match and policy.");

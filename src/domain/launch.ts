@@ -81,7 +81,7 @@ export const LaunchSettings = Schema.Struct({
    * this id in place of a session. Absent: it has its session.
    */
   standby: Schema.optionalKey(Schema.String),
-  /** The project has connectors that this session may use. Absent: it has none. */
+  /** The runtime is told where the gateway to tools is. Absent: it is not. */
   hasConnectors: Schema.optionalKey(Schema.Boolean),
   /**
    * Milliseconds without contact from the service after which the sandbox ends itself. Without it, the sandbox never

@@ -2,11 +2,13 @@
 import * as Result from "effect/Result";
 import {
   CONNECTOR_LIMIT,
+  GUARDED_TOOLS,
   readConnectorEntry,
   readDefaultPolicy,
   type Connector,
   type Executor,
 } from "./connector.ts";
+import { readOwnRules } from "./own-tools.ts";
 import { headerLines, lineOf, type ManifestError } from "./manifest-error.ts";
 
 export interface ReadExecutor {
@@ -23,6 +25,7 @@ export const readExecutor = (
 ): ReadExecutor => {
   const errors: ManifestError[] = [];
   const defaultPolicy = readDefault(tables.executor, text, errors);
+  const denied = readDenied(tables.executor, text, errors);
   const entries = tables.connectors ?? [];
   if (!Array.isArray(entries)) {
     errors.push({
@@ -32,22 +35,43 @@ export const readExecutor = (
       message: "Write each connector as its own table with double brackets, [[connectors]].",
       line: lineOf(text, /^[ \t]*(?:\[[ \t]*)?connectors\b/),
     });
-    return { executor: { defaultPolicy, connectors: [] }, errors };
+    return { executor: { defaultPolicy, connectors: [], denied }, errors };
   }
-  return { executor: { defaultPolicy, connectors: readEntries(entries, text, errors) }, errors };
+  return { executor: { defaultPolicy, connectors: readEntries(entries, text, errors), denied }, errors };
+};
+
+type Table = Readonly<Record<string, unknown>>;
+const isTableOf = (value: unknown): value is Table =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const executorLine = (text: string) => lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?executor\b/);
+
+/** Rules that cannot be read deny everything that they could deny. */
+const readDenied = (table: unknown, text: string, errors: ManifestError[]): Executor["denied"] => {
+  const read = readOwnRules(isTableOf(table) ? table["tools"] : undefined);
+  if (Result.isSuccess(read)) return read.success;
+  const message = `${read.failure} Until this is fixed, agents cannot use ${GUARDED_TOOLS.join(" and ")}.`;
+  errors.push({ slug: null, index: null, path: "executor.tools", message, line: executorLine(text) });
+  return GUARDED_TOOLS;
 };
 
 const readDefault = (table: unknown, text: string, errors: ManifestError[]): Executor["defaultPolicy"] => {
-  const isTable = typeof table === "object" && table !== null && !Array.isArray(table);
-  const fields: Readonly<Record<string, unknown>> = isTable ? { ...table } : {};
-  const stray = Object.keys(fields).find((field) => field !== "default");
+  const isTable = isTableOf(table);
+  const fields: Table = isTable ? table : {};
+  const stray = Object.keys(fields).find((field) => field !== "default" && field !== "tools");
   const read =
     table !== undefined && (!isTable || stray !== undefined)
-      ? Result.fail("[executor] has the field default only. Until this is fixed, no tool is allowed by it.")
+      ? Result.fail(
+          "[executor] has the field default, and rules [[executor.tools]]. Until this is fixed, no tool is allowed by it.",
+        )
       : readDefaultPolicy(fields["default"]);
   if (Result.isSuccess(read)) return read.success;
-  const line = lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?executor\b/);
-  errors.push({ slug: null, index: null, path: "executor.default", message: read.failure, line });
+  errors.push({
+    slug: null,
+    index: null,
+    path: "executor.default",
+    message: read.failure,
+    line: executorLine(text),
+  });
   return "deny";
 };
 

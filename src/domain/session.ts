@@ -17,6 +17,11 @@ export type WrittenSessionStatus = Extract<SessionStatus, "provisioning" | "runn
 export const LIVE_SESSION_STATUSES: readonly SessionStatus[] = ["provisioning", "running"];
 export const isLive = (status: SessionStatus): boolean => LIVE_SESSION_STATUSES.includes(status);
 
+/** How many live sessions the agent of a session may have started. */
+export const CHILDREN_MAX = 5;
+/** How many sessions may stand above a session: an agent's session starts one, and that one starts another. */
+export const PARENTS_MAX = 2;
+
 export const SANDBOX_STATUSES = ["provisioning", "active", "stopped", "error", "archived"] as const;
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 

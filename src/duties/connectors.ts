@@ -29,7 +29,10 @@ export const refreshOutdated = Effect.gen(function* () {
     const executor = yield* executorOf(projectId);
     if (executor === null) return;
     const connector = executor.connectors.find((one) => one.slug === slug);
-    yield* connector === undefined ? store.forget(projectId, slug) : refreshCatalogue(projectId, connector);
+    if (connector === undefined) return yield* store.forget(projectId, slug);
+    // Where each person has a credential of her own, the owner who accepted the tools looks after them.
+    const accepted = (yield* store.catalogue(projectId, slug))?.accepted ?? null;
+    yield* refreshCatalogue(projectId, connector, accepted?.by ?? null);
   });
   yield* Effect.forEach(outdated, ({ projectId, slug }) => dutyPart("connectors", refresh(projectId, slug)), {
     concurrency: AT_ONCE,

@@ -54,7 +54,7 @@ export const DUTIES = {
     owner: "sandbox's node",
   },
   people: {
-    about: "stops sessions of deactivated people",
+    about: "ends what deactivated people left",
     periodMs: 15 * SECOND,
     signal: null,
     owner: "each node",

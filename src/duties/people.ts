@@ -1,11 +1,13 @@
 /**
- * Stops the sessions that a deactivated person started. The request that deactivates her tells them at once; this duty
- * finds the rest, for example one that was just being created. Sessions of triggers act for no person and go on.
+ * Stops the sessions that a deactivated person started, and forgets her own credentials for connectors. The request that
+ * deactivates her does both at once; this duty finds the rest, for example a session that was just being created. Sessions of
+ * triggers act for no person and go on.
  */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Actors } from "../actors/actors.ts";
 import { told } from "../actors/delivery.ts";
+import { forgetLeft } from "../services/left-credentials.ts";
 import { People } from "../store/ports/people.ts";
 import { DUTIES } from "./duties.ts";
 import { runDuty } from "./duty.ts";
@@ -17,6 +19,7 @@ export const dismiss = Effect.gen(function* () {
     yield* Effect.logInfo("a session of a deactivated person is stopped", { session: id });
     yield* told(actors.session(id, { type: "user.deactivated" }));
   }
+  yield* forgetLeft;
 });
 
 export const peopleLayer = Layer.effectDiscard(

@@ -18,6 +18,14 @@ export const capReached = ({
     details: { limit, active_sessions: activeSessions },
   });
 
+/** The agent of a session has started as many sessions as it may. */
+export const childrenFull = ({ limit }: { readonly limit: number }) =>
+  new TooMany({
+    error: `This session has started ${limit} sessions that are live. Stop one of them, or wait.`,
+    code: "child_sessions_reached",
+    details: { limit },
+  });
+
 export const gitFailed = ({ code, message }: GitError): Internal | Unavailable | Conflict => {
   if (code === "away") return new Unavailable({ error: message, code: "node_away" });
   if (code === "unavailable") return new Unavailable({ error: message, code: "repository_unavailable" });

@@ -54,6 +54,7 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "POST", pattern: "/v1/device-logins", power: null },
   { method: "POST", pattern: "/v1/device-logins/token", power: null },
   { method: "POST", pattern: "/v1/webhooks/projects/:pid/:slug", power: null },
+  { method: "GET", pattern: "/v1/projects/:pid/executor/mcp", power: "execute" },
   { method: "POST", pattern: "/v1/projects/:pid/executor/mcp", power: "execute" },
   { method: "GET", pattern: "/v1/projects/:pid/events", power: "read" },
   { method: "GET", pattern: "/v1/projects/:pid/sessions/:sid/events", power: "read" },

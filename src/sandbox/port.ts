@@ -48,7 +48,7 @@ export interface SandboxSpec {
   readonly wip: string | null;
   /** The conversation with former sandboxes. Null without one. */
   readonly recap: Recap | null;
-  /** Whether the agent has connectors, so that its runtime is told where their tools are. */
+  /** Whether the runtime is told where the gateway to tools is: of connectors, and of the platform itself. */
   readonly hasConnectors: boolean;
   /** Milliseconds after which a boot is given up. By then the daemon has stopped retrying its clone. */
   readonly bootDeadlineMs: number;

@@ -92,8 +92,12 @@ const askServer = Effect.fnUntraced(function* (connector: Connector, credential:
   return { listed: null, text: yield* servers.document({ ...target, url }) };
 });
 
-const fromServer = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
-  const opened = yield* openCredential(projectId, connector);
+const fromServer = Effect.fnUntraced(function* (
+  projectId: string,
+  connector: Connector,
+  userId: string | null,
+) {
+  const opened = yield* openCredential(projectId, connector, userId);
   if (opened.missing !== null) return Result.fail(opened.missing);
   const { answer, mask } = yield* withCredential(connector, opened.credential, (credential) =>
     askServer(connector, credential),
@@ -188,11 +192,36 @@ const readInRepository = Effect.fnUntraced(function* (projectId: string, slug: s
   }
 });
 
-/** Reads a connector's tools from where they come from, and stores them (CC1). */
-export const refreshCatalogue = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
+/**
+ * Reads a connector's tools from where they come from, and stores them (CC1).
+ *
+ * @param userId the person with whose credential a server is asked, if each has an own one. Null: no person.
+ */
+export const refreshCatalogue = Effect.fnUntraced(function* (
+  projectId: string,
+  connector: Connector,
+  userId: string | null,
+) {
   yield* isInRepository(connector)
     ? readInRepository(projectId, connector.slug, true)
-    : Effect.flatMap(fromServer(projectId, connector), (listed) => put(projectId, connector, listed));
+    : Effect.flatMap(fromServer(projectId, connector, userId), (listed) => put(projectId, connector, listed));
+});
+
+/**
+ * The same after a person stored an own credential or signed in. A server may show people different tools. So the tools of a
+ * project are those that its owners see, or that the first person saw.
+ */
+export const refreshAfter = Effect.fnUntraced(function* (
+  projectId: string,
+  connector: Connector,
+  by: { readonly userId: string; readonly isOwner: boolean },
+) {
+  if (connector.credential === "user" && !by.isOwner) {
+    const stored = yield* (yield* Connectors).catalogue(projectId, connector.slug);
+    const latest = catalogueFor(connector, stored)?.latest ?? null;
+    if (latest !== null) return;
+  }
+  yield* refreshCatalogue(projectId, connector, by.userId);
 });
 
 /** Reads the tools that come from the repository of a project, if they changed (CC2). */

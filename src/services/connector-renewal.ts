@@ -54,7 +54,7 @@ interface Renewed {
 
 /** Seals a grant for its row. */
 export const sealGrant = Effect.fnUntraced(function* (
-  place: Pick<NewGrant, "projectId" | "slug" | "version" | "origin">,
+  place: Pick<NewGrant, "projectId" | "slug" | "personId" | "version" | "origin">,
   grant: Grant,
 ) {
   const { kind, server, expiresAt } = grant;
@@ -75,7 +75,7 @@ const told = ({ why }: SignInFault, secrets: readonly string[]): string =>
 
 /** The present grant, if it is newer than the held one. Null: the held one is present. */
 const changed = Effect.fnUntraced(function* (connector: Connector, { stored }: HeldGrant) {
-  const now = yield* (yield* ConnectorGrants).get(stored.projectId, stored.slug);
+  const now = yield* (yield* ConnectorGrants).get(stored);
   if (now?.version === stored.version) return null;
   const lack = lackOf(connector, stored.kind, now);
   if (now === null || lack !== null) return yield* Effect.fail(fault(lack ?? "", true));
@@ -121,7 +121,7 @@ const renew = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant
     const failure = told(why, held.grant === null ? [] : secretsOf(held.grant));
     yield* Effect.retry(grants.fail(stored, { holder, now, failure, isRefused }), WRITE);
     yield* Effect.logInfo("a connector's tokens were not renewed", { slug, kind: why.kind, failure });
-    return yield* Effect.fail(failureOf({ slug, failure, isRefused, kind: stored.kind }));
+    return yield* Effect.fail(failureOf(connector, { failure, isRefused, kind: stored.kind }));
   }
   const next = { ...stored, version: stored.version + 1 };
   const sealed = yield* sealGrant(next, asked.success);
@@ -135,27 +135,30 @@ const renew = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant
 /** An outage of the database is waited out for 6 s, because a token that rotated is lost otherwise. */
 const WRITE = { times: 30, schedule: Schedule.spaced("200 millis") };
 
-const failureOf = (about: {
-  readonly slug: string;
-  readonly failure: string;
-  readonly isRefused: boolean;
-  readonly kind: StoredGrant["kind"];
-}): CredentialFault => {
-  const { slug, failure, isRefused, kind } = about;
+const failureOf = (
+  connector: Connector,
+  about: {
+    readonly failure: string;
+    readonly isRefused: boolean;
+    readonly kind: StoredGrant["kind"];
+  },
+): CredentialFault => {
+  const { slug } = connector;
+  const { failure, isRefused, kind } = about;
   return isRefused
-    ? fault(`The sign-in of the connector ${slug} has ended: ${failure}. ${remedyOf(slug, kind)}`, true)
+    ? fault(`The sign-in of the connector ${slug} has ended: ${failure}. ${remedyOf(connector, kind)}`, true)
     : fault(`The tokens of the connector ${slug} could not be renewed: ${failure}. Try again later.`);
 };
 
 /** Why the last attempt did not succeed, if it was made while this call waited, or just before it (J3). */
-const failedJustNow = Effect.fnUntraced(function* (held: HeldGrant) {
-  const { projectId, slug, version, kind } = held.stored;
-  const now = yield* (yield* ConnectorGrants).get(projectId, slug);
+const failedJustNow = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant) {
+  const { version, kind } = held.stored;
+  const now = yield* (yield* ConnectorGrants).get(held.stored);
   if (now?.version !== version || now.failure === null || now.failedAt === null) return null;
   const isOld = (yield* Clock.currentTimeMillis) - now.failedAt >= PAUSE_MS;
   return isOld && now.failedAt === held.stored.failedAt
     ? null
-    : failureOf({ slug, failure: now.failure, isRefused: false, kind });
+    : failureOf(connector, { failure: now.failure, isRefused: false, kind });
 });
 
 /** Waits for the lease, or for what its holder writes (J1). */
@@ -166,7 +169,7 @@ const attempt = Effect.fnUntraced(function* (connector: Connector, held: HeldGra
   for (;;) {
     const next = yield* changed(connector, held);
     if (next !== null) return next;
-    const failed = yield* failedJustNow(held);
+    const failed = yield* failedJustNow(connector, held);
     if (failed !== null) return yield* Effect.fail(failed);
     const now = yield* Clock.currentTimeMillis;
     if (now - begunAt > WAIT_MS)

@@ -4,15 +4,18 @@
  *  W1 A sign-in belongs to the person who began it: only she opens its address, and only the browser in which she opened it
  *     ends it, once, within ten minutes (connector-grants.ts N3).
  *  W2 The tokens are stored for the origin and kind for which she began, if the connector still has them, and if she
- *     still is an owner of the project.
+ *     still is an owner of the project. Where each person has tokens of her own, a member is enough.
+ *  W3 Tokens become hers or the project's as she was told when she began. If the manifest says the other since, they are
+ *     not stored.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import type { Connector } from "../domain/connector.ts";
-import { credentialMask, originOf } from "../domain/connector-credential.ts";
+import { credentialMask, originOf, type CredentialHolder } from "../domain/connector-credential.ts";
 import { flowPlace, readPending, type PendingSignIn } from "../domain/connector-grant.ts";
 import { tokenHash } from "../domain/ids.ts";
+import { includesRole } from "../domain/role.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../domain/secret.ts";
 import { ConnectorSignIns, type SignInFault } from "../mcp/sign-in/port.ts";
 import { ConnectorGrants, type Flow } from "../store/ports/connector-grants.ts";
@@ -21,7 +24,7 @@ import { Projects } from "../store/ports/projects.ts";
 import { audited, type Said } from "./audit.ts";
 import { openGrant, storedClient } from "./connector-credentials.ts";
 import { sealGrant } from "./connector-renewal.ts";
-import { refreshCatalogue } from "./connector-catalogues.ts";
+import { refreshAfter } from "./connector-catalogues.ts";
 import { executorOf } from "./connectors.ts";
 import { Entropy, newPassword } from "./entropy.ts";
 import { Keyring } from "./keyring.ts";
@@ -71,12 +74,13 @@ export const beginSignIn = Effect.fnUntraced(function* (
     (fault) => toldFor(fault, [client?.secret ?? null]),
   );
   const now = yield* Clock.currentTimeMillis;
+  const isOwn = connector.credential === "user";
   const place = { projectId, slug, origin: originOf(url), stateHash: tokenHash(state) };
   const nonce = (yield* Entropy)(NONCE_BYTES);
   const value = JSON.stringify(pending satisfies PendingSignIn);
   const envelope = sealSecret((yield* Keyring).secrets, flowPlace(place), { value, nonce });
   const expiresAt = now + FLOW_LIFE_MS;
-  const kept = { ...place, userId, envelope, ticketHash: tokenHash(ticket), expiresAt, now };
+  const kept = { ...place, userId, isOwn, envelope, ticketHash: tokenHash(ticket), expiresAt, now };
   yield* (yield* ConnectorGrants).begin(kept);
   return { ticket, expiresAt } satisfies Begun;
 });
@@ -111,26 +115,29 @@ export type Finished =
   | { readonly kind: "fault"; readonly fault: SignInFault };
 
 /** The connector for which a sign-in was begun, if it is still the same (W2). */
-const connectorOf = Effect.fnUntraced(function* ({ projectId, slug, origin, userId }: Flow) {
+const connectorOf = Effect.fnUntraced(function* ({ projectId, slug, origin, userId, isOwn }: Flow) {
   const connector = (yield* executorOf(projectId))?.connectors.find((one) => one.slug === slug);
   if (connector?.auth.kind !== "oauth" || originOf(connector.url) !== origin) return null;
+  if ((connector.credential === "user") !== isOwn) return null;
   const members = yield* (yield* People).members(projectId);
-  const owner = members.find(({ person, role }) => person.id === userId && role === "owner")?.person;
+  const member = members.find(({ person }) => person.id === userId);
   const project = yield* (yield* Projects).get(projectId);
-  return owner === undefined || project === null ? null : { connector, owner, project };
+  if (member === undefined || project === null || !includesRole(member.role, isOwn ? "member" : "owner"))
+    return null;
+  return { connector, person: member.person, isOwner: member.role === "owner", project };
 });
 
 type Found = NonNullable<Effect.Success<ReturnType<typeof connectorOf>>>;
 
 /** A sign-in on the audit record. The callback has no cookie of the page, so the row has no token. */
-const signedIn = ({ projectId, slug, origin }: Flow, { owner, project }: Found) =>
+const signedIn = ({ projectId, slug, origin, isOwn }: Flow, { person, project }: Found) =>
   ({
     action: "connector.signed_in",
     target: slug,
-    actor: { kind: "person", id: owner.id, name: owner.name, tokenId: null },
+    actor: { kind: "person", id: person.id, name: person.name, tokenId: null },
     accountId: project.accountId,
     projectId,
-    changes: { origin },
+    changes: { origin, credential: isOwn ? "user" : "project" },
   }) satisfies Said;
 
 /** Ends a sign-in with what its browser brought, stores the tokens, and fetches the server's tools. */
@@ -148,11 +155,12 @@ export const finishSignIn = Effect.fnUntraced(function* (by: {
   const found = yield* connectorOf(flow);
   if (found === null) return { kind: "changed" } satisfies Finished;
   const { projectId, slug, origin, userId } = flow;
+  const holder = { projectId, slug, personId: flow.isOwn ? userId : null };
   // A code is of use once: the tokens for it are stored, whatever happens to the browser meanwhile.
   const storing = Effect.gen(function* () {
     const grant = yield* (yield* ConnectorSignIns).finish(pending, by.callback);
-    const version = ((yield* grants.get(projectId, slug))?.version ?? 0) + 1;
-    const sealed = yield* sealGrant({ projectId, slug, origin, version }, grant);
+    const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
+    const sealed = yield* sealGrant({ ...holder, origin, version }, grant);
     const granted = { userId, now: yield* Clock.currentTimeMillis };
     yield* grants.put(sealed, granted).pipe(audited(() => signedIn(flow, found)));
   });
@@ -165,15 +173,17 @@ export const finishSignIn = Effect.fnUntraced(function* (by: {
     const sent = [pending.client.secret, pending.verifier, by.callback.searchParams.get("code")];
     return { kind: "fault", fault: toldFor(failure, sent) } satisfies Finished;
   }
-  yield* refreshCatalogue(projectId, found.connector);
+  yield* refreshAfter(projectId, found.connector, { userId, isOwner: found.isOwner });
   return { kind: "signed_in", projectId, slug } satisfies Finished;
 });
 
 /** Forgets a connector's tokens, and asks the server to revoke them. @returns whether there were any. */
-export const endSignIn = Effect.fnUntraced(function* (projectId: string, slug: string) {
+export const endSignIn = Effect.fnUntraced(function* (holder: CredentialHolder) {
+  const { projectId, slug, personId } = holder;
   const now = yield* Clock.currentTimeMillis;
-  const row = { action: "connector.signed_out", target: slug, projectId } as const;
-  const removal = (yield* ConnectorGrants).remove(projectId, slug, now);
+  const changes = { credential: personId === null ? "project" : "user" };
+  const row = { action: "connector.signed_out", target: slug, projectId, changes } as const;
+  const removal = (yield* ConnectorGrants).remove(holder, now);
   const removed = yield* removal.pipe(audited((held) => (held === null ? null : row)));
   if (removed === null) return false;
   const { grant } = yield* openGrant(removed);
@@ -191,8 +201,10 @@ export const expectToken = Effect.fnUntraced(function* (
   userId: string,
 ) {
   const grants = yield* ConnectorGrants;
-  const version = ((yield* grants.get(projectId, slug))?.version ?? 0) + 1;
-  const kept = { projectId, slug, version, origin: originOf(url), kind: "client_credentials" as const };
+  // The service signs in as itself, so the grant is the project's.
+  const holder = { projectId, slug, personId: null };
+  const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
+  const kept = { ...holder, version, origin: originOf(url), kind: "client_credentials" as const };
   const now = yield* Clock.currentTimeMillis;
   yield* grants.put({ ...kept, envelope: null, issuer: null, expiresAt: null }, { userId, now });
 });

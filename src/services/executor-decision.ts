@@ -19,6 +19,7 @@ import type { CallLimits, NewCall } from "../store/ports/executor-calls.ts";
 import { openCredential, type Credential } from "./connector-credentials.ts";
 import { catalogueFor, targetOf, toolsOf } from "./connectors.ts";
 import { newUuid } from "./entropy.ts";
+import { connectorPage } from "./page-address.ts";
 
 /** The session for which an agent calls. */
 export interface AgentCaller {
@@ -99,6 +100,10 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     rule: about.rule ?? null,
     pin: about.pin ?? null,
   });
+  if (connector.credential === "user" && caller.startedBy === "trigger")
+    return refuse(
+      `The connector ${slug} uses the own credential of a person. A trigger's session acts for no person, so it cannot use it.`,
+    );
   if (!connector.sessions.includes(caller.startedBy))
     return refuse(`The connector ${slug} is not open to sessions that a ${caller.startedBy} started.`);
   const catalogue = catalogueFor(connector, yield* (yield* Connectors).catalogue(caller.projectId, slug));
@@ -119,8 +124,11 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
   const misfit = misfitOf(connector, tool, given);
   if (misfit !== null) return refuse(misfit, about);
-  const opened = yield* openCredential(caller.projectId, connector);
-  if (opened.missing !== null) return refuse(opened.missing, about);
+  const opened = yield* openCredential(caller.projectId, connector, caller.userId);
+  if (opened.missing !== null) {
+    const page = connector.credential === "user" ? yield* connectorPage(caller.projectId, slug) : "";
+    return refuse(`${opened.missing}${page}`, about);
+  }
   const { protocol } = latest;
   return {
     refused: null,
@@ -133,21 +141,34 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
   } satisfies Decision;
 });
 
+/** The row of a call to a connector. */
+export const rowOf = ({ caller, connector, given }: Asked, decision: Decision) => {
+  const { refused, rule, pin, tool } = decision;
+  return newRow(
+    { caller, given },
+    {
+      connector: connector.slug,
+      tool: refused === null ? tool.name : tool,
+      origin: originOf(connector.url),
+      pin,
+      rule,
+    },
+  );
+};
+
 /** The row of a call, with the beginning of its arguments. Secrets, and fields that look like secrets, are masked. */
-export const rowOf = Effect.fnUntraced(function* ({ caller, connector, given }: Asked, decision: Decision) {
+export const newRow = Effect.fnUntraced(function* (
+  { caller, given }: Pick<Asked, "caller" | "given">,
+  about: Pick<NewCall, "connector" | "tool" | "origin" | "pin" | "rule">,
+) {
   const kept = isShallow(given) ? given : {};
   const text = JSON.stringify(kept);
   const { values } = yield* openSecrets(caller.projectId);
   const secrets = new Redactor(Object.values(values));
-  const { refused, rule, pin, tool } = decision;
   return {
     id: yield* newUuid,
     ...caller,
-    connector: connector.slug,
-    tool: refused === null ? tool.name : tool,
-    origin: originOf(connector.url),
-    pin,
-    rule,
+    ...about,
     argumentsDigest: createHash("sha256").update(text).digest("hex"),
     argumentsBytes: Buffer.byteLength(text),
     argumentsPreview: secrets

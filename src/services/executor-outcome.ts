@@ -1,4 +1,5 @@
 /** The end of a call that was sent: its outcome for the record, and its result for the agent, without the credential. */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
@@ -7,10 +8,11 @@ import type { Connector } from "../domain/connector.ts";
 import { maskJson } from "../domain/connector-credential.ts";
 import type { Redactor } from "../domain/redactor.ts";
 import { ConnectorServers, type ToolCall, type ToolResult } from "../mcp/port.ts";
-import type { CallEnd } from "../store/ports/executor-calls.ts";
+import { ExecutorCalls, type CallEnd } from "../store/ports/executor-calls.ts";
+import type { StoreError } from "../store/ports/journal.ts";
 import { withCredential, type Used } from "./connector-use.ts";
 import { targetOf } from "./connectors.ts";
-import { said, type AgentResult, type Arguments, type ToBeSent } from "./executor-decision.ts";
+import { CALL_LIMITS, said, type AgentResult, type Arguments, type ToBeSent } from "./executor-decision.ts";
 import { toldBy } from "./told.ts";
 
 const callOf = ({ name, inputSchema, request }: CatalogueTool, given: Arguments): ToolCall =>
@@ -85,3 +87,20 @@ const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome =>
     result: clean,
   };
 };
+
+export const BUSY = {
+  session_busy: `This session has ${CALL_LIMITS.atOnce} calls under way. Wait for one of them.`,
+  connector_busy: `The connector had ${CALL_LIMITS.perConnector} calls in the last minute. Wait a moment.`,
+} as const;
+
+/** The result is the agent's, whatever happens to the record: a duty ends the row if this does not. */
+export const write = (id: string, { end }: { readonly end: Omit<CallEnd, "now"> }) =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis;
+    yield* (yield* ExecutorCalls).end(id, { ...end, now });
+  }).pipe(
+    Effect.retry({ times: 3 }),
+    Effect.catch((error: StoreError) =>
+      Effect.logWarning("the outcome of a call was not recorded", { id, error }),
+    ),
+  );

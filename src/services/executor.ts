@@ -11,14 +11,12 @@
  *     place.
  *  X5 A call whose result is not known is `unknown`, and is not repeated.
  */
-import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import type { CatalogueTool } from "../domain/catalogue.ts";
 import { ruleFor, type Policy, type Connector, type Executor } from "../domain/connector.ts";
 import { shownName } from "../domain/tool-name.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../store/ports/executor-calls.ts";
-import type { StoreError } from "../store/ports/journal.ts";
 import { Measures } from "../telemetry/port.ts";
 import { askPerson, type TellProgress } from "./approvals.ts";
 import { catalogueFor, executorOf, toolsOf } from "./connectors.ts";
@@ -31,7 +29,7 @@ import {
   type Arguments,
   type ToBeSent,
 } from "./executor-decision.ts";
-import { callServer, outcomeOf, type Outcome } from "./executor-outcome.ts";
+import { BUSY, callServer, outcomeOf, write } from "./executor-outcome.ts";
 
 /** How many tools one search finds, and how much text they may be. */
 const FOUND_MAX = 10;
@@ -51,7 +49,10 @@ interface Offer {
 }
 
 /** The connectors that the session may use, each with its catalogue. Reads the store once, and no server. */
-const connectorsFor = Effect.fnUntraced(function* ({ projectId, startedBy }: AgentCaller) {
+const connectorsFor = Effect.fnUntraced(function* ({
+  projectId,
+  startedBy,
+}: Pick<AgentCaller, "projectId" | "startedBy">) {
   const executor = yield* executorOf(projectId);
   const connectors = (executor?.connectors ?? []).filter(({ sessions }) => sessions.includes(startedBy));
   if (executor === null || connectors.length === 0) return { executor, known: [] };
@@ -77,7 +78,9 @@ const offersOf = (executor: Executor, known: readonly Known[]): readonly Offer[]
   );
 
 /** The tools that the manifest shows by name. */
-export const directTools = Effect.fnUntraced(function* (caller: AgentCaller) {
+export const directTools = Effect.fnUntraced(function* (
+  caller: Pick<AgentCaller, "projectId" | "startedBy">,
+) {
   const { executor, known } = yield* connectorsFor(caller);
   if (executor === null) return [];
   return offersOf(executor, known)
@@ -92,8 +95,8 @@ export const directTools = Effect.fnUntraced(function* (caller: AgentCaller) {
 const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /** Words in the name count more than words in the description. */
-const scoreOf = ({ shown, tool }: Offer, words: readonly string[]): number => {
-  const [name, about] = [shown.toLowerCase(), tool.description.toLowerCase()];
+const scoreOf = (tool: FindableTool, words: readonly string[]): number => {
+  const [name, about] = [tool.name.toLowerCase(), tool.description.toLowerCase()];
   return words.reduce(
     (score, word) => score + (name.includes(word) ? 3 : 0) + (about.includes(word) ? 1 : 0),
     0,
@@ -102,38 +105,61 @@ const scoreOf = ({ shown, tool }: Offer, words: readonly string[]): number => {
 
 const MUST_ASK = "A person approves or denies each call of this tool.";
 
-/** The tools that fit a query best, as JSON. A tool without any of the words is left out. */
-export const findTools = Effect.fnUntraced(function* (caller: AgentCaller, query: string) {
+/** A tool as `find_tools` shows it. */
+export interface FindableTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** What the agent must know before it calls. Null: nothing. */
+  readonly note: string | null;
+}
+
+const findable = ({ shown, tool, policy }: Offer): FindableTool => ({
+  name: shown,
+  description: tool.description,
+  inputSchema: tool.inputSchema,
+  note: policy === "ask" ? MUST_ASK : null,
+});
+
+/**
+ * The tools that fit a query best, as JSON. A tool without any of the words is left out.
+ *
+ * @param own the platform's own tools. Of equally good ones, those of connectors come first.
+ */
+export const findTools = Effect.fnUntraced(function* (
+  caller: AgentCaller,
+  query: string,
+  own: readonly FindableTool[],
+) {
   const { executor, known } = yield* connectorsFor(caller);
   const offers = executor === null ? [] : offersOf(executor, known);
   const words = wordsOf(query.slice(0, 1000));
-  const found = offers
-    .map((offer) => ({ offer, score: scoreOf(offer, words) }))
+  const found = [...offers.map(findable), ...own]
+    .map((tool) => ({ tool, score: scoreOf(tool, words) }))
     .filter(({ score }) => words.length === 0 || score > 0)
     .toSorted((a, b) => b.score - a.score)
     .slice(0, FOUND_MAX);
   let left = FOUND_MAX_BYTES;
-  const shown = found.map(({ offer: { shown: name, tool, policy } }) => {
-    const { description, inputSchema } = tool;
+  const shown = found.map(({ tool: { name, description, inputSchema, note } }) => {
     const about = { name, description, input_schema: inputSchema };
-    const entry = policy === "ask" ? Object.assign(about, { note: MUST_ASK }) : about;
+    const entry = note === null ? about : Object.assign(about, { note });
     left -= Buffer.byteLength(JSON.stringify(entry));
     return left < 0 ? { name, note: "Its description is too long here. Search for it alone." } : entry;
   });
-  const hint = shown.length === 0 ? noneFound(offers.length, known.length) : "Call one with call_tool.";
-  return said(JSON.stringify({ tools: shown, of: offers.length, hint }));
+  const of = offers.length + own.length;
+  return said(JSON.stringify({ tools: shown, of, hint: hintFor(shown.length, { offers, known }) }));
 });
 
-const noneFound = (offers: number, connectors: number): string => {
-  if (connectors === 0) return "This session has no connectors.";
-  if (offers === 0) return "No tool of this project's connectors is accepted yet. A person can accept them.";
+/** The agent's next step. */
+const hintFor = (
+  shown: number,
+  { offers, known }: { readonly offers: readonly Offer[]; readonly known: readonly Known[] },
+): string => {
+  if (shown > 0) return "Call one with call_tool.";
+  if (offers.length === 0 && known.length > 0)
+    return "No tool of this project's connectors is accepted yet. A person can accept them.";
   return "No tool has these words. Try other words, or an empty query for the first tools.";
 };
-
-const BUSY = {
-  session_busy: `This session has ${CALL_LIMITS.atOnce} calls under way. Wait for one of them.`,
-  connector_busy: `The connector had ${CALL_LIMITS.perConnector} calls in the last minute. Wait a moment.`,
-} as const;
 
 /**
  * Calls a tool by the name that the agent has for it.
@@ -183,16 +209,4 @@ const recorded = (row: NewCall, { connector, decision, given }: Sending) =>
       yield* write(row.id, outcome);
       return outcome.result;
     }),
-  );
-
-/** The result is the agent's, whatever happens to the record: a duty ends the row if this does not. */
-const write = (id: string, { end }: Outcome) =>
-  Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis;
-    yield* (yield* ExecutorCalls).end(id, { ...end, now });
-  }).pipe(
-    Effect.retry({ times: 3 }),
-    Effect.catch((error: StoreError) =>
-      Effect.logWarning("the outcome of a call was not recorded", { id, error }),
-    ),
   );

@@ -17,7 +17,7 @@ export const connectorRowsOf = (world: World): Readonly<Record<string, Row>> => 
     "connectors list": {
       args: () => [],
       human:
-        /^SLUG +KIND +STATE +TOOLS +TO ACCEPT +FETCHED +SERVER OR FAILURE\nwiki +mcp +\w+ +\d+ +\d+ .*127\.0\.0\.1:\d+\/mcp\n$/,
+        /^SLUG +KIND +STATE +CREDENTIAL +TOOLS +TO ACCEPT +FETCHED +SERVER OR FAILURE\nwiki +mcp +\w+ +project +\d+ +\d+ .*127\.0\.0\.1:\d+\/mcp\n$/,
       json: "/connectors",
       refused: [["--project", NOWHERE], 4, notFound("Project")],
     },

@@ -50,6 +50,39 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
+      "gives the agent of a session five live sessions, in one batch and in many at once, and one more when one ends",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(20);
+        const [parent, other] = [yield* admitSession(world), yield* admitSession(world)];
+        const child = (parentSessionId: string) => wish(world, { parentSessionId });
+        const { admit } = yield* Admissions;
+        const one = yield* admit(world.accountId, [child(parent), child(parent), child(other)]);
+        expect(one.map(({ outcome }) => outcome)).toEqual(["admitted", "admitted", "admitted"]);
+        const batches = Array.from({ length: 3 }, () =>
+          admit(world.accountId, [child(parent), child(parent)]),
+        );
+        const many = (yield* Effect.all(batches, { concurrency: "unbounded" })).flat();
+        const outcomes = many.map(({ outcome }) => outcome);
+        expect(outcomes.toSorted()).toEqual([
+          ...Array.from({ length: 3 }, () => "admitted"),
+          ...Array.from({ length: 3 }, () => "children_full"),
+        ]);
+        const { list, liveChildren, get } = yield* Sessions;
+        expect([yield* liveChildren(parent), yield* liveChildren(other)]).toEqual([5, 1]);
+        const page = { limit: 10, cursor: null, status: null, parentSessionId: parent };
+        const children = (yield* list(world.projectId, page)).items;
+        expect(children.map(({ parentSessionId }) => parentSessionId)).toEqual(
+          Array.from({ length: 5 }, () => parent),
+        );
+        expect((yield* get(parent))?.parentSessionId).toBeNull();
+        yield* tellSession(children[0]?.id ?? "", { type: "stop.requested" });
+        const [next, last] = yield* admit(world.accountId, [child(parent), child(parent)]);
+        expect([next?.outcome, last]).toEqual(["admitted", { outcome: "children_full", limit: 5 }]);
+        expect(yield* counterOf(world)).toBe(8);
+      }),
+    );
+
+    check(
       "counts a slot from creation to the end, and once only [I1, I12]",
       Effect.gen(function* () {
         const world = yield* makeWorld(1);

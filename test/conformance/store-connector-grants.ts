@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { ConnectorGrants, type NewFlow, type NewGrant } from "../../src/store/ports/connector-grants.ts";
-import { makeWorld, NOON, type World } from "../support/world/world.ts";
+import { People } from "../../src/store/ports/people.ts";
+import { addPerson, makeWorld, NOON, type World } from "../support/world/world.ts";
 import { type Check } from "./store-fixture.ts";
 
 const ORIGIN = "https://mcp.example.com";
@@ -11,6 +12,7 @@ const ORIGIN = "https://mcp.example.com";
 const grant = ({ projectId }: Pick<World, "projectId">, version: number): NewGrant => ({
   projectId,
   slug: "docs",
+  personId: null,
   version,
   origin: ORIGIN,
   kind: "oauth",
@@ -22,7 +24,14 @@ const grant = ({ projectId }: Pick<World, "projectId">, version: number): NewGra
 const key = ({ projectId }: Pick<World, "projectId">, version: number) => ({
   projectId,
   slug: "docs",
+  personId: null,
   version,
+});
+
+const holderIn = (projectId: string, personId: string | null = null) => ({
+  projectId,
+  slug: "docs",
+  personId,
 });
 
 const holder = (now = NOON) => ({ holder: randomUUID(), now, until: now + 60_000 });
@@ -35,7 +44,7 @@ const checkGrants = (check: Check): void => {
       const { projectId, userId } = world;
       const store = yield* ConnectorGrants;
       const by = { userId, now: NOON };
-      expect(yield* store.get(projectId, "docs")).toBeNull();
+      expect(yield* store.get(holderIn(projectId))).toBeNull();
       expect((yield* Effect.flip(store.put(grant(world, 2), by)))._tag).toBe("Fenced");
       yield* store.put(grant(world, 1), by);
       expect((yield* Effect.flip(store.put(grant(world, 1), by)))._tag).toBe("Fenced");
@@ -48,22 +57,22 @@ const checkGrants = (check: Check): void => {
         failure: null,
         failedAt: null,
       };
-      const [listed] = yield* store.list(projectId);
+      const [listed] = yield* store.list(projectId, userId);
       expect({ ...listed, envelope: [...(listed?.envelope ?? [])] }).toEqual({ ...expected, envelope: [1] });
-      const removed = yield* store.remove(projectId, "docs", NOON + 1);
+      const removed = yield* store.remove(holderIn(projectId), NOON + 1);
       expect({ ...removed, envelope: [...(removed?.envelope ?? [])] }).toEqual({
         ...expected,
         envelope: [1],
       });
-      expect(yield* store.remove(projectId, "docs", NOON + 1)).toBeNull();
-      expect(yield* store.list(projectId)).toEqual([]);
-      expect(yield* store.get(projectId, "docs")).toMatchObject({
+      expect(yield* store.remove(holderIn(projectId), NOON + 1)).toBeNull();
+      expect(yield* store.list(projectId, userId)).toEqual([]);
+      expect(yield* store.get(holderIn(projectId))).toMatchObject({
         version: 2,
         status: "removed",
         envelope: null,
       });
       yield* store.put({ ...grant(world, 3), envelope: null, kind: "client_credentials" }, by);
-      expect(yield* store.get(projectId, "docs")).toMatchObject({ version: 3, status: "empty" });
+      expect(yield* store.get(holderIn(projectId))).toMatchObject({ version: 3, status: "empty" });
     }),
   );
 
@@ -88,12 +97,35 @@ const checkGrants = (check: Check): void => {
       expect(yield* store.renew(grant(world, 2), { ...winner, now: NOON + 5 })).toBe(true);
       expect(yield* store.renew(grant(world, 3), winner)).toBe(false);
       expect(yield* store.lease(key(world, 1), loser)).toBe("changed");
-      expect(yield* store.get(world.projectId, "docs")).toMatchObject({
+      expect(yield* store.get(holderIn(world.projectId))).toMatchObject({
         version: 2,
         status: "held",
         grantedAt: NOON,
         renewedAt: NOON + 5,
       });
+    }),
+  );
+
+  check(
+    "are one for the project and one for each person, and no person sees another's",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const { projectId, userId } = world;
+      const other = yield* addPerson(world);
+      const store = yield* ConnectorGrants;
+      const by = { userId, now: NOON };
+      for (const personId of [null, userId, other]) yield* store.put({ ...grant(world, 1), personId }, by);
+      const own = { ...key(world, 1), personId: userId };
+      expect(yield* store.lease(own, holder())).toBe("leased");
+      expect(yield* store.lease({ ...own, personId: other }, holder())).toBe("leased");
+      expect((yield* store.list(projectId, userId)).map(({ personId }) => personId)).toEqual([null, userId]);
+      expect(yield* store.left).toEqual([]);
+      yield* (yield* People).deactivate(world.accountId, other, NOON);
+      expect(yield* store.left).toEqual([holderIn(projectId, other)]);
+      expect((yield* store.remove(holderIn(projectId, other), NOON))?.personId).toBe(other);
+      expect(yield* store.left).toEqual([]);
+      expect(yield* store.get(holderIn(projectId, userId))).toMatchObject({ status: "held", version: 1 });
+      expect(yield* store.get(holderIn(projectId))).toMatchObject({ status: "held", version: 1 });
     }),
   );
 
@@ -108,7 +140,7 @@ const checkGrants = (check: Check): void => {
       expect(yield* store.lease(key(world, 1), dead)).toBe("leased");
       expect(yield* store.lease(key(world, 1), next)).toBe("leased");
       expect(yield* store.renew(grant(world, 2), dead)).toBe(false);
-      yield* store.remove(world.projectId, "docs", NOON);
+      yield* store.remove(holderIn(world.projectId), NOON);
       expect(yield* store.renew(grant(world, 2), next)).toBe(false);
       expect(yield* store.lease(key(world, 2), next)).toBe("changed");
       expect(yield* store.lease({ ...key(world, 1), slug: "none" }, next)).toBe("changed");
@@ -126,7 +158,7 @@ const checkGrants = (check: Check): void => {
       const away = { ...first, failure: "It is away.", isRefused: false };
       expect(yield* store.fail(key(world, 1), { ...away, holder: randomUUID() })).toBe(false);
       expect(yield* store.fail(key(world, 1), away)).toBe(true);
-      expect(yield* store.get(world.projectId, "docs")).toMatchObject({
+      expect(yield* store.get(holderIn(world.projectId))).toMatchObject({
         version: 1,
         status: "held",
         failure: "It is away.",
@@ -135,7 +167,7 @@ const checkGrants = (check: Check): void => {
       expect(yield* store.lease(key(world, 1), second)).toBe("leased");
       const refused = { ...second, failure: "It says no.", isRefused: true };
       expect(yield* store.fail(key(world, 1), refused)).toBe(true);
-      expect(yield* store.get(world.projectId, "docs")).toMatchObject({
+      expect(yield* store.get(holderIn(world.projectId))).toMatchObject({
         version: 2,
         status: "refused",
         envelope: null,
@@ -143,7 +175,7 @@ const checkGrants = (check: Check): void => {
       });
       expect(yield* store.lease(key(world, 2), second)).toBe("changed");
       yield* store.put(grant(world, 3), { userId: world.userId, now: NOON });
-      expect(yield* store.get(world.projectId, "docs")).toMatchObject({ status: "held", failure: null });
+      expect(yield* store.get(holderIn(world.projectId))).toMatchObject({ status: "held", failure: null });
     }),
   );
 };
@@ -152,6 +184,7 @@ const flow = ({ projectId, userId }: World, name: string, fields: Partial<NewFlo
   projectId,
   slug: "docs",
   userId,
+  isOwn: false,
   origin: ORIGIN,
   ticketHash: `ticket ${projectId} ${name}`,
   stateHash: `state ${projectId} ${name}`,

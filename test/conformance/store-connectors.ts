@@ -2,10 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
 import { cataloguePin, readCatalogue } from "../../src/domain/catalogue.ts";
 import { Connectors, type SeenCatalogue } from "../../src/store/ports/connectors.ts";
 import { ABANDONED, ExecutorCalls, type NewCall } from "../../src/store/ports/executor-calls.ts";
-import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
+import { People } from "../../src/store/ports/people.ts";
+import { addPerson, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 import { type Check } from "./store-fixture.ts";
 
 const ORIGIN = "https://mcp.example.com";
@@ -19,10 +21,17 @@ const seen = (description: string, at = NOON): SeenCatalogue => {
 const credential = ({ projectId }: Pick<World, "projectId">, version: number, origin = ORIGIN) => ({
   projectId,
   slug: "docs",
+  personId: null,
   version,
   origin,
   kind: "value" as const,
   envelope: Uint8Array.from([version]),
+});
+
+const holderIn = (projectId: string, personId: string | null = null) => ({
+  projectId,
+  slug: "docs",
+  personId,
 });
 
 const checkCredentials = (check: Check): void => {
@@ -33,15 +42,15 @@ const checkCredentials = (check: Check): void => {
         const world = yield* makeWorld(1);
         const { projectId, userId } = world;
         const store = yield* Connectors;
-        expect(yield* store.nextVersion(projectId, "docs")).toBe(1);
+        expect(yield* store.nextVersion(holderIn(projectId))).toBe(1);
         yield* store.putCredential(credential(world, 1), { userId, now: NOON });
-        const found = yield* store.credential(projectId, "docs");
+        const found = yield* store.credential(holderIn(projectId));
         expect(found).toEqual({ ...credential(world, 1), envelope: found?.envelope });
         expect([...(found?.envelope ?? [])]).toEqual([1]);
-        expect(yield* store.credentials(projectId)).toEqual([
-          { slug: "docs", origin: ORIGIN, kind: "value", updatedAt: NOON, updatedBy: userId },
+        expect(yield* store.credentials(projectId, userId)).toEqual([
+          { slug: "docs", personId: null, origin: ORIGIN, kind: "value", updatedAt: NOON, updatedBy: userId },
         ]);
-        expect(yield* store.credential(yield* addProject(world), "docs")).toBeNull();
+        expect(yield* store.credential(holderIn(yield* addProject(world)))).toBeNull();
       }),
     );
 
@@ -55,7 +64,34 @@ const checkCredentials = (check: Check): void => {
         yield* store.putCredential(credential(world, 1), by);
         expect((yield* Effect.flip(store.putCredential(credential(world, 1), by)))._tag).toBe("Fenced");
         yield* store.putCredential(credential(world, 2, "https://other.example.com"), by);
-        expect((yield* store.credential(world.projectId, "docs"))?.origin).toBe("https://other.example.com");
+        expect((yield* store.credential(holderIn(world.projectId)))?.origin).toBe(
+          "https://other.example.com",
+        );
+      }),
+    );
+
+    check(
+      "are one for the project and one for each person, and no person sees another's",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { projectId, userId } = world;
+        const other = yield* addPerson(world);
+        const store = yield* Connectors;
+        const by = { userId, now: NOON };
+        for (const personId of [null, userId, other])
+          yield* store.putCredential({ ...credential(world, 1), personId }, by);
+        const seenBy = Effect.map(store.credentials(projectId, userId), (rows) =>
+          rows.map(({ personId }) => personId),
+        );
+        expect(yield* seenBy).toEqual([null, userId]);
+        expect((yield* store.credential(holderIn(projectId, other)))?.personId).toBe(other);
+        expect(yield* store.nextVersion(holderIn(projectId, randomUUID()))).toBe(1);
+        expect(yield* store.leftCredentials).toEqual([]);
+        yield* (yield* People).deactivate(world.accountId, other, NOON);
+        expect(yield* store.leftCredentials).toEqual([holderIn(projectId, other)]);
+        expect(yield* store.removeCredential(holderIn(projectId, other), NOON)).toBe(true);
+        expect(yield* store.leftCredentials).toEqual([]);
+        expect(yield* seenBy).toEqual([null, userId]);
       }),
     );
 
@@ -65,11 +101,11 @@ const checkCredentials = (check: Check): void => {
         const world = yield* makeWorld(1);
         const store = yield* Connectors;
         yield* store.putCredential(credential(world, 1), { userId: world.userId, now: NOON });
-        expect(yield* store.removeCredential(world.projectId, "docs", NOON)).toBe(true);
-        expect(yield* store.removeCredential(world.projectId, "docs", NOON)).toBe(false);
-        expect(yield* store.credential(world.projectId, "docs")).toBeNull();
-        expect(yield* store.credentials(world.projectId)).toEqual([]);
-        expect(yield* store.nextVersion(world.projectId, "docs")).toBe(2);
+        expect(yield* store.removeCredential(holderIn(world.projectId), NOON)).toBe(true);
+        expect(yield* store.removeCredential(holderIn(world.projectId), NOON)).toBe(false);
+        expect(yield* store.credential(holderIn(world.projectId))).toBeNull();
+        expect(yield* store.credentials(world.projectId, world.userId)).toEqual([]);
+        expect(yield* store.nextVersion(holderIn(world.projectId))).toBe(2);
       }),
     );
   });
@@ -98,6 +134,29 @@ const checkCatalogues = (check: Check): void => {
           triedAt: NOON + 1,
         });
         expect(yield* store.catalogues(projectId)).toHaveLength(1);
+      }),
+    );
+
+    check(
+      "tell those who wait when tools are seen, accepted or forgotten",
+      Effect.gen(function* () {
+        const { projectId, userId } = yield* makeWorld(1);
+        const store = yield* Connectors;
+        const key = { projectId, slug: "docs", url: URL };
+        const { pin } = seen("Reads.");
+        const changes = [
+          store.saw(key, seen("Reads.")),
+          store.accept(key, { pin, userId, now: NOON }),
+          store.forget(projectId, "docs"),
+        ];
+        for (const change of changes) {
+          const told = yield* Effect.forkChild(store.changed(projectId), { startImmediately: true });
+          const other = yield* Effect.forkChild(store.changed(randomUUID()), { startImmediately: true });
+          yield* change;
+          yield* Fiber.join(told);
+          expect(other.pollUnsafe()).toBeUndefined();
+          yield* Fiber.interrupt(other);
+        }
       }),
     );
 

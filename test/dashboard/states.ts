@@ -30,6 +30,12 @@ const none = (world: World): void => {
 
 const press = (key: string) => (page: Page) => page.keyboard.press(key);
 
+/** The sessions were started by the agent of another one. */
+const asChild = (world: World): void => {
+  const parent = "01995f2c-1e5b-7b0e-8a44-b7d15c2a9001";
+  world.sessions = world.sessions.map((one) => ({ ...one, parent_session_id: parent }));
+};
+
 export const STATES: readonly State[] = [
   ...STATES_OF_CONNECTORS,
   ...STATES_OF_ENVIRONMENT,
@@ -91,6 +97,13 @@ export const STATES: readonly State[] = [
     },
   },
   { name: "session", hash: `${PROJECT}/sessions/${SESSION_ID}`, shows: ".items > .item" },
+  {
+    name: "session-child",
+    hash: `${PROJECT}/sessions/${SESSION_ID}`,
+    shows: ".items > .item",
+    change: asChild,
+  },
+  { name: "sessions-child", hash: PROJECT, shows: ".row", change: asChild },
   {
     name: "session-question",
     hash: `${PROJECT}/sessions/${SESSION_ID}`,

@@ -171,6 +171,10 @@ describe("the demo", () => {
     expect(steps.every((step) => Number.isInteger(step))).toBe(true);
     expect(Math.max(branch ?? 0, sandbox ?? 0, clone ?? 0, runtime ?? 0)).toBeLessThanOrEqual(running ?? 0);
     expect(stdout).toContain("+> Pushed by: Codertocat");
+    // The call of the agent waits for the person, and the board gets it after that.
+    expect(stdout).toMatch(
+      /approval +the agent asks for board announce .*\n.*person +approves the call\n(?:.*\n)*.*board +The note about the push is written\./,
+    );
     expect(demoDirectories()).toEqual(before);
   });
 });

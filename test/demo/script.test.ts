@@ -68,6 +68,19 @@ describe("the script", () => {
     expect(answer).toContain("1000");
   });
 
+  it("calls a tool by the end of its name, with the arguments that the prompt gives", () => {
+    const messages = [{ role: "user", content: 'Please\nuse board_announce: {"text": "Hello"}' }];
+    expect(nextTurn(request(messages, ["bash", "gateway_board_announce"]))).toEqual({
+      kind: "call",
+      tool: "gateway_board_announce",
+      input: { text: "Hello" },
+    });
+    expect(nextTurn(request(messages))).toMatchObject({
+      kind: "answer",
+      text: expect.stringContaining("needs a tool named board_announce"),
+    });
+  });
+
   it("stops at the first failed step and says why", () => {
     const refused = play("write a: 1", (tool) =>
       tool === "write" ? "Wrote file successfully." : "remote: refused\nexit code 1",

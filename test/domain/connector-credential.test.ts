@@ -13,6 +13,7 @@ const CREDENTIAL = "s3cr&t+/credential=";
 const KEYRING = { current: { version: 1, bytes: new Uint8Array(32) }, former: [] };
 const PLACE: Parameters<typeof credentialPlace>[0] = {
   projectId: "p",
+  personId: null,
   slug: "docs",
   origin: "https://docs.example.com",
   kind: "value",

@@ -15,6 +15,7 @@ const KEYRING = { current: { version: 1, bytes: new Uint8Array(32) }, former: []
 const PLACE: Parameters<typeof grantPlace>[0] = {
   projectId: "p",
   slug: "docs",
+  personId: null,
   origin: "https://docs.example.com",
   kind: "oauth",
   version: 1,

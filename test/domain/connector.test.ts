@@ -49,6 +49,7 @@ url = "https://docs.example.com/mcp"
   expect(manifest.errors).toEqual([]);
   expect(manifest.executor).toEqual({
     defaultPolicy: "deny",
+    denied: [],
     connectors: [
       {
         slug: "docs",
@@ -57,6 +58,7 @@ url = "https://docs.example.com/mcp"
         headers: {},
         url: "https://docs.example.com/mcp",
         auth: { kind: "none" },
+        credential: "project",
         sessions: ["user"],
         direct: [],
         rules: [],
@@ -68,6 +70,7 @@ url = "https://docs.example.com/mcp"
         headers: {},
         url: "https://search.example.com/",
         auth: { kind: "header", name: "X-Api-Key" },
+        credential: "project",
         sessions: ["user", "trigger"],
         direct: ["find"],
         rules: [
@@ -135,6 +138,18 @@ test.each([
   expect(executor.defaultPolicy).not.toBe("allow");
 });
 
+test("lets each person have a credential of her own, for sessions of people only", () => {
+  const entry = {
+    slug: "one",
+    kind: "mcp",
+    url: "https://one.example.com",
+    auth: "oauth",
+    credential: "user",
+  };
+  const { credential, sessions } = Result.getOrThrow(readConnectorEntry(entry));
+  expect([credential, sessions]).toEqual(["user", ["user"]]);
+});
+
 test("asks for tools that no rule matches, if the manifest does not say otherwise", () => {
   expect(parse("").executor.defaultPolicy).toBe("ask");
 });
@@ -156,7 +171,10 @@ test.each([
   [{ auth: "bearer", scope: "read" }, "scope is only for"],
   [{ auth: "oauth", scope: "a  b" }, "scope must be words"],
   [{ auth: "oauth", client_id: "" }, "client_id must have"],
-  [{ credential: "user" }, "not supported yet"],
+  [{ credential: "user" }, "needs an auth that a person has"],
+  [{ credential: "user", auth: "client_credentials" }, "needs an auth that a person has"],
+  [{ credential: "user", auth: "bearer", sessions: ["user", "trigger"] }, 'sessions must be ["user"]'],
+  [{ credential: "me" }, 'must be "project" or "user"'],
   [{ slug: "platform" }, "reserved"],
   [{ slug: "Linear" }, "a-z, 0-9"],
   [{ slug: "a".repeat(21) }, "1 to 20"],

@@ -205,4 +205,59 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
     },
     TEST_MS,
   );
+
+  it(
+    "starts a session with the platform's own tool, and sees a connector's tool that is accepted in mid-session",
+    async () => {
+      server.tools = [...server.tools, { name: "late", description: "Comes late." }];
+      const connector = `/v1/projects/${pid}/connectors/wiki`;
+      const changed = path.join(installation.directory, "late.toml");
+      const known = path.join(installation.sample, "platform.toml");
+      writeFileSync(
+        changed,
+        readFileSync(known, "utf8").replace('direct = ["read"]', 'direct = ["read", "late"]'),
+      );
+      commitToSample(installation, { "platform.toml": changed });
+      pid = await life.project(installation.sample);
+      const wiki = connector.replace(/projects\/[^/]+/, `projects/${pid}`);
+      const accept = async () => {
+        const { pin } = await life.call("GET", `${wiki}/catalogue`);
+        await life.call("POST", `${wiki}/catalogue`, { action: "accept", pin });
+      };
+      await life.call("PUT", `${wiki}/credential`, { value: CREDENTIAL });
+      const prompt = promptOf([
+        step("platform-executor_call_tool", {
+          name: "platform_start_session",
+          arguments: { prompt: promptOf([{ say: "The child is done." }]), name: "the child" },
+        }),
+        { say: "The child is started." },
+      ]);
+      const sessions = `/v1/projects/${pid}/sessions`;
+      const { id } = await life.call("POST", sessions, { initial_prompt: prompt });
+      const target = `${sessions}/${String(id)}`;
+      const lastTurn = async () => (await life.call("GET", target))["last_turn"];
+      await expect.poll(lastTurn, POLL).toMatchObject({ state: "completed", error: null });
+      const children = (await life.call("GET", `${sessions}?parent_session_id=${String(id)}`))["sessions"];
+      expect(children).toEqual([expect.objectContaining({ name: "the child", parent_session_id: id })]);
+      await accept();
+      server.calls.length = 0;
+      const late = promptOf([step("platform-executor_wiki_late", { page: "x" }), { say: "Called." }]);
+      // The runtime hears of the tool in a moment. Before that, its model is told that the tool does not exist.
+      const asked = async (): Promise<string> => {
+        const message = randomUUID();
+        await life.call("POST", `${target}/messages`, { id: message, text: late });
+        const answered = async () =>
+          ((await life.call("GET", `${target}/conversation`))["items"] as readonly Json[]).some(
+            ({ turn_id: turn, role, kind }) => turn === message && role === "agent" && kind === "message",
+          );
+        await expect.poll(answered, POLL).toBe(true);
+        return life.text(`${target}/conversation.json`);
+      };
+      await expect.poll(asked, POLL).toContain("late ran");
+      expect(server.calls[0]).toMatchObject({ tool: "late", arguments: { page: "x" } });
+      for (const one of [target, `${sessions}/${String((children as readonly Json[])[0]?.["id"])}`])
+        await life.call("POST", `${one}/stop`);
+    },
+    TEST_MS,
+  );
 });

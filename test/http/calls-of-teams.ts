@@ -77,6 +77,8 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "DELETE /v1/projects/:pid/connectors/:slug/credential": {
       target: project("/connectors/none/credential"),
       answers: [404],
+      // She has no own credential there, and the project's is its owners'.
+      fates: { member: 403 },
     },
     "GET /v1/projects/:pid/connectors/:slug/catalogue": {
       target: project("/connectors/none/catalogue"),
@@ -98,6 +100,11 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [404],
     },
     "GET /v1/projects/:pid/executor/calls": { target: project("/executor/calls"), answers: [200] },
+    "GET /v1/projects/:pid/executor/mcp": {
+      target: project("/executor/mcp"),
+      headers: { accept: "text/event-stream" },
+      answers: [200],
+    },
     "POST /v1/projects/:pid/executor/mcp": {
       target: project("/executor/mcp"),
       body: () => ({ jsonrpc: "2.0", id: 1, method: "ping" }),

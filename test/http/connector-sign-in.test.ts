@@ -104,7 +104,11 @@ describe("a connector with oauth", () => {
     expect(listOf(record, "events")).toMatchObject([
       { ...row, action: "connector.signed_out" },
       { ...row, action: "connector.tools_accepted" },
-      { ...row, action: "connector.signed_in", changes: { origin: new URL(world.server.url).origin } },
+      {
+        ...row,
+        action: "connector.signed_in",
+        changes: { origin: new URL(world.server.url).origin, credential: "project" },
+      },
     ]);
   });
 
@@ -294,7 +298,11 @@ describe("tokens", () => {
                 },
                 written: () => undefined,
               });
-              const row = yield* (yield* ConnectorGrants).get(project, "wiki");
+              const row = yield* (yield* ConnectorGrants).get({
+                projectId: project,
+                slug: "wiki",
+                personId: null,
+              });
               if (row?.envelope == null) throw new Error("the grant is missing");
               const text = Result.getOrThrow(unsealSecret(keys, grantPlace(row), row.envelope));
               found.grant = readGrant(text);

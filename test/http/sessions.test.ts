@@ -66,6 +66,7 @@ describe("creating a session", () => {
       agent_name: "default",
       trigger_slug: null,
       fire_id: null,
+      parent_session_id: null,
       created_by: expect.any(String),
       failure: null,
       stop_reason: null,

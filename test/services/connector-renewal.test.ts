@@ -28,6 +28,7 @@ const CONNECTOR: Connector = {
   headers: {},
   url: "https://wiki.example.com/mcp",
   auth: { kind: "oauth", clientId: null, scope: null },
+  credential: "project",
   sessions: ["user"],
   direct: [],
   rules: [],
@@ -85,14 +86,14 @@ const expired = (fields: Partial<Grant> = {}): Effect.Effect<Grant> =>
 /** A project with this grant. */
 const storeGrant = Effect.fnUntraced(function* (grant: Grant) {
   const { projectId, userId } = yield* makeWorld(1);
-  const place = { projectId, slug: "wiki", version: 1, origin: "https://wiki.example.com" };
+  const place = { projectId, slug: "wiki", personId: null, version: 1, origin: "https://wiki.example.com" };
   yield* (yield* ConnectorGrants).put(yield* sealGrant(place, grant), { userId, now: 0 });
   return projectId;
 });
 
 /** What a call sends as its token. */
 const tokenOf = Effect.fnUntraced(function* (projectId: string) {
-  const { credential, missing } = yield* openCredential(projectId, CONNECTOR);
+  const { credential, missing } = yield* openCredential(projectId, CONNECTOR, null);
   if (missing !== null) return missing;
   return said(yield* withCredential(CONNECTOR, credential, (value) => Effect.succeed(value ?? "")));
 });
@@ -112,7 +113,7 @@ test("50 calls at once on two nodes with an expired token that rotates cause exa
       );
       const all = yield* Effect.all(calls, { concurrency: "unbounded" });
       const row = yield* Effect.provide(
-        Effect.flatMap(ConnectorGrants, (grants) => grants.get(projectId, "wiki")),
+        Effect.flatMap(ConnectorGrants, (grants) => grants.get({ projectId, slug: "wiki", personId: null })),
         one,
       );
       return { tokens: all, stored: row };
@@ -136,7 +137,7 @@ test("50 calls at once after the server refused their token cause one refresh an
           ? Effect.fail({ _tag: "ServerFault", why: "says no", isUnknown: false, status: 401 })
           : Effect.succeed(value ?? "");
       const call = Effect.gen(function* () {
-        const { credential } = yield* openCredential(projectId, CONNECTOR);
+        const { credential } = yield* openCredential(projectId, CONNECTOR, null);
         if (credential === null) throw new Error("the credential is missing");
         return said(yield* withCredential(CONNECTOR, credential, refusing));
       });

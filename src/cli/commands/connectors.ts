@@ -11,6 +11,18 @@ import { page, pageOptions, pageOutcome } from "./lists.ts";
 const SLUG = "SLUG";
 const PIN = "PIN";
 
+/** The command for a missing own credential. Null: none is missing. */
+const need = (one: {
+  readonly slug: string;
+  readonly auth: string;
+  readonly state: string;
+  readonly credential_of: string;
+}): string | null => {
+  if (one.credential_of !== "user" || one.state !== "needs_credential") return null;
+  const verb = one.auth === "oauth" ? "authorize" : "set-credential";
+  return `Yours is missing: platform connectors ${verb} ${one.slug}`;
+};
+
 const list = command({
   name: "connectors list",
   about: "List a project's connectors, and what each of them needs",
@@ -23,15 +35,25 @@ const list = command({
       one.slug,
       one.kind,
       one.state,
+      one.credential_of === "user" ? "yours" : "project",
       String(one.usable),
       String(one.to_accept),
       timeOrDash(one.refreshed_at),
-      one.failure ?? one.url,
+      need(one) ?? one.failure ?? one.url,
     ]);
     const errors = value.errors.map(({ path, line, message }) =>
       visible(`platform.toml${line === null ? "" : `:${line}`}: ${path ?? "file"}: ${message}`),
     );
-    const columns = ["SLUG", "KIND", "STATE", "TOOLS", "TO ACCEPT", "FETCHED", "SERVER OR FAILURE"];
+    const columns = [
+      "SLUG",
+      "KIND",
+      "STATE",
+      "CREDENTIAL",
+      "TOOLS",
+      "TO ACCEPT",
+      "FETCHED",
+      "SERVER OR FAILURE",
+    ];
     return { json: text, text: [table(columns, rows, "No connectors."), ...errors].join("\n") };
   },
 });

@@ -60,6 +60,7 @@ const shown = (session: Session): string =>
       session.agent_model === null ? session.agent_name : `${session.agent_name}, ${session.agent_model}`,
     ],
     ["trigger", session.trigger_slug],
+    ["started by", session.parent_session_id && `the agent of ${session.parent_session_id}`],
     ["created", time(session.created_at)],
     ["running", session.running_at && time(session.running_at)],
     ["stopped", session.stopped_at && time(session.stopped_at)],
@@ -72,25 +73,30 @@ const list = command({
   inProject: true,
   options: {
     status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
+    parent: { value: "SESSION", about: "Only those that the agent of this session started" },
     ...pageOptions,
   },
   run: async ({ options, api, project, note }) => {
     const status = oneOf(options.status, STATUSES, "--status");
     const answered = await api().call("GET /v1/projects/:pid/sessions", {
       params: { pid: await project() },
-      query: { ...page(options), ...(status !== undefined && { status }) },
+      query: {
+        ...page(options),
+        ...(status !== undefined && { status }),
+        ...(options.parent !== undefined && { parent_session_id: sessionId(options.parent) }),
+      },
     });
     const rows = answered.value.sessions.map((session) => [
       session.id,
       session.status,
       session.last_turn?.state ?? "-",
       time(session.created_at),
-      session.trigger_slug ?? "-",
+      session.trigger_slug ?? (session.parent_session_id === null ? "a person" : "an agent"),
       session.name ?? session.initial_prompt ?? "",
     ]);
     return pageOutcome(
       answered,
-      table(["SESSION", "STATUS", "LAST TURN", "CREATED", "TRIGGER", "NAME"], rows, "No sessions."),
+      table(["SESSION", "STATUS", "LAST TURN", "CREATED", "STARTED BY", "NAME"], rows, "No sessions."),
       note,
     );
   },

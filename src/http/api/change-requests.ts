@@ -53,7 +53,7 @@ export const comparisonFields = {
   ),
 };
 
-const Detail = Schema.Struct({
+export const Detail = Schema.Struct({
   ...ChangeRequestSummary.fields,
   base_commit: Schema.String,
   head_commit: Schema.String,

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "./access.ts";
-import { BadGateway, BadRequest, Conflict, NotFound } from "./errors.ts";
+import { BadGateway, BadRequest, Conflict, Forbidden, NotFound } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
@@ -16,6 +16,10 @@ const ConnectorWire = Schema.Struct({
   auth: Schema.Literals(["none", "bearer", "basic", "header", "query", "oauth", "client_credentials"]),
   /** The header or the parameter. */
   auth_name: nullable(Schema.String),
+  credential_of: Schema.Literals(["project", "user"]).annotate({
+    description:
+      "Whose credential a call has. `user`: that of the session's person. State, credential and sign-in are then the caller's own.",
+  }),
   sessions: Schema.Array(sessionKind),
   direct: texts,
   state: Schema.Literals([
@@ -153,8 +157,8 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
         }),
       }),
       success: ConnectorWire,
-      error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern"),
+      error: [BadRequest, Forbidden, NotFound, Conflict],
+    }).annotate(Access, "contribute"),
     HttpApiEndpoint.post("authorize", "/connectors/:slug/authorize", {
       params: slugParams,
       success: Schema.Struct({
@@ -163,13 +167,13 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
         }),
         expires_at: Instant,
       }),
-      error: [BadRequest, NotFound, Conflict, BadGateway],
-    }).annotate(Access, "govern"),
+      error: [BadRequest, Forbidden, NotFound, Conflict, BadGateway],
+    }).annotate(Access, "contribute"),
     HttpApiEndpoint.delete("deleteCredential", "/connectors/:slug/credential", {
       params: slugParams,
       success: HttpApiSchema.NoContent,
-      error: [BadRequest, NotFound],
-    }).annotate(Access, "govern"),
+      error: [BadRequest, Forbidden, NotFound],
+    }).annotate(Access, "contribute"),
     HttpApiEndpoint.get("catalogue", "/connectors/:slug/catalogue", {
       params: slugParams,
       success: CatalogueWire,

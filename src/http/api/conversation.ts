@@ -81,7 +81,7 @@ export const TurnWire = Schema.Struct({
 
 export const UsageWire = Usage.annotate({ identifier: "Usage" });
 
-const ConversationWire = Schema.Struct({
+export const ConversationWire = Schema.Struct({
   items: Schema.Array(ItemWire),
   state: TurnWire,
   queue: Schema.Array(ItemWire).annotate({

@@ -36,7 +36,7 @@ const RequestWire = Schema.Struct({
   encoding: Schema.Literals(["utf8", "base64"]),
 });
 
-const FireDetail = Schema.Struct({
+export const FireDetail = Schema.Struct({
   ...FireWire.fields,
   request: nullable(RequestWire),
   prompt: nullable(Schema.String),

@@ -228,7 +228,7 @@ const executor: RawOperation = {
   tag: "connectors",
   id: "executor.mcp",
   summary:
-    "The tools of the project's connectors, by the Model Context Protocol, for the agent of a session.",
+    "The tools of the platform and of the project's connectors, by the Model Context Protocol, for the agent of a session.",
   body: "application/json",
   responses: {
     200: {
@@ -246,12 +246,23 @@ const executor: RawOperation = {
   },
 };
 
+const executorStream: RawOperation = {
+  tag: "connectors",
+  id: "executor.listen",
+  summary: "Stream that an agent's tools have changed, for clients of the revision 2025-11-25.",
+  responses: {
+    200: answerOf("text/event-stream", "Messages `notifications/tools/list_changed`, without an id."),
+    ...reading,
+    429: refusal("The session has four of these streams."),
+  },
+};
+
 /** Path → method → operation of each raw route. `x-any-method`: the caller chooses the method. */
 const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   "/v1/device-logins": { post: beginDeviceLogin },
   "/v1/device-logins/token": { post: claimDeviceLogin },
   "/v1/webhooks/projects/{pid}/{slug}": { post: webhook },
-  "/v1/projects/{pid}/executor/mcp": { post: executor },
+  "/v1/projects/{pid}/executor/mcp": { get: executorStream, post: executor },
   "/v1/projects/{pid}/events": { get: stream("live.project", "Stream a project's events.") },
   [`${SESSION}/events`]: { get: stream("live.session", "Stream a session's events.") },
   [`${SESSION}/logs`]: { get: logs },

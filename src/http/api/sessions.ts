@@ -36,6 +36,9 @@ export const SessionWire = Schema.Struct({
   metadata: Schema.Record(Schema.String, Schema.Unknown),
   trigger_slug: nullable(Schema.String),
   fire_id: nullable(Uuid),
+  parent_session_id: nullable(Uuid).annotate({
+    description: "The session whose agent started this one. It may be deleted since.",
+  }),
   created_by: Uuid,
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String, at: Instant })),
   stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted", "user_deactivated"])),
@@ -121,6 +124,9 @@ const listQuery = {
   trigger: Schema.optionalKey(text(64).annotate({ description: "The slug of the trigger that started it." })),
   started_by: Schema.optionalKey(Schema.Literals(["person", "trigger"])),
   created_by: Schema.optionalKey(Uuid),
+  parent_session_id: Schema.optionalKey(
+    Uuid.annotate({ description: "Sessions that the agent of this session started." }),
+  ),
   search: Schema.optionalKey(
     text(200).annotate({
       description:

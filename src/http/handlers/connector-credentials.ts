@@ -7,17 +7,21 @@ import {
   credentialKind,
   credentialPlace,
   originOf,
+  type CredentialHolder,
 } from "../../domain/connector-credential.ts";
 import { checkClient } from "../../domain/connector-grant.ts";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
 import type { SignInFault } from "../../mcp/sign-in/port.ts";
 import { audited } from "../../services/audit.ts";
 import { beginSignIn, endSignIn, expectToken } from "../../services/connector-sign-in.ts";
-import { refreshCatalogue } from "../../services/connector-catalogues.ts";
+import { refreshAfter } from "../../services/connector-catalogues.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Connectors } from "../../store/ports/connectors.ts";
-import { Caller } from "../api/access.ts";
+import { Manifests } from "../../duties/manifests.ts";
+import { lackAt } from "../access.ts";
+import { forbidden } from "../authorize.ts";
+import { Caller, type Arrived } from "../api/access.ts";
 import { BadGateway, badRequest, Conflict, notFound } from "../api/errors.ts";
 import { Addresses } from "../limits.ts";
 import { connectorRedirectUri, connectorSignInAddress } from "../pages/connector-sign-in.ts";
@@ -57,45 +61,84 @@ const atOnce = () =>
     }),
   );
 
+/** Whether the caller governs the project. */
+const isOwner = ({ reached }: Arrived): boolean =>
+  reached !== undefined && lackAt("govern", reached) === null;
+
+/** A credential of the project is its owners'. */
+const requireOwner = Effect.fnUntraced(function* (caller: Arrived) {
+  const lack = caller.reached === undefined ? null : lackAt("govern", caller.reached);
+  if (lack !== null) return yield* forbidden(caller, lack);
+});
+
+/**
+ * Stores a credential: the project's, or the caller's own. A client of an OAuth server is the project's, also where each person
+ * signs in with it.
+ */
 export const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, wish: Wish) {
   const { connector } = yield* connectorFor({ pid, slug });
+  const caller = yield* Caller;
+  const isOwn = connector.credential === "user" && credentialKind(connector.auth) === "value";
+  if (!isOwn) yield* requireOwner(caller);
+  const holder = { projectId: pid, slug, personId: isOwn ? caller.user.id : null };
   const value = yield* sealable(connector, wish);
   const store = yield* Connectors;
-  const version = yield* store.nextVersion(pid, slug);
+  const version = yield* store.nextVersion(holder);
   const kind = credentialKind(connector.auth);
-  const place = { projectId: pid, slug, origin: originOf(connector.url), kind, version };
+  const place = { ...holder, origin: originOf(connector.url), kind, version };
   const nonce = (yield* Entropy)(NONCE_BYTES);
   const envelope = sealSecret((yield* Keyring).secrets, credentialPlace(place), { value, nonce });
-  const { user } = yield* Caller;
+  const { user } = caller;
   const by = { userId: user.id, now: yield* Clock.currentTimeMillis };
   const row = {
     action: "connector.credential_set",
     target: slug,
-    changes: { origin: place.origin },
+    changes: { origin: place.origin, credential: isOwn ? "user" : "project" },
   } as const;
   yield* store.putCredential({ ...place, envelope }, by).pipe(
     audited(() => row),
     Effect.catchTag("Fenced", atOnce),
   );
-  // The grant of another client is of no use to this one.
-  yield* endSignIn(pid, slug);
+  // The grant of another client is of no use to this one. People's own grants have their client with them.
+  yield* endSignIn(holder);
   if (kind === "client_credentials")
     yield* Effect.catchTag(expectToken(pid, connector, user.id), "Fenced", atOnce);
-  if (kind !== "oauth") yield* refreshCatalogue(pid, connector);
+  if (kind !== "oauth") yield* refreshAfter(pid, connector, { userId: user.id, isOwner: isOwner(caller) });
   return yield* currentWire(pid, connector);
 });
 
-/** A credential of a connector that the manifest does not have any more can be removed too. */
+/** Removes a stored credential and a sign-in. @returns whether there was any. */
+const removed = Effect.fnUntraced(function* (holder: CredentialHolder) {
+  const now = yield* Clock.currentTimeMillis;
+  const row = {
+    action: "connector.credential_removed",
+    target: holder.slug,
+    changes: { credential: holder.personId === null ? "project" : "user" },
+  } as const;
+  const removal = (yield* Connectors).removeCredential(holder, now);
+  const wasStored = yield* removal.pipe(audited((isRemoved) => (isRemoved ? row : null)));
+  const wasSignedIn = yield* endSignIn(holder);
+  return wasStored || wasSignedIn;
+});
+
+/**
+ * Removes the caller's own credential, and the project's if the connector does not want people's own. A credential of a connector
+ * that the manifest does not have any more can be removed too.
+ */
 export const deleteCredential = Effect.fnUntraced(function* ({ pid, slug }: Place) {
-  yield* projectFor(yield* Caller, pid);
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, pid);
   if (!isConnectorSlug(slug))
     return yield* badRequest("slug", "must have 1 to 20 characters of a-z, 0-9 and -");
-  const now = yield* Clock.currentTimeMillis;
-  const row = { action: "connector.credential_removed", target: slug } as const;
-  const removed = (yield* Connectors).removeCredential(pid, slug, now);
-  const wasStored = yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)));
-  const wasSignedIn = yield* endSignIn(pid, slug);
-  if (!wasStored && !wasSignedIn) return yield* notFound("credential");
+  const { executor } = yield* (yield* Manifests).current(project);
+  const connector = executor.connectors.find((one) => one.slug === slug);
+  const place = { projectId: pid, slug };
+  const hadOwn = yield* removed({ ...place, personId: caller.user.id });
+  if (connector?.credential === "user") return hadOwn ? undefined : yield* notFound("credential");
+  if (hadOwn && !isOwner(caller)) return;
+  yield* requireOwner(caller);
+  const had = yield* removed({ ...place, personId: null });
+  if (!had && !hadOwn) return yield* notFound("credential");
 });
 
 const refusalOf = (slug: string, { kind, why }: SignInFault) =>
@@ -115,9 +158,11 @@ export const authorize = Effect.fnUntraced(function* (place: Place) {
       error: `The connector ${slug} needs no sign-in: its auth is "${auth.kind}".`,
       code: "no_sign_in_needed",
     });
+  const caller = yield* Caller;
+  if (connector.credential === "project") yield* requireOwner(caller);
   const { publicUrl } = yield* Addresses;
   const redirectUri = connectorRedirectUri(publicUrl);
-  const by = { projectId: place.pid, userId: (yield* Caller).user.id, redirectUri };
+  const by = { projectId: place.pid, userId: caller.user.id, redirectUri };
   const begun = yield* Effect.catchTag(beginSignIn(connector, by), "SignInFault", (fault) =>
     Effect.fail(refusalOf(slug, fault)),
   );

@@ -4,7 +4,7 @@ import { changesOf } from "../../domain/catalogue.ts";
 import { isConnectorSlug, type Connector } from "../../domain/connector.ts";
 import { credentialKind, originOf } from "../../domain/connector-credential.ts";
 import { Manifests } from "../../duties/manifests.ts";
-import { lackOf } from "../../services/connector-credentials.ts";
+import { holderOf, lackOf } from "../../services/connector-credentials.ts";
 import { catalogueFor, toolsOf } from "../../services/connectors.ts";
 import { ConnectorGrants, type StoredGrant } from "../../store/ports/connector-grants.ts";
 import { Connectors, type StoredCatalogue, type StoredCredential } from "../../store/ports/connectors.ts";
@@ -67,6 +67,12 @@ const signInWire = (grant: StoredGrant) => ({
   failure: grant.failure,
 });
 
+/** Why a sign-in has ended, for the person who reads it: her own, or the project's. */
+const endOf = (connector: Connector, ended: StoredGrant): string | null =>
+  connector.credential === "user"
+    ? `Your sign-in has ended: ${ended.failure ?? "refused"}. Sign in again.`
+    : lackOf(connector, ended.kind, ended);
+
 export const connectorWire = (connector: Connector, about: About) => {
   const { slug, kind, url, auth, sessions, direct } = connector;
   const credential = credentialFor(connector, about.credential);
@@ -79,6 +85,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     url,
     auth: auth.kind,
     auth_name: "name" in auth ? auth.name : null,
+    credential_of: connector.credential,
     sessions,
     direct,
     state: stateOf(connector, about),
@@ -93,7 +100,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     sign_in: grant === null ? null : signInWire(grant),
     usable: toolsOf(catalogue).length,
     to_accept: catalogue === null ? 0 : toAccept(catalogue),
-    failure: ended === null ? (catalogue?.failure ?? null) : lackOf(connector, ended.kind, ended),
+    failure: ended === null ? (catalogue?.failure ?? null) : endOf(connector, ended),
     refreshed_at: instantOrNull(catalogue?.latest?.at ?? null),
   } as const;
 };
@@ -109,13 +116,30 @@ export const connectorFor = Effect.fnUntraced(function* ({ pid, slug }: Place) {
   return { connector, executor };
 });
 
+/** A trigger's session acts for no person, so it sees no person's own credentials. */
+const NO_PERSON = "00000000-0000-0000-0000-000000000000";
+
+/** The stored records of connectors for the caller: the project's and her own. No person sees another's. */
+export const makeAbout = Effect.fnUntraced(function* (pid: string) {
+  const { origin, user } = yield* Caller;
+  const me = origin === "trigger" ? NO_PERSON : user.id;
+  const store = yield* Connectors;
+  const credentials = yield* store.credentials(pid, me);
+  const grants = yield* (yield* ConnectorGrants).list(pid, me);
+  const catalogues = yield* store.catalogues(pid);
+  return (connector: Connector): About => {
+    const { slug } = connector;
+    const personId = holderOf(connector, pid, me)?.personId ?? null;
+    return {
+      credential: credentials.find((row) => row.slug === slug && row.personId === personId),
+      grant: grants.find((row) => row.slug === slug && row.personId === personId),
+      seen: catalogues.find((row) => row.slug === slug),
+    };
+  };
+});
+
 /** The connector as it is stored now. */
 export const currentWire = Effect.fnUntraced(function* (pid: string, connector: Connector) {
-  const store = yield* Connectors;
-  const { slug } = connector;
-  return connectorWire(connector, {
-    credential: (yield* store.credentials(pid)).find((row) => row.slug === slug),
-    grant: yield* (yield* ConnectorGrants).get(pid, slug),
-    seen: yield* store.catalogue(pid, slug),
-  });
+  const aboutOf = yield* makeAbout(pid);
+  return connectorWire(connector, aboutOf(connector));
 });

@@ -9,7 +9,6 @@ import { Manifests } from "../../duties/manifests.ts";
 import { audited } from "../../services/audit.ts";
 import { refreshCatalogue } from "../../services/connector-catalogues.ts";
 import { catalogueFor, catalogueKey } from "../../services/connectors.ts";
-import { ConnectorGrants } from "../../store/ports/connector-grants.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors.ts";
 import { ExecutorCalls, type ExecutorCall } from "../../store/ports/executor-calls.ts";
 import { Caller } from "../api/access.ts";
@@ -17,22 +16,15 @@ import { Api } from "../api/api.ts";
 import { Conflict } from "../api/errors.ts";
 import { answering, projectFor, requireProject } from "./answers.ts";
 import { authorize, deleteCredential, putCredential } from "./connector-credentials.ts";
-import { connectorFor, connectorWire, type Place } from "./connector-wire.ts";
+import { connectorFor, connectorWire, makeAbout, type Place } from "./connector-wire.ts";
 import { instant, instantOrNull, pageOf } from "./wire.ts";
 
 const list = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const { executor, errors } = yield* (yield* Manifests).current(project);
-  const store = yield* Connectors;
-  const credentials = new Map((yield* store.credentials(pid)).map((row) => [row.slug, row]));
-  const catalogues = new Map((yield* store.catalogues(pid)).map((row) => [row.slug, row]));
-  const grants = new Map((yield* (yield* ConnectorGrants).list(pid)).map((row) => [row.slug, row]));
+  const aboutOf = yield* makeAbout(pid);
   return {
-    connectors: executor.connectors.map((connector) => {
-      const { slug } = connector;
-      const seen = catalogues.get(slug);
-      return connectorWire(connector, { credential: credentials.get(slug), grant: grants.get(slug), seen });
-    }),
+    connectors: executor.connectors.map((connector) => connectorWire(connector, aboutOf(connector))),
     default_policy: executor.defaultPolicy,
     errors: errors
       .filter(({ path }) => path === null || /^(?:connectors|executor)\b/.test(path))
@@ -95,7 +87,7 @@ type Action = { readonly action: "refresh" } | { readonly action: "accept"; read
 const changeCatalogue = Effect.fnUntraced(function* (place: Place, wish: Action) {
   const { connector } = yield* connectorFor(place);
   const { pid: projectId, slug } = place;
-  if (wish.action === "refresh") yield* refreshCatalogue(projectId, connector);
+  if (wish.action === "refresh") yield* refreshCatalogue(projectId, connector, (yield* Caller).user.id);
   else {
     const by = { pin: wish.pin, userId: (yield* Caller).user.id, now: yield* Clock.currentTimeMillis };
     const key = catalogueKey(projectId, connector);

@@ -7,6 +7,7 @@ import { told } from "../../actors/delivery.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { AccountRole, ProjectRole } from "../../domain/role.ts";
 import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
+import { forgetLeft } from "../../services/left-credentials.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import { Accounts } from "../../store/ports/accounts.ts";
 import { People, type Invitation, type Member, type Person } from "../../store/ports/people.ts";
@@ -79,6 +80,7 @@ const deactivate = Effect.fnUntraced(function* (id: string) {
     (session) => told(actors.session(session.id, { type: "user.deactivated" })),
     { concurrency: 8, discard: true },
   );
+  yield* forgetLeft;
   return answer;
 });
 

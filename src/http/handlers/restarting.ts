@@ -4,12 +4,13 @@ import { Actors } from "../../actors/actors.ts";
 import { askedFor } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { WarmPool } from "../../services/warm-pool.ts";
-import { isLive } from "../../domain/session.ts";
+import { CHILDREN_MAX, isLive } from "../../domain/session.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { People } from "../../store/ports/people.ts";
+import { Sessions } from "../../store/ports/sessions.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
-import { capReached, projectInactive } from "../refusals.ts";
+import { capReached, childrenFull, projectInactive } from "../refusals.ts";
 import { projectFor, sessionFor } from "./answers.ts";
 
 /** Why a session does not start again, as the audit record says it. */
@@ -34,15 +35,20 @@ export const restarted = Effect.fnUntraced(function* (params: {
         "The person who started this session is deactivated. Start a new session, with this session's branch as its base.",
       code: "user_deactivated",
     });
+  // Against an agent that stops its sessions to start others, and then starts the first ones again.
+  const { parentSessionId: parent } = session;
+  if (caller.sessionId !== null && parent !== null && !isLive(session.status))
+    if ((yield* (yield* Sessions).liveChildren(parent)) >= CHILDREN_MAX)
+      return yield* childrenFull({ limit: CHILDREN_MAX });
   const actors = yield* Actors;
   const waiting = isLive(session.status) ? null : yield* (yield* WarmPool).claim(session);
   const sandboxId = waiting ?? (yield* newUuid);
   const row = { action: "session.restart", target: session.id } as const;
   const asked = Effect.catchTag(
-    Effect.map(
-      actors.session(session.id, { type: "restart.requested", sandboxId }),
-      (told) => ({ told, cap: null }),
-    ),
+    Effect.map(actors.session(session.id, { type: "restart.requested", sandboxId }), (told) => ({
+      told,
+      cap: null,
+    })),
     "CapReached",
     (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );

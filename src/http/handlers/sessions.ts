@@ -14,7 +14,7 @@ import { baseCommit, requireAgent } from "../../services/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts";
 import { parseBaseRef } from "../../domain/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation.ts";
-import { isLive, type SessionStatus } from "../../domain/session.ts";
+import { isLive, PARENTS_MAX, type SessionStatus } from "../../domain/session.ts";
 import { Conversations, type ConversationState } from "../../store/ports/conversations.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
@@ -27,12 +27,14 @@ import {
   type ShownSession,
 } from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
+import type { Principal } from "../../store/ports/identity.ts";
 import { readerOf } from "../access.ts";
+import { requireAllowed } from "../agent-rules.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
-import { badRequest, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
-import { capReached, gitFailed, projectInactive } from "../refusals.ts";
+import { badRequest, Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
+import { capReached, childrenFull, gitFailed, projectInactive } from "../refusals.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
@@ -51,6 +53,23 @@ export interface SessionWish {
   readonly name?: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
+
+/** The session whose agent wishes a session. An agent's sessions start others to a depth of PARENTS_MAX. */
+const parentOf = Effect.fnUntraced(function* ({ sessionId }: Principal) {
+  if (sessionId === null) return {};
+  const sessions = yield* Sessions;
+  let above = yield* sessions.get(sessionId);
+  for (let depth = 1; above?.parentSessionId !== null && above !== null; depth += 1) {
+    if (depth >= PARENTS_MAX)
+      return yield* new Conflict({
+        error:
+          "This session was started by the agent of a session that an agent started. It cannot start another one.",
+        code: "child_session_depth",
+      });
+    above = yield* sessions.get(above.parentSessionId);
+  }
+  return { parentSessionId: sessionId };
+});
 
 /**
  * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
@@ -89,7 +108,9 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: SessionWish) 
     metadata: wish.metadata ?? {},
     triggerSlug: null,
     createdBy: caller.user.id,
-    origin: "session",
+    // A child acts as its parent does. Today only a session that acts for a person may start one (access.ts).
+    origin: caller.origin === "trigger" ? "trigger" : "session",
+    ...(yield* parentOf(caller)),
     bootDeadlineAt: now + bootTimeoutMs,
   };
   return session;
@@ -102,8 +123,10 @@ const NOT_ADMITTED: Readonly<Record<string, string>> = {
 };
 
 export const create = Effect.fnUntraced(function* (projectId: string, wish: SessionWish) {
-  const project = yield* projectFor(yield* Caller, projectId);
+  const caller = yield* Caller;
+  const project = yield* projectFor(caller, projectId);
   if (project.status !== "active") return yield* projectInactive();
+  yield* requireAllowed(caller, projectId, "start_session");
   const session = yield* draft(project, wish).pipe(
     Effect.catchTags({
       UnknownBaseRef: ({ message }) => new Unprocessable({ error: message, code: "unknown_base_ref" }),
@@ -127,6 +150,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
     .admit(project.accountId, wanted)
     .pipe(askedFor(row, ({ outcome }: { readonly outcome: string }) => NOT_ADMITTED[outcome] ?? null));
   if (admission.outcome === "refused") return yield* capReached(admission);
+  if (admission.outcome === "children_full") return yield* childrenFull(admission);
   if (admission.outcome === "inactive") return yield* projectInactive();
   return yield* started(session);
 });
@@ -237,6 +261,7 @@ interface ListQuery {
   readonly trigger?: string;
   readonly started_by?: "person" | "trigger";
   readonly created_by?: string;
+  readonly parent_session_id?: string;
   readonly search?: string;
 }
 
@@ -247,6 +272,7 @@ const listRequest = (query: ListQuery): SessionRequest => ({
   triggerSlug: query.trigger,
   startedBy: query.started_by,
   createdBy: query.created_by,
+  parentSessionId: query.parent_session_id,
   search: query.search,
 });
 

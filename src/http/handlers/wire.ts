@@ -78,6 +78,7 @@ export const sessionWire = (session: Session) => ({
   metadata: session.metadata,
   trigger_slug: session.triggerSlug,
   fire_id: session.fireId,
+  parent_session_id: session.parentSessionId,
   created_by: session.createdBy,
   failure: session.failure === null ? null : { ...session.failure, at: instant(session.failure.at) },
   stop_reason: session.stopReason,

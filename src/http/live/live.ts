@@ -6,10 +6,11 @@ import * as Stream from "effect/Stream";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import type { Conversations } from "../../store/ports/conversations.ts";
 import type { Principal } from "../../store/ports/identity.ts";
-import { badRequest, TooMany } from "../api/errors.ts";
+import { badRequest } from "../api/errors.ts";
 import { opened, projectFor, sessionFor } from "../handlers/answers.ts";
 import { conversationStream, conversationTails, placeOf, type ConversationTails } from "./conversation.ts";
 import { eventResponse, eventStream, eventTails, keptOpen, type EventTails } from "./events.ts";
+import { streamCounter } from "./stream-counter.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
 import { answered, calledWith, endOf, type RawParams } from "../raw/raw-route.ts";
@@ -19,34 +20,6 @@ const reading = <A, E, R>(handler: (caller: Principal, params: RawParams) => Eff
 
 /** How many streams one token may have open (api.md 1 "Live data"). */
 const STREAMS_MAX = 100;
-
-/**
- * Counts a token's open streams. A stream counts until its request's scope closes, after the last byte of the answer.
- */
-const streamCounter = () => {
-  const open = new Map<string, number>();
-  const enter = (tokenId: string) =>
-    Effect.suspend(() => {
-      const others = open.get(tokenId) ?? 0;
-      if (others >= STREAMS_MAX) return Effect.fail(tooManyStreams());
-      open.set(tokenId, others + 1);
-      return Effect.void;
-    });
-  const leave = (tokenId: string) =>
-    Effect.sync(() => {
-      const others = (open.get(tokenId) ?? 0) - 1;
-      if (others > 0) open.set(tokenId, others);
-      else open.delete(tokenId);
-    });
-  return (tokenId: string) => Effect.acquireRelease(enter(tokenId), () => leave(tokenId));
-};
-
-const tooManyStreams = () =>
-  new TooMany({
-    error: `This token already has ${STREAMS_MAX} open event streams. Close one first.`,
-    code: "too_many_streams",
-    details: { limit: STREAMS_MAX },
-  });
 
 type Counted = ReturnType<typeof streamCounter>;
 
@@ -119,7 +92,7 @@ const SESSION = "/v1/projects/:pid/sessions/:sid";
 export const liveRoutes = Layer.unwrap(
   Effect.gen(function* () {
     // All kinds share one count, because the limit is for the token (api.md 1).
-    const counted = streamCounter();
+    const counted = streamCounter(STREAMS_MAX);
     const live = answered(events(counted, yield* eventTails));
     const talk = conversation(counted, yield* conversationTails);
     return HttpRouter.addAll([

@@ -1,5 +1,5 @@
 /**
- * `POST /v1/projects/{pid}/executor/mcp`: the platform's tools for the agent of a session, by the Model Context Protocol
+ * `POST /v1/projects/{pid}/executor/mcp`: tools for the agent of a session, by the Model Context Protocol
  * (streamable HTTP, revisions 2025-11-25 and 2026-07-28). A raw route, because the protocol has its own form of errors.
  *
  *  G1 Only the token of a session's sandbox is accepted (power `execute`). It ends with the session. A call under way ends, too.
@@ -10,10 +10,10 @@ import type * as Cause from "effect/Cause";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
-import type { Principal } from "../../store/ports/identity.ts";
 import { callResult, type TellProgress } from "../../services/approvals.ts";
 import { callTool, directTools, findTools } from "../../services/executor.ts";
 import {
@@ -22,12 +22,18 @@ import {
   type AgentResult,
   type Arguments,
 } from "../../services/executor-decision.ts";
+import { RESERVED_SLUG } from "../../domain/connector.ts";
 import { parseUuid } from "../../domain/ids.ts";
-import { badRequest, Forbidden, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
+import { badRequest, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
 import { awaitBody } from "../body.ts";
-import { forbidden } from "../authorize.ts";
-import { answering, requireProject } from "../handlers/answers.ts";
+import type { Router } from "./own-api.ts";
+import { callOwnTool } from "./own-call.ts";
+import { FINDABLE_TOOLS, INSTRUCTIONS, META_TOOLS } from "./meta-tools.ts";
+import { answering } from "../handlers/answers.ts";
 import { Addresses, ThisNode } from "../limits.ts";
+import { toolTails } from "../live/tools.ts";
+import { agentFor } from "./executor-caller.ts";
+import { listening } from "./executor-stream.ts";
 import { answered, calledWith, endOf } from "./raw-route.ts";
 
 /** Arguments of 256 KiB, and the message around them. */
@@ -38,69 +44,6 @@ const KEEP_ALIVE_MS = 10_000;
 type Library = typeof import("@modelcontextprotocol/server");
 /** Loaded at the first request: a service without connectors does not need its 11 MiB. */
 const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server");
-
-const INSTRUCTIONS =
-  "Tools of the project's connectors. find_tools lists tools that fit some words, with their arguments. call_tool calls one. " +
-  "A refused call says what a person can do; do not try it again unchanged. A call that waits for a person's approval says so " +
-  "after two minutes; its result comes as a message into the conversation.";
-
-const QUERY = {
-  type: "string",
-  description: "Words of the tool's name or description. Empty: the first tools.",
-};
-const OWN_TOOLS = [
-  {
-    name: "call_result",
-    description: "Gives the state or the result of a call that waits, or waited, for a person's approval.",
-    inputSchema: {
-      type: "object" as const,
-      properties: { id: { type: "string", description: "The call's id." } },
-      required: ["id"],
-    },
-  },
-  {
-    name: "call_tool",
-    description: "Calls a tool that find_tools found.",
-    inputSchema: {
-      type: "object" as const,
-      properties: {
-        name: { type: "string", description: "The tool's name, as find_tools shows it." },
-        arguments: { type: "object", description: "The tool's arguments, by its input_schema." },
-      },
-      required: ["name"],
-    },
-  },
-  {
-    name: "find_tools",
-    description: "Finds tools of the project's connectors: their names, descriptions and arguments.",
-    inputSchema: { type: "object" as const, properties: { query: QUERY }, required: ["query"] },
-  },
-];
-
-/** The session of a sandbox's token. Null: it is no such token. */
-const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
-  caller.sessionId === null || caller.projectId !== projectId
-    ? null
-    : {
-        projectId,
-        sessionId: caller.sessionId,
-        userId: caller.user.id,
-        startedBy: caller.origin === "trigger" ? "trigger" : "user",
-      };
-
-const refused = (what: string) =>
-  new Forbidden({ error: `This address does not accept requests ${what}.`, code: "forbidden" });
-
-/** G3. The service's own names, for people and for sandboxes. Sandboxes send no origin. */
-const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.HttpServerRequest) {
-  const { publicUrl, internalUrl } = yield* Addresses;
-  const own = [new URL(publicUrl), new URL(internalUrl)];
-  const { host, origin } = headers;
-  if (!own.some((url) => url.host === host)) return yield* refused("for another host");
-  if (origin !== undefined && !own.some((url) => url.origin === origin))
-    return yield* refused("from another origin");
-  return null;
-});
 
 /** `__proto__` is a field of no tool, and programs disagree on what it means. */
 const hasProto = (text: string): boolean => {
@@ -129,23 +72,38 @@ const messageOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSe
 const isObject = (value: unknown): value is Arguments =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** One way for every name: the platform's own tools, and those of connectors. */
-const perform = (
-  caller: AgentCaller,
-  { name, given }: { readonly name: string; readonly given: Arguments },
-  tell: TellProgress,
-) => {
+interface Call {
+  readonly name: string;
+  readonly given: Arguments;
+}
+
+const OWN_NAME = `${RESERVED_SLUG}_`;
+
+/** A tool by its name, the platform's own or a connector's. */
+const callNamed = Effect.fnUntraced(function* (caller: AgentCaller, call: Call, { router, tell }: Ways) {
+  if (!call.name.startsWith(OWN_NAME)) return yield* callTool(caller, call, tell);
+  return yield* callOwnTool(router, caller, { ...call, name: call.name.slice(OWN_NAME.length) });
+});
+
+/** How calls are performed. */
+interface Ways {
+  readonly router: Router;
+  readonly tell: TellProgress;
+}
+
+/** One way for every name. */
+const perform = (caller: AgentCaller, { name, given }: Call, ways: Ways) => {
   const { name: wanted, arguments: inner = {}, query, id } = given;
-  if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "");
+  if (name === "find_tools") return findTools(caller, typeof query === "string" ? query : "", FINDABLE_TOOLS);
   if (name === "call_result") {
     const known = typeof id === "string" ? parseUuid(id) : null;
     return known === null
       ? Effect.succeed(said("call_result needs id, the id of a call.", true))
       : callResult(caller, known);
   }
-  if (name !== "call_tool") return callTool(caller, { name, given }, tell);
+  if (name !== "call_tool") return callNamed(caller, { name, given }, ways);
   return typeof wanted === "string" && isObject(inner)
-    ? callTool(caller, { name: wanted, given: inner }, tell)
+    ? callNamed(caller, { name: wanted, given: inner }, ways)
     : Effect.succeed(said("call_tool needs name, a text, and arguments, an object.", true));
 };
 
@@ -185,6 +143,7 @@ const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
 
 /** One message under way. */
 interface Exchange {
+  readonly router: Router;
   /** Ends the call. */
   readonly end: AbortController;
   /** Done when the client has heard that its call waits: from then on it reads the answer as it comes. */
@@ -192,14 +151,15 @@ interface Exchange {
 }
 
 /** The protocol's server for one message. */
-const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTold }: Exchange) {
+const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { router, end, isTold }: Exchange) {
   const { version } = yield* ThisNode;
   type Services = Effect.Services<ReturnType<typeof perform> | ReturnType<typeof directTools>>;
   const services = yield* Effect.context<Services>();
-  return ({ Server }: Library) => {
+  return ({ Server }: Library, era: "legacy" | "modern") => {
     const server = new Server(
       { name: "platform-executor", version },
-      { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+      // A client of the older revision keeps a stream open for this (executor-stream.ts).
+      { capabilities: { tools: { listChanged: era === "legacy" } }, instructions: INSTRUCTIONS },
     );
     server.setRequestHandler("tools/list", async () => {
       const direct = await Effect.runPromiseWith(services)(answering(directTools(caller)), {
@@ -207,7 +167,7 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTol
       });
       return {
         tools: [
-          ...OWN_TOOLS,
+          ...META_TOOLS,
           ...direct.map(({ name, description, inputSchema }) => ({
             name,
             description,
@@ -224,9 +184,12 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { end, isTol
         Deferred.doneUnsafe(isTold, Effect.void);
       });
       const call = { name: params.name, given: params.arguments ?? {} };
-      return Effect.runPromiseWith(services)(Effect.map(answering(perform(caller, call, tell)), wireOf), {
-        signal: end.signal,
-      });
+      return Effect.runPromiseWith(services)(
+        Effect.map(answering(perform(caller, call, { router, tell })), wireOf),
+        {
+          signal: end.signal,
+        },
+      );
     });
     return server;
   };
@@ -244,7 +207,7 @@ const begin = Effect.fnUntraced(function* (
   const { signal } = exchange.end;
   return yield* Effect.promise(async () => {
     const library = await libraryOf();
-    const { fetch, close } = library.createMcpHandler(() => makeServer(library), {
+    const { fetch, close } = library.createMcpHandler(({ era }) => makeServer(library, era), {
       keepAliveMs: KEEP_ALIVE_MS,
       maxRequestBodySize: BODY_MAX_BYTES,
     });
@@ -265,9 +228,9 @@ const begin = Effect.fnUntraced(function* (
 const answerMessage = Effect.fnUntraced(function* (
   caller: AgentCaller,
   message: { readonly text: string; readonly parsed: unknown },
-  ended: Effect.Effect<unknown>,
+  { router, ended }: { readonly router: Router; readonly ended: Effect.Effect<unknown> },
 ) {
-  const exchange = { end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
+  const exchange = { router, end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
   yield* Effect.addFinalizer(() => Effect.sync(() => exchange.end.abort()));
   const { response, close } = yield* begin(caller, message, exchange);
   yield* Effect.addFinalizer(() => Effect.promise(close));
@@ -289,20 +252,29 @@ const answerMessage = Effect.fnUntraced(function* (
   return HttpServerResponse.uint8Array(Buffer.concat(parts), { status, contentType });
 });
 
-const mcp = calledWith("execute", (caller, { pid }) =>
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest;
-    yield* checkSource(request);
-    yield* requireProject(caller, pid);
-    const agent = agentOf(caller, pid);
-    if (agent === null) return yield* forbidden(caller, { by: "token" });
-    const ended = yield* endOf(caller, pid, "member");
-    const reading = Effect.flatMap(messageOf(request), (message) => answerMessage(agent, message, ended));
-    return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
-  }),
-);
+const mcp = (router: Router) =>
+  calledWith("execute", (caller, { pid }) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest;
+      const agent = yield* agentFor(caller, pid);
+      const ended = yield* endOf(caller, pid, "member");
+      const reading = Effect.flatMap(messageOf(request), (message) =>
+        answerMessage(agent, message, { router, ended }),
+      );
+      return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
+    }),
+  );
 
 const tokenEnded = () =>
   new Unauthorized({ error: "The session ended while the call was performed.", code: "unauthorized" });
 
-export const executorRoute = HttpRouter.add("POST", "/v1/projects/:pid/executor/mcp", answered(mcp));
+const PATH = "/v1/projects/:pid/executor/mcp";
+
+export const executorRoutes = Layer.unwrap(
+  Effect.map(toolTails, (tails) =>
+    Layer.merge(
+      HttpRouter.use((router) => router.add("POST", PATH, answered(mcp(router)))),
+      HttpRouter.add("GET", PATH, answered(listening(tails))),
+    ),
+  ),
+);

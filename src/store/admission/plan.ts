@@ -7,10 +7,12 @@
  *  N3 A fire is written at most once under its delivery id and under its cron instant.
  *  N4 A fire that may wait does not overtake those that wait, also where a slot is free: the next drain gives it to them.
  *  N5 A wish that was decided by a former version of its project is not decided at all.
+ *  N6 The agent of a session starts at most CHILDREN_MAX live sessions.
  */
 import * as Result from "effect/Result";
 import { isRetried, requireMove, requireWaits } from "../../domain/fire.ts";
 import { renderCronPrompt, type CronTemplate } from "../../domain/prompt.ts";
+import { CHILDREN_MAX } from "../../domain/session.ts";
 import {
   DELIVERY_WINDOW_MS,
   type Admission,
@@ -28,6 +30,8 @@ export interface AdmissionFacts {
   readonly waiting: number;
   /** Version of each active project. */
   readonly activeProjects: ReadonlyMap<string, number>;
+  /** How many live sessions the batch's parents have, by the parent's id. An absent one has none. */
+  readonly liveChildren: ReadonlyMap<string, number>;
   /** last_fired_at by `triggerKey`, of the batch's cron triggers. */
   readonly lastFired: ReadonlyMap<string, number>;
   /** The rows that answer for the batch's delivery ids, and those of its cron instants. */
@@ -147,6 +151,7 @@ class Planner {
   readonly #known = new Map<string, Fire>();
   readonly #waitingCron = new Map<string, string>();
   readonly #lastFired: Map<string, number>;
+  readonly #children: Map<string, number>;
   readonly #sessions: PlannedSession[] = [];
   readonly #fires = new Map<string, PlannedFire>();
   /** In their order, a cron trigger's by its key: a later instant's takes the place of the one it replaces. */
@@ -163,6 +168,7 @@ class Planner {
     this.#slots = facts.cap - facts.activeSessions;
     this.#waiting = facts.waiting;
     this.#lastFired = new Map(facts.lastFired);
+    this.#children = new Map(facts.liveChildren);
     for (const fire of facts.known) {
       const identity = identityOf(fire);
       if (identity !== null) this.#known.set(identity, fire);
@@ -188,6 +194,8 @@ class Planner {
     const version = this.#facts.activeProjects.get(session.projectId);
     if (version === undefined) return { outcome: "inactive" };
     if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };
+    if (fire === null && this.#hasAllChildren(session))
+      return { outcome: "children_full", limit: CHILDREN_MAX };
     if (fire === null) return this.#slots > 0 ? this.#start(session, null, now) : this.#refusal();
     const former = this.#former(fire, now);
     if (former.is === "answer") return this.#duplicate(fire, former.fire);
@@ -210,6 +218,10 @@ class Planner {
       this.#requests.delete(row.id);
       this.#forgotten.push(row.id);
     }
+  }
+
+  #hasAllChildren({ parentSessionId }: NewSession): boolean {
+    return parentSessionId !== undefined && (this.#children.get(parentSessionId) ?? 0) >= CHILDREN_MAX;
   }
 
   #refusal(): Admission {
@@ -263,6 +275,8 @@ class Planner {
   #start(session: NewSession, row: PlannedFire | null, now: number): Admission {
     this.#slots -= 1;
     this.#sessions.push({ session, fireId: row?.id ?? null, now });
+    const { parentSessionId: parent } = session;
+    if (parent !== undefined) this.#children.set(parent, (this.#children.get(parent) ?? 0) + 1);
     if (row !== null) {
       this.#write({ ...row, status: "fired", sessionId: session.id, firedAt: now });
       const trigger = triggerKey(row);

@@ -21,6 +21,7 @@ import type { Fire, NewFire } from "../ports/fires.ts";
 import type { Session } from "../ports/sessions.ts";
 import { firstTransition, originOf } from "../../machines/transition.ts";
 import { queueInOrder, requireAllWait, takeOut } from "./queue.ts";
+import { liveChildrenOf } from "./sessions.ts";
 import { fireOf, Tables, type FireRow, type TableSet } from "./tables.ts";
 
 const START = sessionMachine.start({});
@@ -28,6 +29,7 @@ const START = sessionMachine.start({});
 const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSession): void => {
   const record: Session = {
     ...session,
+    parentSessionId: session.parentSessionId ?? null,
     status: START.snapshot.state,
     fireId,
     failure: null,
@@ -110,6 +112,11 @@ const factsOf = (
       projects
         .filter((project) => project.accountId === accountId && project.status === "active")
         .map(({ id, version }) => [id, version]),
+    ),
+    liveChildren: new Map(
+      requests.flatMap(({ session: { parentSessionId: parent } }) =>
+        parent === undefined ? [] : [[parent, liveChildrenOf(tables, parent)] as const],
+      ),
     ),
     lastFired: lastFiredOf(
       tables,

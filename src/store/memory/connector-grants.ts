@@ -3,43 +3,52 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { ConnectorGrants, type Flow, type GrantKey, type NewFlow } from "../ports/connector-grants.ts";
 import { Fenced } from "../ports/journal.ts";
-import type { ConnectorFlowRow, ConnectorGrantRow } from "./connector-rows.ts";
+import type { CredentialHolder } from "../../domain/connector-credential.ts";
+import {
+  keyOfHolder,
+  leftOf,
+  visibleTo,
+  type ConnectorFlowRow,
+  type ConnectorGrantRow,
+} from "./connector-rows.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 type Service = (typeof ConnectorGrants)["Service"];
-
-const keyOf = (projectId: string, slug: string): string => `${projectId} ${slug}`;
 
 const shown = ({ lease: _, ...row }: ConnectorGrantRow) => row;
 
 const FREE = { failure: null, failedAt: null, lease: null };
 
 const grantsOf = (tables: TableSet) => {
-  const rowOf = (projectId: string, slug: string) => tables.connectorGrants.get(keyOf(projectId, slug));
-  const set = (row: ConnectorGrantRow) => tables.connectorGrants.set(keyOf(row.projectId, row.slug), row);
+  const rowOf = (holder: CredentialHolder) => tables.connectorGrants.get(keyOfHolder(holder));
+  const set = (row: ConnectorGrantRow) => tables.connectorGrants.set(keyOfHolder(row), row);
   /** The row of this version. */
-  const ofVersion = ({ projectId, slug, version }: GrantKey) => {
-    const row = rowOf(projectId, slug);
-    return row?.version === version ? row : undefined;
+  const ofVersion = (key: GrantKey) => {
+    const row = rowOf(key);
+    return row?.version === key.version ? row : undefined;
   };
   return {
-    list: (projectId) =>
+    list: (projectId, personId) =>
       Effect.sync(() =>
-        [...tables.connectorGrants.values()]
-          .filter((row) => row.projectId === projectId && row.status !== "removed")
-          .toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
+        visibleTo([...tables.connectorGrants.values()], { projectId, personId })
+          .filter(({ status }) => status !== "removed")
           .map(shown),
       ),
-    get: (projectId, slug) =>
+    left: Effect.sync(() =>
+      leftOf(
+        tables,
+        [...tables.connectorGrants.values()].filter(({ status }) => status !== "removed"),
+      ),
+    ),
+    get: (holder) =>
       Effect.sync(() => {
-        const row = rowOf(projectId, slug);
+        const row = rowOf(holder);
         return row === undefined ? null : shown(row);
       }),
     put: (grant, { userId, now }) =>
       Effect.suspend(() => {
-        const { projectId, slug, version, envelope } = grant;
-        if (version !== (rowOf(projectId, slug)?.version ?? 0) + 1)
-          return Effect.fail(new Fenced({ id: slug }));
+        const { slug, version, envelope } = grant;
+        if (version !== (rowOf(grant)?.version ?? 0) + 1) return Effect.fail(new Fenced({ id: slug }));
         const status = envelope === null ? "empty" : "held";
         set({ ...grant, ...FREE, status, grantedAt: now, grantedBy: userId, renewedAt: null });
         return Effect.void;
@@ -68,9 +77,9 @@ const grantsOf = (tables: TableSet) => {
         set(isRefused ? { ...failed, version: row.version + 1, status: "refused", envelope: null } : failed);
         return true;
       }),
-    remove: (projectId, slug, now) =>
+    remove: (holder, now) =>
       Effect.sync(() => {
-        const row = rowOf(projectId, slug);
+        const row = rowOf(holder);
         if (row === undefined || row.status === "removed") return null;
         const version = row.version + 1;
         set({ ...row, ...FREE, version, status: "removed", envelope: null, grantedAt: now });
@@ -79,10 +88,11 @@ const grantsOf = (tables: TableSet) => {
   } satisfies Partial<Service>;
 };
 
-const flowOf = ({ projectId, slug, userId, origin, stateHash, envelope }: ConnectorFlowRow): Flow => ({
+const flowOf = ({ projectId, slug, userId, isOwn, origin, stateHash, envelope }: ConnectorFlowRow): Flow => ({
   projectId,
   slug,
   userId,
+  isOwn,
   origin,
   stateHash,
   envelope,

@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Connectors, type CatalogueKey, type StoredCatalogue } from "../ports/connectors.ts";
 import { Fenced } from "../ports/journal.ts";
-import type { ConnectorCredentialRow } from "./connector-rows.ts";
+import type { CredentialHolder } from "../../domain/connector-credential.ts";
+import { keyOfHolder, leftOf, visibleTo, type ConnectorCredentialRow } from "./connector-rows.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 const keyOf = (projectId: string, slug: string): string => `${projectId} ${slug}`;
@@ -18,53 +19,59 @@ const sameServer = (tables: TableSet, { projectId, slug, url }: CatalogueKey): S
 };
 
 const put = (tables: TableSet, projectId: string, row: StoredCatalogue): void => {
-  if (tables.projects.has(projectId))
-    tables.connectorCatalogues.set(keyOf(projectId, row.slug), { ...row, projectId });
+  if (!tables.projects.has(projectId)) return;
+  tables.connectorCatalogues.set(keyOf(projectId, row.slug), { ...row, projectId });
+  tables.toolsWaiting.wake(projectId);
 };
 
 const shown = ({ projectId: _, ...row }: StoredCatalogue & { readonly projectId: string }): StoredCatalogue =>
   row;
 
 const credentialsOf = (tables: TableSet) => {
-  const rowOf = (projectId: string, slug: string) => tables.connectorCredentials.get(keyOf(projectId, slug));
-  const set = (row: ConnectorCredentialRow) =>
-    tables.connectorCredentials.set(keyOf(row.projectId, row.slug), row);
+  const rowOf = (holder: CredentialHolder) => tables.connectorCredentials.get(keyOfHolder(holder));
+  const set = (row: ConnectorCredentialRow) => tables.connectorCredentials.set(keyOfHolder(row), row);
   return {
-    credentials: (projectId) =>
+    credentials: (projectId, personId) =>
       Effect.sync(() =>
-        bySlug(tables.connectorCredentials.values())
-          .filter((row) => row.projectId === projectId && row.envelope !== null)
-          .map(({ slug, origin, kind, updatedAt, updatedBy }) => ({
+        visibleTo([...tables.connectorCredentials.values()], { projectId, personId })
+          .filter(({ envelope }) => envelope !== null)
+          .map(({ slug, personId: of, origin, kind, updatedAt, updatedBy }) => ({
             slug,
+            personId: of,
             origin,
             kind,
             updatedAt,
             updatedBy,
           })),
       ),
-    credential: (projectId, slug) =>
+    credential: (holder) =>
       Effect.sync(() => {
-        const row = rowOf(projectId, slug);
+        const row = rowOf(holder);
         if (row === undefined || row.envelope === null) return null;
-        const { version, origin, kind, envelope } = row;
-        return { projectId, slug, version, origin, kind, envelope };
+        const { updatedAt: _at, updatedBy: _by, envelope, ...sealed } = row;
+        return { ...sealed, envelope };
       }),
-    nextVersion: (projectId, slug) => Effect.sync(() => (rowOf(projectId, slug)?.version ?? 0) + 1),
+    nextVersion: (holder) => Effect.sync(() => (rowOf(holder)?.version ?? 0) + 1),
     putCredential: (sealed, { userId, now }) =>
       Effect.suspend(() => {
-        const { projectId, slug, version } = sealed;
-        if (version !== (rowOf(projectId, slug)?.version ?? 0) + 1)
-          return Effect.fail(new Fenced({ id: slug }));
+        if (sealed.version !== (rowOf(sealed)?.version ?? 0) + 1)
+          return Effect.fail(new Fenced({ id: sealed.slug }));
         set({ ...sealed, updatedAt: now, updatedBy: userId });
         return Effect.void;
       }),
-    removeCredential: (projectId, slug, now) =>
+    removeCredential: (holder, now) =>
       Effect.sync(() => {
-        const row = rowOf(projectId, slug);
+        const row = rowOf(holder);
         if (row === undefined || row.envelope === null) return false;
         set({ ...row, envelope: null, updatedAt: now });
         return true;
       }),
+    leftCredentials: Effect.sync(() =>
+      leftOf(
+        tables,
+        [...tables.connectorCredentials.values()].filter(({ envelope }) => envelope !== null),
+      ),
+    ),
   } satisfies Partial<(typeof Connectors)["Service"]>;
 };
 
@@ -102,6 +109,7 @@ export const layer = Layer.effect(
         put(tables, key.projectId, { ...row, accepted });
         return true;
       }),
+    changed: (projectId) => tables.toolsWaiting.wait(projectId),
     outdated: (before, limit) =>
       Effect.sync(() =>
         [...tables.connectorCatalogues.values()]
@@ -113,6 +121,7 @@ export const layer = Layer.effect(
     forget: (projectId, slug) =>
       Effect.sync(() => {
         tables.connectorCatalogues.delete(keyOf(projectId, slug));
+        tables.toolsWaiting.wake(projectId);
       }),
   })),
 );

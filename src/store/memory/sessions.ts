@@ -110,7 +110,7 @@ const searched = ({ name, triggerSlug, initialPrompt }: Session): string =>
 
 /** Whether the filter wants the session. */
 const fits = (tables: TableSet, record: Session, filter: SessionFilter): boolean => {
-  const { status, turn, triggerSlug, startedBy, createdBy, search } = filter;
+  const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const state = tables.conversations.get(record.id)?.conversation.turn.state ?? "idle";
   return (
     (status === null || record.status === status) &&
@@ -118,9 +118,15 @@ const fits = (tables: TableSet, record: Session, filter: SessionFilter): boolean
     (triggerSlug === undefined || record.triggerSlug === triggerSlug) &&
     (startedBy === undefined || (record.triggerSlug === null) === (startedBy === "person")) &&
     (createdBy === undefined || record.createdBy === createdBy) &&
+    (parentSessionId === undefined || record.parentSessionId === parentSessionId) &&
     (search === undefined || searched(record).toLowerCase().includes(search.toLowerCase()))
   );
 };
+
+/** How many live sessions the agent of a session started. */
+export const liveChildrenOf = (tables: TableSet, id: string): number =>
+  [...tables.sessions.values()].filter(({ record }) => record.parentSessionId === id && isLive(record.status))
+    .length;
 
 const positionIn = ({ createdAt, id }: Session) => ({ at: createdAt, id });
 
@@ -176,6 +182,7 @@ export const layer = Layer.effect(
           (userId === null || tables.roleOf(userId, record.projectId) !== null),
         request,
       ),
+    liveChildren: (id) => Effect.sync(() => liveChildrenOf(tables, id)),
     anyIn: (projectId) =>
       Effect.sync(() => [...tables.sessions.values()].some(({ record }) => record.projectId === projectId)),
     rename: (id, { name, metadata, now }) =>

@@ -281,6 +281,7 @@ export class TableSet {
   readonly settings = new Map<string, string>();
   /** By project and slug. */
   readonly connectorCredentials = new Map<string, ConnectorCredentialRow>();
+  readonly toolsWaiting = new Waiting();
   readonly connectorGrants = new Map<string, ConnectorGrantRow>();
   /** By project, slug and person. */
   readonly connectorFlows = new Map<string, ConnectorFlowRow>();

@@ -9,7 +9,7 @@ interface Wish {
   readonly now: number;
 }
 
-/** A person creates a session. */
+/** A person creates a session, or the agent of a session does. */
 export interface SessionWish extends Wish {
   readonly kind: "session";
   readonly fire: null;
@@ -37,6 +37,8 @@ export type Admission =
   /** `slotIsFree`: others wait before it, and could start. */
   | { readonly outcome: "queued"; readonly fireId: string; readonly slotIsFree: boolean }
   | { readonly outcome: "refused"; readonly limit: number; readonly activeSessions: number }
+  /** The agent of the session that wishes it has as many live sessions as it may have. */
+  | { readonly outcome: "children_full"; readonly limit: number }
   /** The sender is told and sends the delivery again. No row was written. */
   | { readonly outcome: "queue_full"; readonly limit: number }
   /** No sender can repeat an instant, so it has its row, with the reason `queue_full`. */
@@ -62,7 +64,7 @@ export type FireFailure = PromptFailure | "queue_full";
 
 /** The outcomes of each kind of wish. */
 const OUTCOMES = {
-  session: ["admitted", "refused", "inactive"],
+  session: ["admitted", "refused", "children_full", "inactive"],
   hand: ["admitted", "refused", "failed", "stale", "inactive"],
   delivery: ["admitted", "queued", "queue_full", "duplicate", "filtered", "failed", "stale", "inactive"],
   instant: ["admitted", "queued", "dropped", "accounted", "failed", "stale", "inactive"],

@@ -8,15 +8,14 @@
  *  N3 A sign-in is ended once: by its state, in the browser in which its own person opened it, before it expires.
  */
 import * as Context from "effect/Context";
+import type { CredentialHolder } from "../../domain/connector-credential.ts";
 import type { GrantKind } from "../../domain/connector-grant.ts";
 import type { Fenced, Stored } from "./journal.ts";
 
 export type GrantStatus = "empty" | "held" | "refused" | "removed";
 
 /** Names one state of a grant. */
-export interface GrantKey {
-  readonly projectId: string;
-  readonly slug: string;
+export interface GrantKey extends CredentialHolder {
   readonly version: number;
 }
 
@@ -57,6 +56,8 @@ export interface Flow {
   readonly projectId: string;
   readonly slug: string;
   readonly userId: string;
+  /** Whether the tokens become her own. They become the project's otherwise. */
+  readonly isOwn: boolean;
   readonly origin: string;
   readonly stateHash: string;
   readonly envelope: Uint8Array;
@@ -71,10 +72,10 @@ export interface NewFlow extends Flow {
 export class ConnectorGrants extends Context.Service<
   ConnectorGrants,
   {
-    /** Those of a project that are not removed, in the order of their slugs. */
-    readonly list: (projectId: string) => Stored<readonly StoredGrant[]>;
+    /** Those that are not removed, the project's and this person's own, in the order of their slugs. */
+    readonly list: (projectId: string, personId: string) => Stored<readonly StoredGrant[]>;
     /** Also a removed one. */
-    readonly get: (projectId: string, slug: string) => Stored<StoredGrant | null>;
+    readonly get: (holder: CredentialHolder) => Stored<StoredGrant | null>;
     /** Writes a grant as the version after the present one (N1), and ends its lease. `Fenced`: another one was written. */
     readonly put: (
       grant: NewGrant,
@@ -97,7 +98,9 @@ export class ConnectorGrants extends Context.Service<
       by: Holder & { readonly failure: string; readonly isRefused: boolean },
     ) => Stored<boolean>;
     /** Forgets a grant, whatever holds its lease. @returns the one that was held. */
-    readonly remove: (projectId: string, slug: string, now: number) => Stored<StoredGrant | null>;
+    readonly remove: (holder: CredentialHolder, now: number) => Stored<StoredGrant | null>;
+    /** Grants that are not removed and belong to people who are deactivated. At most 100. */
+    readonly left: Stored<readonly CredentialHolder[]>;
     /** Keeps a sign-in, instead of a former one of this person, and forgets those that have expired. */
     readonly begin: (flow: NewFlow) => Stored<void>;
     /** Binds a sign-in of this person to her browser, once. Null: no such ticket is open. */

@@ -3,14 +3,13 @@
  * (journal.ts).
  */
 import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
 import type { Catalogue } from "../../domain/catalogue.ts";
-import type { CredentialKind } from "../../domain/connector-credential.ts";
+import type { CredentialHolder, CredentialKind } from "../../domain/connector-credential.ts";
 import type { Fenced, Stored } from "./journal.ts";
 
 /** A sealed credential as stored; see domain/connector-credential.ts. */
-export interface SealedCredential {
-  readonly projectId: string;
-  readonly slug: string;
+export interface SealedCredential extends CredentialHolder {
   readonly version: number;
   /** The origin for which a person stored it. */
   readonly origin: string;
@@ -20,6 +19,8 @@ export interface SealedCredential {
 
 export interface StoredCredential {
   readonly slug: string;
+  /** Null: the project's. */
+  readonly personId: string | null;
   readonly origin: string;
   readonly kind: CredentialKind;
   readonly updatedAt: number;
@@ -64,17 +65,19 @@ export interface CatalogueKey {
 export class Connectors extends Context.Service<
   Connectors,
   {
-    /** The credentials of a project that are set, in the order of their slugs. */
-    readonly credentials: (projectId: string) => Stored<readonly StoredCredential[]>;
-    readonly credential: (projectId: string, slug: string) => Stored<SealedCredential | null>;
-    /** The version under which the next credential of this slug must be sealed (it is authenticated with the value). */
-    readonly nextVersion: (projectId: string, slug: string) => Stored<number>;
+    /** The credentials that are set, the project's and this person's own, in the order of their slugs. */
+    readonly credentials: (projectId: string, personId: string) => Stored<readonly StoredCredential[]>;
+    readonly credential: (holder: CredentialHolder) => Stored<SealedCredential | null>;
+    /** The version under which the next credential of this holder must be sealed (it is authenticated with the value). */
+    readonly nextVersion: (holder: CredentialHolder) => Stored<number>;
     /** Fenced by version: `Fenced` if another credential was written since `nextVersion`. */
     readonly putCredential: (
       sealed: SealedCredential,
       by: { readonly userId: string; readonly now: number },
     ) => Stored<void, Fenced>;
-    readonly removeCredential: (projectId: string, slug: string, now: number) => Stored<boolean>;
+    readonly removeCredential: (holder: CredentialHolder, now: number) => Stored<boolean>;
+    /** Credentials that are set and belong to people who are deactivated. At most 100. */
+    readonly leftCredentials: Stored<readonly CredentialHolder[]>;
     /** In the order of slugs. */
     readonly catalogues: (projectId: string) => Stored<readonly StoredCatalogue[]>;
     readonly catalogue: (projectId: string, slug: string) => Stored<StoredCatalogue | null>;
@@ -90,6 +93,11 @@ export class Connectors extends Context.Service<
       key: CatalogueKey,
       by: { readonly pin: string; readonly userId: string; readonly now: number },
     ) => Stored<boolean>;
+    /**
+     * Completes when the tools of a project may have changed: at the signal of a commit that saw, accepted or forgot some. The
+     * reader's poll makes up for lost signals.
+     */
+    readonly changed: (projectId: string) => Effect.Effect<void>;
     /** Up to `limit` catalogues whose last refresh began before an instant, the oldest first. */
     readonly outdated: (
       before: number,

@@ -33,6 +33,8 @@ export interface Session {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly triggerSlug: string | null;
   readonly fireId: string | null;
+  /** The session of the same project whose agent started it. Null: a person or a trigger did. */
+  readonly parentSessionId: string | null;
   /** The session acts for this user. */
   readonly createdBy: string;
   /** The origin of its sandbox's token: `session` for people, `trigger` for cron and webhook fires. */
@@ -82,7 +84,10 @@ export type NewSession = Pick<
   | "createdBy"
   | "origin"
   | "bootDeadlineAt"
->;
+> & {
+  /** Absent: a person or a trigger starts it. */
+  readonly parentSessionId?: string;
+};
 
 /** A live session that no actor will end, or a live sandbox that its session does not hold. */
 export interface OwnerlessSession {
@@ -112,6 +117,8 @@ export interface SessionFilter {
   /** Whether a person or a trigger started it. */
   readonly startedBy?: "person" | "trigger" | undefined;
   readonly createdBy?: string | undefined;
+  /** Those that the agent of this session started. */
+  readonly parentSessionId?: string | undefined;
   /**
    * A part of its name; of its trigger's slug if it has no name; of the beginning of its prompt if it has neither. The
    * case of letters does not matter.
@@ -137,6 +144,8 @@ export class Sessions extends Context.Service<
       reader: ProjectReader,
       request: SessionRequest,
     ) => Stored<Page<ShownSession>, BadCursor>;
+    /** How many live sessions the agent of this session started. */
+    readonly liveChildren: (id: string) => Stored<number>;
     /** Whether the project ever had a session, deleted ones included. */
     readonly anyIn: (projectId: string) => Stored<boolean>;
     readonly rename: (

@@ -50,7 +50,14 @@ export class Guesses {
     const activeProjects = versionsOf(requests);
     if (counters === undefined || activeProjects === null) return null;
     if (requests.some(({ fire }) => fire?.kind === "cron")) return null;
-    return { ...counters, activeProjects, known: [], lastFired: new Map(), waitingCron: [] };
+    return {
+      ...counters,
+      activeProjects,
+      liveChildren: new Map(),
+      known: [],
+      lastFired: new Map(),
+      waitingCron: [],
+    };
   }
 }
 

@@ -97,6 +97,20 @@ const makeLookUp = Effect.gen(function* () {
   return { known, waitingCron, activeProjects, lastFired };
 });
 
+/** How many live sessions the requests' parents have. */
+const liveChildrenOf = (sql: SqlClient.SqlClient, requests: readonly AdmissionRequest[]) => {
+  const parents = [...new Set(requests.flatMap(({ session }) => session.parentSessionId ?? []))];
+  return parents.length === 0
+    ? Effect.succeed(new Map<string, number>())
+    : Effect.map(
+        sql<{ readonly id: string; readonly count: number }>`
+          SELECT parent_session_id AS id, count(*)::integer AS count FROM project_sessions
+          WHERE parent_session_id = ANY(${parents}::uuid[]) AND status IN ('provisioning', 'running')
+          GROUP BY parent_session_id`,
+        (rows) => new Map(rows.map(({ id, count }) => [id, count])),
+      );
+};
+
 /** Decides a batch under the account's lock, which is held until the caller's transaction ends. */
 const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
   const sql = yield* SqlClient.SqlClient;
@@ -126,6 +140,7 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
       cap,
       activeSessions,
       activeProjects,
+      liveChildren: yield* liveChildrenOf(sql, requests),
       known: yield* lookUp.known(fires),
       lastFired: yield* lookUp.lastFired(fires.filter(({ prompt }) => prompt.is === "cron")),
       waiting: queuedFires,

@@ -2,17 +2,19 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { CredentialHolder } from "../../domain/connector-credential.ts";
 import { ConnectorGrants, type Flow, type GrantKey, type StoredGrant } from "../ports/connector-grants.ts";
 import { Fenced } from "../ports/journal.ts";
+import { heldBy } from "./connectors.ts";
 import { at, stored } from "./connection/statement.ts";
 
 type Service = (typeof ConnectorGrants)["Service"];
 
 const COLUMNS = `
-  project_id AS "projectId", slug, version, origin, kind, status, envelope, issuer, expires_at AS "expiresAt",
+  project_id AS "projectId", slug, person_id AS "personId", version, origin, kind, status, envelope, issuer, expires_at AS "expiresAt",
   granted_at AS "grantedAt", granted_by AS "grantedBy", renewed_at AS "renewedAt", failure, failed_at AS "failedAt"`;
 
-const FLOW_COLUMNS = `project_id AS "projectId", slug, user_id AS "userId", origin, state_hash AS "stateHash", envelope`;
+const FLOW_COLUMNS = `project_id AS "projectId", slug, user_id AS "userId", is_own AS "isOwn", origin, state_hash AS "stateHash", envelope`;
 
 const buffer = (bytes: Uint8Array | null): Buffer | null => (bytes === null ? null : Buffer.from(bytes));
 
@@ -20,16 +22,20 @@ const makeReads = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(COLUMNS);
   return {
-    list: (projectId) =>
+    list: (projectId, personId) =>
       sql<StoredGrant>`
-        SELECT ${columns} FROM connector_grants WHERE project_id = ${projectId} AND status <> 'removed'
-        ORDER BY slug COLLATE "C"`.pipe(stored("connectorGrants.list")),
-    get: (projectId, slug) =>
-      sql<StoredGrant>`
-        SELECT ${columns} FROM connector_grants WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
+        SELECT ${columns} FROM connector_grants
+        WHERE project_id = ${projectId} AND (person_id IS NULL OR person_id = ${personId}) AND status <> 'removed'
+        ORDER BY slug COLLATE "C", person_id NULLS FIRST`.pipe(stored("connectorGrants.list")),
+    get: (holder) =>
+      sql<StoredGrant>`SELECT ${columns} FROM connector_grants WHERE ${heldBy(sql, holder)}`.pipe(
         Effect.map(([row]) => row ?? null),
         stored("connectorGrants.get"),
       ),
+    left: sql<CredentialHolder>`
+      SELECT project_id AS "projectId", slug, person_id AS "personId" FROM connector_grants
+      JOIN users ON users.id = person_id AND users.deactivated_at IS NOT NULL
+      WHERE person_id IS NOT NULL AND status <> 'removed' LIMIT 100`.pipe(stored("connectorGrants.left")),
   } satisfies Partial<Service>;
 });
 
@@ -37,17 +43,16 @@ const makeWrites = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(COLUMNS);
   const put: Service["put"] = (grant, { userId, now }) => {
-    const { projectId, slug, version, origin, kind, envelope, issuer, expiresAt } = grant;
+    const { projectId, slug, personId, version, origin, kind, envelope, issuer, expiresAt } = grant;
     // Of two writes of one version, the second finds the first one's row and changes nothing.
     return sql<{ readonly slug: string }>`
-      INSERT INTO connector_grants AS known (project_id, slug, version, origin, kind, status, envelope, issuer, expires_at,
-        granted_at, granted_by)
-      SELECT ${projectId}, ${slug}, ${version}::integer, ${origin}, ${kind}, ${envelope === null ? "empty" : "held"},
-        ${buffer(envelope)}, ${issuer}, ${at(expiresAt)}::timestamptz, ${at(now)}::timestamptz, ${userId}::uuid
-      WHERE ${version}::integer = 1 OR EXISTS (
-        SELECT FROM connector_grants WHERE project_id = ${projectId} AND slug = ${slug}
-      )
-      ON CONFLICT (project_id, slug) DO UPDATE SET
+      INSERT INTO connector_grants AS known (project_id, slug, person_id, version, origin, kind, status, envelope, issuer,
+        expires_at, granted_at, granted_by)
+      SELECT ${projectId}, ${slug}, ${personId}::uuid, ${version}::integer, ${origin}, ${kind},
+        ${envelope === null ? "empty" : "held"}, ${buffer(envelope)}, ${issuer}, ${at(expiresAt)}::timestamptz,
+        ${at(now)}::timestamptz, ${userId}::uuid
+      WHERE ${version}::integer = 1 OR EXISTS (SELECT FROM connector_grants WHERE ${heldBy(sql, grant)})
+      ON CONFLICT (project_id, slug, person_id) DO UPDATE SET
         version = excluded.version, origin = excluded.origin, kind = excluded.kind, status = excluded.status,
         envelope = excluded.envelope, issuer = excluded.issuer, expires_at = excluded.expires_at,
         granted_at = excluded.granted_at, granted_by = excluded.granted_by, renewed_at = NULL, failure = NULL,
@@ -58,15 +63,15 @@ const makeWrites = Effect.gen(function* () {
       stored("connectorGrants.put"),
     );
   };
-  const remove: Service["remove"] = (projectId, slug, now) =>
+  const remove: Service["remove"] = (holder, now) =>
     sql<StoredGrant>`
       WITH former AS (
         SELECT ${columns} FROM connector_grants
-        WHERE project_id = ${projectId} AND slug = ${slug} AND status <> 'removed' FOR UPDATE
+        WHERE ${heldBy(sql, holder)} AND status <> 'removed' FOR UPDATE
       ), removed AS (
         UPDATE connector_grants SET version = version + 1, status = 'removed', envelope = NULL, granted_at = ${at(now)},
           failure = NULL, failed_at = NULL, lease_holder = NULL, lease_until = NULL
-        WHERE project_id = ${projectId} AND slug = ${slug} AND EXISTS (SELECT FROM former)
+        WHERE ${heldBy(sql, holder)} AND EXISTS (SELECT FROM former)
       )
       SELECT * FROM former`.pipe(
       Effect.map(([row]) => row ?? null),
@@ -78,8 +83,7 @@ const makeWrites = Effect.gen(function* () {
 const makeLeases = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   /** The rows of this version. */
-  const ofVersion = ({ projectId, slug, version }: GrantKey) =>
-    sql`project_id = ${projectId} AND slug = ${slug} AND version = ${version}`;
+  const ofVersion = (key: GrantKey) => sql`${heldBy(sql, key)} AND version = ${key.version}`;
   const lease: Service["lease"] = (key, { holder, now, until }) =>
     Effect.gen(function* () {
       const [leased] = yield* sql`
@@ -120,14 +124,16 @@ const makeFlows = Effect.gen(function* () {
   const columns = sql.literal(FLOW_COLUMNS);
   const begin: Service["begin"] = (flow) =>
     Effect.gen(function* () {
-      const { projectId, slug, userId, origin, ticketHash, stateHash, envelope, expiresAt, now } = flow;
+      const { projectId, slug, userId, isOwn, origin, ticketHash, stateHash, envelope, expiresAt, now } =
+        flow;
       yield* sql`DELETE FROM connector_flows WHERE expires_at <= ${at(now)}`;
       yield* sql`
-        INSERT INTO connector_flows (project_id, slug, user_id, origin, ticket_hash, state_hash, envelope, expires_at)
-        VALUES (${projectId}, ${slug}, ${userId}, ${origin}, ${ticketHash}, ${stateHash}, ${Buffer.from(envelope)},
-          ${at(expiresAt)})
+        INSERT INTO connector_flows (project_id, slug, user_id, is_own, origin, ticket_hash, state_hash, envelope,
+          expires_at)
+        VALUES (${projectId}, ${slug}, ${userId}, ${isOwn}, ${origin}, ${ticketHash}, ${stateHash},
+          ${Buffer.from(envelope)}, ${at(expiresAt)})
         ON CONFLICT (project_id, slug, user_id) DO UPDATE SET
-          origin = excluded.origin, ticket_hash = excluded.ticket_hash, state_hash = excluded.state_hash,
+          is_own = excluded.is_own, origin = excluded.origin, ticket_hash = excluded.ticket_hash, state_hash = excluded.state_hash,
           browser_hash = NULL, envelope = excluded.envelope, expires_at = excluded.expires_at`;
     }).pipe(stored("connectorGrants.begin"));
   const open: Service["open"] = ({ ticketHash, userId, browserHash, now }) =>

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Catalogue } from "../../domain/catalogue.ts";
+import type { CredentialHolder } from "../../domain/connector-credential.ts";
 import {
   Connectors,
   type AcceptedCatalogue,
@@ -13,6 +14,8 @@ import {
 } from "../ports/connectors.ts";
 import { Fenced } from "../ports/journal.ts";
 import { CatalogueTexts, type Mark } from "./catalogue-texts.ts";
+import { Waiting } from "../waiting.ts";
+import { makeSignal } from "./connection/signals.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
 type Service = (typeof Connectors)["Service"];
@@ -66,20 +69,22 @@ const marksOf = ({ latestPin, latestAt, acceptedPin, acceptedAt }: SmallRow): re
   { pin: acceptedPin, at: acceptedAt },
 ];
 
+/** A condition on the row of a holder, in the tables of credentials and of grants. */
+export const heldBy = (sql: SqlClient.SqlClient, { projectId, slug, personId }: CredentialHolder) =>
+  sql`project_id = ${projectId} AND slug = ${slug} AND person_id IS NOT DISTINCT FROM ${personId}::uuid`;
+
 const makeCredentials = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const putCredential: Service["putCredential"] = (sealed, by) => {
-    const { projectId, slug, version, origin, kind } = sealed;
+    const { projectId, slug, personId, version, origin, kind } = sealed;
     // Of two writes of one version, the second finds the first one's row and changes nothing.
     return sql<{ readonly slug: string }>`
-      INSERT INTO connector_credentials AS held (project_id, slug, version, origin, kind, envelope, updated_at,
-        updated_by)
-      SELECT ${projectId}, ${slug}, ${version}::integer, ${origin}, ${kind}, ${Buffer.from(sealed.envelope)},
-        ${at(by.now)}, ${by.userId}::uuid
-      WHERE ${version}::integer = 1 OR EXISTS (
-        SELECT FROM connector_credentials WHERE project_id = ${projectId} AND slug = ${slug}
-      )
-      ON CONFLICT (project_id, slug) DO UPDATE SET
+      INSERT INTO connector_credentials AS held (project_id, slug, person_id, version, origin, kind, envelope,
+        updated_at, updated_by)
+      SELECT ${projectId}, ${slug}, ${personId}::uuid, ${version}::integer, ${origin}, ${kind},
+        ${Buffer.from(sealed.envelope)}, ${at(by.now)}, ${by.userId}::uuid
+      WHERE ${version}::integer = 1 OR EXISTS (SELECT FROM connector_credentials WHERE ${heldBy(sql, sealed)})
+      ON CONFLICT (project_id, slug, person_id) DO UPDATE SET
         version = excluded.version, origin = excluded.origin, kind = excluded.kind, envelope = excluded.envelope,
         updated_at = excluded.updated_at, updated_by = excluded.updated_by
       WHERE held.version = excluded.version - 1
@@ -90,33 +95,38 @@ const makeCredentials = Effect.gen(function* () {
   };
   return {
     putCredential,
-    credentials: (projectId) =>
+    credentials: (projectId, personId) =>
       sql<StoredCredential>`
-        SELECT slug, origin, kind, updated_at AS "updatedAt", updated_by AS "updatedBy"
+        SELECT slug, person_id AS "personId", origin, kind, updated_at AS "updatedAt", updated_by AS "updatedBy"
         FROM connector_credentials
-        WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY slug COLLATE "C"`.pipe(
-        stored("connectors.credentials"),
-      ),
-    credential: (projectId, slug) =>
+        WHERE project_id = ${projectId} AND (person_id IS NULL OR person_id = ${personId}) AND envelope IS NOT NULL
+        ORDER BY slug COLLATE "C", person_id NULLS FIRST`.pipe(stored("connectors.credentials")),
+    credential: (holder) =>
       sql<SealedCredential>`
-        SELECT project_id AS "projectId", slug, version, origin, kind, envelope FROM connector_credentials
-        WHERE project_id = ${projectId} AND slug = ${slug} AND envelope IS NOT NULL`.pipe(
+        SELECT project_id AS "projectId", slug, person_id AS "personId", version, origin, kind, envelope
+        FROM connector_credentials WHERE ${heldBy(sql, holder)} AND envelope IS NOT NULL`.pipe(
         Effect.map(([row]) => row ?? null),
         stored("connectors.credential"),
       ),
-    nextVersion: (projectId, slug) =>
+    nextVersion: (holder) =>
       sql<{ readonly version: number }>`
-        SELECT version FROM connector_credentials WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
+        SELECT version FROM connector_credentials WHERE ${heldBy(sql, holder)}`.pipe(
         Effect.map(([row]) => (row?.version ?? 0) + 1),
         stored("connectors.nextVersion"),
       ),
-    removeCredential: (projectId, slug, now) =>
+    removeCredential: (holder, now) =>
       sql<{ readonly slug: string }>`
         UPDATE connector_credentials SET envelope = NULL, updated_at = ${at(now)}
-        WHERE project_id = ${projectId} AND slug = ${slug} AND envelope IS NOT NULL RETURNING slug`.pipe(
+        WHERE ${heldBy(sql, holder)} AND envelope IS NOT NULL RETURNING slug`.pipe(
         Effect.map((rows) => rows.length > 0),
         stored("connectors.removeCredential"),
       ),
+    leftCredentials: sql<CredentialHolder>`
+      SELECT project_id AS "projectId", slug, person_id AS "personId" FROM connector_credentials
+      JOIN users ON users.id = person_id AND users.deactivated_at IS NOT NULL
+      WHERE person_id IS NOT NULL AND envelope IS NOT NULL LIMIT 100`.pipe(
+      stored("connectors.leftCredentials"),
+    ),
   } satisfies Partial<Service>;
 });
 
@@ -162,10 +172,17 @@ const makeReader = Effect.gen(function* () {
   });
 });
 
+const CHANNEL = "platform_tools";
+
 const makeCatalogues = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(SMALL_COLUMNS);
   const withTexts = yield* makeReader;
+  const waiting = new Waiting();
+  const { say } = yield* makeSignal(CHANNEL, (projectId) => waiting.wake(projectId));
+  /** Tells readers of the project's tools after the commit. */
+  const told = <A, E>(projectId: string, change: Effect.Effect<A, E>) =>
+    sql.withTransaction(Effect.tap(change, () => say([projectId])));
   const forgetOther = sql.literal(kept([...LATEST, ...ACCEPTED]));
   const forgetOtherAccepted = sql.literal(kept(ACCEPTED));
   return {
@@ -182,8 +199,11 @@ const makeCatalogues = Effect.gen(function* () {
         Effect.map(([one]) => one ?? null),
         stored("connectors.catalogue"),
       ),
+    changed: (projectId) => waiting.wait(projectId),
     saw: ({ projectId, slug, url }, { catalogue, pin, protocol, at: seenAt }) =>
-      sql`
+      told(
+        projectId,
+        sql`
         INSERT INTO connector_catalogues AS held
           (project_id, slug, url, protocol, latest, latest_pin, latest_at, failure, tried_at)
         SELECT id, ${slug}, ${url}, ${protocol}, ${json(catalogue)}, ${pin}, ${at(seenAt)}::timestamptz, NULL,
@@ -192,7 +212,8 @@ const makeCatalogues = Effect.gen(function* () {
         ON CONFLICT (project_id, slug) DO UPDATE SET
           url = excluded.url, protocol = excluded.protocol, latest = excluded.latest,
           latest_pin = excluded.latest_pin, latest_at = excluded.latest_at, failure = NULL,
-          tried_at = excluded.tried_at, ${forgetOtherAccepted}`.pipe(Effect.asVoid, stored("connectors.saw")),
+          tried_at = excluded.tried_at, ${forgetOtherAccepted}`,
+      ).pipe(Effect.asVoid, stored("connectors.saw")),
     failed: ({ projectId, slug, url }, { failure, now }) =>
       sql`
         INSERT INTO connector_catalogues AS held (project_id, slug, url, failure, tried_at)
@@ -203,11 +224,14 @@ const makeCatalogues = Effect.gen(function* () {
         stored("connectors.failed"),
       ),
     accept: ({ projectId, slug, url }, { pin, userId, now }) =>
-      sql<{ readonly slug: string }>`
+      told(
+        projectId,
+        sql<{ readonly slug: string }>`
         UPDATE connector_catalogues SET accepted = latest, accepted_pin = latest_pin, accepted_at = ${at(now)},
           accepted_by = ${userId}
         WHERE project_id = ${projectId} AND slug = ${slug} AND url = ${url} AND latest_pin = ${pin}
-        RETURNING slug`.pipe(
+        RETURNING slug`,
+      ).pipe(
         Effect.map((rows) => rows.length > 0),
         stored("connectors.accept"),
       ),
@@ -216,10 +240,10 @@ const makeCatalogues = Effect.gen(function* () {
         SELECT project_id AS "projectId", slug FROM connector_catalogues WHERE tried_at < ${at(before)}
         ORDER BY tried_at ${sql.literal(`LIMIT ${limit}`)}`.pipe(stored("connectors.outdated")),
     forget: (projectId, slug) =>
-      sql`DELETE FROM connector_catalogues WHERE project_id = ${projectId} AND slug = ${slug}`.pipe(
-        Effect.asVoid,
-        stored("connectors.forget"),
-      ),
+      told(
+        projectId,
+        sql`DELETE FROM connector_catalogues WHERE project_id = ${projectId} AND slug = ${slug}`,
+      ).pipe(Effect.asVoid, stored("connectors.forget")),
   } satisfies Partial<Service>;
 });
 

@@ -9,8 +9,13 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { sealedNameOf } from "../../domain/outbound-receiver.ts";
 import { approvalPlace } from "../../domain/approval.ts";
-import { credentialPlace, type CredentialKind } from "../../domain/connector-credential.ts";
+import {
+  credentialPlace,
+  type CredentialHolder,
+  type CredentialKind,
+} from "../../domain/connector-credential.ts";
 import { flowPlace, grantPlace, type GrantKind } from "../../domain/connector-grant.ts";
+import { heldBy } from "./connectors.ts";
 import { stored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./secrets.ts";
 
@@ -157,18 +162,18 @@ const receivers = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]
   }
 });
 
-type ConnectorRow = Omit<SealedRow, "name"> & { readonly slug: string; readonly origin: string };
+type ConnectorRow = Omit<SealedRow, "name"> & CredentialHolder & { readonly origin: string };
 
 const connectorCredentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
   const sql = yield* SqlClient.SqlClient;
   const rows = yield* sql<ConnectorRow & { readonly kind: CredentialKind }>`
-    SELECT project_id AS "projectId", slug, origin, kind, version, envelope FROM connector_credentials
+    SELECT project_id AS "projectId", slug, person_id AS "personId", origin, kind, version, envelope
+    FROM connector_credentials
     WHERE envelope IS NOT NULL FOR UPDATE`;
   for (const row of rows) {
     const envelope = Buffer.from(yield* reseal({ ...row, ...credentialPlace(row) }));
     yield* sql`
-      UPDATE connector_credentials SET envelope = ${envelope}
-      WHERE project_id = ${row.projectId} AND slug = ${row.slug}`;
+      UPDATE connector_credentials SET envelope = ${envelope} WHERE ${heldBy(sql, row)}`;
   }
   return rows.length;
 });
@@ -177,15 +182,15 @@ const connectorCredentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E
 const connectorGrants = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
   const sql = yield* SqlClient.SqlClient;
   const grants = yield* sql<ConnectorRow & { readonly kind: GrantKind }>`
-    SELECT project_id AS "projectId", slug, origin, kind, version, envelope FROM connector_grants
+    SELECT project_id AS "projectId", slug, person_id AS "personId", origin, kind, version, envelope
+    FROM connector_grants
     WHERE envelope IS NOT NULL FOR UPDATE`;
   for (const row of grants) {
     const envelope = Buffer.from(yield* reseal({ ...row, ...grantPlace(row) }));
     yield* sql`
-      UPDATE connector_grants SET envelope = ${envelope}
-      WHERE project_id = ${row.projectId} AND slug = ${row.slug}`;
+      UPDATE connector_grants SET envelope = ${envelope} WHERE ${heldBy(sql, row)}`;
   }
-  const flows = yield* sql<ConnectorRow & { readonly stateHash: string }>`
+  const flows = yield* sql<Omit<ConnectorRow, "personId"> & { readonly stateHash: string }>`
     SELECT project_id AS "projectId", slug, origin, state_hash AS "stateHash", 1 AS version, envelope
     FROM connector_flows FOR UPDATE`;
   for (const row of flows) {

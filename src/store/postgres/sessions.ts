@@ -165,7 +165,7 @@ const makeNoteTurn = Effect.gen(function* () {
 
 /** The conditions of a filter on the rows that a list looks at. */
 const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly Fragment[] => {
-  const { status, turn, triggerSlug, startedBy, createdBy, search } = filter;
+  const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const turns = (states: Fragment) =>
     sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
   return [
@@ -176,6 +176,7 @@ const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly
     startedBy === "person" && sql`trigger_slug IS NULL`,
     startedBy === "trigger" && sql`trigger_slug IS NOT NULL`,
     createdBy !== undefined && sql`created_by = ${createdBy}`,
+    parentSessionId !== undefined && sql`parent_session_id = ${parentSessionId}`,
     search !== undefined &&
       sql`strpos(lower(coalesce(name, trigger_slug, left(initial_prompt, ${PROMPT_SEARCHED}))), lower(${search})) > 0`,
   ].filter((condition) => condition !== false);
@@ -265,6 +266,13 @@ export const layer = Layer.effect(
               )`;
         return list(sql`account_id = ${accountId} AND ${isSeen}`, request).pipe(stored("sessions.listOf"));
       },
+      liveChildren: (id) =>
+        sql<{ readonly count: number }>`
+          SELECT count(*)::integer AS count FROM project_sessions
+          WHERE parent_session_id = ${id} AND status IN ('provisioning', 'running')`.pipe(
+          Effect.map(([row]) => row?.count ?? 0),
+          stored("sessions.liveChildren"),
+        ),
       anyIn: (projectId) =>
         sql<{ readonly any: boolean }>`
           SELECT EXISTS (SELECT 1 FROM project_sessions WHERE project_id = ${projectId}) AS any`.pipe(

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect";
 import { Manifests } from "../../../src/duties/manifests.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 import { SimulatedRepositories } from "../../../src/git/simulated.ts";
+import { Accounts } from "../../../src/store/ports/accounts.ts";
 import { Identity } from "../../../src/store/ports/identity.ts";
 import { Projects } from "../../../src/store/ports/projects.ts";
 
@@ -67,6 +68,13 @@ export const makeAccount = Effect.fnUntraced(function* ({ cap, now = NOON, ...ch
 });
 
 /** A hosted project as the store gets it. */
+/** One more person of the world's account. @returns her id */
+export const addPerson = Effect.fnUntraced(function* ({ accountId }: Pick<World, "accountId">) {
+  const id = randomUUID();
+  yield* (yield* Accounts).createUser({ id, accountId, name: "Ben", role: "member", now: NOON });
+  return id;
+});
+
 export const newProject = (
   { accountId, userId }: Pick<World, "accountId" | "userId">,
   {

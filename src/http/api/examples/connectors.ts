@@ -8,6 +8,7 @@ const connector = {
   url: "https://mcp.example.com/mcp",
   auth: "bearer",
   auth_name: null,
+  credential_of: "project",
   sessions: ["user"],
   direct: ["list_issues"],
   state: "ready",

@@ -111,6 +111,7 @@ export const session = {
   metadata: {},
   trigger_slug: null,
   fire_id: null,
+  parent_session_id: null,
   created_by: USER,
   failure: null,
   stop_reason: null,

@@ -1,0 +1,42 @@
+/** Who uses the gateway, for both of its methods (executor.ts G1, G3). */
+import * as Effect from "effect/Effect";
+import { HttpServerRequest } from "effect/http";
+import type { AgentCaller } from "../../services/executor-decision.ts";
+import type { Principal } from "../../store/ports/identity.ts";
+import type { Arrived } from "../api/access.ts";
+import { Forbidden } from "../api/errors.ts";
+import { forbidden } from "../authorize.ts";
+import { requireProject } from "../handlers/answers.ts";
+import { Addresses } from "../limits.ts";
+
+/** The session of a sandbox's token. Null: it is no such token. */
+const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
+  caller.sessionId === null || caller.projectId !== projectId
+    ? null
+    : {
+        projectId,
+        sessionId: caller.sessionId,
+        userId: caller.user.id,
+        startedBy: caller.origin === "trigger" ? "trigger" : "user",
+      };
+
+const refused = (what: string) =>
+  new Forbidden({ error: `This address does not accept requests ${what}.`, code: "forbidden" });
+
+/** G3. The service's own names, for people and for sandboxes. Sandboxes send no origin. */
+const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.HttpServerRequest) {
+  const { publicUrl, internalUrl } = yield* Addresses;
+  const own = [new URL(publicUrl), new URL(internalUrl)];
+  const { host, origin } = headers;
+  if (!own.some((url) => url.host === host)) return yield* refused("for another host");
+  if (origin !== undefined && !own.some((url) => url.origin === origin))
+    return yield* refused("from another origin");
+  return null;
+});
+
+/** The agent that calls, and a request that is meant for this service. */
+export const agentFor = Effect.fnUntraced(function* (caller: Arrived, projectId: string) {
+  yield* checkSource(yield* HttpServerRequest.HttpServerRequest);
+  yield* requireProject(caller, projectId);
+  return agentOf(caller, projectId) ?? (yield* forbidden(caller, { by: "token" }));
+});

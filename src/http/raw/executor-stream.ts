@@ -1,0 +1,23 @@
+/** `GET /v1/projects/{pid}/executor/mcp`: tells an agent's client that its tools have changed (live/tools.ts). */
+import * as Effect from "effect/Effect";
+import { eventResponse } from "../live/events.ts";
+import { streamCounter } from "../live/stream-counter.ts";
+import { toolStream, type ToolTails } from "../live/tools.ts";
+import { agentFor } from "./executor-caller.ts";
+import { calledWith, endOf } from "./raw-route.ts";
+
+/** How many streams a session may have open: a client has one. */
+const STREAMS_MAX = 4;
+
+/** The route's handler. The stream ends with the session's token. */
+export const listening = (tails: ToolTails) => {
+  const counted = streamCounter(STREAMS_MAX);
+  return calledWith("execute", (caller, { pid }) =>
+    Effect.gen(function* () {
+      const { startedBy } = yield* agentFor(caller, pid);
+      yield* counted(caller.tokenId);
+      const ended = yield* endOf(caller, pid, "member");
+      return eventResponse(yield* toolStream(tails, pid, startedBy), ended);
+    }),
+  );
+};

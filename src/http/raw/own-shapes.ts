@@ -1,0 +1,174 @@
+/**
+ * Short forms of the API's answers, for agents: ids, names of states, links. Texts that people, agents or senders wrote stand in
+ * fields `quoted`, so that an agent can tell them from what the platform says. They are cut.
+ */
+import { textOf } from "../../domain/conversation.ts";
+import type { ChangeRequestSummary, Detail } from "../api/change-requests.ts";
+import type { ConversationWire, ItemWire } from "../api/conversation.ts";
+import type { FireDetail, FirePage } from "../api/fires.ts";
+import type { SessionPage, SessionWire } from "../api/sessions.ts";
+import type { TriggerListing } from "../api/triggers.ts";
+
+const NAME_LENGTH = 300;
+const TEXT_LENGTH = 4000;
+const LOG_LENGTH = 16_000;
+/** How many files, commits and conflicts are listed. */
+const LISTED = 50;
+
+/** Where the pages of a project are, with a link to each of its sessions and change requests. */
+export interface Pages {
+  readonly publicUrl: string;
+  readonly projectId: string;
+}
+
+type Session = typeof SessionWire.Encoded;
+type Change = typeof ChangeRequestSummary.Encoded;
+type Fire = (typeof FirePage.Encoded)["fires"][number];
+type Item = typeof ItemWire.Encoded;
+
+/** The beginning of a text, without half of a character. */
+const cut = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length).toWellFormed()}… (${text.length} characters)`;
+
+const cutOrNull = (text: string | null, length: number): string | null =>
+  text === null ? null : cut(text, length);
+
+const link = ({ publicUrl, projectId }: Pages, rest: string): string =>
+  `${publicUrl}/#/projects/${projectId}${rest}`;
+
+const sessionShape = (session: Session, pages: Pages) => ({
+  id: session.id,
+  status: session.status,
+  turn: session.turn.state,
+  parent_session_id: session.parent_session_id,
+  trigger_slug: session.trigger_slug,
+  base_ref: session.base_ref,
+  agent_name: session.agent_name,
+  created_at: session.created_at,
+  link: link(pages, `/sessions/${session.id}`),
+  quoted: {
+    name: cutOrNull(session.name, NAME_LENGTH),
+    prompt: cutOrNull(session.initial_prompt, NAME_LENGTH),
+  },
+});
+
+export const sessionsShape = ({ sessions, next_cursor }: typeof SessionPage.Encoded, pages: Pages) => ({
+  sessions: sessions.map((session) => sessionShape(session, pages)),
+  next_cursor,
+});
+
+export const oneSessionShape = (session: Session, pages: Pages) => ({
+  ...sessionShape(session, pages),
+  failure: session.failure && { code: session.failure.code, at: session.failure.at },
+  stop_reason: session.stop_reason,
+  last_turn: session.last_turn && { state: session.last_turn.state, at: session.last_turn.at },
+  usage: session.usage,
+  quoted: {
+    name: cutOrNull(session.name, NAME_LENGTH),
+    prompt: cutOrNull(session.initial_prompt, TEXT_LENGTH),
+    failure: session.failure && cut(session.failure.message, NAME_LENGTH),
+  },
+});
+
+const itemShape = (item: Item) => ({
+  id: item.id,
+  kind: item.kind,
+  role: item.role,
+  status: item.status,
+  created_at: item.created_at,
+  quoted: {
+    text: cut(textOf(item.content), TEXT_LENGTH),
+    ...(item.tool !== null && {
+      tool: cut(item.tool.name, NAME_LENGTH),
+      output: cut(item.tool.output, NAME_LENGTH),
+    }),
+  },
+});
+
+export const conversationShape = (page: typeof ConversationWire.Encoded) => ({
+  turn: page.state.state,
+  items: page.items.map(itemShape),
+  next_cursor: page.next_cursor,
+});
+
+/** The end of a log. */
+export const logShape = (log: string) => ({
+  characters: log.length,
+  quoted: { log: log.slice(-LOG_LENGTH).toWellFormed() },
+});
+
+const changeShape = (change: Change, pages: Pages) => ({
+  number: change.number,
+  status: change.status,
+  session_id: change.session_id,
+  head_ref: change.head_ref,
+  base_ref: change.base_ref,
+  created_at: change.created_at,
+  merged_commit: change.merged_commit,
+  link: link(pages, `/change-requests/${change.number}`),
+  quoted: { title: cut(change.title, NAME_LENGTH) },
+});
+
+export const changesShape = (
+  page: { readonly change_requests: readonly Change[]; readonly next_cursor: string | null },
+  pages: Pages,
+) => ({
+  change_requests: page.change_requests.map((change) => changeShape(change, pages)),
+  next_cursor: page.next_cursor,
+});
+
+export const openedShape = changeShape;
+
+export const oneChangeShape = (change: typeof Detail.Encoded, pages: Pages) => ({
+  ...changeShape(change, pages),
+  mergeable: change.mergeable,
+  head_commit: change.head_commit,
+  commits_total: change.commits_total,
+  files_changed_total: change.files_changed_total,
+  quoted: {
+    title: cut(change.title, NAME_LENGTH),
+    description: cut(change.description, TEXT_LENGTH),
+    conflicts: change.conflicts.slice(0, LISTED),
+    commits: change.commits.slice(0, LISTED).map(({ sha, subject }) => `${sha} ${cut(subject, NAME_LENGTH)}`),
+    files: change.files_changed.slice(0, LISTED).map(({ path }) => path),
+  },
+});
+
+export const triggersShape = ({ triggers, errors, triggers_paused }: typeof TriggerListing.Encoded) => ({
+  triggers: triggers.map(({ slug, name, type, agent, enabled, cron, timezone, ...trigger }) => ({
+    slug,
+    type,
+    enabled,
+    agent,
+    ...(cron !== undefined && { cron, timezone }),
+    last_fired_at: trigger.last_fired_at,
+    next_fire_at: trigger.next_fire_at,
+    last_fire: trigger.last_fire,
+    quoted: { name: cut(name, NAME_LENGTH) },
+  })),
+  triggers_paused,
+  manifest_errors: errors.slice(0, LISTED).map(({ path, message, line }) => ({ path, line, message })),
+});
+
+const fireShape = (fire: Fire) => ({
+  id: fire.id,
+  trigger_slug: fire.trigger_slug,
+  kind: fire.kind,
+  status: fire.status,
+  reason: fire.reason,
+  received_at: fire.received_at,
+  session_id: fire.session_id,
+});
+
+export const firesShape = ({ fires, next_cursor }: typeof FirePage.Encoded) => ({
+  fires: fires.map(fireShape),
+  next_cursor,
+});
+
+export const oneFireShape = (fire: typeof FireDetail.Encoded) => ({
+  ...fireShape(fire),
+  quoted: {
+    prompt: cutOrNull(fire.prompt, TEXT_LENGTH),
+    request: fire.request && { encoding: fire.request.encoding, body: cut(fire.request.body, TEXT_LENGTH) },
+  },
+});

@@ -1,0 +1,236 @@
+/**
+ * The platform's own tools: for each, the request to the API that it stands for, and what its agent reads of the answer. A tool has
+ * no power of its own (own-api.ts O1).
+ */
+import { parseUuid } from "../../domain/ids.ts";
+import type { Arguments } from "../../services/executor-decision.ts";
+import type { OwnRequest } from "./own-api.ts";
+import {
+  changesShape,
+  conversationShape,
+  firesShape,
+  logShape,
+  oneChangeShape,
+  oneFireShape,
+  oneSessionShape,
+  openedShape,
+  sessionsShape,
+  triggersShape,
+  type Pages,
+} from "./own-shapes.ts";
+
+/** How many rows a page has. */
+const ROWS = 20;
+
+interface Field {
+  readonly type: "string" | "integer" | "boolean";
+  readonly description: string;
+  /** A segment of a path: only an id. */
+  readonly format?: "uuid";
+}
+
+export interface OwnTool {
+  readonly name: string;
+  readonly description: string;
+  readonly fields: Readonly<Record<string, Field>>;
+  readonly required: readonly string[];
+  /** @param given arguments that `faultIn` accepts. */
+  readonly request: (given: Arguments, sessionId: string) => OwnRequest;
+  /** @param text the API's answer. */
+  readonly shape: (text: string, pages: Pages) => object;
+}
+
+/** The answer of the API. Its own definition of the endpoint says that it has this type. */
+const json =
+  <A>(shape: (answer: A, pages: Pages) => object) =>
+  (text: string, pages: Pages): object =>
+    shape(JSON.parse(text) as A, pages);
+
+const string = (description: string): Field => ({ type: "string", description });
+const CURSOR = string("next_cursor of the page before. Absent: the first page.");
+const SESSION: Field = { ...string("The session's id. Absent: this session."), format: "uuid" };
+
+/** An argument as a text. Absent: undefined. */
+const text = (given: Arguments, name: string): string | undefined =>
+  given[name] === undefined ? undefined : String(given[name]);
+
+/** The named session, or the caller's own. */
+const sessionIn = (given: Arguments, own: string): string => text(given, "session_id") ?? own;
+
+const get = (path: readonly string[], query: OwnRequest["query"] = {}): OwnRequest => ({
+  method: "GET",
+  path,
+  query,
+});
+
+const pageOf = (given: Arguments) => ({ limit: ROWS, cursor: text(given, "cursor") });
+
+const SESSION_TOOLS: readonly OwnTool[] = [
+  {
+    name: "list_sessions",
+    description: "Lists sessions of this project, newest first.",
+    fields: {
+      status: string("provisioning, running, stopped or failed."),
+      children: { type: "boolean", description: "Only sessions that this session started." },
+      cursor: CURSOR,
+    },
+    required: [],
+    request: (given, own) =>
+      get(["sessions"], {
+        ...pageOf(given),
+        status: text(given, "status"),
+        parent_session_id: given["children"] === true ? own : undefined,
+      }),
+    shape: json(sessionsShape),
+  },
+  {
+    name: "get_session",
+    description: "Gives a session: its state, its turn, why it failed or stopped, its usage.",
+    fields: { session_id: SESSION },
+    required: [],
+    request: (given, own) => get(["sessions", sessionIn(given, own)]),
+    shape: json(oneSessionShape),
+  },
+  {
+    name: "start_session",
+    description:
+      "Starts a session of this project: another agent in a sandbox and on a branch of its own. It goes on when this session stops. At most 5 live ones, to a depth of 2.",
+    fields: {
+      prompt: string("The first message to its agent. It does not know this conversation."),
+      name: string("A name for people."),
+      base_ref: string("The branch, tag or commit from which it starts. Absent: the default branch."),
+      agent_name: string("The name of the agent's file in the repository."),
+    },
+    required: ["prompt"],
+    request: (given) => ({
+      method: "POST",
+      path: ["sessions"],
+      body: {
+        initial_prompt: given["prompt"],
+        ...(given["name"] !== undefined && { name: given["name"] }),
+        ...(given["base_ref"] !== undefined && { base_ref: given["base_ref"] }),
+        ...(given["agent_name"] !== undefined && { agent_name: given["agent_name"] }),
+      },
+    }),
+    shape: json(oneSessionShape),
+  },
+  {
+    name: "read_conversation",
+    description: "Gives the newest items of a session's conversation. The cursor leads to older ones.",
+    fields: { session_id: SESSION, cursor: CURSOR },
+    required: [],
+    request: (given, own) =>
+      get(["sessions", sessionIn(given, own), "conversation"], {
+        limit: ROWS,
+        before: text(given, "cursor"),
+      }),
+    shape: json(conversationShape),
+  },
+  {
+    name: "read_logs",
+    description: "Gives the end of a session's log: the output of its sandboxes.",
+    fields: { session_id: SESSION },
+    required: [],
+    request: (given, own) => get(["sessions", sessionIn(given, own), "logs"], { follow: 0 }),
+    shape: logShape,
+  },
+];
+
+const CHANGE_TOOLS: readonly OwnTool[] = [
+  {
+    name: "list_change_requests",
+    description: "Lists change requests of this project, newest first.",
+    fields: { status: string("open, merged or closed."), cursor: CURSOR },
+    required: [],
+    request: (given) => get(["change-requests"], { ...pageOf(given), status: text(given, "status") }),
+    shape: json(changesShape),
+  },
+  {
+    name: "get_change_request",
+    description: "Gives a change request: its state, files and commits, and whether it can be merged.",
+    fields: { number: { type: "integer", description: "The number of the change request." } },
+    required: ["number"],
+    request: (given) => get(["change-requests", text(given, "number") ?? ""]),
+    shape: json(oneChangeShape),
+  },
+  {
+    name: "open_change_request",
+    description: "Proposes this session's branch to the default branch. Push it first. A person merges it.",
+    fields: { title: string("One line."), description: string("What changes, and why.") },
+    required: ["title"],
+    request: (given, own) => ({
+      method: "POST",
+      path: ["change-requests"],
+      body: {
+        session_id: own,
+        title: given["title"],
+        ...(given["description"] !== undefined && { description: given["description"] }),
+      },
+    }),
+    shape: json(openedShape),
+  },
+];
+
+const TRIGGER_TOOLS: readonly OwnTool[] = [
+  {
+    name: "list_triggers",
+    description: "Lists triggers of this project: when they fire, and whether they do.",
+    fields: {},
+    required: [],
+    request: () => get(["triggers"]),
+    shape: json(triggersShape),
+  },
+  {
+    name: "list_fires",
+    description: "Lists fires of this project's triggers, newest first.",
+    fields: {
+      trigger: string("The slug of a trigger."),
+      status: string("fired, queued, skipped, failed, duplicate, expired or cancelled."),
+      cursor: CURSOR,
+    },
+    required: [],
+    request: (given) =>
+      get(["fires"], { ...pageOf(given), slug: text(given, "trigger"), status: text(given, "status") }),
+    shape: json(firesShape),
+  },
+  {
+    name: "get_fire",
+    description: "Gives a fire: its outcome, its prompt, and the beginning of its request.",
+    fields: { id: { ...string("The fire's id."), format: "uuid" } },
+    required: ["id"],
+    request: (given) => get(["fires", text(given, "id") ?? ""]),
+    shape: json(oneFireShape),
+  },
+];
+
+export const OWN_TOOLS: readonly OwnTool[] = [...SESSION_TOOLS, ...CHANGE_TOOLS, ...TRIGGER_TOOLS];
+
+/** JSON Schema of a tool's arguments. */
+export const schemaOf = ({ fields, required }: OwnTool) => ({
+  type: "object" as const,
+  properties: Object.fromEntries(
+    Object.entries(fields).map(([name, { type, description }]) => [name, { type, description }]),
+  ),
+  required,
+});
+
+const isOf = ({ type, format }: Field, value: unknown): boolean => {
+  if (type === "integer") return Number.isSafeInteger(value);
+  if (type === "boolean") return typeof value === "boolean";
+  return typeof value === "string" && (format === undefined || parseUuid(value) !== null);
+};
+
+/** @returns null for arguments that the tool takes, otherwise what is wrong with them. */
+export const faultIn = ({ name, fields, required }: OwnTool, given: Arguments): string | null => {
+  const unknown = Object.keys(given).find((field) => !Object.hasOwn(fields, field));
+  if (unknown !== undefined)
+    return `${name} has no argument ${unknown.slice(0, 64)}. It takes: ${Object.keys(fields).join(", ") || "nothing"}.`;
+  const absent = required.find((field) => given[field] === undefined);
+  if (absent !== undefined) return `${name} needs ${absent}.`;
+  const wrong = Object.entries(fields).find(
+    ([field, kind]) => given[field] !== undefined && !isOf(kind, given[field]),
+  );
+  if (wrong === undefined) return null;
+  const [field, { type, format }] = wrong;
+  return `${field} must be ${format === "uuid" ? "an id (a lower-case UUID)" : `of the type ${type}`}.`;
+};
