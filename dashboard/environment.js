@@ -142,9 +142,11 @@ const nothingBuilds = ({ kind, dockerfile }) =>
       : `${NOT_BUILT[kind]}: sandboxes see the machine's own files.`,
   );
 
+/** @param {Child[]} text */
+const quiet = (...text) => h("p", { class: "quiet" }, ...text);
+
 /** Sandboxes that wait for a session. @param {Environment["waiting"]} waiting @returns {Child} */
 const waitingView = ({ wanted, ready, possible }) => {
-  const quiet = (/** @type {Child[]} */ ...text) => h("p", { class: "quiet" }, ...text);
   if (!possible)
     return quiet(
       "No sandbox waits on this node (",

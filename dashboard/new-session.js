@@ -1,6 +1,7 @@
 /** A new session: what the agent is told, and on which branch, as which agent and with which model it works. */
 import { getJson, getJsonOrNull, post } from "./api.js";
 import { h } from "./dom.js";
+import { now } from "./format.js";
 import { formView, given } from "./forms.js";
 import { projectLink } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
@@ -84,8 +85,8 @@ export const followPrompts = () =>
   document.addEventListener("input", ({ target }) => {
     const form = target instanceof Element ? target.closest("form[data-action=start-session]") : null;
     const project = form instanceof HTMLElement ? form.dataset["project"] : undefined;
-    if (project === undefined || Date.now() - (asked.get(project) ?? 0) < ASK_AGAIN_MS) return;
-    asked.set(project, Date.now());
+    if (project === undefined || now() - (asked.get(project) ?? 0) < ASK_AGAIN_MS) return;
+    asked.set(project, now());
     // The session starts without it, too.
     post(`${projectPath(project)}/environment/warm`).catch(() => undefined);
   });

@@ -124,7 +124,7 @@ export const DUTIES = {
     owner: "each node",
   },
   warm_pool: {
-    about: "keeps sandboxes that wait for sessions",
+    about: "keeps sandboxes ready for sessions",
     periodMs: 5 * SECOND,
     signal: "wish, project changed",
     owner: "each node",

@@ -10,7 +10,8 @@ import {
   type OutboundDelivery,
 } from "../ports/outbound-deliveries.ts";
 import { disableReceiver } from "./outbound-webhooks.ts";
-import { pageFrom, Tables, type OutboundDeliveryRow, type TableSet } from "./tables.ts";
+import type { OutboundDeliveryRow } from "./outbound-rows.ts";
+import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 type Service = (typeof OutboundDeliveries)["Service"];
 type ClaimRequest = Parameters<Service["claim"]>[0];

@@ -13,7 +13,8 @@ import {
   type OutboundWebhook,
   type ReceiverBehind,
 } from "../ports/outbound-webhooks.ts";
-import { pageFrom, Tables, type OutboundWebhookRow, type TableSet } from "./tables.ts";
+import type { OutboundWebhookRow } from "./outbound-rows.ts";
+import { pageFrom, Tables, type TableSet } from "./tables.ts";
 
 type Service = (typeof OutboundWebhooks)["Service"];
 

@@ -22,8 +22,6 @@ import type { Attachment, Conversation, Item } from "../ports/conversations.ts";
 import type { PendingCommand, Unsettled } from "../ports/journal.ts";
 import type { NewPreview } from "../ports/previews.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
-import type { OutboundDelivery } from "../ports/outbound-deliveries.ts";
-import type { OutboundWebhook } from "../ports/outbound-webhooks.ts";
 import type { EnvironmentBuild, LogPiece } from "../ports/environment-builds.ts";
 import type { Fire, StoredRequest } from "../ports/fires.ts";
 import { TokenSignIn, type NewToken, type Principal } from "../ports/identity.ts";
@@ -31,6 +29,7 @@ import type { PageRequest } from "../ports/page.ts";
 import type { NewInvitation, Person } from "../ports/people.ts";
 import type { GoodManifest, ManifestFailure, Project, TriggerCursor } from "../ports/projects.ts";
 import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.ts";
+import type { OutboundDeliveryRow, OutboundWebhookRow } from "./outbound-rows.ts";
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
 import type { NewSession, Session } from "../ports/sessions.ts";
@@ -154,16 +153,6 @@ export interface PreviewRow extends Omit<NewPreview, "hash" | "now"> {
   readonly createdAt: number;
   /** False once a cookie has replaced the link. */
   readonly isOpen: boolean;
-}
-export interface OutboundWebhookRow {
-  readonly record: OutboundWebhook;
-  /** Its place in the project's events. */
-  readonly cursor: string;
-}
-export interface OutboundDeliveryRow {
-  readonly record: OutboundDelivery;
-  readonly leasedUntil: number | null;
-  readonly claim: number;
 }
 export interface SecretRow extends Omit<StoredSecret, "previousUntil"> {
   readonly version: number;

@@ -183,7 +183,6 @@ const makeCatalogues = Effect.gen(function* () {
   /** Tells readers of the project's tools after the commit. */
   const told = <A, E>(projectId: string, change: Effect.Effect<A, E>) =>
     sql.withTransaction(Effect.tap(change, () => say([projectId])));
-  const forgetOther = sql.literal(kept([...LATEST, ...ACCEPTED]));
   const forgetOtherAccepted = sql.literal(kept(ACCEPTED));
   return {
     catalogues: (projectId) =>
@@ -219,7 +218,7 @@ const makeCatalogues = Effect.gen(function* () {
         INSERT INTO connector_catalogues AS held (project_id, slug, url, failure, tried_at)
         SELECT id, ${slug}, ${url}, ${failure}, ${at(now)}::timestamptz FROM projects WHERE id = ${projectId}
         ON CONFLICT (project_id, slug) DO UPDATE SET
-          url = excluded.url, failure = excluded.failure, tried_at = excluded.tried_at, ${forgetOther}`.pipe(
+          url = excluded.url, failure = excluded.failure, tried_at = excluded.tried_at, ${sql.literal(kept([...LATEST, ...ACCEPTED]))}`.pipe(
         Effect.asVoid,
         stored("connectors.failed"),
       ),
