@@ -7,7 +7,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/store/memory/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 52,
+    seed: 232,
   },
   {
     name: "items-left-open",
@@ -21,13 +21,13 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/actors/conversation-follower.ts",
     find: "written = { after: portion.rev,",
     put: "written = { after: portion.rev + 1,",
-    seed: 5,
+    seed: 6,
   },
   {
     name: "closed-items-reopened",
     file: "src/store/conversation-notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 3,
+    seed: 10,
   },
 ];

@@ -14,14 +14,14 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/identity.ts",
     find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
     put: "return tables.isSandboxLive(row.sandboxId);",
-    seed: 78,
+    seed: 79,
   },
   {
     name: "git-passwords-outlive-their-session",
     file: "src/store/memory/clone-credentials.ts",
     find: "tables.isSandboxLive(sandboxId) && tables.isSessionLive(sessionId) ?",
     put: "tables.isSandboxLive(sandboxId) ?",
-    seed: 78,
+    seed: 195,
   },
   {
     name: "tokens-live-for-ever",

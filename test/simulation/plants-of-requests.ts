@@ -21,6 +21,6 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
     file: "src/store/memory/change-requests.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
-    seed: 22,
+    seed: 62,
   },
 ];

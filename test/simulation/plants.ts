@@ -62,7 +62,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],',
     put: "",
-    seed: 24,
+    seed: 31,
   },
   {
     name: "destroy-forgotten",
@@ -76,7 +76,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 116,
+    seed: 10,
   },
   {
     name: "teardown-forgotten-at-stop",
@@ -97,7 +97,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 73,
+    seed: 128,
   },
   {
     name: "deleted-restarts",
@@ -139,7 +139,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 10,
+    seed: 5,
   },
   {
     name: "lost-signal-while-draining",
@@ -333,8 +333,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "delete-without-an-end",
     file: "src/http/handlers/sessions.ts",
-    find: '    .session(session.id, { type: "delete.requested" })',
-    put: '    .session(session.id, { type: "idle.elapsed" })',
+    find: 'actors.session(session.id, { type: "delete.requested" }).pipe(',
+    put: 'actors.session(session.id, { type: "idle.elapsed" }).pipe(',
     seed: 4,
   },
 ];
