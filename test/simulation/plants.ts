@@ -146,7 +146,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 304,
+    seed: 409,
   },
   {
     name: "drain-does-not-wake",
