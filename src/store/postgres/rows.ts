@@ -26,7 +26,8 @@ export class RowsFailed extends Schema.TaggedError<RowsFailed>()("RowsFailed", {
   }
 }
 
-const LEFT_OUT = ["schema_migrations", "events", "event_horizons"];
+/** Events can be made again, and no sandbox waits for a session of a copy. */
+const LEFT_OUT = ["schema_migrations", "events", "event_horizons", "warm_sandboxes"];
 /** How much text is read or written at a time. */
 const PORTION_BYTES = 1024 * 1024;
 const PORTION_ROWS = 1_000;
