@@ -40,7 +40,7 @@ const COMMON: Names = [
   "store.Conversations.open",
   "store.Conversations.states",
   "store.Counters.wrong",
-  "store.Identity.account",
+  "store.Conversations.memory.load",
   "store.Projects.changedSince",
   "store.Projects.get",
   "store.Projects.cursors",

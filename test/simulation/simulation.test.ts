@@ -18,7 +18,6 @@ const BY_CHANCE = [
   "store.EnvironmentBuilds.inUse",
   "store.EnvironmentBuilds.prune",
   "store.EnvironmentBuilds.unsettled",
-  "store.Conversations.memory.load",
   "store.Conversations.memory.save",
   "store.Conversations.page",
   "store.Conversations.pruneAttachments",
