@@ -151,12 +151,16 @@ const checkCatalogues = (check: Check): void => {
         ];
         for (const change of changes) {
           const told = yield* Effect.forkChild(store.changed(projectId), { startImmediately: true });
-          const other = yield* Effect.forkChild(store.changed(randomUUID()), { startImmediately: true });
           yield* change;
           yield* Fiber.join(told);
-          expect(other.pollUnsafe()).toBeUndefined();
-          yield* Fiber.interrupt(other);
         }
+        // A store that has just begun to listen tells everyone once. By now it has.
+        const other = yield* Effect.forkChild(store.changed(randomUUID()), { startImmediately: true });
+        const told = yield* Effect.forkChild(store.changed(projectId), { startImmediately: true });
+        yield* store.saw(key, seen("Reads and writes."));
+        yield* Fiber.join(told);
+        expect(other.pollUnsafe()).toBeUndefined();
+        yield* Fiber.interrupt(other);
       }),
     );
 
