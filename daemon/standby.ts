@@ -259,8 +259,11 @@ class Waiting {
     if (this.isClaimed) return answerError(response, CLAIMED.status, CLAIMED.body);
     this.isClaimed = true;
     await this.#preparing;
+    const take = () => Deferred.doneUnsafe(this.#claim, Effect.succeed(claim));
+    // A caller who has left asks again. It gets its answer from the session's daemon.
+    if (response.destroyed) return void take();
     // The answer goes first: the connection ends with this server.
-    response.once("close", () => Deferred.doneUnsafe(this.#claim, Effect.succeed(claim)));
+    response.once("close", take);
     response.setHeader("connection", "close");
     answerJson(response, 200, { session_id: claim.session_id });
   }

@@ -11,6 +11,7 @@
  *  K4 A waiting sandbox that the project would start differently now is replaced. A session does not rely on that: it
  *     compares again (actors/sandbox-boot.ts).
  *  K5 After a failure, the project waits `PAUSE_MS` before its next try.
+ *  K6 A round waits for no build: a project whose image is not ready now has none that waits.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -39,6 +40,8 @@ const NAME = "warm_pool";
 const READY_POLL = "100 millis";
 const PAUSE_MS = 60_000;
 const END_WITHIN = "10 seconds";
+/** To find out how a project would start a sandbox takes some statements, or the whole time of a build. */
+const COMPARE_WITHIN = "5 seconds";
 
 export interface WarmPoolDutyOptions extends SpecOptions {
   readonly nodeId: string;
@@ -136,12 +139,14 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
         error,
       }),
     );
-  const drop = Effect.fnUntraced(function* (id: string) {
+  /** @param stopped ends what still works on it */
+  const remove = Effect.fnUntraced(function* (id: string, stopped: Effect.Effect<void>) {
     if (!(yield* warm.remove(id))) return;
     mine.delete(id);
-    yield* FiberMap.remove(underWay, id);
+    yield* stopped;
     yield* destroy(id);
   });
+  const drop = (id: string) => remove(id, FiberMap.remove(underWay, id));
 
   const begin = Effect.fnUntraced(function* (
     projectId: string,
@@ -157,10 +162,13 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
       Effect.gen(function* () {
         again.set(projectId, (yield* Clock.currentTimeMillis) + PAUSE_MS);
         yield* Effect.logWarning("a waiting sandbox could not be started", { project: projectId, error });
-        yield* drop(id);
+        // This is the work itself: it must not end itself before the sandbox is gone.
+        yield* remove(id, Effect.void);
       });
     const starting = start(id, projectId).pipe(
       Effect.catchTags({ SandboxError: failed, EnvironmentFailed: failed }),
+      // Without this, a sandbox that never gets ready would keep its place.
+      Effect.catchDefect(failed),
     );
     yield* FiberMap.run(underWay, id, dutyPart(NAME, starting));
   });
@@ -196,6 +204,7 @@ const makeTidying = Effect.fnUntraced(function* (
     if (!running.has(id)) return false;
     return yield* recipeNow(id, projectId).pipe(
       Effect.map((now) => now === recipe),
+      Effect.timeoutOrElse({ duration: COMPARE_WITHIN, orElse: () => Effect.succeed(false) }),
       Effect.catchTag("EnvironmentFailed", () => Effect.succeed(false)),
     );
   });

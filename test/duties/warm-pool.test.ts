@@ -59,18 +59,22 @@ class Daemons {
 const openNode = Effect.gen(function* () {
   yield* TestClock.setTime(NOON);
   const daemons = new Daemons();
-  /** On what a sandbox boots. Null: that cannot be had. */
-  const boots: { environment: BootEnvironment | null } = { environment: { image: null, variables: {} } };
+  /** On what a sandbox boots. Null: that cannot be had. `isBuilding`: it comes later. */
+  const boots: { environment: BootEnvironment | null; isBuilding: boolean } = {
+    environment: { image: null, variables: {} },
+    isBuilding: false,
+  };
   const environments = Layer.succeed(Environments, {
     builder: null,
     begin: () => Effect.succeed(null),
     prepare: () => Effect.void,
     forBoot: () =>
-      Effect.suspend(() =>
-        boots.environment === null
+      Effect.suspend(() => {
+        if (boots.isBuilding) return Effect.never;
+        return boots.environment === null
           ? Effect.fail(new EnvironmentFailed({ message: "no image" }))
-          : Effect.succeed(boots.environment),
-      ),
+          : Effect.succeed(boots.environment);
+      }),
   });
   const store = yield* Layer.build(
     Layer.mergeAll(
@@ -209,6 +213,23 @@ describe("sandboxes that wait for a session", () => {
     }),
   );
 
+  it.effect("do not wait for a build: that of one project holds up no other one", () =>
+    Effect.gen(function* () {
+      const { asks, begin, ready, running, boots, world, inStore } = yield* openNode;
+      yield* asks(1);
+      const { pool } = yield* begin;
+      yield* rounds(3);
+      expect(yield* ready).toHaveLength(1);
+      boots.isBuilding = true;
+      yield* rounds(4);
+      expect(yield* running).toEqual([]);
+      boots.isBuilding = false;
+      yield* pool.wish(yield* inStore(addProject(world)));
+      yield* rounds(3);
+      expect(yield* ready).toHaveLength(1);
+    }),
+  );
+
   it.effect("end with the service that started them, and with their own processes", () =>
     Effect.gen(function* () {
       const { asks, begin, ready, rows, running, sandboxes, warm, world } = yield* openNode;
@@ -253,8 +274,10 @@ describe("sandboxes that wait for a session", () => {
       yield* TestClock.adjust("70 seconds");
       expect(yield* running).toHaveLength(1);
       expect(yield* ready).toEqual([]);
-      // It is given up after a boot's time.
+      // It is given up after a boot's time, and its sandbox goes.
+      const [hanging] = yield* running;
       yield* TestClock.adjust(BOOT_MS);
+      expect(yield* running).not.toContain(hanging);
       daemons.runtime = "ready";
       yield* TestClock.adjust("2 minutes");
       expect(yield* ready).toHaveLength(1);

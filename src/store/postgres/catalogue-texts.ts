@@ -9,7 +9,7 @@ import type { Catalogue } from "../../domain/catalogue.ts";
 /** The parsed form takes a few times as much. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** Names the content of a catalogue: what is left out of it is not in its pin. */
+/** Identifies the content of a catalogue. The pin alone does not: it does not cover the operations that were left out. */
 export interface Mark {
   readonly pin: string | null;
   readonly at: number | null;
