@@ -151,7 +151,7 @@ const connectorRow = (project, connector, names) => {
         `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
         open > 0 && ` · ${open} to accept`,
         credential !== null && [" · ", storedWord(connector), time(credential.updated_at)],
-        isOwn && " · each person has an own credential",
+        isOwn && " · each person has a credential of their own",
         !sessions.includes("trigger") && " · not for sessions of triggers",
       ),
       signInDetail(connector, names),

@@ -195,7 +195,7 @@ const readInRepository = Effect.fnUntraced(function* (projectId: string, slug: s
 /**
  * Reads a connector's tools from where they come from, and stores them (CC1).
  *
- * @param userId the person with whose credential a server is asked, if each has an own one. Null: no person.
+ * @param userId the person with whose credential a server is asked, if each person has one. Null: no person.
  */
 export const refreshCatalogue = Effect.fnUntraced(function* (
   projectId: string,
@@ -208,7 +208,7 @@ export const refreshCatalogue = Effect.fnUntraced(function* (
 });
 
 /**
- * The same after a person stored an own credential or signed in. A server may show people different tools. So the tools of a
+ * The same after a person stored her own credential or signed in. A server may show people different tools. So the tools of a
  * project are those that its owners see, or that the first person saw.
  */
 export const refreshAfter = Effect.fnUntraced(function* (
