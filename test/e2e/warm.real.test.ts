@@ -15,11 +15,18 @@ const waitingOf = async (pid: string) =>
 const isReady = (pid: string, ready: number) =>
   expect.poll(() => waitingOf(pid), POLL).toMatchObject({ ready });
 
+/** @returns what the session's tool printed, after its end: while it runs, the output grows */
 const toolOutput = async (session: LiveSession): Promise<string | undefined> => {
   const { items } = (await session.call("GET", "conversation")) as unknown as {
-    readonly items: readonly { readonly tool: { readonly output: string | null } | null }[];
+    readonly items: readonly {
+      readonly status: string;
+      readonly tool: { readonly output: string | null } | null;
+    }[];
   };
-  return items.find(({ tool }) => typeof tool?.output === "string")?.tool?.output ?? undefined;
+  return (
+    items.find(({ status, tool }) => status === "completed" && typeof tool?.output === "string")?.tool
+      ?.output ?? undefined
+  );
 };
 
 /** The processes of a project's sandboxes that have no session. */
