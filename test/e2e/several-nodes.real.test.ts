@@ -20,6 +20,7 @@ import { gitOk } from "../git/git-client.ts";
 import { countedOf, eventually, sessionsOf, stopSession } from "../support/service/account-view.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
+import { ECHO_AGENT } from "../support/service/echo-agent.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 
@@ -27,13 +28,6 @@ import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 const GRACE_MS = 20_000;
 /** A limit for what hangs, not a claim about speed. */
 const WAIT = { timeout: WAIT_MS, interval: 50 };
-
-/** An agent runtime of a few lines: it says where it is asked, and says back what comes over an upgraded connection. */
-const AGENT = [
-  'const/**/s=require("http").createServer((q,r)=>q.url=="/endless"?r.write("begun"):r.end("agent:"+q.url));',
-  's.on("upgrade",(q,k)=>{k.write("HTTP/1.1\\x20101\\x20Switching\\r\\nconnection:\\x20upgrade\\r\\nupgrade:\\x20websocket\\r\\n\\r\\n");k.pipe(k)});',
-  's.listen(4096,"127.0.0.1")',
-].join("");
 
 interface Node {
   readonly installation: Installation;
@@ -152,7 +146,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
       DATABASE_URL: url,
       PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),
       PLATFORM_AGENT_ADAPTER: "plain",
-      PLATFORM_AGENT_COMMAND: `node -e ${AGENT}`,
+      PLATFORM_AGENT_COMMAND: `node -e ${ECHO_AGENT}`,
       PLATFORM_NODE_GRACE_MS: String(GRACE_MS),
     };
     first = await start();

@@ -15,6 +15,8 @@ export interface Order {
   readonly secret: string;
   readonly connections: number;
   readonly seconds: number;
+  /** Webhooks a second, over all connections. Without it, each connection sends as soon as it has its answer. */
+  readonly rate?: number;
 }
 
 /** What came of it. */
@@ -94,6 +96,8 @@ class Round {
   readonly #requests: Requests;
   readonly #latency = createHistogram();
   readonly #answers: Record<string, number> = {};
+  /** Between two webhooks of one connection. */
+  readonly #everyMs: number;
   #deadline = 0;
   #inTime = 0;
   #disconnected = 0;
@@ -102,6 +106,7 @@ class Round {
   constructor(order: Order) {
     this.#order = order;
     this.#requests = prepare(order);
+    this.#everyMs = order.rate === undefined ? 0 : (order.connections * 1000) / order.rate;
   }
 
   async run(): Promise<Outcome> {
@@ -131,8 +136,16 @@ class Round {
     let startedAt = 0;
     let received = "";
     let isWaiting = false;
+    let dueAt = 0;
     const next = (socket: Socket): void => {
+      const early = dueAt - performance.now();
+      if (early > 0) setTimeout(send, early, socket);
+      else send(socket);
+    };
+    const send = (socket: Socket): void => {
       startedAt = performance.now();
+      // A late connection does not catch up: what is measured is the work of one webhook.
+      dueAt = Math.max(dueAt, startedAt - this.#everyMs) + this.#everyMs;
       isWaiting = startedAt < this.#deadline;
       if (!isWaiting) {
         socket.destroy();
