@@ -82,6 +82,7 @@ interface Parts {
   readonly allowance: Allowance;
   readonly agentEnv: AgentEnv;
   readonly ahead: StartedAhead | null;
+  readonly prepared: string | null;
   /** The control surface's dependencies, once they exist. */
   readonly controlled: Deferred.Deferred<Controlled>;
 }
@@ -90,6 +91,8 @@ export interface DaemonOptions {
   readonly settings: Settings;
   /** The agent runtime, if it started before the session. */
   readonly ahead?: StartedAhead | null;
+  /** The session branch's commit, if it is checked out already. */
+  readonly prepared?: string | null;
   readonly version: string;
   readonly redactor: Redactor;
   readonly ring: LogRing;
@@ -109,6 +112,7 @@ export const runDaemon = ({
   redactor,
   ring,
   ahead = null,
+  prepared = null,
 }: DaemonOptions): Effect.Effect<never> => {
   const allowance = new Allowance();
   const log = makeLog({ redactor, ring, allowance });
@@ -148,6 +152,7 @@ export const runDaemon = ({
     agentEnv,
     controlled,
     ahead,
+    prepared,
   };
   if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
   return Effect.andThen(serve(parts), boot(parts)).pipe(
@@ -267,7 +272,7 @@ const noteFault = Effect.fnUntraced(function* ({ feed, log }: Parts, { fault }: 
 });
 
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */
-const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log }: Parts) {
+const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log, prepared }: Parts) {
   const fetch = fetchCredential(settings, redactor);
   const refused = yield* listenForRejections(
     settings.layout.rejectionPipe,
@@ -275,6 +280,7 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
   );
   const attempts = checkOut({
     settings,
+    prepared,
     fetchCredential: fetch,
     onCredential: () => report.reached("credential"),
     onFailure: (failure) => {

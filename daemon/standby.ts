@@ -66,6 +66,8 @@ export interface Claimed {
   readonly claim: Claim;
   /** Null: this kind of runtime starts with its session. */
   readonly ahead: StartedAhead | null;
+  /** The session branch's commit, if it is checked out. */
+  readonly prepared: string | null;
 }
 
 export interface StandbyOptions {
@@ -98,7 +100,8 @@ export const standBy = Effect.fnUntraced(function* (
   const claim = yield* Effect.scoped(listen(options, waiting));
   writeForAgent(`${settings.layout.sessionEnvironment}.json`, JSON.stringify(claim.environment));
   log("claimed", { session: claim.session_id });
-  return { claim, ahead };
+  const prepared = claim.branch_commit === waiting.prepared ? waiting.prepared : null;
+  return { claim, ahead, prepared };
 });
 
 const startAhead = Effect.fnUntraced(function* (
@@ -183,6 +186,8 @@ class Waiting {
   readonly #claim = Deferred.makeUnsafe<Claim>();
   readonly claimed = Deferred.await(this.#claim);
   isClaimed = false;
+  /** The commit that is checked out. */
+  prepared: string | null = null;
   #preparing: Promise<unknown> | null = null;
   #heard = false;
 
@@ -290,7 +295,10 @@ class Waiting {
     const done = Effect.runPromise(Effect.result(prepareCheckout(settings, { commit, pack })));
     this.#preparing = done;
     const result = await done;
-    if (Result.isSuccess(result)) return answerJson(response, 200, { commit });
+    if (Result.isSuccess(result)) {
+      this.prepared = commit;
+      return answerJson(response, 200, { commit });
+    }
     log("the commit was not prepared", { message: result.failure.message });
     answerError(response, NOT_PREPARED.status, NOT_PREPARED.body);
   }

@@ -97,9 +97,9 @@ const runAfterClaim = (
 ): Effect.Effect<never> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { claim, ahead } = yield* standBy({ ...options, log, adapter: adapterOf(options.settings) });
+      const { claim, ahead, prepared } = yield* standBy({ ...options, log, adapter: adapterOf(options.settings) });
       const settings = claimedSettings(environment, options.settings, claim);
-      return yield* runDaemon({ ...options, settings, ring, ahead });
+      return yield* runDaemon({ ...options, settings, ring, ahead, prepared });
     }),
   );
 

@@ -35,6 +35,8 @@ export interface CheckoutOptions {
   /** Called after each failed attempt. */
   readonly onFailure: (failure: CheckoutFailure) => void;
   readonly onCredential: () => void;
+  /** The commit of the session branch, if `prepareCheckout` has checked it out. */
+  readonly prepared: string | null;
 }
 
 /** A connection without any traffic for this long has failed (threats.md "Faults": git hangs). */
@@ -61,14 +63,30 @@ git rev-parse --verify HEAD &&
 
 /**
  * Unpacks a commit with its history, and checks it out, in a workspace without a repository. The checkout of the session's
- * branch then fetches the rest.
- * $1 default branch, $2 commit; the pack is the standard input.
+ * branch then fetches the rest, or adopts the commit.
+ * $1 default branch, $2 commit, $3 URL; the pack is the standard input.
  */
 const PREPARE_SCRIPT = `
 git init --quiet --initial-branch "$1" . &&
+git config remote.origin.url "$3" &&
+git config remote.origin.fetch "+refs/heads/$1:refs/remotes/origin/$1" &&
 git index-pack --stdin >/dev/null &&
 git update-ref "refs/remotes/origin/$1" "$2" &&
 git checkout --quiet --force --detach "$2"
+`;
+
+/**
+ * Makes the checked out commit the session branch's, without the network and with few processes. Then prints commit and
+ * manifest. It leaves what CHECKOUT_SCRIPT leaves, and that script may follow it.
+ * $1 session branch, $2 commit.
+ */
+const ADOPT_SCRIPT = `
+printf 'update refs/heads/%s %s\\nupdate refs/remotes/origin/%s %s\\n' "$1" "$2" "$1" "$2" | git update-ref --stdin &&
+printf '[remote "origin"]\\n\\tfetch = +refs/heads/%s:refs/remotes/origin/%s\\n[branch "%s"]\\n\\tremote = origin\\n\\tmerge = refs/heads/%s\\n' \\
+  "$1" "$1" "$1" "$1" >>.git/config &&
+git symbolic-ref HEAD "refs/heads/$1" &&
+printf '%s\\n' "$2" &&
+{ git cat-file blob "$2:platform.toml" 2>/dev/null || :; }
 `;
 
 /** @param pack of the commit, a git pack without deltas against other objects. */
@@ -77,7 +95,15 @@ export const prepareCheckout = (
   { commit, pack }: { readonly commit: string; readonly pack: Uint8Array },
 ): Effect.Effect<void, CheckoutFailure> =>
   runToEnd({
-    ...gitLaunch(settings, ["sh", "-c", PREPARE_SCRIPT, "prepare", settings.defaultBranch, commit]),
+    ...gitLaunch(settings, [
+      "sh",
+      "-c",
+      PREPARE_SCRIPT,
+      "prepare",
+      settings.defaultBranch,
+      commit,
+      settings.repoUrl,
+    ]),
     input: pack,
   }).pipe(
     Effect.mapError(({ message }) => new CheckoutFailure({ message: `git cannot be started: ${message}` })),
@@ -88,18 +114,28 @@ export const prepareCheckout = (
 
 /** Retries until the branch is checked out, or until it is interrupted at the deadline. */
 export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
-  const attempt = Effect.gen(function* () {
-    const credential = yield* Effect.mapError(
-      options.fetchCredential,
-      ({ message }) => new CheckoutFailure({ message: `no clone credential: ${message}` }),
-    );
-    options.onCredential();
-    const finished = yield* Effect.mapError(
-      runToEnd(checkoutLaunch(options.settings, credential)),
+  const { settings, prepared } = options;
+  const withCredential = options.fetchCredential.pipe(
+    Effect.mapError(({ message }) => new CheckoutFailure({ message: `no clone credential: ${message}` })),
+    Effect.tap(() => Effect.sync(options.onCredential)),
+  );
+  const run = (launch: Launch) =>
+    Effect.mapError(
+      runToEnd(launch),
       ({ message }: LaunchFailure) => new CheckoutFailure({ message: `git cannot be started: ${message}` }),
     );
-    return yield* readClone(finished, credential, options.settings);
+  const clone = Effect.gen(function* () {
+    const credential = yield* withCredential;
+    return yield* readClone(yield* run(checkoutLaunch(settings, credential)), credential, settings);
   });
+  const adopt = (commit: string) =>
+    Effect.gen(function* () {
+      const adopting = run(gitLaunch(settings, ["sh", "-c", ADOPT_SCRIPT, "adopt", settings.branch, commit]));
+      const [credential, finished] = yield* Effect.all([withCredential, adopting], { concurrency: 2 });
+      return yield* readClone(finished, credential, settings);
+    });
+  // Whatever fails in the short way, the long one tells why, or mends it.
+  const attempt = prepared === null ? clone : Effect.catch(adopt(prepared), () => clone);
   const retried = Effect.tapError(attempt, (failure) => Effect.sync(() => options.onFailure(failure)));
   return Effect.orDie(Effect.retry(retried, { schedule: backoff }));
 };

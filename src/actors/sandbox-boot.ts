@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { failure, type Failure } from "../domain/failure.ts";
+import { GitBackend } from "../git/port.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
 import { SandboxProvider, type SandboxError, type SandboxExit, type SandboxSpec } from "../sandbox/port.ts";
@@ -94,13 +95,25 @@ const starter = Effect.gen(function* () {
   const sandboxes = yield* Sandboxes;
   const measures = yield* Measures;
   const sign = yield* serviceContext;
+  const sessions = yield* Sessions;
+  const git = yield* GitBackend;
+
+  /** Where the session branch is. Null if Git does not say: then the sandbox fetches. */
+  const branchCommit = (sessionId: string) =>
+    Effect.gen(function* () {
+      const session = yield* sessions.get(sessionId);
+      return session === null ? null : yield* git.branchTip({ projectId: session.projectId }, sessionId);
+    }).pipe(Effect.catchTag("GitError", () => Effect.succeed(null)));
 
   /** Repeated until the boot's deadline, because a claim whose answer was lost may have begun. */
   const claim = (sandbox: Sandbox, spec: SandboxSpec) =>
     Effect.gen(function* () {
       const link = yield* provider.link(sandbox.id);
-      const context = yield* sign(sandbox.id, sandbox.sessionId);
-      yield* daemon.claim(link, context, claimOf(spec, sandbox.sessionId));
+      const { id, sessionId } = sandbox;
+      const [context, commit] = yield* Effect.all([sign(id, sessionId), branchCommit(sessionId)], {
+        concurrency: "unbounded",
+      });
+      yield* daemon.claim(link, context, claimOf(spec, sessionId, commit));
       return "claimed" as const;
     }).pipe(Effect.retry(Schedule.spaced(CLAIM_AGAIN)), Effect.orDie);
 

@@ -177,11 +177,15 @@ export const recipeOf = (spec: SandboxSpec): string => {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };
 
-/** What a waiting sandbox gets with its session. */
-export const claimOf = (spec: SandboxSpec, sessionId: string): Claim => ({
+/**
+ * What a waiting sandbox gets with its session.
+ * @param branchCommit where the session branch is; null if that is unknown
+ */
+export const claimOf = (spec: SandboxSpec, sessionId: string, branchCommit: string | null): Claim => ({
   session_id: sessionId,
   environment: splitEnvironment(spec.environment).session,
   ...(spec.wip !== null && { wip: spec.wip }),
   ...(spec.recap !== null && { recap: spec.recap }),
+  ...(branchCommit !== null && { branch_commit: branchCommit }),
   boot_deadline_ms: spec.bootDeadlineMs,
 });

@@ -102,6 +102,8 @@ export const Claim = Schema.Struct({
   environment: Schema.Record(Schema.String, Schema.String),
   wip: LaunchSettings.fields.wip,
   recap: LaunchSettings.fields.recap,
+  /** Where the session branch is. A sandbox that was prepared with this commit does not fetch. Absent: unknown. */
+  branch_commit: Schema.optionalKey(Schema.String),
   /** Counted from the claim. */
   boot_deadline_ms: LaunchSettings.fields.bootDeadlineMs,
 });

@@ -37,6 +37,7 @@ it.effect("repeats a failed checkout after 0.25 s, then doubles the wait up to 5
     yield* Effect.forkChild(
       checkOut({
         settings,
+        prepared: null,
         fetchCredential: Effect.fail(new HttpFailure({ status: 503, message: "away" })),
         onCredential: () => undefined,
         onFailure: ({ message }) => messages.push(message),

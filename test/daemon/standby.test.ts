@@ -139,6 +139,43 @@ describe("a daemon that waits for its session", () => {
     expect(codeOf(await prepare(commit, pack, running.context()))).toBe("409 claimed");
   });
 
+  test("does not fetch if it has the session branch's commit, and leaves a checkout that can", async () => {
+    await start();
+    const { commit, pack } = packed();
+    expect(codeOf(await prepare(commit, pack))).toBe("200");
+    // A fetch would bring it.
+    const newer = running.pushFromElsewhere({ "new.txt": "new\n" });
+    expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
+    await running.logged("ready");
+    expect((await running.health()).repo).toMatchObject({ commit, branch: running.sessionId });
+    expect(await running.git("status", "--porcelain", "--branch")).toBe(
+      `## ${running.sessionId}...origin/${running.sessionId}\n`,
+    );
+    await running.git("pull", "--quiet");
+    expect((await running.git("rev-parse", "HEAD")).trim()).toBe(newer);
+    expect((await running.git("rev-parse", "origin/main")).trim()).toMatch(/^[0-9a-f]{40}$/);
+  });
+
+  test.each([
+    ["it has another commit", [], "0".repeat(40)],
+    [
+      "it cannot use its commit",
+      ["sh", "-c", 'case "$*" in *symbolic-ref*) exit 1 ;; esac; exec "$@"', "broken"],
+      null,
+    ],
+  ])("fetches if %s", async (_, prefix, branchCommit) => {
+    running = await Running.start({ standby: ID, prefix });
+    await running.logged("listening");
+    const { commit, pack } = packed();
+    expect(codeOf(await prepare(commit, pack))).toBe("200");
+    const newer = running.pushFromElsewhere({ "new.txt": "new\n" });
+    const body = claimOf(running.sessionId, { branch_commit: branchCommit ?? commit });
+    expect(codeOf(await claim(body))).toBe("200");
+    await running.logged("ready");
+    expect((await running.health()).repo).toMatchObject({ commit: newer });
+    expect(await running.git("status", "--porcelain")).toBe("");
+  });
+
   test.each([
     ["is no pack", Buffer.from("no pack")],
     ["ends early", Buffer.from("PACK\0\0\0\u0002\0\0\0\u0009")],
