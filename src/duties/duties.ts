@@ -156,7 +156,8 @@ export const DUTIES = {
   },
   open_connections: {
     about: "cuts connections without a right",
-    periodMs: SECOND,
+    // With a lost signal, they still end within a second (openings.ts).
+    periodMs: SECOND / 2,
     signal: "token or session ended",
     owner: "each node",
   },

@@ -3,10 +3,10 @@
  * exchanges, streams, bodies that are still arriving. When the credential ends, they are all cut.
  *
  *  N1 Everything that lasts is held here, from its authentication to its end.
- *  N2 One statement a second checks everything that is held. If nothing is held, no statement runs. The store's signal
- *     triggers an immediate check of the named ids, so a lost signal costs a second.
+ *  N2 One statement each half second checks everything that is held. If nothing is held, no statement runs. The store's
+ *     signal triggers an immediate check of the named ids, so a lost signal costs half a second.
  *  N3 An expiry needs no statement: it cuts at its instant, even while the database is away.
- *  N4 An outage cuts nothing. A failed check is repeated a second later.
+ *  N4 An outage cuts nothing. A failed check is repeated half a second later.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";

@@ -88,7 +88,7 @@ describe("open connections", () => {
       }),
   );
 
-  it.effect("are cut within a second if the signal is lost", () =>
+  it.effect("are cut within half a second if the signal is lost", () =>
     Effect.gen(function* () {
       const { makeToken, hold, cuts, revoke, state } = yield* world;
       yield* makeToken(1);
@@ -96,7 +96,7 @@ describe("open connections", () => {
       yield* TestClock.adjust(0);
       state.isDeaf = true;
       yield* revoke(1);
-      yield* TestClock.adjust(999);
+      yield* TestClock.adjust(499);
       expect(cuts).toEqual([]);
       yield* TestClock.adjust(1);
       expect(cuts).toEqual(["a"]);
@@ -150,7 +150,7 @@ describe("open connections", () => {
     }),
   );
 
-  it.effect("cost one statement a second for all of them, and none once they are over", () =>
+  it.effect("cost two statements a second for all of them, and none once they are over", () =>
     Effect.gen(function* () {
       const { makeToken, hold, asked } = yield* world;
       yield* TestClock.adjust(60_000);
@@ -159,7 +159,7 @@ describe("open connections", () => {
       for (const index of tokens) yield* makeToken(index);
       const releases = tokens.flatMap((index) => Array.from({ length: 20 }, () => hold(index, "never")));
       yield* TestClock.adjust(10_000);
-      expect(asked.length).toBeLessThanOrEqual(11);
+      expect(asked.length).toBeLessThanOrEqual(21);
       expect(new Set(asked)).toEqual(new Set([50]));
       for (const release of releases) release();
       asked.length = 0;
