@@ -48,8 +48,8 @@ import { Report } from "./report.ts";
 import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
-import { runSetup, type SetupFailure } from "./setup.ts";
-import type { StartedAhead } from "./standby.ts";
+import { runSetup, takeOverSetup, type SetupFailure } from "./setup.ts";
+import type { PreparedAhead, StartedAhead } from "./standby.ts";
 import { makeSteering, Steering } from "./steering.ts";
 
 /** The longest text of git that is reported. */
@@ -82,7 +82,7 @@ interface Parts {
   readonly allowance: Allowance;
   readonly agentEnv: AgentEnv;
   readonly ahead: StartedAhead | null;
-  readonly prepared: string | null;
+  readonly prepared: PreparedAhead | null;
   /** The control surface's dependencies, once they exist. */
   readonly controlled: Deferred.Deferred<Controlled>;
 }
@@ -92,7 +92,7 @@ export interface DaemonOptions {
   /** The agent runtime, if it started before the session. */
   readonly ahead?: StartedAhead | null;
   /** The session branch's commit, if it is checked out already. */
-  readonly prepared?: string | null;
+  readonly prepared?: PreparedAhead | null;
   readonly version: string;
   readonly redactor: Redactor;
   readonly ring: LogRing;
@@ -233,19 +233,27 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
 });
 
 /** Runs the setup command of the checked-out commit. @returns null if it succeeded, or without a command */
-const setUp = (parts: Parts, checkout: Checkout | null): Effect.Effect<SetupFailure | null> => {
-  const { settings, report } = parts;
-  const { setup = null, configDir } = checkout ?? {};
-  if (setup === null || configDir === undefined) return Effect.succeed(null);
-  return runSetup(
-    { ...parts, onEnd: () => report.reached("setup_ended") },
-    {
-      ...setup,
-      timeoutMs: settings.launch.setupTimeoutMs,
-      launch: (command) => agentLaunch(parts, configDir.path, command),
-    },
-  );
-};
+const setUp = Effect.fnUntraced(function* (
+  parts: Parts,
+  checkout: Checkout | null,
+): Effect.fn.Return<SetupFailure | null> {
+  const { settings, report, prepared } = parts;
+  const { setup = null, configDir, commit } = checkout ?? {};
+  if (setup === null || configDir === undefined) return null;
+  const setupParts = { ...parts, onEnd: () => report.reached("setup_ended") };
+  const ahead = prepared?.setup ?? null;
+  if (ahead !== null) {
+    const counts = prepared?.commit === commit && (yield* takeOverSetup(setupParts, ahead.wish, ahead.run));
+    if (counts) return null;
+    // It may have needed the session.
+    yield* ahead.undo;
+  }
+  return yield* runSetup(setupParts, {
+    ...setup,
+    timeoutMs: settings.launch.setupTimeoutMs,
+    launch: (command) => agentLaunch(parts, configDir.path, command),
+  });
+});
 
 /** If the runtime was started with another config directory, it restarts before it gets any request. */
 const settleConfigDir = (
@@ -280,7 +288,7 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
   );
   const attempts = checkOut({
     settings,
-    prepared,
+    prepared: prepared?.commit ?? null,
     fetchCredential: fetch,
     onCredential: () => report.reached("credential"),
     onFailure: (failure) => {

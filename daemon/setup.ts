@@ -26,11 +26,15 @@ const TOLD_LINE_LENGTH = 500;
 /** How much of a long command is shown in the conversation. */
 const SHOWN_COMMAND = 200;
 
-export interface SetupParts {
-  readonly feed: Pick<ConversationFeed, "item">;
+/** Where the command's output goes. */
+export interface SetupOutput {
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
+}
+
+export interface SetupParts extends SetupOutput {
+  readonly feed: Pick<ConversationFeed, "item">;
   readonly onEnd: () => void;
 }
 
@@ -46,6 +50,15 @@ export interface SetupFailure {
   readonly note: string;
 }
 
+/** A command that has ended. */
+export interface SetupRun {
+  readonly tookMs: number;
+  /** Why it failed. Null: it succeeded. */
+  readonly why: string | null;
+  /** The end of its output. */
+  readonly last: readonly string[];
+}
+
 type Ended = Exit | "late" | { readonly problem: string };
 
 const seconds = (ms: number): string =>
@@ -59,14 +72,56 @@ const shown = (command: string): string => {
 };
 
 /** Runs it to its end. @returns null if it succeeded. */
-export const runSetup = Effect.fnUntraced(function* (
-  { feed, redactor, log, allowance, onEnd }: SetupParts,
-  { launch, timeoutMs = DEFAULT_TIMEOUT_MS, ...wish }: SetupCommand,
-): Effect.fn.Return<SetupFailure | null> {
-  const { command, title } = wish;
+export const runSetup = (parts: SetupParts, command: SetupCommand): Effect.Effect<SetupFailure | null> =>
+  Effect.gen(function* () {
+    const { title } = command;
+    yield* say(parts, "setup_begins", `The setup command runs: ${title ?? shown(command.command)}`);
+    const run = yield* runCommand(parts, command);
+    yield* saidEnd(parts, run);
+    return run.why === null
+      ? null
+      : {
+          note: "The agent knows that the setup command failed.",
+          text: told(command, run.why, run.last),
+        };
+  });
+
+/** Says in the conversation that a command of before the session is the session's own. Returns when it has ended. @returns whether it succeeded */
+export const takeOverSetup = Effect.fnUntraced(function* (
+  parts: SetupParts,
+  { command, title }: SetupWish,
+  running: Effect.Effect<SetupRun>,
+) {
+  yield* say(
+    parts,
+    "setup_begins",
+    `The setup command began before this session: ${title ?? shown(command)}`,
+  );
+  const run = yield* running;
+  if (run.why !== null) return false;
+  yield* saidEnd(parts, run);
+  return true;
+});
+
+const say = ({ feed }: SetupParts, key: string, text: string) =>
+  Effect.map(Clock.currentTimeMillis, (nowMs) => feed.item(noteItem(key, text, nowMs)));
+
+const saidEnd = (parts: SetupParts, { why, tookMs }: SetupRun) => {
+  parts.onEnd();
+  const note =
+    why === null
+      ? `The setup command is done. It took ${seconds(Math.max(tookMs, 100))}.`
+      : `The setup command failed: ${why}. The session's log has its output. The agent gets the last lines.`;
+  return say(parts, "setup_ends", note);
+};
+
+/** Runs it to its end, with its output in the log. */
+export const runCommand = Effect.fnUntraced(function* (
+  { redactor, log, allowance }: SetupOutput,
+  { launch, timeoutMs = DEFAULT_TIMEOUT_MS, command }: SetupCommand,
+): Effect.fn.Return<SetupRun> {
   const beganMs = yield* Clock.currentTimeMillis;
   log("setup", { state: "running" });
-  feed.item(noteItem("setup_begins", `The setup command runs: ${title ?? shown(command)}`, beganMs));
   const last: string[] = [];
   const output = new RuntimeOutput({
     source: "setup",
@@ -89,19 +144,14 @@ export const runSetup = Effect.fnUntraced(function* (
     (group) => group.end,
   );
   output.flush();
-  const nowMs = yield* Clock.currentTimeMillis;
-  const took = nowMs - beganMs;
+  const tookMs = (yield* Clock.currentTimeMillis) - beganMs;
   const why = failureOf(ended, timeoutMs);
-  log("setup", { state: why === null ? "done" : "failed", ms: took, ...(why !== null && { message: why }) });
-  onEnd();
-  const note =
-    why === null
-      ? `The setup command is done. It took ${seconds(Math.max(took, 100))}.`
-      : `The setup command failed: ${why}. The session's log has its output. The agent gets the last lines.`;
-  feed.item(noteItem("setup_ends", note, nowMs));
-  return why === null
-    ? null
-    : { note: "The agent knows that the setup command failed.", text: told(wish, why, last) };
+  log("setup", {
+    state: why === null ? "done" : "failed",
+    ms: tookMs,
+    ...(why !== null && { message: why }),
+  });
+  return { tookMs, why, last };
 });
 
 /** Null: it succeeded. */

@@ -2,7 +2,8 @@
  * A sandbox that waits for a session (docs/decisions/0073-warm-sandboxes.md): the agent runtime starts, and a claim brings the
  * session. Then the daemon boots as ever, with a runtime that runs already.
  *
- *  W1 Before the claim, nothing in the sandbox acts for a session: no checkout, no message, no request to the runtime.
+ *  W1 Before the claim, nothing in the sandbox acts for a session: no message, no request to the runtime. The project's own setup
+ *     command may run (setup-ahead.ts).
  *  W2 There is one claim. Only a context that the service signed for the claim's session is accepted.
  *  W3 A runtime that ends while it waits ends the daemon, and with it the sandbox: no session gets a broken one.
  */
@@ -27,6 +28,7 @@ import { valuesOf } from "../src/proxy/headers.ts";
 import type { AheadOfSession, RuntimeAdapter } from "./adapters/adapter.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { runtimeLaunch } from "./agent-launch.ts";
+import type { Allowance } from "./allowance.ts";
 import {
   answerError,
   answerJson,
@@ -39,7 +41,7 @@ import {
 } from "./answer.ts";
 import { BODY_LIMIT_BYTES, readBytes } from "./body.ts";
 import { writeForAgent } from "./files.ts";
-import { prepareCheckout } from "./git/checkout.ts";
+import { prepareCheckout, type Prepared } from "./git/checkout.ts";
 import type { Log } from "./logs/log.ts";
 import { writeRuntimeDefaults } from "./models.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
@@ -47,6 +49,7 @@ import { ProcessGroup } from "./process.ts";
 import type { Redactor } from "../src/domain/redactor.ts";
 import { decideRoute } from "./route.ts";
 import type { Settings } from "./settings.ts";
+import { setupAhead, type SetupAhead } from "./setup-ahead.ts";
 
 /** Pause between two checks whether the runtime answers. */
 const PROBE_EVERY = "40 millis";
@@ -66,8 +69,15 @@ export interface Claimed {
   readonly claim: Claim;
   /** Null: this kind of runtime starts with its session. */
   readonly ahead: StartedAhead | null;
-  /** The session branch's commit, if it is checked out. */
-  readonly prepared: string | null;
+  /** Null: the session branch's commit is not checked out. */
+  readonly prepared: PreparedAhead | null;
+}
+
+/** The session branch's commit, checked out before the session. */
+export interface PreparedAhead {
+  readonly commit: string;
+  /** Null: it has no setup command. */
+  readonly setup: SetupAhead | null;
 }
 
 export interface StandbyOptions {
@@ -76,6 +86,7 @@ export interface StandbyOptions {
   readonly adapter: RuntimeAdapter;
   readonly redactor: Redactor;
   readonly log: Log;
+  readonly allowance: Allowance;
   readonly version: string;
 }
 
@@ -90,8 +101,9 @@ export const standBy = Effect.fnUntraced(function* (
   options: StandbyOptions,
 ): Effect.fn.Return<Claimed, never, Scope.Scope> {
   const { adapter, log, settings } = options;
-  const waiting = new Waiting(options);
-  const ahead = adapter.ahead === null ? null : yield* startAhead(options, adapter.ahead);
+  const side = { settings, adapter, agentEnv: new AgentEnv(settings, options.redactor) };
+  const waiting = new Waiting(options, yield* setupAhead(side, options));
+  const ahead = adapter.ahead === null ? null : yield* startAhead(side, adapter.ahead);
   if (ahead === null || adapter.ahead === null) waiting.runtime = "ready";
   else {
     yield* Effect.forkScoped(rehearse(options, adapter.ahead, waiting));
@@ -100,24 +112,28 @@ export const standBy = Effect.fnUntraced(function* (
   const claim = yield* Effect.scoped(listen(options, waiting));
   writeForAgent(`${settings.layout.sessionEnvironment}.json`, JSON.stringify(claim.environment));
   log("claimed", { session: claim.session_id });
-  const prepared = claim.branch_commit === waiting.prepared ? waiting.prepared : null;
-  return { claim, ahead, prepared };
+  const { prepared } = waiting;
+  if (prepared === null || prepared.commit === claim.branch_commit) return { claim, ahead, prepared };
+  if (prepared.setup !== null) yield* prepared.setup.undo;
+  return { claim, ahead, prepared: null };
 });
 
+/** The agent's side before there is a session. */
+type Side = Pick<StandbyOptions, "settings" | "adapter"> & { readonly agentEnv: AgentEnv };
+
 const startAhead = Effect.fnUntraced(function* (
-  { settings, adapter, redactor }: StandbyOptions,
+  side: Side,
   { plugin }: AheadOfSession,
 ): Effect.fn.Return<StartedAhead, never, Scope.Scope> {
-  const { sessionEnvironment, workspace } = settings.layout;
-  const agentEnv = new AgentEnv(settings, redactor);
+  const { sessionEnvironment, workspace } = side.settings.layout;
   const configDir = join(workspace, DEFAULT_CONFIG_DIR);
   writeForAgent(`${sessionEnvironment}.mjs`, plugin(`${sessionEnvironment}.json`));
-  writeRuntimeDefaults({ settings, adapter, agentEnv }, configDir);
+  writeRuntimeDefaults(side, configDir);
   const held: (readonly ["stdout" | "stderr", Buffer])[] = [];
   let heldBytes = 0;
   let reader: OnOutput | null = null;
   const group = yield* Effect.acquireRelease(
-    ProcessGroup.start(runtimeLaunch({ settings, adapter, agentEnv }, configDir), (stream, chunk) => {
+    ProcessGroup.start(runtimeLaunch(side, configDir), (stream, chunk) => {
       if (reader !== null) return reader(stream, chunk);
       heldBytes += chunk.length;
       if (heldBytes <= HELD_BYTES) held.push([stream, chunk]);
@@ -182,17 +198,18 @@ const listen = Effect.fnUntraced(function* (options: StandbyOptions, waiting: Wa
 class Waiting {
   runtime: "starting" | "ready" = "starting";
   readonly #options: StandbyOptions;
+  readonly #beginSetup: (prepared: Prepared) => SetupAhead | null;
   readonly #servers: Server[] = [];
   readonly #claim = Deferred.makeUnsafe<Claim>();
   readonly claimed = Deferred.await(this.#claim);
   isClaimed = false;
-  /** The commit that is checked out. */
-  prepared: string | null = null;
+  prepared: PreparedAhead | null = null;
   #preparing: Promise<unknown> | null = null;
   #heard = false;
 
-  constructor(options: StandbyOptions) {
+  constructor(options: StandbyOptions, beginSetup: (prepared: Prepared) => SetupAhead | null) {
     this.#options = options;
+    this.#beginSetup = beginSetup;
   }
 
   wasHeard(): boolean {
@@ -296,7 +313,7 @@ class Waiting {
     this.#preparing = done;
     const result = await done;
     if (Result.isSuccess(result)) {
-      this.prepared = commit;
+      this.prepared = { commit, setup: this.#beginSetup(result.success) };
       return answerJson(response, 200, { commit });
     }
     log("the commit was not prepared", { message: result.failure.message });

@@ -69,7 +69,8 @@ export const start = (layout: Layout): void => {
   delete process.env["PLATFORM_TOKEN"];
   const ring = openLog();
   const redactor = new Redactor(secretsOf(settings));
-  const log = makeLog({ redactor, ring, allowance: new Allowance() });
+  const allowance = new Allowance();
+  const log = makeLog({ redactor, ring, allowance });
   const fail = (message: string): void => log("daemon failed", { message });
   process.on("uncaughtException", (error) => {
     // Node would print the error with all secrets in it, and exit with 1.
@@ -79,7 +80,7 @@ export const start = (layout: Layout): void => {
   const { version } = metadata;
   const fiber = Effect.runFork(
     settings.launch.standby !== undefined
-      ? runAfterClaim(environment, { settings, version, redactor, ring, log })
+      ? runAfterClaim(environment, { settings, version, redactor, ring, log, allowance })
       : runDaemon({ settings, version, redactor, ring }),
   );
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => fiber.interruptUnsafe());
@@ -93,11 +94,16 @@ export const start = (layout: Layout): void => {
 /** Waits for a session, and then runs as its daemon. */
 const runAfterClaim = (
   environment: NodeJS.ProcessEnv,
-  { log, ring, ...options }: DaemonOptions & { readonly log: Log },
+  { log, allowance, ring, ...options }: DaemonOptions & { readonly log: Log; readonly allowance: Allowance },
 ): Effect.Effect<never> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { claim, ahead, prepared } = yield* standBy({ ...options, log, adapter: adapterOf(options.settings) });
+      const { claim, ahead, prepared } = yield* standBy({
+        ...options,
+        log,
+        allowance,
+        adapter: adapterOf(options.settings),
+      });
       const settings = claimedSettings(environment, options.settings, claim);
       return yield* runDaemon({ ...options, settings, ring, ahead, prepared });
     }),

@@ -23,10 +23,14 @@ export class CheckoutFailure extends Schema.TaggedError<CheckoutFailure>()("Chec
   message: Schema.String,
 }) {}
 
-export interface Checkout extends ManifestParts {
-  readonly credential: CloneCredential;
+/** A commit that is checked out. */
+export interface Prepared extends ManifestParts {
   readonly commit: string;
   readonly configDir: ConfigDir;
+}
+
+export interface Checkout extends Prepared {
+  readonly credential: CloneCredential;
 }
 
 export interface CheckoutOptions {
@@ -63,7 +67,7 @@ git rev-parse --verify HEAD &&
 
 /**
  * Unpacks a commit with its history, and checks it out, in a workspace without a repository. The checkout of the session's
- * branch then fetches the rest, or adopts the commit.
+ * branch then fetches the rest, or adopts the commit. Prints the manifest.
  * $1 default branch, $2 commit, $3 URL; the pack is the standard input.
  */
 const PREPARE_SCRIPT = `
@@ -72,7 +76,8 @@ git config remote.origin.url "$3" &&
 git config remote.origin.fetch "+refs/heads/$1:refs/remotes/origin/$1" &&
 git index-pack --stdin >/dev/null &&
 git update-ref "refs/remotes/origin/$1" "$2" &&
-git checkout --quiet --force --detach "$2"
+git checkout --quiet --force --detach "$2" &&
+{ git cat-file blob "$2:platform.toml" 2>/dev/null || :; }
 `;
 
 /**
@@ -93,7 +98,7 @@ printf '%s\\n' "$2" &&
 export const prepareCheckout = (
   settings: Settings,
   { commit, pack }: { readonly commit: string; readonly pack: Uint8Array },
-): Effect.Effect<void, CheckoutFailure> =>
+): Effect.Effect<Prepared, CheckoutFailure> =>
   runToEnd({
     ...gitLaunch(settings, [
       "sh",
@@ -107,9 +112,21 @@ export const prepareCheckout = (
     input: pack,
   }).pipe(
     Effect.mapError(({ message }) => new CheckoutFailure({ message: `git cannot be started: ${message}` })),
-    Effect.flatMap(({ code, stderr }) =>
-      code === 0 ? Effect.void : Effect.fail(new CheckoutFailure({ message: stderr.trim() })),
+    Effect.flatMap(({ code, stdout, stderr }) =>
+      code === 0
+        ? preparedAt(settings, commit, stdout)
+        : Effect.fail(new CheckoutFailure({ message: stderr.trim() })),
     ),
+  );
+
+/** Removes everything from the workspace that is not of the commit. If it fails, the session begins with what is left. */
+export const cleanCheckout = (settings: Settings): Effect.Effect<void> =>
+  Effect.ignore(runToEnd(gitLaunch(settings, ["sh", "-c", "git reset --quiet --hard && git clean -ffdxq"])));
+
+const run = (launch: Launch): Effect.Effect<Finished, CheckoutFailure> =>
+  Effect.mapError(
+    runToEnd(launch),
+    ({ message }: LaunchFailure) => new CheckoutFailure({ message: `git cannot be started: ${message}` }),
   );
 
 /** Retries until the branch is checked out, or until it is interrupted at the deadline. */
@@ -119,11 +136,6 @@ export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
     Effect.mapError(({ message }) => new CheckoutFailure({ message: `no clone credential: ${message}` })),
     Effect.tap(() => Effect.sync(options.onCredential)),
   );
-  const run = (launch: Launch) =>
-    Effect.mapError(
-      runToEnd(launch),
-      ({ message }: LaunchFailure) => new CheckoutFailure({ message: `git cannot be started: ${message}` }),
-    );
   const clone = Effect.gen(function* () {
     const credential = yield* withCredential;
     return yield* readClone(yield* run(checkoutLaunch(settings, credential)), credential, settings);
@@ -154,12 +166,15 @@ const readClone = Effect.fnUntraced(function* (
     return yield* new CheckoutFailure({ message: `clone failed: ${message}` });
   }
   const [commit = ""] = stdout.split("\n", 1);
-  const manifest = stdout.slice(commit.length + 1);
+  return { credential, ...(yield* preparedAt(settings, commit, stdout.slice(commit.length + 1))) };
+});
+
+const preparedAt = Effect.fnUntraced(function* (settings: Settings, commit: string, manifest: string) {
   const configDir = yield* Effect.promise(() => configDirOf(manifest, settings.layout.workspace));
   const parts = yield* manifestParts(manifest, (path, maxBytes) =>
     fileAt(settings, `${commit}:${path}`, maxBytes),
   );
-  return { credential, commit, configDir, ...parts };
+  return { commit, configDir, ...parts } satisfies Prepared;
 });
 
 /** The first bytes of a file of a commit. Git reads it as the agent, and follows no link. */

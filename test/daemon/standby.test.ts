@@ -2,10 +2,10 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
-import { Running, sessionVariables, type Answer } from "./support/running.ts";
+import { isThere, PROJECT_ID, Running, sessionVariables, type Answer } from "./support/running.ts";
 
 const ID = randomUUID();
 
@@ -54,6 +54,20 @@ const prepare = (commit: string, pack: Uint8Array, context = running.context({ s
     headers: { "x-platform-user-context": context },
     body: pack,
   });
+
+const manifestOf = (setup: string) => ({
+  "README.md": "hello\n",
+  "platform.toml": `[environment]\nsetup = '${setup}'\n`,
+});
+
+const startWith = async (setup: string): Promise<void> => {
+  running = await Running.start({ standby: ID, files: manifestOf(setup) });
+  await running.logged("listening");
+};
+
+/** The sessions that a setup command of these tests ran for. */
+const ran = (): string => readFileSync(`${running.layout.workspace}/ran.txt`, "utf8");
+const states = () => running.log.filter(({ event }) => event === "setup").map(({ state }) => state);
 
 describe("a daemon that waits for its session", () => {
   test("answers its health and nothing else, and does not clone", async () => {
@@ -174,6 +188,66 @@ describe("a daemon that waits for its session", () => {
     await running.logged("ready");
     expect((await running.health()).repo).toMatchObject({ commit: newer });
     expect(await running.git("status", "--porcelain")).toBe("");
+  });
+
+  describe("with a setup command", () => {
+    /** It fails while the file `fail` exists, and tells each run with its session. */
+    const SETUP =
+      'echo "${PLATFORM_SESSION_ID:-none}" >>ran.txt; echo "with $PLATFORM_PROJECT_ID"; test ! -e ../fail';
+
+    test("runs it before the session, which does not run it again", async () => {
+      await startWith(SETUP);
+      const { commit, pack } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("200");
+      await running.logged("setup", { state: "done" });
+      expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
+      await running.logged("ready");
+      await running.logged("boot", { step: "setup_ended" });
+      expect(ran()).toBe("none\n");
+      expect(running.output).toContain(`with ${PROJECT_ID}`);
+    });
+
+    test("lets the session wait for its end", async () => {
+      await startWith("while ! test -e ../go; do sleep 0.1; done");
+      const { commit, pack } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("200");
+      expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
+      await running.logged("ready");
+      expect(states()).toEqual(["running"]);
+      writeFileSync(`${running.directory}/go`, "");
+      await running.logged("boot", { step: "setup_ended" });
+      expect(states()).toEqual(["running", "done"]);
+    });
+
+    test.each([
+      ["it failed", true, null],
+      ["the session is on another commit", false, "0".repeat(40)],
+    ])("runs it in the session, on a clean checkout, if %s", async (_, fails, branchCommit) => {
+      await startWith(SETUP);
+      const fail = `${running.directory}/fail`;
+      if (fails) writeFileSync(fail, "");
+      const { commit, pack } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("200");
+      await running.logged("setup", { state: fails ? "failed" : "done" });
+      rmSync(fail, { force: true });
+      const body = claimOf(running.sessionId, { branch_commit: branchCommit ?? commit });
+      expect(codeOf(await claim(body))).toBe("200");
+      await running.logged("boot", { step: "setup_ended" });
+      expect(ran()).toBe(`${running.sessionId}\n`);
+    });
+
+    test("ends it if the session is on another commit", async () => {
+      await startWith("echo $$ >../pid; test -e ../go || sleep 600");
+      const { commit, pack } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("200");
+      const pidFile = `${running.directory}/pid`;
+      await expect.poll(() => existsSync(pidFile) && readFileSync(pidFile, "utf8")).toMatch(/\d\n/);
+      const pid = Number(readFileSync(pidFile, "utf8"));
+      writeFileSync(`${running.directory}/go`, "");
+      expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
+      await running.logged("boot", { step: "setup_ended" });
+      expect(isThere(pid)).toBe(false);
+    });
   });
 
   test.each([

@@ -120,6 +120,31 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   );
 
   it(
+    "has run the project's setup command, and the conversation says so",
+    async () => {
+      const manifest =
+        "[environment]\nwarm = 1\nsetup = 'echo ahead of $PLATFORM_PROJECT_ID > prepared.txt'\n";
+      const pid = await life.project(await installation.repository(manifest));
+      await isReady(pid, 1);
+      const session = await LiveSession.startIn(life, pid, { initial_prompt: "run: cat prepared.txt" });
+      await expect.poll(() => toolOutput(session), POLL).toContain(`ahead of ${pid}`);
+      const { items } = (await session.call("GET", "conversation")) as {
+        readonly items: readonly {
+          readonly kind: string;
+          readonly content: readonly { readonly text?: string }[];
+        }[];
+      };
+      const notes = items.filter(({ kind }) => kind === "note").map(({ content }) => content[0]?.text);
+      expect(notes).toEqual([
+        expect.stringMatching(/^The setup command began before this session: echo ahead of /),
+        expect.stringMatching(/^The setup command is done\. It took /),
+      ]);
+      await session.stop();
+    },
+    TEST_MS,
+  );
+
+  it(
     "is replaced when a secret changes, so that no session has an old one [E18]",
     async () => {
       const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
