@@ -146,7 +146,7 @@ export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
       const [credential, finished] = yield* Effect.all([withCredential, adopting], { concurrency: 2 });
       return yield* readClone(finished, credential, settings);
     });
-  // Whatever fails in the short way, the long one tells why, or mends it.
+  // If the short way fails, the long one says why, or mends it.
   const attempt = prepared === null ? clone : Effect.catch(adopt(prepared), () => clone);
   const retried = Effect.tapError(attempt, (failure) => Effect.sync(() => options.onFailure(failure)));
   return Effect.orDie(Effect.retry(retried, { schedule: backoff }));

@@ -47,6 +47,7 @@ describe("a session that finds a waiting sandbox", () => {
       expect((yield* specNow)?.sessionId).toBe(null);
       expect(yield* newestSandbox(sessionId)).toMatchObject({ id, status: "active" });
       expect(claims).toHaveLength(1);
+      expect(claims[0]?.branch_commit).toMatch(/^[0-9a-f]{40}$/);
       expect(claims[0]).toMatchObject({
         session_id: sessionId,
         environment: {

@@ -72,7 +72,7 @@ const push = async (place: Place): Promise<Opened> => {
   return { ended };
 };
 
-/** What is opened, by its name. */
+/** Each kind of connection by its name. */
 export const KINDS: Readonly<Record<string, (place: Place) => Promise<Opened>>> = {
   events: (place) => answer(place, `/v1/projects/${place.project}/events`),
   conversation: (place) => answer(place, `/v1/projects/${place.project}/sessions/${place.session}/events`),
