@@ -39,8 +39,8 @@ const installations = [await Installation.open(), await Installation.open()] as 
 const [here, there] = [await installations[0].start(settings), await installations[1].start(settings)];
 const project = await here.project(installations[0].sample);
 await here.call("PATCH", `/v1/projects/${project}`, { default_role: null });
-const { id } = await here.call("POST", `/v1/projects/${project}/sessions`, {});
-const session = String(id);
+const created = await here.call("POST", `/v1/projects/${project}/sessions`, {});
+const session = String(created["id"]);
 const { status, failure } = await here.session(project, session, ["running", "failed"]);
 if (status !== "running") throw new Error(`the session failed: ${JSON.stringify(failure)}`);
 const invited = await here.call("POST", "/v1/invitations", { name: "Ben" });

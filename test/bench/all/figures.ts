@@ -1,0 +1,280 @@
+/** The benchmarks of `npm run bench`, with options that make each end within a minute or so, and the figures that its table has. */
+
+export interface Figure {
+  readonly work: string;
+  /** Where the figure is in the benchmark's last line. */
+  readonly at: readonly (string | number)[];
+  readonly unit: "×" | "ms" | "µs" | "kB" | "of 10" | "a second";
+  /** What the figure should be. Absent: nothing was set. */
+  readonly aim?: string;
+}
+
+export interface Bench {
+  readonly name: string;
+  /** As on the command line. */
+  readonly options: string;
+  readonly figures: readonly Figure[];
+}
+
+const read = (work: string, of: string, aim: string): Figure => ({
+  work: `${work}, rate beside a bare server with the same selects`,
+  at: ["to_bare", of, "rate", 0],
+  unit: "×",
+  aim,
+});
+
+const streamed = (count: string): readonly Figure[] => [
+  {
+    work: `a token to the browser's event, ${count} sessions, more than a bare server at p50`,
+    at: ["twins", "streams", count, "more_p50_ms", 1],
+    unit: "ms",
+    aim: "≤ 30",
+  },
+  {
+    work: `the same at p99`,
+    at: ["twins", "streams", count, "more_p99_ms", 1],
+    unit: "ms",
+    ...(count === "50" && { aim: "≤ 150" }),
+  },
+];
+
+const clone = (shape: string): Figure => ({
+  work: `clone of the repository "${shape}", speed beside a plain clone from disk`,
+  at: ["clones", shape, "speed_to_disk"],
+  unit: "×",
+});
+
+export const BENCHES: readonly Bench[] = [
+  {
+    name: "reads",
+    options: "--rounds 2 --sessions 20000 --fires 100000",
+    figures: [
+      read("`GET` of a session", "session", "≥ 0.7"),
+      read("a list of 50 sessions", "page", "≥ 0.8"),
+      {
+        work: "a page in the middle of many fires, CPU beside one of few",
+        at: ["grown", "fires, many, middle", "to_few", "cpu", 0],
+        unit: "×",
+      },
+    ],
+  },
+  {
+    name: "webhook",
+    options: "--rounds 2 --seconds 2 --connections 64",
+    figures: [
+      {
+        work: "a webhook, rate beside a bare receiver with one insert",
+        at: ["measured", 0, "ratios", "rate_to_bare"],
+        unit: "×",
+        aim: "≥ 1.2",
+      },
+      {
+        work: "a webhook, rate beside pgbench's inserts",
+        at: ["measured", 0, "ratios", "rate_to_inserts"],
+        unit: "×",
+        aim: "≥ 0.8",
+      },
+      {
+        work: "a webhook, p99 beside the bare receiver",
+        at: ["measured", 0, "ratios", "p99_to_bare"],
+        unit: "×",
+        aim: "< 1",
+      },
+      {
+        work: "a webhook, CPU with Postgres beside the bare receiver",
+        at: ["measured", 0, "ratios", "cpu_with_postgres_to_bare"],
+        unit: "×",
+      },
+    ],
+  },
+  {
+    name: "proxy",
+    options: "--rounds 1 --seconds 2 --streams 200",
+    figures: [
+      {
+        work: "the daemon's proxy, CPU beside nginx",
+        at: ["ratios", "cpu_to_nginx"],
+        unit: "×",
+        aim: "≤ 2.5",
+      },
+      { work: "the daemon's proxy, CPU beside undici", at: ["ratios", "cpu_to_undici"], unit: "×" },
+    ],
+  },
+  {
+    name: "boot",
+    options: "--boots 3",
+    figures: [
+      {
+        work: "accepted to running, more than the longer of a bare clone and a bare runtime",
+        at: ["over_the_longer_one_ms"],
+        unit: "ms",
+        aim: "≤ 100",
+      },
+      {
+        work: "accepted to running in a sandbox that waited",
+        at: ["warm_ms", "running_p50"],
+        unit: "ms",
+        aim: "≤ 100",
+      },
+      {
+        work: "the runtime's first answer there",
+        at: ["warm_ms", "first_answer_p50"],
+        unit: "ms",
+        aim: "≤ 400",
+      },
+    ],
+  },
+  {
+    name: "daemon-start",
+    options: "--starts 10",
+    figures: [
+      {
+        work: "the daemon's start, as in a sandbox, more than bare Node",
+        at: ["rows", 3, "over_bare_ms"],
+        unit: "ms",
+      },
+    ],
+  },
+  {
+    name: "conversation",
+    options: "--parts twins --counts 50 --tokens 15 --readers 100 --sessions 0 --idle-readers 0",
+    figures: streamed("50"),
+  },
+  {
+    name: "page",
+    options: "--parts size,views,events --sessions 20 --seconds 6",
+    figures: [
+      { work: "the page's first load, compressed", at: ["size", "gzippedKb"], unit: "kB", aim: "≤ 150" },
+      {
+        work: "first view in an empty browser",
+        at: ["views", "first", "median"],
+        unit: "ms",
+        aim: "≤ 1000",
+      },
+      {
+        work: "change of page, data at hand",
+        at: ["views", "changeAgain", "median"],
+        unit: "ms",
+        aim: "≤ 100",
+      },
+      {
+        work: "a message on the page after its commit, p99",
+        at: ["events", "said", "p99"],
+        unit: "ms",
+        aim: "≤ 300",
+      },
+      {
+        work: "a new session in the list after its record, p99",
+        at: ["events", "listed", "sinceRecord", "p99"],
+        unit: "ms",
+        aim: "≤ 300",
+      },
+    ],
+  },
+  {
+    name: "git",
+    options: "--rounds 1 --percent 2 --branches 32",
+    figures: [
+      clone("small"),
+      clone("large"),
+      {
+        work: "session branches, 8 at once, rate beside `git update-ref`",
+        at: ["branches_at_once", "8", "rate_to_durable"],
+        unit: "×",
+      },
+    ],
+  },
+  {
+    name: "scheduler",
+    options: "--counts 10000 --ticks 50 --due 200 --projects 4 --others 0 --rounds 1",
+    figures: [
+      {
+        work: "cron triggers that are due in one second, last row beside bare inserts",
+        at: ["late", 0, "ratios", "max_to_each"],
+        unit: "×",
+      },
+    ],
+  },
+  {
+    name: "executor",
+    options: "--rounds 1",
+    figures: [
+      {
+        work: "`tools/list` with 20 connectors of 100 tools, p99",
+        at: ["list_p99_ms"],
+        unit: "ms",
+        aim: "≤ 20",
+      },
+      {
+        work: "a tool's call, more than the server's own time at p50",
+        at: ["mcp_added_ms"],
+        unit: "ms",
+        aim: "≤ 15",
+      },
+    ],
+  },
+  {
+    name: "notifications",
+    options: "--seconds 3",
+    figures: [
+      {
+        work: "outbound events written, to 50 receivers of which ten hang",
+        at: ["events_per_second"],
+        unit: "a second",
+        aim: "1000",
+      },
+    ],
+  },
+  {
+    name: "revocations",
+    options: "--tries 20",
+    figures: [
+      {
+        work: "a revoked token: everything at the other node ended within 1 s",
+        at: ["token", "within"],
+        unit: "of 10",
+        aim: "10",
+      },
+      {
+        work: "a lost role: everything at the other node ended within 1 s",
+        at: ["role", "within"],
+        unit: "of 10",
+        aim: "10",
+      },
+    ],
+  },
+  {
+    name: "traces",
+    options: "--rounds 2 --seconds 2",
+    figures: [
+      {
+        work: "a webhook's CPU with traces, beside without",
+        at: ["webhook", "traces", "median"],
+        unit: "×",
+        aim: "≤ 1.1",
+      },
+      {
+        work: "a session's start, CPU with traces, beside without",
+        at: ["session", "traces", "median"],
+        unit: "×",
+        aim: "≤ 1.1",
+      },
+    ],
+  },
+  {
+    name: "actors",
+    options: "",
+    figures: [
+      {
+        work: "our host's time a message, beside a fiber and a queue",
+        at: ["ratios", "host", "time"],
+        unit: "×",
+      },
+      {
+        work: "our host's memory, beside a fiber and a queue",
+        at: ["ratios", "host", "bytes"],
+        unit: "×",
+      },
+    ],
+  },
+];
