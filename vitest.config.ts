@@ -67,8 +67,6 @@ const TOGETHER = [
 
 /** Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer. */
 export const WORKERS = 4;
-/** What dies young is collected less often, and less of it has become old: 5 to 7 % less CPU time, for 100 MB a worker. */
-const NODE_OPTIONS = ["--max-semi-space-size=64"];
 /** What the tests of a whole run share. */
 export const GLOBAL_SETUP = ["test/support/vitest/temporary-files.ts", "test/support/postgres/offer.ts"];
 
@@ -94,7 +92,6 @@ export default defineConfig({
           include: TOGETHER,
           exclude: [DEEP, REAL],
           isolate: false,
-          execArgv: NODE_OPTIONS,
         },
       },
       {
@@ -104,7 +101,6 @@ export default defineConfig({
           name: "apart",
           include: ["test/**/*.test.ts"],
           exclude: [...TOGETHER, DEEP, REAL],
-          execArgv: NODE_OPTIONS,
         },
       },
     ],
