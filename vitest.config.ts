@@ -86,13 +86,7 @@ export default defineConfig({
     projects: [
       {
         resolve: { alias: [PAGE_LIBRARY] },
-        test: {
-          ...LIMITS,
-          name: "together",
-          include: TOGETHER,
-          exclude: [DEEP, REAL],
-          isolate: false,
-        },
+        test: { ...LIMITS, name: "together", include: TOGETHER, exclude: [DEEP, REAL], isolate: false },
       },
       {
         resolve: { alias: [PAGE_LIBRARY] },

@@ -9,7 +9,7 @@
  */
 import { hkdfSync } from "node:crypto";
 
-/** What a key is for. Another salt, purpose or length gives an unrelated key. */
+/** The use of a key. Another salt, purpose or length gives an unrelated key. */
 export interface Derivation {
   readonly salt: string;
   readonly purpose: string;
