@@ -47,15 +47,17 @@ export const WHOLE_IN_DEEP = [
  * each fork of a large process is slow.
  */
 const TOGETHER = [
-  "test/{actors,builder,domain,duties,http,machines,nodes,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
+  "test/{actors,builder,domain,duties,http,machines,mcp,nodes,outbound,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
   "test/{plain-english,tidy}.test.ts",
-  "test/cli/{grammar,operator/tree}.test.ts",
+  "test/cli/{chat,environments,grammar}.test.ts",
+  "test/cli/operator/{audit,prune,tree}.test.ts",
   "test/daemon/{acp-diff,checkout,config-dir,context,conversation-stream,credential,feed,feed-readers,http-client,log-ring}.test.ts",
   "test/daemon/{opencode-conversation,opencode-history,opencode-items,opencode-turns,ports,proxy}.test.ts",
   "test/daemon/{redact,report,required-secrets,route,smuggling,turn-book,visitor,websocket}.test.ts",
   "test/dashboard/{conversation-model,diff-parse,markdown,senders,size,text}.test.ts",
   "test/demo/{scripted-model,script}.test.ts",
-  "test/git/{answer-lost,backends,freshness,merged-branches,places,pushed,ref-policy,simulated,source}.test.ts",
+  "test/git/{answer-lost,backends,credential-replaced,freshness,github-api,github-backend,import,merged-branches}.test.ts",
+  "test/git/{places,pushed,ref-policy,simulated,smart-http-read,smart-http-wire,smart-http-write,source,tree}.test.ts",
   "test/real-faults/slope.test.ts",
   "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,gate,image-store,kinds}.test.ts",
   "test/sandbox/{mount-points,run-directory,seccomp,simulated}.test.ts",

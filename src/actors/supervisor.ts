@@ -44,8 +44,9 @@ export const OUTAGE_PAUSES: Pauses = { firstMs: 50, longestMs: 5_000 };
 export const CRASH_PAUSES: Pauses = { firstMs: 100, longestMs: 5_000 };
 
 const pausing = ({ firstMs, longestMs }: Pauses) => backoff(firstMs, longestMs);
-/** Created once, since every command of every actor uses it. */
+/** Created once, since every command of every actor uses them. */
 const OUTAGE = pausing(OUTAGE_PAUSES);
+const CRASH = pausing(CRASH_PAUSES);
 
 /** Waits out a database outage (`OUTAGE_PAUSES`). */
 export const waitOutOutage = <A, E, R>(
@@ -98,7 +99,7 @@ export const supervise = Effect.fnUntraced(function* <A, E, R>(
   );
   return yield* Effect.retry(attempt, {
     while: (error) => error instanceof Crashed && crashes.length <= budget.restarts,
-    schedule: pausing(CRASH_PAUSES),
+    schedule: CRASH,
   }).pipe(
     Effect.mapError((error) =>
       error instanceof Crashed ? new RestartsExhausted({ work, reason: error.reason }) : error,

@@ -7,8 +7,9 @@
  *
  *   1 byte format | 4 bytes version of the master key | 12 bytes nonce | 16 bytes tag | ciphertext
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from "node:crypto";
 import * as Result from "effect/Result";
+import { derivedKey } from "./derived-keys.ts";
 
 /** The longest name, in characters. A B-tree row ends at about 2.7 kB (threats.md M17). */
 export const SECRET_NAME_LIMIT = 2048;
@@ -231,7 +232,7 @@ const derive = (master: MasterKey, purpose: string): Uint8Array => {
   if (master.bytes.length !== MASTER_KEY_BYTES) {
     throw new RangeError(`a master key has ${MASTER_KEY_BYTES} bytes`);
   }
-  return new Uint8Array(hkdfSync("sha256", master.bytes, "platform secrets", purpose, MASTER_KEY_BYTES));
+  return derivedKey(master.bytes, { salt: "platform secrets", purpose, bytes: MASTER_KEY_BYTES });
 };
 
 /** JSON separates the parts unambiguously, whatever they contain. */

@@ -3,9 +3,9 @@
  * 5.2), the keys of project secrets, and the nodes' own keys. A token is derived from the sandbox's id. So a boot that
  * is performed again after a crash injects the same token, and another sandbox has another token.
  */
-import { hkdfSync } from "node:crypto";
 import * as Context from "effect/Context";
 import * as Layer from "effect/Layer";
+import { derivedKey } from "../domain/derived-keys.ts";
 import type { Keyring as SecretKeyring } from "../domain/secret.ts";
 import type { NodeKeys } from "../domain/node-credential.ts";
 import { makeToken, TOKEN_BYTES, type TokenKind, uuidInstant } from "../domain/ids.ts";
@@ -48,10 +48,14 @@ export const keyringLayer = (secrets: MasterKeys): Layer.Layer<Keyring> => {
   const derive = (kind: TokenKind, sandboxId: string): string =>
     makeToken(
       kind,
-      new Uint8Array(hkdfSync("sha256", keyOf(sandboxId), sandboxId, `platform/token/${kind}`, TOKEN_BYTES)),
+      derivedKey(keyOf(sandboxId), {
+        salt: sandboxId,
+        purpose: `platform/token/${kind}`,
+        bytes: TOKEN_BYTES,
+      }),
     );
   const nodeKey = (use: keyof NodeKeys): Uint8Array =>
-    new Uint8Array(hkdfSync("sha256", master, "", `platform/node/${use}`, NODE_KEY_BYTES));
+    derivedKey(master, { salt: "", purpose: `platform/node/${use}`, bytes: NODE_KEY_BYTES });
   return Layer.succeed(Keyring, {
     secrets,
     serviceKey: (sandboxId) => derive("sbx", sandboxId),

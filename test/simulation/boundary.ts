@@ -39,6 +39,37 @@ const YIELDING = 0.3;
 const LATE_MIN_MS = 60;
 const LATE_MAX_MS = 10_000;
 
+/** The names of the places where a call may go wrong. */
+interface Points {
+  readonly name: string;
+  readonly before: string;
+  readonly after: string;
+  readonly refused: string;
+  readonly unknown: string;
+  readonly late: string;
+}
+
+/** By port and operation. They are made once: a run asks for them at every call. */
+const known = new Map<string, Map<string, Points>>();
+
+const pointsOf = ({ port, operation }: Call): Points => {
+  const ofPort = known.get(port) ?? new Map<string, Points>();
+  known.set(port, ofPort);
+  const points = ofPort.get(operation);
+  if (points !== undefined) return points;
+  const name = `${port}.${operation}`;
+  const made: Points = {
+    name,
+    before: `before ${name}`,
+    after: `after ${name}`,
+    refused: `refused ${name}`,
+    unknown: `unknown ${name}`,
+    late: `late ${name}`,
+  };
+  ofPort.set(operation, made);
+  return made;
+};
+
 /** The observer of a call that no checker looks at. */
 const unseen = (_exit: Exit.Exit<unknown, unknown>): void => undefined;
 
@@ -121,13 +152,13 @@ export class Boundary {
   }
 
   around<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const name = `${call.port}.${call.operation}`;
+    const { before, after } = pointsOf(call);
     const { process } = call;
     return Effect.suspend(() => {
       if (process.isDead) return Effect.never;
       const fault = this.#faultOf(call);
       const world = Effect.suspend(() => {
-        if (!this.pass(`before ${name}`, call.isTraced, process)) return Effect.never;
+        if (!this.pass(before, call.isTraced, process)) return Effect.never;
         if (fault === "refused") return this.#failed<E>(call, fault);
         let look = unseen;
         // Looked at when it arrives: others write while it is on its way.
@@ -139,7 +170,7 @@ export class Boundary {
           look(exit);
           if (process.isDead) return Effect.never;
           this.#happened(call, exit);
-          if (!this.pass(`after ${name}`, call.isTraced, process)) return Effect.never;
+          if (!this.pass(after, call.isTraced, process)) return Effect.never;
           if (fault === "unknown") return this.#failed<E>(call, fault);
           return this.#slowly(exit);
         });
@@ -149,23 +180,25 @@ export class Boundary {
   }
 
   #happened(call: Call, exit: Exit.Exit<unknown, unknown>): void {
-    const name = `${call.port}.${call.operation}`;
+    const { name } = pointsOf(call);
     this.calls.set(name, (this.calls.get(name) ?? 0) + 1);
     if (call.isTraced) this.note(`${name} ${call.about} ${Exit.isSuccess(exit) ? "ok" : "failed"}`);
     this.onEffect(call);
   }
 
   #failed<E>(call: Call, fault: CallFault): Effect.Effect<never, E> {
-    const name = `${call.port}.${call.operation}`;
-    this.hit(`${fault} ${name}`);
-    this.note(`${fault} ${name} ${call.about}`);
+    const point = pointsOf(call)[fault];
+    this.hit(point);
+    this.note(`${point} ${call.about}`);
     return this.#slowly(Effect.fail((call.failure ?? (() => null))() as E));
   }
 
-  #faultOf({ port, operation, failure }: Call): CallFault | null {
+  #faultOf(call: Call): CallFault | null {
+    const { port, failure } = call;
     if (failure === null) return null;
-    if (this.#isMarked(`refused ${port}.${operation}`)) return "refused";
-    if (this.#isMarked(`unknown ${port}.${operation}`)) return "unknown";
+    const { refused, unknown } = pointsOf(call);
+    if (this.#isMarked(refused)) return "refused";
+    if (this.#isMarked(unknown)) return "unknown";
     if ((this.outages.get(port) ?? 0) > this.#time.elapsed) return "refused";
     const share = this.faults[port] ?? 0;
     if (share === 0 || !this.#random.chance(share)) return null;
@@ -173,13 +206,11 @@ export class Boundary {
   }
 
   /** A late call takes effect later, also where its caller does not wait for it any longer. A dead process' never does. */
-  #late<A, E, R>(
-    { process, port, operation, about }: Call,
-    effect: Effect.Effect<A, E, R>,
-  ): Effect.Effect<A, E, R> {
-    const name = `${port}.${operation}`;
-    if (!this.#isMarked(`late ${name}`)) return effect;
-    this.hit(`late ${name}`);
+  #late<A, E, R>(call: Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const { process, about } = call;
+    const { name, late } = pointsOf(call);
+    if (!this.#isMarked(late)) return effect;
+    this.hit(late);
     const arriving = Effect.suspend(() => {
       if (process.isDead) return Effect.never;
       this.note(`arrives ${name} ${about}`);

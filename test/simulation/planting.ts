@@ -1,14 +1,18 @@
 /**
- * Plants a bug: one named replacement of text in one module of the real code, as Node loads it. The planted program is a
- * module graph of its own beside the clean one (its addresses carry the bug's name), so that one process runs both.
+ * Plants a bug: one named replacement of text in one module of the real code, as Node loads it. The changed modules and
+ * all that import them exist a second time beside the clean ones (their addresses carry the bug's name), so that one
+ * process runs both programs. All other modules are shared: no bug reaches them.
  */
-import { registerHooks } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
+import { registerHooks, stripTypeScriptTypes } from "node:module";
 import type { Edit, Plant } from "./plants.ts";
 import type { simulate } from "./run.ts";
 
 const ROOT = new URL("../../", import.meta.url).href;
 const OURS = [`${ROOT}src/`, `${ROOT}test/`];
 const MARK = "planted";
+/** The module that runs the simulation. */
+const PROGRAM = `${ROOT}test/simulation/run.ts`;
 
 const isOurs = (url: string): boolean => OURS.some((place) => url.startsWith(place));
 
@@ -25,7 +29,56 @@ export const planted = (source: string, { find, put }: Edit): string => {
   return parts.join(put);
 };
 
-const known = new Map<string, Plant>();
+const sources = new Map<string, string>();
+
+/** The text of one of our modules. */
+const sourceOf = (url: string): string => {
+  const source = sources.get(url) ?? readFileSync(new URL(url), "utf8");
+  sources.set(url, source);
+  return source;
+};
+
+/** What an import may look like. More than is imported is no fault: then a module is loaded again that could be shared. */
+const IMPORTED = /\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
+
+/** By module of the program: the modules that import it. */
+const importersOf = (): ReadonlyMap<string, ReadonlySet<string>> => {
+  const importers = new Map<string, Set<string>>([[PROGRAM, new Set()]]);
+  for (const [url] of importers)
+    for (const [, specifier = ""] of sourceOf(url).matchAll(IMPORTED)) {
+      const imported = new URL(specifier, url);
+      if (!isOurs(imported.href) || !existsSync(imported)) continue;
+      importers.set(imported.href, (importers.get(imported.href) ?? new Set()).add(url));
+    }
+  return importers;
+};
+
+let importers: ReturnType<typeof importersOf> | null = null;
+
+/** The modules that are not the clean program's: those of the edits, and all that import them. */
+const changedBy = (plant: Plant): ReadonlySet<string> => {
+  importers ??= importersOf();
+  const changed = new Set(editsOf(plant).map(({ file }) => `${ROOT}${file}`));
+  for (const url of changed) for (const importer of importers.get(url) ?? []) changed.add(importer);
+  if (!changed.has(PROGRAM)) throw new Error(`${plant.name}: the simulation does not load ${plant.file}`);
+  return changed;
+};
+
+const stripped = new Map<string, string>();
+
+/** As JavaScript. Each module is stripped once, and not again for each bug. */
+const strippedOf = (url: string): string => {
+  const code = stripped.get(url) ?? stripTypeScriptTypes(sourceOf(url));
+  stripped.set(url, code);
+  return code;
+};
+
+interface Planting {
+  readonly edits: readonly Edit[];
+  readonly changed: ReadonlySet<string>;
+}
+
+const known = new Map<string, Planting>();
 let isHooked = false;
 
 const hook = (): void => {
@@ -35,17 +88,17 @@ const hook = (): void => {
     resolve: (specifier, context, nextResolve) => {
       const resolved = nextResolve(specifier, context);
       const name = plantOf(context.parentURL);
-      if (name === null || !isOurs(resolved.url)) return resolved;
+      if (name === null || known.get(name)?.changed.has(resolved.url) !== true) return resolved;
       return { ...resolved, url: `${resolved.url}?${MARK}=${name}` };
     },
     load: (url, context, nextLoad) => {
-      const loaded = nextLoad(url, context);
-      const plant = known.get(plantOf(url) ?? "");
-      const edits = plant === undefined ? [] : editsOf(plant);
-      const own = edits.filter(({ file }) => url.startsWith(`${ROOT}${file}?`));
-      if (own.length === 0) return loaded;
-      const clean = Buffer.from(loaded.source as Uint8Array).toString("utf8");
-      return { ...loaded, source: own.reduce(planted, clean) };
+      const planting = known.get(plantOf(url) ?? "");
+      if (planting === undefined) return nextLoad(url, context);
+      const [clean = url] = url.split("?");
+      const own = planting.edits.filter(({ file }) => clean === `${ROOT}${file}`);
+      const source =
+        own.length === 0 ? strippedOf(clean) : stripTypeScriptTypes(own.reduce(planted, sourceOf(clean)));
+      return { format: "module", source, shortCircuit: true };
     },
   });
 };
@@ -53,8 +106,8 @@ const hook = (): void => {
 /** The simulation of the program that has this bug. */
 export const simulationWith = async (plant: Plant): Promise<typeof simulate> => {
   hook();
-  known.set(plant.name, plant);
-  const module = (await import(`${ROOT}test/simulation/run.ts?${MARK}=${plant.name}`)) as {
+  known.set(plant.name, { edits: editsOf(plant), changed: changedBy(plant) });
+  const module = (await import(`${PROGRAM}?${MARK}=${plant.name}`)) as {
     readonly simulate: typeof simulate;
   };
   return module.simulate;
