@@ -80,7 +80,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const { put, remove, prunePrevious } = yield* makePut;
-    const sealedColumns = sql.literal(`project_id AS "projectId", name, version, envelope`);
+    const sealedColumns = sql.literal(`project_id AS "projectId", held.name, held.version, held.envelope`);
     return {
       list: (projectId) =>
         Effect.gen(function* () {
@@ -95,13 +95,29 @@ export const layer = Layer.effect(
         }).pipe(stored("secrets.list")),
       sealed: (projectId) =>
         sql<SealedSecret>`
-          SELECT ${sealedColumns} FROM project_secrets
+          SELECT ${sealedColumns} FROM project_secrets AS held
           WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`.pipe(
           stored("secrets.sealed"),
         ),
+      current: (projectId) =>
+        // One statement sees one state of the project. A project without secrets has one row without a name.
+        sql<{ readonly [K in keyof SealedSecret]: SealedSecret[K] | null } & { readonly revision: number }>`
+          SELECT secrets_revision AS revision, ${sealedColumns}
+          FROM projects LEFT JOIN project_secrets AS held ON held.project_id = projects.id AND held.envelope IS NOT NULL
+          WHERE projects.id = ${projectId} ORDER BY held.name COLLATE "C"`.pipe(
+          Effect.map((rows) => ({
+            sealed: rows.flatMap(({ name, version, envelope }) =>
+              name === null || version === null || envelope === null
+                ? []
+                : [{ projectId, name, version, envelope }],
+            ),
+            revision: rows[0]?.revision ?? 0,
+          })),
+          stored("secrets.current"),
+        ),
       get: (projectId, name) =>
         sql<SealedSecret>`
-          SELECT ${sealedColumns} FROM project_secrets
+          SELECT ${sealedColumns} FROM project_secrets AS held
           WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL`.pipe(
           Effect.map(([row]) => row ?? null),
           stored("secrets.get"),
