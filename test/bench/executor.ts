@@ -13,19 +13,18 @@
  * cores with what it measures. The last line is one JSON object.
  */
 import { fork } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { Pool } from "undici";
-import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
 import { DaemonFarm } from "../support/servers/daemon-farm.ts";
+import { agentToken } from "../support/service/agent-token.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { cpuOf, settingsFor } from "./conversation/idle.ts";
 import { quantile } from "./conversation/figures.ts";
 import type { Ports } from "./executor/upstreams.ts";
 import { begin } from "./sessions/begin.ts";
-import { startPostgres, statements } from "./webhook/contenders.ts";
+import { startPostgres } from "./webhook/contenders.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "3" } } });
 const rounds = Number(values.rounds);
@@ -69,21 +68,8 @@ const connect = async (life: Life, sample: string): Promise<string> => {
   return pid;
 };
 
-/** A token for each session, beside the one in its sandbox. */
 const tokensFor = (databaseUrl: string, sessions: readonly string[]): Promise<readonly string[]> =>
-  Promise.all(
-    sessions.map(async (session) => {
-      const token = makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
-      await statements(
-        databaseUrl,
-        `INSERT INTO tokens (id, account_id, user_id, project_id, session_id, sandbox_id, kind, origin, name, hash, created_at)
-         SELECT gen_random_uuid(), account_id, user_id, project_id, session_id, sandbox_id, kind, origin, name,
-           '${tokenHash(token)}', created_at
-         FROM tokens WHERE session_id = '${session}' AND kind = 'access' LIMIT 1`,
-      );
-      return token;
-    }),
-  );
+  Promise.all(sessions.map((session) => agentToken(databaseUrl, session)));
 
 interface Asked {
   readonly pool: Pool;
