@@ -19,6 +19,7 @@ import { deliveryOf } from "../../src/http/webhooks/webhooks.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
+import { Approving } from "./approvals.ts";
 import { answerOf, sessionIdOf } from "./answers.ts";
 import { accountOf, callerOf, refusal, type Ask, type Endpoint, type Subject } from "./asking.ts";
 import { hasPeople } from "./config.ts";
@@ -75,6 +76,7 @@ export class Actions {
   readonly #ledger: Ledger;
   readonly #requests: Requests;
   readonly #people: People;
+  readonly #approving: Approving;
   readonly #asking: Ask = (kind, about, effect) => this.#ask(kind, about, effect);
   #turn = 0;
 
@@ -83,6 +85,7 @@ export class Actions {
     this.#ledger = ledger;
     this.#requests = new Requests(world, ledger, this.#asking);
     this.#people = new People(world, ledger, this.#asking);
+    this.#approving = new Approving(world, { ledger, ask: this.#asking, next: () => this.#next() });
   }
 
   perform(step: Step): void {
@@ -174,15 +177,19 @@ export class Actions {
     propose: ({ which, how }) => this.#requests.propose(which, how),
     merge: ({ which, how }) => this.#requests.merge(which, how),
     close: ({ which, how }) => this.#requests.close(which, how),
-    say: (step) => {
-      // Without a session, a person makes one.
-      if (!this.#people.say(step)) this.#by.create(step);
-    },
+    say: (step) => this.#orCreate(this.#people.say(step), step),
     unsay: (step) => this.#people.unsay(step),
     interrupt: (step) => this.#people.interrupt(step),
     resume: (step) => this.#people.resume(step),
     answer: (step) => this.#people.answer(step),
+    call: (step) => this.#orCreate(this.#approving.call(step), step),
+    decide: (step) => this.#orCreate(this.#approving.decide(step), step),
   };
+
+  /** Without a session, a person makes one. */
+  #orCreate(isDone: boolean, step: Step): void {
+    if (!isDone) this.#by.create(step);
+  }
 
   /** One of the nodes. */
   #node(which: number): Node {

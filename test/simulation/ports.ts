@@ -1,6 +1,9 @@
 /** The twins of everything the service touches, each behind the boundary at which things go wrong. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import { Approvals } from "../../src/store/ports/approvals.ts";
+import { Connectors } from "../../src/store/ports/connectors.ts";
+import { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
 import { BuildSite } from "../../src/builder/site/port.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
@@ -35,7 +38,7 @@ import type { Process } from "./time.ts";
 const WAITS = new Set(["changed", "awaitExit", "turn"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|newest|ready|inUse|log|objectIds|readTree|find|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|due|request|prompt|newestOf|link|health|newest|ready|inUse|log|objectIds|readTree|find|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {
@@ -111,7 +114,12 @@ export const STORE = [
   WebhookRefusals,
 ] as const;
 
-type StoreServices = Context.Service.Identifier<(typeof STORE)[number]>;
+/** Behind the boundary where agents call tools that ask. Elsewhere, calls of these ports move no draw. */
+const STORE_OF_APPROVALS = [Approvals, ExecutorCalls] as const;
+
+type StoreServices = Context.Service.Identifier<
+  (typeof STORE)[number] | (typeof STORE_OF_APPROVALS)[number] | typeof Connectors
+>;
 /** The twins as they are, with their other sides. */
 export type Twins =
   StoreServices | GitBackend | BuildSite | SandboxProvider | SimulatedSandboxes | DaemonClient;
@@ -127,6 +135,7 @@ const addBehind = <I, S extends object>(
 
 export interface PortOptions {
   readonly boundary: Boundary;
+  readonly hasApprovals: boolean;
   /** Whose ports they are. */
   readonly process: Process;
   readonly random: Random;
@@ -183,11 +192,11 @@ const unreliable = (
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
+  { hasApprovals, boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
-  for (const tag of STORE) {
+  for (const tag of hasApprovals ? [...STORE, ...STORE_OF_APPROVALS] : STORE) {
     const port = tag.key.split("/").at(-1) ?? tag.key;
     ports = addBehind(ports, tag as Context.Service<unknown, object>, {
       boundary,
