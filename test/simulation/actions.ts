@@ -26,6 +26,7 @@ import { hasPeople } from "./config.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
 import { databaseFault } from "./postgres/orders.ts";
+import { flakyPorts } from "./ports.ts";
 import { Requests } from "./requests.ts";
 import { distort, forget, plantOrphan } from "./restoring.ts";
 import { ACCOUNTS, PROJECTS } from "./settled.ts";
@@ -49,18 +50,6 @@ const CRASH_WITHIN = 60;
 const CRASH_WITHIN_EFFECTS = 12;
 /** A sender gives a delivery up after so many attempts. */
 const ATTEMPTS_MAX = 6;
-
-const STORE_PORTS = [
-  "store.Sessions",
-  "store.Sessions.memory",
-  "store.Sandboxes",
-  "store.Sandboxes.memory",
-  "store.Admissions",
-  "store.Projects",
-  "store.Fires",
-] as const;
-
-const PORTS_OF_PEOPLE = [...STORE_PORTS, "store.Conversations", "store.Conversations.memory"];
 
 /** Steps after which something may rightly be late. */
 const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash_soon"]);
@@ -348,7 +337,7 @@ export class Actions {
     if (which % 3 === 0) this.#world.providerFaults = 3 * share;
     else if (which % 3 === 1) boundary.faults = { ...boundary.faults, git: share };
     else {
-      const ports = hasPeople(this.#world.seed) ? PORTS_OF_PEOPLE : STORE_PORTS;
+      const ports = flakyPorts(this.#world.seed);
       boundary.faults = Object.fromEntries(ports.map((port) => [port, share / 2]));
     }
   }

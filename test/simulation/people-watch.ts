@@ -179,7 +179,9 @@ export class PeopleWatch {
     if (port !== "store.Conversations.memory" || operation !== "save" || this.#world.bridge !== null) return;
     const { id, event, before, after, commands } = given[0] as Step;
     if (this.#world.tables.conversations.get(id)?.snapshot !== after) return;
-    if (event.type === "message.posted" || event.type === "queue.resumed") this.held.delete(id);
+    // A message of the service does not release a queue that a person holds.
+    const isSaid = event.type === "message.posted" && event.message.author.kind !== "service";
+    if (isSaid || event.type === "queue.resumed") this.held.delete(id);
     if (event.type === "interrupt.requested" || (event.type === "message.posted" && event.isUrgent))
       this.#stops.push({ sessionId: id, at: this.#world.time.elapsed });
     for (const command of commands) {

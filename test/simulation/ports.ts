@@ -30,6 +30,7 @@ import { Previews } from "../../src/store/ports/previews.ts";
 import { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 import type { Boundary } from "./boundary.ts";
+import { hasApprovals, hasPeople } from "./config.ts";
 import type { MadeMerge } from "./merges.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
@@ -131,6 +132,24 @@ const addBehind = <I, S extends object>(
 ): Context.Context<Twins> => {
   const service = Context.getUnsafe(context, tag);
   return Context.add(context, tag, behind(service, wrapping)) as Context.Context<Twins>;
+};
+
+const FLAKY = [
+  "store.Sessions",
+  "store.Sessions.memory",
+  "store.Sandboxes",
+  "store.Sandboxes.memory",
+  "store.Admissions",
+  "store.Projects",
+  "store.Fires",
+];
+const FLAKY_WITH_PEOPLE = [...FLAKY, "store.Conversations", "store.Conversations.memory"];
+const FLAKY_WITH_APPROVALS = [...FLAKY_WITH_PEOPLE, "store.Approvals", "upstream"];
+
+/** The ports of which a share of calls may go wrong. */
+export const flakyPorts = (seed: number): readonly string[] => {
+  if (hasApprovals(seed)) return FLAKY_WITH_APPROVALS;
+  return hasPeople(seed) ? FLAKY_WITH_PEOPLE : FLAKY;
 };
 
 export interface PortOptions {
