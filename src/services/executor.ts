@@ -82,13 +82,14 @@ const offersOf = (
     });
   });
 
+const isDirect = ({ direct }: Connector, { name }: CatalogueTool): boolean => direct.includes(name);
+
 /** The tools that the manifest shows by name. */
 export const directTools = Effect.fnUntraced(function* (
   caller: Pick<AgentCaller, "projectId" | "startedBy">,
 ) {
   const { executor, known } = yield* connectorsFor(caller);
   if (executor === null) return [];
-  const isDirect = ({ direct }: Connector, { name }: CatalogueTool) => direct.includes(name);
   return offersOf(executor, known, isDirect).map(({ shown, tool }) => ({
     name: shown,
     description: tool.description,

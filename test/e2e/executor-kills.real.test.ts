@@ -113,6 +113,7 @@ describe("an agent's call", () => {
     );
   const approvals = async () =>
     (await life.call("GET", `/v1/projects/${project}/approvals`))["approvals"] as readonly Json[];
+  const waiting = async () => (await approvals()).filter(({ status }) => status === "pending");
   /** The server gets a call and never answers it. */
   const hang = (name: string) => server.answers.set(name, () => null);
 
@@ -161,7 +162,6 @@ describe("an agent's call", () => {
     async () => {
       hang("publish");
       const joined = tool(other, "publish", "three").catch(() => "the connection broke");
-      const waiting = async () => (await approvals()).filter(({ status }) => status === "pending");
       await expect.poll(waiting, POLL).toHaveLength(1);
       const [{ id } = {}] = await waiting();
       // Only the other service can make the call now.

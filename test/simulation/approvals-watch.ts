@@ -44,14 +44,13 @@ export class ApprovalsWatch {
     if (world.upstream !== null) world.upstream.onSent = (page) => this.#lookAtSent(page);
   }
 
-  /** B1 to B4: each step is one of those above, from the step before. */
+  /** Each step is one of those above. */
   #lookAtSteps(): void {
     for (const { id, status } of this.#world.tables.approvals.values()) {
       const before = this.#known.get(id) ?? "pending";
       this.#known.set(id, status);
       if (before === status) continue;
       this.#world.boundary.hit(`approval ${status}`);
-      // Two steps may have been made since the last look: of an agent that asks and of a round.
       if (!STEPS[before].includes(status))
         this.#violations.push(`B1 approval ${id} went from ${before} to ${status}`);
     }
@@ -63,7 +62,7 @@ export class ApprovalsWatch {
     return [...approvals.values()].filter(({ id }) => executorCalls.get(id)?.argumentsDigest === digest);
   }
 
-  /** B2, Q2: the server is called once for each approval that a person gave and a node began. */
+  /** The server is called once for each approval that a person gave and a node began. */
   #lookAtSent(page: string): void {
     const { upstream, tables } = this.#world;
     const begun = this.#approvalsOf(page).filter(
@@ -74,7 +73,7 @@ export class ApprovalsWatch {
       this.#violations.push(`B2 ${page} was sent ${sent} times, for ${begun.length} approved calls`);
   }
 
-  /** B5: what is asked comes to an end, and the agent has it. */
+  /** What is asked comes to an end, and the agent has it. */
   #unended(): readonly string[] {
     return [...this.#world.tables.approvals.values()].flatMap(({ id, status, deliveredAt }) => {
       if (!isSettled(status)) return [`B4 approval ${id} is ${status} long after its time`];

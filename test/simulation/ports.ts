@@ -154,7 +154,8 @@ export const flakyPorts = (seed: number): readonly string[] => {
 
 export interface PortOptions {
   readonly boundary: Boundary;
-  readonly hasApprovals: boolean;
+  /** Whether agents call tools that ask. */
+  readonly isAsking: boolean;
   /** Whose ports they are. */
   readonly process: Process;
   readonly random: Random;
@@ -211,11 +212,11 @@ const unreliable = (
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { hasApprovals, boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
+  { isAsking, boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
-  for (const tag of hasApprovals ? [...STORE, ...STORE_OF_APPROVALS] : STORE) {
+  for (const tag of isAsking ? [...STORE, ...STORE_OF_APPROVALS] : STORE) {
     const port = tag.key.split("/").at(-1) ?? tag.key;
     ports = addBehind(ports, tag as Context.Service<unknown, object>, {
       boundary,

@@ -245,7 +245,7 @@ export class World {
     const call = (order: Order) => bridge?.call(process, order) ?? Effect.never;
     return portsBehind(bridge === null ? twins : storeOver(twins, STORE, { life: process.name, call }), {
       boundary: this.boundary,
-      hasApprovals: this.upstream !== null,
+      isAsking: this.upstream !== null,
       random: this.#providerRandom,
       process,
       providerFaults: () => this.providerFaults,

@@ -75,12 +75,33 @@ const makePut = Effect.gen(function* () {
   return { put, remove, prunePrevious };
 });
 
+/** One statement sees one state of the project. A project without secrets has one row without a name. */
+const makeCurrent =
+  (sql: SqlClient.SqlClient): (typeof Secrets)["Service"]["current"] =>
+  (projectId) =>
+    sql<Pick<Nullable<SealedSecret>, "name" | "version" | "envelope"> & { readonly revision: number }>`
+      SELECT secrets_revision AS revision, held.name, held.version, held.envelope
+      FROM projects LEFT JOIN project_secrets AS held ON held.project_id = projects.id AND held.envelope IS NOT NULL
+      WHERE projects.id = ${projectId} ORDER BY held.name COLLATE "C"`.pipe(
+      Effect.map((rows) => ({
+        sealed: rows.flatMap(({ name, version, envelope }) =>
+          name === null || version === null || envelope === null
+            ? []
+            : [{ projectId, name, version, envelope }],
+        ),
+        revision: rows[0]?.revision ?? 0,
+      })),
+      stored("secrets.current"),
+    );
+
+type Nullable<A> = { readonly [K in keyof A]: A[K] | null };
+
 export const layer = Layer.effect(
   Secrets,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const { put, remove, prunePrevious } = yield* makePut;
-    const sealedColumns = sql.literal(`project_id AS "projectId", held.name, held.version, held.envelope`);
+    const sealedColumns = sql.literal(`project_id AS "projectId", name, version, envelope`);
     return {
       list: (projectId) =>
         Effect.gen(function* () {
@@ -95,29 +116,14 @@ export const layer = Layer.effect(
         }).pipe(stored("secrets.list")),
       sealed: (projectId) =>
         sql<SealedSecret>`
-          SELECT ${sealedColumns} FROM project_secrets AS held
+          SELECT ${sealedColumns} FROM project_secrets
           WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`.pipe(
           stored("secrets.sealed"),
         ),
-      current: (projectId) =>
-        // One statement sees one state of the project. A project without secrets has one row without a name.
-        sql<{ readonly [K in keyof SealedSecret]: SealedSecret[K] | null } & { readonly revision: number }>`
-          SELECT secrets_revision AS revision, ${sealedColumns}
-          FROM projects LEFT JOIN project_secrets AS held ON held.project_id = projects.id AND held.envelope IS NOT NULL
-          WHERE projects.id = ${projectId} ORDER BY held.name COLLATE "C"`.pipe(
-          Effect.map((rows) => ({
-            sealed: rows.flatMap(({ name, version, envelope }) =>
-              name === null || version === null || envelope === null
-                ? []
-                : [{ projectId, name, version, envelope }],
-            ),
-            revision: rows[0]?.revision ?? 0,
-          })),
-          stored("secrets.current"),
-        ),
+      current: makeCurrent(sql),
       get: (projectId, name) =>
         sql<SealedSecret>`
-          SELECT ${sealedColumns} FROM project_secrets AS held
+          SELECT ${sealedColumns} FROM project_secrets
           WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL`.pipe(
           Effect.map(([row]) => row ?? null),
           stored("secrets.get"),
