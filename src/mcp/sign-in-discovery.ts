@@ -126,7 +126,7 @@ const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
 
 export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
   const { url } = place;
-  // A server that knows nothing of this would be asked in vain.
+  // The connector's server is not asked: it may not have such metadata.
   if (place.issuer !== null)
     return { resource: resourceOf(url), scope: null, server: await serverAt(ask, place.issuer) };
   const challenge = await challengeOf(ask, place);

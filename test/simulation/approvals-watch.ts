@@ -73,7 +73,7 @@ export class ApprovalsWatch {
       this.#violations.push(`B2 ${page} was sent ${sent} times, for ${begun.length} approved calls`);
   }
 
-  /** What is asked comes to an end, and the agent has it. */
+  /** Each call that asks ends, and the agent has its result. */
   #unended(): readonly string[] {
     return [...this.#world.tables.approvals.values()].flatMap(({ id, status, deliveredAt }) => {
       if (!isSettled(status)) return [`B4 approval ${id} is ${status} long after its time`];

@@ -43,7 +43,7 @@ export class Approving {
     const session = at(running, which >> 2);
     if (session === undefined) return false;
     const { pages } = this.#ledger;
-    // An agent tries again what it has not heard of.
+    // An agent repeats a call whose result it does not have.
     const again = how % 3 === 0 ? pages.findLast(({ sessionId }) => sessionId === session.id) : undefined;
     const page = again?.page ?? `page ${this.#ledger.tick()}`;
     if (again === undefined) pages.push({ page, sessionId: session.id });
