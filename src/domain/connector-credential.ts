@@ -43,7 +43,7 @@ export const ofPerson = (personId: string | null): string => (personId === null 
 export const originOf = (url: string): string => new URL(url).origin;
 
 /**
- * R1. What a connector's credential is bound to, as people read it: the origin of its URL. Where the manifest names the authorization
+ * R1. The binding of a connector's credential, as people read it: the origin of its URL. Where the manifest names the authorization
  * server, that too: a client's secret and a code are sent there.
  */
 export const boundTo = ({ url, auth }: { readonly url: string; readonly auth: ConnectorAuth }): string =>
