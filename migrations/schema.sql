@@ -963,3 +963,38 @@ CREATE TABLE webhook_refusals (
 );
 CREATE INDEX webhook_refusals_at_idx ON public.webhook_refusals USING btree (at);
 CREATE INDEX webhook_refusals_project_idx ON public.webhook_refusals USING btree (project_id, at DESC, id DESC);
+
+CREATE OR REPLACE FUNCTION public.audit_events_refuse_update()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'rows of audit_events are never changed';
+END;
+$function$;
+
+CREATE OR REPLACE FUNCTION public.executor_room(wanted_project uuid, wanted_connector text, wanted_session uuid, rows_since timestamp with time zone, rows_max integer, open_since timestamp with time zone, open_max integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  -- Calls of one project wait for each other here, so that two cannot take the last place.
+  PERFORM pg_advisory_xact_lock(hashtextextended('executor ' || wanted_project::text, 0));
+  -- A volatile function sees in each of its statements what was committed before that statement: here, the rows of earlier holders.
+  -- A call that waits for a person counts once it is sent or settled.
+  IF rows_max <= (
+    SELECT count(*) FROM executor_calls
+    WHERE project_id = wanted_project AND connector = wanted_connector AND outcome IS DISTINCT FROM 'pending'
+      AND (at > rows_since OR begun_at > rows_since)
+  ) THEN RETURN 'connector_busy';
+  END IF;
+  IF wanted_session IS NOT NULL AND open_max <= (
+    SELECT count(*) FROM executor_calls
+    WHERE session_id = wanted_session AND outcome IS NULL AND coalesce(begun_at, at) > open_since
+  ) THEN RETURN 'session_busy';
+  END IF;
+  RETURN 'free';
+END;
+$function$;
+
+CREATE TRIGGER audit_events_fixed BEFORE UPDATE ON public.audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_refuse_update();

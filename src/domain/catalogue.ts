@@ -107,15 +107,31 @@ export const toolPin = (tool: CatalogueTool): string => {
 export const cataloguePin = ({ tools }: Pick<Catalogue, "tools">): string =>
   createHash("sha256").update(tools.map(toolPin).join("\n")).digest("hex");
 
-/** T1. The tools of the latest catalogue that are as they were accepted. */
-export const usableTools = (
-  accepted: Catalogue | null,
-  latest: Catalogue | null,
-): readonly CatalogueTool[] => {
-  if (accepted === null || latest === null) return [];
-  const same = new Set(accepted.tools.map(toolPin));
-  return latest.tools.filter((tool) => same.has(toolPin(tool)));
+/** Pins of whole catalogues, and tools by their shown names. A catalogue does not change, and each call asks for both. */
+const pinSets = new WeakMap<Catalogue, ReadonlySet<string>>();
+const shownNames = new WeakMap<Catalogue, ReadonlyMap<string, CatalogueTool>>();
+
+const kept = <A>(known: WeakMap<Catalogue, A>, catalogue: Catalogue, make: () => A): A => {
+  const value = known.get(catalogue) ?? make();
+  known.set(catalogue, value);
+  return value;
 };
+
+/** T1. Whether a tool of the latest catalogue is as it was accepted. */
+export const isUsable = (accepted: Catalogue | null, tool: CatalogueTool): boolean =>
+  accepted !== null && kept(pinSets, accepted, () => new Set(accepted.tools.map(toolPin))).has(toolPin(tool));
+
+/** T1. The tools of the latest catalogue that are as they were accepted. */
+export const usableTools = (accepted: Catalogue | null, latest: Catalogue | null): readonly CatalogueTool[] =>
+  latest?.tools.filter((tool) => isUsable(accepted, tool)) ?? [];
+
+/** The tools of a catalogue by the names that agents see. @param slug the connector whose catalogue it is. */
+export const toolsByShownName = (slug: string, catalogue: Catalogue): ReadonlyMap<string, CatalogueTool> =>
+  kept(
+    shownNames,
+    catalogue,
+    () => new Map(catalogue.tools.map((tool) => [shownName(slug, tool.name), tool])),
+  );
 
 export const changesOf = (accepted: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {
   const before = new Map((accepted?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));

@@ -43,6 +43,8 @@ export interface OAuthConnector {
   readonly clientId: string | null;
   /** What the server shall allow. Null: what it asks for itself. */
   readonly scope: string | null;
+  /** The authorization server, as the manifest names it. Null: the connector's server says which one it is. */
+  readonly issuer: string | null;
 }
 
 export interface ToolRule {
@@ -112,6 +114,7 @@ const FIELDS = [
   "auth_name",
   "client_id",
   "scope",
+  "issuer",
   "credential",
   "sessions",
   "direct",
@@ -230,7 +233,7 @@ const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
   const kind = entry["auth"] ?? "none";
   const name = entry["auth_name"];
   if (kind === "oauth" || kind === "client_credentials") return readOAuth(kind, entry, refuse);
-  for (const field of ["client_id", "scope"])
+  for (const field of ["client_id", "scope", "issuer"])
     if (entry[field] !== undefined)
       refuse(field, `${field} is only for auth "oauth" and "client_credentials".`);
   if (kind === "header" || kind === "query") return readNamedAuth(kind, name, refuse);
@@ -245,14 +248,30 @@ const readAuth = (entry: Table, refuse: Refuse): ConnectorAuth => {
 };
 
 const readOAuth = (kind: OAuthConnector["kind"], entry: Table, refuse: Refuse): ConnectorAuth => {
-  const { client_id: clientId, scope, auth_name: name } = entry;
+  const { client_id: clientId, scope, issuer, auth_name: name } = entry;
   if (name !== undefined) refuse("auth_name", `auth_name is only for auth "header" and "query".`);
   if (clientId !== undefined && !isClientId(clientId))
     refuse("client_id", `client_id must have 1 to ${CLIENT_ID_LIMIT} visible ASCII characters.`);
   else if (scope !== undefined && (typeof scope !== "string" || !SCOPE.test(scope)))
     refuse("scope", "scope must be words of visible ASCII characters, with one space between two of them.");
-  else return { kind, clientId: clientId ?? null, scope: scope ?? null };
+  else if (issuer !== undefined && !isIssuer(issuer))
+    refuse(
+      "issuer",
+      "issuer must be the https URL of the authorization server, without a user, a query and a fragment.",
+    );
+  else return { kind, clientId: clientId ?? null, scope: scope ?? null, issuer: issuer ?? null };
   return { kind: "none" };
+};
+
+/** RFC 8414, 2. Kept as it is written: its metadata repeats it. */
+const isIssuer = (value: unknown): value is string => {
+  const url = typeof value === "string" && value.length <= URL_LIMIT ? URL.parse(value) : null;
+  return (
+    url !== null &&
+    ["https:", "http:"].includes(url.protocol) &&
+    url.username + url.password + url.search + url.hash === "" &&
+    !/[?#\s]/.test(String(value))
+  );
 };
 
 const readNamedAuth = (kind: "header" | "query", name: unknown, refuse: Refuse): ConnectorAuth => {

@@ -54,13 +54,8 @@ const unsealed = (
 export const openSecrets = Effect.fnUntraced(function* (projectId: string) {
   const secrets = yield* Secrets;
   const keyring = yield* Keyring;
-  const read = Effect.gen(function* () {
-    const { revision } = yield* secrets.list(projectId);
-    const sealed = yield* secrets.sealed(projectId);
-    // One revision names one set of secrets: sending it twice sends the same values.
-    return { revision, sealed, isOne: (yield* secrets.list(projectId)).revision === revision };
-  });
-  const { revision, sealed } = yield* Effect.repeat(read, { until: ({ isOne }) => isOne });
+  // One revision names one set of secrets: sending it twice sends the same values.
+  const { revision, sealed } = yield* secrets.current(projectId);
   const values = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
   const opened: OpenedSecrets = {
     given: { revision, versions: Object.fromEntries(sealed.map(({ name, version }) => [name, version])) },

@@ -48,6 +48,8 @@ const Registered = Schema.Struct({
 interface Place {
   readonly url: string;
   readonly kind: ConnectorKind;
+  /** The authorization server that the manifest names. Null: the connector's server is asked. */
+  readonly issuer: string | null;
 }
 
 const JSON_TYPE = { accept: "application/json" };
@@ -116,11 +118,17 @@ const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
       throw new SignInRefusal("refused", `The metadata of ${new URL(issuer).host} is about another issuer`);
     return found;
   }
-  throw new SignInRefusal("unsupported", `${new URL(issuer).host} does not say how to sign in there`);
+  throw new SignInRefusal(
+    "unsupported",
+    `${new URL(issuer).host} does not say how to sign in there. Another authorization server can be named with issuer in platform.toml`,
+  );
 };
 
 export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
   const { url } = place;
+  // The connector's server is not asked: it may not have such metadata.
+  if (place.issuer !== null)
+    return { resource: resourceOf(url), scope: null, server: await serverAt(ask, place.issuer) };
   const challenge = await challengeOf(ask, place);
   const { resource, issuer } = await resourceAt(ask, url, challenge);
   return { resource, scope: challenge.scope, server: await serverAt(ask, issuer) };

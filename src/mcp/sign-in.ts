@@ -204,9 +204,9 @@ const signInsOver = (ask: Ask, isInside: (url: string) => boolean): SignIns => (
       const granted = { kind: "oauth" as GrantKind, server, client, resource, scope };
       return grantOf(granted, await finished(ask, pending, callback), { now, refreshToken: null });
     }),
-  fetchToken: ({ url, kind: place, scope, client }) =>
+  fetchToken: ({ url, kind: place, issuer, scope, client }) =>
     timed(url, async (now) => {
-      const { server, resource, scope: challenged } = await discover(ask, { url, kind: place });
+      const { server, resource, scope: challenged } = await discover(ask, { url, kind: place, issuer });
       const kind = "client_credentials" as const;
       return clientToken(ask, { kind, server, client, resource, scope: scope ?? challenged }, now);
     }),

@@ -10,8 +10,8 @@ import * as Result from "effect/Result";
 import type { Connector } from "../domain/connector.ts";
 import {
   credentialKind,
+  boundTo,
   credentialPlace,
-  originOf,
   type CredentialHolder,
 } from "../domain/connector-credential.ts";
 import {
@@ -73,8 +73,8 @@ const noCredential = (connector: Pick<Connector, "slug" | "credential">): string
 
 /** The stored value or client of a connector. */
 const openStored = Effect.fnUntraced(function* (holder: CredentialHolder, connector: Connector) {
-  const { slug, auth, url } = connector;
-  const origin = originOf(url);
+  const { slug, auth } = connector;
+  const origin = boundTo(connector);
   const sealed = yield* (yield* Connectors).credential(holder);
   if (sealed === null || sealed.kind !== credentialKind(auth))
     return { value: null, missing: noCredential(connector) };
@@ -122,12 +122,12 @@ export const remedyOf = (connector: Pick<Connector, "slug" | "credential">, kind
 
 /** Why a grant is of no use, as a sentence with what to do. Null: it is of use. */
 export const lackOf = (
-  connector: Pick<Connector, "slug" | "url" | "credential">,
+  connector: Pick<Connector, "slug" | "url" | "auth" | "credential">,
   kind: GrantKind,
   stored: StoredGrant | null | undefined,
 ): string | null => {
-  const { slug, url, credential } = connector;
-  const origin = originOf(url);
+  const { slug, credential } = connector;
+  const origin = boundTo(connector);
   const isOAuth = kind === "oauth";
   if (stored === null || stored === undefined || stored.status === "removed" || stored.kind !== kind)
     return isOAuth

@@ -90,14 +90,14 @@ const ask = Effect.fnUntraced(function* (connector: Connector, { stored, grant }
   if (grant !== null) return yield* signIns.renew(grant);
   const { auth, url } = connector;
   const client = yield* storedClient(stored.projectId, connector);
-  const scope = "scope" in auth ? auth.scope : null;
+  const { scope = null, issuer = null } = auth.kind === "client_credentials" ? auth : {};
   if (client === null)
     return yield* Effect.fail<SignInFault>({
       _tag: "SignInFault",
       kind: "refused",
       why: "No client is stored",
     });
-  return yield* signIns.fetchToken({ url, kind: connector.kind, scope, client });
+  return yield* signIns.fetchToken({ url, kind: connector.kind, issuer, scope, client });
 });
 
 /** Tokens that were not stored are of no use to anyone. */

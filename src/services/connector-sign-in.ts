@@ -12,7 +12,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import type { Connector } from "../domain/connector.ts";
-import { credentialMask, originOf, type CredentialHolder } from "../domain/connector-credential.ts";
+import { boundTo, credentialMask, type CredentialHolder } from "../domain/connector-credential.ts";
 import { flowPlace, readPending, type PendingSignIn } from "../domain/connector-grant.ts";
 import { tokenHash } from "../domain/ids.ts";
 import { includesRole } from "../domain/role.ts";
@@ -60,11 +60,12 @@ export const beginSignIn = Effect.fnUntraced(function* (
   const { projectId, userId, redirectUri } = by;
   const client = yield* storedClient(projectId, connector);
   const [state, verifier, ticket] = [yield* newPassword, yield* newPassword, yield* newPassword];
-  const scope = "scope" in auth ? auth.scope : null;
+  const { scope = null, issuer = null } = auth.kind === "oauth" ? auth : {};
   const pending = yield* Effect.mapError(
     (yield* ConnectorSignIns).begin({
       url,
       kind: connector.kind,
+      issuer,
       scope,
       client,
       redirectUri,
@@ -75,7 +76,7 @@ export const beginSignIn = Effect.fnUntraced(function* (
   );
   const now = yield* Clock.currentTimeMillis;
   const isOwn = connector.credential === "user";
-  const place = { projectId, slug, origin: originOf(url), stateHash: tokenHash(state) };
+  const place = { projectId, slug, origin: boundTo(connector), stateHash: tokenHash(state) };
   const nonce = (yield* Entropy)(NONCE_BYTES);
   const value = JSON.stringify(pending satisfies PendingSignIn);
   const envelope = sealSecret((yield* Keyring).secrets, flowPlace(place), { value, nonce });
@@ -117,7 +118,7 @@ export type Finished =
 /** The connector for which a sign-in was begun, if it is still the same (W2). */
 const connectorOf = Effect.fnUntraced(function* ({ projectId, slug, origin, userId, isOwn }: Flow) {
   const connector = (yield* executorOf(projectId))?.connectors.find((one) => one.slug === slug);
-  if (connector?.auth.kind !== "oauth" || originOf(connector.url) !== origin) return null;
+  if (connector?.auth.kind !== "oauth" || boundTo(connector) !== origin) return null;
   if ((connector.credential === "user") !== isOwn) return null;
   const members = yield* (yield* People).members(projectId);
   const member = members.find(({ person }) => person.id === userId);
@@ -197,14 +198,14 @@ export const endSignIn = Effect.fnUntraced(function* (holder: CredentialHolder) 
 /** Keeps that the service signs in as itself with a client that was just stored. The first use fetches a token. */
 export const expectToken = Effect.fnUntraced(function* (
   projectId: string,
-  { slug, url }: Pick<Connector, "slug" | "url">,
+  connector: Pick<Connector, "slug" | "url" | "auth">,
   userId: string,
 ) {
   const grants = yield* ConnectorGrants;
   // The service signs in as itself, so the grant is the project's.
-  const holder = { projectId, slug, personId: null };
+  const holder = { projectId, slug: connector.slug, personId: null };
   const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
-  const kept = { ...holder, version, origin: originOf(url), kind: "client_credentials" as const };
+  const kept = { ...holder, version, origin: boundTo(connector), kind: "client_credentials" as const };
   const now = yield* Clock.currentTimeMillis;
   yield* grants.put({ ...kept, envelope: null, issuer: null, expiresAt: null }, { userId, now });
 });

@@ -7,17 +7,16 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { shownArguments } from "../domain/approval.ts";
-import { isShallow, toolPin, type CatalogueTool } from "../domain/catalogue.ts";
+import { isShallow, isUsable, toolPin, toolsByShownName, type CatalogueTool } from "../domain/catalogue.ts";
 import { ruleFor, type Connector, type Executor, type SessionKind } from "../domain/connector.ts";
 import { originOf } from "../domain/connector-credential.ts";
 import { requestOf } from "../domain/http-operation.ts";
 import { Redactor } from "../domain/redactor.ts";
-import { shownName } from "../domain/tool-name.ts";
 import { openSecrets } from "../duties/secrets.ts";
-import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
+import { Connectors } from "../store/ports/connectors.ts";
 import type { CallLimits, NewCall } from "../store/ports/executor-calls.ts";
 import { openCredential, type Credential } from "./connector-credentials.ts";
-import { catalogueFor, targetOf, toolsOf } from "./connectors.ts";
+import { catalogueFor, targetOf } from "./connectors.ts";
 import { newUuid } from "./entropy.ts";
 import { connectorPage } from "./page-address.ts";
 
@@ -80,10 +79,6 @@ export interface Asked {
   readonly given: Arguments;
 }
 
-/** The tool that a name means, in what was last seen. */
-const toolNamed = (slug: string, name: string, catalogue: StoredCatalogue | null) =>
-  catalogue?.latest?.catalogue.tools.find((tool) => shownName(slug, tool.name) === name) ?? null;
-
 /** Why the arguments do not fit into the tool's request. Null: they do, or the server decides. */
 const misfitOf = (connector: Connector, { request }: CatalogueTool, given: Arguments): string | null => {
   if (request === undefined) return null;
@@ -107,12 +102,12 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
   if (!connector.sessions.includes(caller.startedBy))
     return refuse(`The connector ${slug} is not open to sessions that a ${caller.startedBy} started.`);
   const catalogue = catalogueFor(connector, yield* (yield* Connectors).catalogue(caller.projectId, slug));
-  const tool = toolNamed(slug, name, catalogue);
-  const latest = catalogue?.latest;
-  if (tool === null || latest === null || latest === undefined)
+  const latest = catalogue?.latest ?? null;
+  const tool = latest === null ? undefined : toolsByShownName(slug, latest.catalogue).get(name);
+  if (latest === null || tool === undefined)
     return refuse(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`);
   const pin = toolPin(tool);
-  if (!toolsOf(catalogue).includes(tool))
+  if (!isUsable(catalogue?.accepted?.catalogue ?? null, tool))
     return refuse(
       `The tool ${tool.name} of ${slug} is new or was changed, and no person has accepted it yet. A person can accept it: platform connectors accept ${slug}.`,
       { tool: tool.name, pin },

@@ -12,14 +12,14 @@
  *  X5 A call whose result is not known is `unknown`, and is not repeated.
  */
 import * as Effect from "effect/Effect";
-import type { CatalogueTool } from "../domain/catalogue.ts";
+import { isUsable, type CatalogueTool } from "../domain/catalogue.ts";
 import { ruleFor, type Policy, type Connector, type Executor } from "../domain/connector.ts";
 import { shownName } from "../domain/tool-name.ts";
 import { Connectors, type StoredCatalogue } from "../store/ports/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../store/ports/executor-calls.ts";
 import { Measures } from "../telemetry/port.ts";
 import { askPerson, type TellProgress } from "./approvals.ts";
-import { catalogueFor, executorOf, toolsOf } from "./connectors.ts";
+import { catalogueFor, executorOf } from "./connectors.ts";
 import {
   CALL_LIMITS,
   decide,
@@ -44,7 +44,6 @@ interface Known {
 interface Offer {
   readonly shown: string;
   readonly tool: CatalogueTool;
-  readonly connector: Connector;
   readonly policy: Policy;
 }
 
@@ -66,16 +65,24 @@ const connectorsFor = Effect.fnUntraced(function* ({
   };
 });
 
-/** In the order of slugs and names. */
-const offersOf = (executor: Executor, known: readonly Known[]): readonly Offer[] =>
-  known.flatMap(({ connector, catalogue }) =>
-    toolsOf(catalogue).flatMap((tool) => {
+/** What an agent may call, in the order of slugs and names. @param isWanted is asked first: a connector has up to 2,000 tools. */
+const offersOf = (
+  executor: Executor,
+  known: readonly Known[],
+  isWanted: (connector: Connector, tool: CatalogueTool) => boolean = () => true,
+): readonly Offer[] =>
+  known.flatMap(({ connector, catalogue }) => {
+    const { latest = null, accepted = null } = catalogue ?? {};
+    const tools = latest?.catalogue.tools.filter(
+      (tool) => isWanted(connector, tool) && isUsable(accepted?.catalogue ?? null, tool),
+    );
+    return (tools ?? []).flatMap((tool) => {
       const { policy } = ruleFor(executor, connector, tool.name);
-      return policy === "deny"
-        ? []
-        : [{ shown: shownName(connector.slug, tool.name), tool, connector, policy }];
-    }),
-  );
+      return policy === "deny" ? [] : [{ shown: shownName(connector.slug, tool.name), tool, policy }];
+    });
+  });
+
+const isDirect = ({ direct }: Connector, { name }: CatalogueTool): boolean => direct.includes(name);
 
 /** The tools that the manifest shows by name. */
 export const directTools = Effect.fnUntraced(function* (
@@ -83,13 +90,11 @@ export const directTools = Effect.fnUntraced(function* (
 ) {
   const { executor, known } = yield* connectorsFor(caller);
   if (executor === null) return [];
-  return offersOf(executor, known)
-    .filter(({ connector, tool }) => connector.direct.includes(tool.name))
-    .map(({ shown, tool }) => ({
-      name: shown,
-      description: tool.description,
-      inputSchema: tool.inputSchema,
-    }));
+  return offersOf(executor, known, isDirect).map(({ shown, tool }) => ({
+    name: shown,
+    description: tool.description,
+    inputSchema: tool.inputSchema,
+  }));
 });
 
 const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];

@@ -287,7 +287,8 @@ const checkSecrets = (check: Check): void => {
       "are stored byte for byte under rising versions, fenced, and revised with every change",
       Effect.gen(function* () {
         const { projectId, userId } = yield* makeWorld(3);
-        const { put, get, list, nextVersion, sealed } = yield* Secrets;
+        const { put, get, list, nextVersion, sealed, current } = yield* Secrets;
+        expect(yield* current(projectId)).toEqual({ sealed: [], revision: 0 });
         const by = (now: number) => ({ userId, now });
         const envelope = Uint8Array.from([0, 255, 10, 39, 92]);
         expect(yield* nextVersion(projectId, "KEY")).toBe(1);
@@ -316,6 +317,7 @@ const checkSecrets = (check: Check): void => {
           ["A_KEY", 1],
           ["KEY", 2],
         ]);
+        expect(yield* current(projectId)).toEqual({ sealed: yield* sealed(projectId), revision: 3 });
       }),
     );
 
@@ -323,7 +325,7 @@ const checkSecrets = (check: Check): void => {
       "that were removed are gone, and their versions never return [S07]",
       Effect.gen(function* () {
         const { projectId, userId } = yield* makeWorld(3);
-        const { put, get, list, nextVersion, remove, sealed } = yield* Secrets;
+        const { put, get, list, nextVersion, remove, sealed, current } = yield* Secrets;
         const envelope = Uint8Array.from([1]);
         yield* put({ projectId, name: "KEY", version: 1, envelope }, { userId, now: NOON });
         expect(yield* remove(projectId, "KEY", NOON + 1)).toBe(true);
@@ -331,6 +333,7 @@ const checkSecrets = (check: Check): void => {
         expect(yield* get(projectId, "KEY")).toBe(null);
         expect(yield* sealed(projectId)).toEqual([]);
         expect(yield* list(projectId)).toEqual({ secrets: [], revision: 2 });
+        expect(yield* current(projectId)).toEqual({ sealed: [], revision: 2 });
         expect(yield* nextVersion(projectId, "KEY")).toBe(2);
         const isNew = yield* put({ projectId, name: "KEY", version: 2, envelope }, { userId, now: NOON + 2 });
         expect(isNew).toBe(true);

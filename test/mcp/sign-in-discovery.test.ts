@@ -40,9 +40,16 @@ it.each([
   "finds the sign-in of a server of the kind %s by a request that changes nothing there",
   async (kind, first) => {
     const { asked, ask } = world();
-    const found = await discover(ask, { url: URL_OF_API, kind });
+    const found = await discover(ask, { url: URL_OF_API, kind, issuer: null });
     expect(found.server.token_endpoint).toBe(`${ISSUER}/token`);
     expect(found.resource).toBe(URL_OF_API);
     expect(asked[0]).toBe(first);
   },
 );
+
+it("asks the authorization server alone that the manifest names", async () => {
+  const { asked, ask } = world();
+  const found = await discover(ask, { url: URL_OF_API, kind: "http", issuer: `${ISSUER}/` });
+  expect(found).toMatchObject({ resource: URL_OF_API, scope: null, server: { issuer: ISSUER } });
+  expect(asked).toEqual([`GET ${ISSUER}/.well-known/oauth-authorization-server without a body`]);
+});

@@ -19,12 +19,14 @@ import { deliveryOf } from "../../src/http/webhooks/webhooks.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
+import { Approving } from "./approvals.ts";
 import { answerOf, sessionIdOf } from "./answers.ts";
 import { accountOf, callerOf, refusal, type Ask, type Endpoint, type Subject } from "./asking.ts";
 import { hasPeople } from "./config.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
 import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
 import { databaseFault } from "./postgres/orders.ts";
+import { flakyPorts } from "./ports.ts";
 import { Requests } from "./requests.ts";
 import { distort, forget, plantOrphan } from "./restoring.ts";
 import { ACCOUNTS, PROJECTS } from "./settled.ts";
@@ -49,18 +51,6 @@ const CRASH_WITHIN_EFFECTS = 12;
 /** A sender gives a delivery up after so many attempts. */
 const ATTEMPTS_MAX = 6;
 
-const STORE_PORTS = [
-  "store.Sessions",
-  "store.Sessions.memory",
-  "store.Sandboxes",
-  "store.Sandboxes.memory",
-  "store.Admissions",
-  "store.Projects",
-  "store.Fires",
-] as const;
-
-const PORTS_OF_PEOPLE = [...STORE_PORTS, "store.Conversations", "store.Conversations.memory"];
-
 /** Steps after which something may rightly be late. */
 const DISTURBING: ReadonlySet<StepKind> = new Set(["cap", "clock", "flaky", "outage", "crash_soon"]);
 /** A node of several stays down for so long at the most, ms, and one with which people work. */
@@ -75,6 +65,7 @@ export class Actions {
   readonly #ledger: Ledger;
   readonly #requests: Requests;
   readonly #people: People;
+  readonly #approving: Approving;
   readonly #asking: Ask = (kind, about, effect) => this.#ask(kind, about, effect);
   #turn = 0;
 
@@ -83,6 +74,7 @@ export class Actions {
     this.#ledger = ledger;
     this.#requests = new Requests(world, ledger, this.#asking);
     this.#people = new People(world, ledger, this.#asking);
+    this.#approving = new Approving(world, { ledger, ask: this.#asking, next: () => this.#next() });
   }
 
   perform(step: Step): void {
@@ -174,15 +166,19 @@ export class Actions {
     propose: ({ which, how }) => this.#requests.propose(which, how),
     merge: ({ which, how }) => this.#requests.merge(which, how),
     close: ({ which, how }) => this.#requests.close(which, how),
-    say: (step) => {
-      // Without a session, a person makes one.
-      if (!this.#people.say(step)) this.#by.create(step);
-    },
+    say: (step) => this.#orCreate(this.#people.say(step), step),
     unsay: (step) => this.#people.unsay(step),
     interrupt: (step) => this.#people.interrupt(step),
     resume: (step) => this.#people.resume(step),
     answer: (step) => this.#people.answer(step),
+    call: (step) => this.#orCreate(this.#approving.call(step), step),
+    decide: (step) => this.#orCreate(this.#approving.decide(step), step),
   };
+
+  /** Without a session, a person makes one. */
+  #orCreate(isDone: boolean, step: Step): void {
+    if (!isDone) this.#by.create(step);
+  }
 
   /** One of the nodes. */
   #node(which: number): Node {
@@ -341,7 +337,7 @@ export class Actions {
     if (which % 3 === 0) this.#world.providerFaults = 3 * share;
     else if (which % 3 === 1) boundary.faults = { ...boundary.faults, git: share };
     else {
-      const ports = hasPeople(this.#world.seed) ? PORTS_OF_PEOPLE : STORE_PORTS;
+      const ports = flakyPorts(this.#world.seed);
       boundary.faults = Object.fromEntries(ports.map((port) => [port, share / 2]));
     }
   }

@@ -13,6 +13,9 @@ export const REQUEST_TTL_MS = 20_000;
 
 /** Seeds from this one on have people who talk to the agents. */
 export const PEOPLE_FROM = 1_000_000;
+/** Seeds from this one on have people, and agents whose calls people decide on. */
+export const APPROVALS_FROM = 2_000_000;
+export const hasApprovals = (seed: number): boolean => seed >= APPROVALS_FROM;
 export const hasPeople = (seed: number): boolean => seed >= PEOPLE_FROM;
 
 const SETTINGS = {

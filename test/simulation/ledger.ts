@@ -68,7 +68,24 @@ export interface SaidAnswer {
   readonly asked: Asked;
 }
 
+/** What an agent called a tool with. */
+export interface AskedPage {
+  /** No other session has it. */
+  readonly page: string;
+  readonly sessionId: string;
+}
+
+/** A person's decision about a call. */
+export interface SaidDecision {
+  /** The approval. */
+  readonly id: string;
+  readonly isApproval: boolean;
+  readonly asked: Asked;
+}
+
 export class Ledger {
+  readonly pages: AskedPage[] = [];
+  readonly decisions: SaidDecision[] = [];
   readonly asked: Asked[] = [];
   readonly messages: SaidMessage[] = [];
   readonly answers: SaidAnswer[] = [];

@@ -57,8 +57,8 @@ const COMMON: Names = [
   "store.Sandboxes.outdated",
   "store.Sandboxes.unheld",
   "store.Sandboxes.unsettled",
-  "store.Secrets.list",
-  "store.Secrets.sealed",
+  "store.Secrets.current",
+  "store.Secrets.current",
   "store.SessionLogs.keep",
   "store.Sessions.acceptBootstrap",
   "store.Sessions.get",
@@ -131,6 +131,21 @@ export const OF_PEOPLE: Names = [
   "store.Conversations.page",
   "store.Conversations.unsettled",
 ];
+/** What agents' calls that ask lead to. */
+export const OF_APPROVALS: Names = [
+  "store.Approvals.ask",
+  "store.Approvals.attend",
+  "store.Approvals.begin",
+  "store.Approvals.begin",
+  "store.Approvals.due",
+  "store.Approvals.find",
+  "store.Approvals.get",
+  "store.Approvals.move",
+  "store.Approvals.move",
+  "store.Approvals.move",
+  "upstream.call",
+  "upstream.call",
+];
 /** All calls that can be marked in worlds without people. */
 export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM, ...OF_REQUESTS]);
 
@@ -174,6 +189,10 @@ export const marksOfPeople = (random: Random): readonly Mark[] => [
   ...Array.from({ length: 3 }, () => markOf(random, OF_PEOPLE, NTH_OF_PEOPLE_MAX)),
   { point: "late store.Conversations.memory.save", nth: random.between(1, NTH_OF_PEOPLE_MAX) },
 ];
+
+/** Where people decide on calls: three of an approval's calls. */
+export const marksOfApprovals = (random: Random): readonly Mark[] =>
+  Array.from({ length: 3 }, () => markOf(random, OF_APPROVALS, NTH_MAX));
 
 /** A run's marks: one of a call that it makes, two of such as it may not make at all, one that is late, and one of a change request's. */
 export const marksOf = (random: Random): readonly Mark[] => [

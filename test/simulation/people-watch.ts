@@ -10,6 +10,7 @@ import type {
   ConversationEvent,
   ConversationSnapshot,
 } from "../../src/machines/conversation.ts";
+import { derivedUuid } from "../../src/domain/ids.ts";
 import type { ConversationRow } from "../../src/store/memory/tables.ts";
 import type { Change } from "../../src/store/ports/journal.ts";
 import type { Call } from "./boundary.ts";
@@ -96,7 +97,11 @@ export class PeopleWatch {
   #lookAtHanded({ sandboxId, message, outcome }: Handed): void {
     const said = this.#ledger.messages.find(({ text }) => text === message.text);
     this.#world.boundary.hit(`handed ${outcome.outcome}`);
-    if (said?.id !== message.id)
+    // The service tells the result of a call in a message of its own.
+    const isResult = [...this.#world.tables.approvals.keys()].some(
+      (id) => derivedUuid(id, "result") === message.id,
+    );
+    if (said?.id !== message.id && !isResult)
       this.#violations.push(`Y1 a runtime got ${message.id} with the words of ${said?.id ?? "no message"}`);
     if (outcome.outcome === "refused") this.refused.add(message.id);
     if (outcome.outcome === "busy") {
@@ -174,7 +179,9 @@ export class PeopleWatch {
     if (port !== "store.Conversations.memory" || operation !== "save" || this.#world.bridge !== null) return;
     const { id, event, before, after, commands } = given[0] as Step;
     if (this.#world.tables.conversations.get(id)?.snapshot !== after) return;
-    if (event.type === "message.posted" || event.type === "queue.resumed") this.held.delete(id);
+    // A message of the service does not release a queue that a person holds.
+    const isSaid = event.type === "message.posted" && event.message.author.kind !== "service";
+    if (isSaid || event.type === "queue.resumed") this.held.delete(id);
     if (event.type === "interrupt.requested" || (event.type === "message.posted" && event.isUrgent))
       this.#stops.push({ sessionId: id, at: this.#world.time.elapsed });
     for (const command of commands) {

@@ -68,6 +68,10 @@ export const SAMPLE = [
   "trigger-waits-for-a-person",
   "accepted-message-sent-under-another-id", // src/domain/steering.ts Y1
   "sent-message-taken-back", // R02
+  // src/machines/approval.ts B1, B2 and B5
+  "second-decision-counts",
+  "approved-call-made-by-each-node",
+  "result-of-a-caller-that-left-kept-back",
   // src/duties/sweeper.ts Z1
   "idle-while-at-work",
 ] as const;

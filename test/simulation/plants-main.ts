@@ -8,7 +8,7 @@
  *                                                        writes down what it finds
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { hasPeople, PEOPLE_FROM } from "./config.ts";
+import { APPROVALS_FROM, hasApprovals, hasPeople, PEOPLE_FROM } from "./config.ts";
 import { simulationWith } from "./planting.ts";
 import { PLANTS, type Plant } from "./plants.ts";
 import { simulate } from "./run.ts";
@@ -30,6 +30,7 @@ const steps = SHORT_STEPS;
 
 const FILES = [
   "plants.ts",
+  "plants-of-approvals.ts",
   "plants-of-conversations.ts",
   "plants-of-invariants.ts",
   "plants-of-people.ts",
@@ -51,7 +52,10 @@ const writeDown = ({ name }: Plant, seed: number): void => {
 };
 
 /** A bug that concerns people is looked for where there are some. */
-const firstOf = ({ seed }: Plant): number => Number(from) + (hasPeople(seed) ? PEOPLE_FROM : 0);
+const firstOf = ({ seed }: Plant): number => {
+  if (hasApprovals(seed)) return Number(from) + APPROVALS_FROM;
+  return Number(from) + (hasPeople(seed) ? PEOPLE_FROM : 0);
+};
 
 for (const plant of PLANTS) {
   if (names.length > 0 && !names.includes(plant.name)) continue;

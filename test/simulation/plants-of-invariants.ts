@@ -14,7 +14,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/identity.ts",
     find: "return tables.isSandboxLive(row.sandboxId) && tables.isSessionLive(row.sessionId);",
     put: "return tables.isSandboxLive(row.sandboxId);",
-    seed: 79,
+    seed: 195,
   },
   {
     name: "git-passwords-outlive-their-session",
@@ -91,7 +91,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sessions.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
-    seed: 2,
+    seed: 7,
   },
   {
     name: "sandbox-fence-forgotten",
@@ -119,7 +119,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/counters.ts",
     find: "record.accountId === accountId && isLive(record.status)",
     put: 'record.accountId === accountId && isLive(record.status) && record.status === "running"',
-    seed: 2,
+    seed: 1,
   },
   {
     name: "ownerless-left-alone",

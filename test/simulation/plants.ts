@@ -1,3 +1,4 @@
+import { PLANTS_OF_APPROVALS } from "./plants-of-approvals.ts";
 import { PLANTS_OF_CONVERSATIONS } from "./plants-of-conversations.ts";
 import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
 import { PLANTS_OF_PEOPLE } from "./plants-of-people.ts";
@@ -28,6 +29,7 @@ export const PLANTS: readonly Plant[] = [
   ...PLANTS_OF_REQUESTS,
   ...PLANTS_OF_CONVERSATIONS,
   ...PLANTS_OF_PEOPLE,
+  ...PLANTS_OF_APPROVALS,
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",

@@ -1,6 +1,9 @@
 /** The twins of everything the service touches, each behind the boundary at which things go wrong. */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import { Approvals } from "../../src/store/ports/approvals.ts";
+import { Connectors } from "../../src/store/ports/connectors.ts";
+import { ExecutorCalls } from "../../src/store/ports/executor-calls.ts";
 import { BuildSite } from "../../src/builder/site/port.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import { DaemonClient } from "../../src/sandbox/daemon.ts";
@@ -27,6 +30,7 @@ import { Previews } from "../../src/store/ports/previews.ts";
 import { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 import type { Boundary } from "./boundary.ts";
+import { hasApprovals, hasPeople } from "./config.ts";
 import type { MadeMerge } from "./merges.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
@@ -35,7 +39,7 @@ import type { Process } from "./time.ts";
 const WAITS = new Set(["changed", "awaitExit", "turn"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|request|prompt|newestOf|link|health|newest|ready|inUse|log|objectIds|readTree|find|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|due|request|prompt|newestOf|link|health|newest|ready|inUse|log|objectIds|readTree|find|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {
@@ -111,7 +115,12 @@ export const STORE = [
   WebhookRefusals,
 ] as const;
 
-type StoreServices = Context.Service.Identifier<(typeof STORE)[number]>;
+/** Behind the boundary where agents call tools that ask. Elsewhere, calls of these ports move no draw. */
+const STORE_OF_APPROVALS = [Approvals, ExecutorCalls] as const;
+
+type StoreServices = Context.Service.Identifier<
+  (typeof STORE)[number] | (typeof STORE_OF_APPROVALS)[number] | typeof Connectors
+>;
 /** The twins as they are, with their other sides. */
 export type Twins =
   StoreServices | GitBackend | BuildSite | SandboxProvider | SimulatedSandboxes | DaemonClient;
@@ -125,8 +134,28 @@ const addBehind = <I, S extends object>(
   return Context.add(context, tag, behind(service, wrapping)) as Context.Context<Twins>;
 };
 
+const FLAKY = [
+  "store.Sessions",
+  "store.Sessions.memory",
+  "store.Sandboxes",
+  "store.Sandboxes.memory",
+  "store.Admissions",
+  "store.Projects",
+  "store.Fires",
+];
+const FLAKY_WITH_PEOPLE = [...FLAKY, "store.Conversations", "store.Conversations.memory"];
+const FLAKY_WITH_APPROVALS = [...FLAKY_WITH_PEOPLE, "store.Approvals", "upstream"];
+
+/** The ports of which a share of calls may go wrong. */
+export const flakyPorts = (seed: number): readonly string[] => {
+  if (hasApprovals(seed)) return FLAKY_WITH_APPROVALS;
+  return hasPeople(seed) ? FLAKY_WITH_PEOPLE : FLAKY;
+};
+
 export interface PortOptions {
   readonly boundary: Boundary;
+  /** Whether agents call tools that ask. */
+  readonly isAsking: boolean;
   /** Whose ports they are. */
   readonly process: Process;
   readonly random: Random;
@@ -183,11 +212,11 @@ const unreliable = (
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
+  { isAsking, boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
-  for (const tag of STORE) {
+  for (const tag of isAsking ? [...STORE, ...STORE_OF_APPROVALS] : STORE) {
     const port = tag.key.split("/").at(-1) ?? tag.key;
     ports = addBehind(ports, tag as Context.Service<unknown, object>, {
       boundary,

@@ -2,9 +2,10 @@
 import { createHash } from "node:crypto";
 import { Actions } from "./actions.ts";
 import { checkAtRest } from "./at-rest.ts";
-import { hasPeople } from "./config.ts";
+import { ApprovalsWatch } from "./approvals-watch.ts";
+import { hasApprovals, hasPeople } from "./config.ts";
 import { Ledger } from "./ledger.ts";
-import { marksOf, marksOfPeople } from "./marks.ts";
+import { marksOf, marksOfApprovals, marksOfPeople } from "./marks.ts";
 import { Merges } from "./merges.ts";
 import { peopleFaults } from "./people-at-rest.ts";
 import { PeopleWatch } from "./people-watch.ts";
@@ -35,7 +36,7 @@ export interface RunResult {
 }
 
 export const planOf = ({ seed, steps }: Pick<RunOptions, "seed" | "steps">): readonly Step[] =>
-  stepsOf(new Random(seed, "steps"), { steps, people: hasPeople(seed) });
+  stepsOf(new Random(seed, "steps"), { steps, people: hasPeople(seed), approvals: hasApprovals(seed) });
 
 /** More than these are not looked for: the run has failed. */
 const VIOLATIONS_MAX = 5;
@@ -51,6 +52,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
   const { violations } = watch;
   const merges = new Merges(world, ledger, violations);
   const people = hasPeople(options.seed) ? new PeopleWatch(world, { ledger, violations }) : null;
+  const approvals = hasApprovals(options.seed) ? new ApprovalsWatch(world, { ledger, violations }) : null;
   const pass = (ms: number) => world.pass(ms);
   try {
     pass(START_MS);
@@ -60,6 +62,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     watch.look();
     boundary.mark(marksOf(new Random(options.seed, "marks")));
     if (people !== null) boundary.mark(marksOfPeople(new Random(options.seed, "marks of people")));
+    if (approvals !== null) boundary.mark(marksOfApprovals(new Random(options.seed, "marks of approvals")));
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);
@@ -71,6 +74,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     if (violations.length === 0 && people !== null && bridge === null)
       violations.push(...peopleFaults(world, { ledger, watch: people, pass }));
     if (violations.length === 0) violations.push(...merges.atRest());
+    if (violations.length === 0 && approvals !== null) violations.push(...approvals.atRest(pass));
   } catch (error) {
     violations.push(`crashed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   }

@@ -1,10 +1,13 @@
 /** What every simulated world begins with. */
 import * as Effect from "effect/Effect";
+import { cataloguePin } from "../../src/domain/catalogue.ts";
 import { sealSecret } from "../../src/domain/secret.ts";
+import { Connectors } from "../../src/store/ports/connectors.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { commitManifest, makeAccount, makeRepository, newProject, numbered } from "../support/world/world.ts";
 import { HOOK_SECRET, HOOK_VALUE, manifestOf } from "./manifests.ts";
+import { CATALOGUE, CONNECTOR, SLUG, UPSTREAM_URL } from "./upstream.ts";
 
 /** Friday noon. */
 export const BEGINNING = Date.UTC(2026, 10, 20, 12);
@@ -29,6 +32,18 @@ export const settled = Effect.gen(function* () {
     cap: FIRST_CAP,
     now: BEGINNING,
   });
+});
+
+/** Each project has a connector whose tool asks. */
+export const withConnectors = Effect.gen(function* () {
+  const connectors = yield* Connectors;
+  const pin = cataloguePin(CATALOGUE);
+  for (const [index, { id: projectId, account }] of PROJECTS.entries()) {
+    yield* commitManifest(projectId, manifestOf(index * 24) + CONNECTOR);
+    const key = { projectId, slug: SLUG, url: UPSTREAM_URL };
+    yield* connectors.saw(key, { catalogue: CATALOGUE, pin, protocol: "2025-11-25", at: BEGINNING });
+    yield* connectors.accept(key, { pin, userId: USERS[account], now: BEGINNING });
+  }
 });
 
 /** Three projects, each with a repository, a manifest and a secret. */

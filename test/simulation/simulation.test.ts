@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BATCH_LIMIT_MS, explained, runsFrom } from "./batch.ts";
 import { PEOPLE_FROM } from "./config.ts";
-import { MARKABLE, OF_PEOPLE } from "./marks.ts";
+import { MARKABLE, OF_APPROVALS, OF_PEOPLE } from "./marks.ts";
 import { simulate } from "./run.ts";
 import { SHORT_STEPS } from "./steps.ts";
 
@@ -25,7 +25,10 @@ const BY_CHANCE = [
 ];
 
 /** Its runs meet what is looked for below. */
-const FIXED_WITH_PEOPLE = { seed: 1_000_000, runs: 10 };
+const FIXED_WITH_PEOPLE = { seed: 1_000_000, runs: 20 };
+
+/** The same, where people decide on calls. */
+const FIXED_WITH_APPROVALS = { seed: 2_000_001, runs: 8 };
 
 describe("a simulated service", () => {
   it("leaves the same trace from the same seed, byte for byte, and a different one from a different seed [I20]", () => {
@@ -89,6 +92,19 @@ describe("a simulated service", () => {
       }
       // A call that is never made wastes its marks.
       expect(OF_PEOPLE.filter((name) => !totals.calls.has(name))).toEqual([]);
+    },
+    BATCH_LIMIT_MS,
+  );
+
+  it(
+    `keeps every invariant in ${FIXED_WITH_APPROVALS.runs} runs from a fixed seed where people decide on agents' calls [K11]`,
+    () => {
+      const totals = runsFrom(FIXED_WITH_APPROVALS.seed, FIXED_WITH_APPROVALS.runs);
+      expect(explained(totals)).toBe("");
+      for (const state of ["approved", "calling", "done", "denied", "expired", "unknown"])
+        expect(totals.hits.get(`approval ${state}`) ?? 0, state).toBeGreaterThan(0);
+      // A call that is never made wastes its marks.
+      expect(OF_APPROVALS.filter((name) => !totals.calls.has(name))).toEqual([]);
     },
     BATCH_LIMIT_MS,
   );

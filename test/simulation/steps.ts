@@ -34,7 +34,9 @@ export const KINDS = [
 ] as const;
 /** The steps in conversations, for worlds that have people. */
 export const TALKING = ["say", "unsay", "interrupt", "resume", "answer"] as const;
-export type StepKind = (typeof KINDS)[number] | (typeof TALKING)[number];
+/** The steps about approvals, for worlds that have them. */
+export const APPROVING = ["call", "decide"] as const;
+export type StepKind = (typeof KINDS | typeof TALKING | typeof APPROVING)[number];
 
 export interface Step {
   readonly do: StepKind;
@@ -107,9 +109,34 @@ const WEIGHTS_WITH_PEOPLE: Readonly<Partial<Record<StepKind, number>>> = {
   answer: 16,
 };
 
+/** Where people decide on calls: mostly that, and what goes wrong meanwhile. */
+const WEIGHTS_WITH_APPROVALS: Readonly<Partial<Record<StepKind, number>>> = {
+  create: 3,
+  stop: 5,
+  restart: 5,
+  remove: 2,
+  deliver: 3,
+  crash: 4,
+  crash_soon: 9,
+  freeze: 3,
+  clock: 3,
+  outage: 1,
+  flaky: 3,
+  exit: 4,
+  say: 8,
+  interrupt: 3,
+  call: 34,
+  decide: 32,
+};
+
 type Weights = readonly (readonly [StepKind, number])[];
 const ORDINARY: Weights = KINDS.map((kind) => [kind, WEIGHTS[kind]]);
 const WITH_PEOPLE: Weights = [...KINDS, ...TALKING].map((kind) => [kind, WEIGHTS_WITH_PEOPLE[kind] ?? 0]);
+
+const WITH_APPROVALS: Weights = [...KINDS, ...TALKING, ...APPROVING].map((kind) => [
+  kind,
+  WEIGHTS_WITH_APPROVALS[kind] ?? 0,
+]);
 
 const drawn = (random: Random, weights: Weights): StepKind => {
   let at = random.fraction() * weights.reduce((sum, [, weight]) => sum + weight, 0);
@@ -131,10 +158,14 @@ const waitAfter = (random: Random): number => {
 
 export const stepsOf = (
   random: Random,
-  { steps, people }: { readonly steps: number; readonly people: boolean },
+  {
+    steps,
+    people,
+    approvals,
+  }: { readonly steps: number; readonly people: boolean; readonly approvals: boolean },
 ): readonly Step[] =>
   Array.from({ length: steps }, () => ({
-    do: drawn(random, people ? WITH_PEOPLE : ORDINARY),
+    do: drawn(random, approvals ? WITH_APPROVALS : people ? WITH_PEOPLE : ORDINARY),
     which: random.next() % 1024,
     how: random.next() % 1024,
     wait: waitAfter(random),

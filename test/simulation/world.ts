@@ -30,9 +30,10 @@ import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts"
 import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
+import { ConnectorServers } from "../../src/mcp/port.ts";
 import { Boundary } from "./boundary.ts";
 import { AFTERMATH_MS, Calm } from "./calm.ts";
-import { configOf, hasPeople } from "./config.ts";
+import { configOf, hasApprovals, hasPeople } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
 import type { MadeMerge } from "./merges.ts";
@@ -46,7 +47,8 @@ import { Places } from "./places.ts";
 import { Random } from "./random.ts";
 import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
-import { BEGINNING, MASTER, settled, withProjects } from "./settled.ts";
+import { BEGINNING, MASTER, settled, withConnectors, withProjects } from "./settled.ts";
+import { Upstream } from "./upstream.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
 
 /** What an endpoint's effect may ask for. */
@@ -79,6 +81,8 @@ export class World {
   readonly time: SimulatedTime;
   readonly boundary: Boundary;
   readonly daemons: SimulatedDaemons;
+  /** The server of connectors. Null: the projects have none. */
+  readonly upstream: Upstream | null;
   readonly twins: Context.Context<
     Twins | Tables | SimulatedRepositories | Layer.Success<ReturnType<typeof keyringLayer>>
   >;
@@ -135,6 +139,7 @@ export class World {
     });
     this.boundary = new Boundary({ time: this.time, random: this.#random("boundary") });
     this.boundary.onMarked = (forMs) => this.disturb(forMs);
+    this.upstream = hasApprovals(seed) ? new Upstream(this.boundary, this.#random("upstream")) : null;
     this.daemons = simulatedDaemons({
       time: this.time,
       wallOf: (sandboxId) => this.wallOf(sandboxId),
@@ -148,6 +153,7 @@ export class World {
     Effect.runSync(Effect.provideContext(settled, this.twins));
     addAccount(this);
     Effect.runSync(Effect.provideContext(withProjects, this.twins));
+    if (this.upstream !== null) Effect.runSync(Effect.provideContext(withConnectors, this.twins));
     this.refresh();
     this.#entropy = this.#random("entropy");
     this.#jitter = this.#random("jitter");
@@ -220,6 +226,7 @@ export class World {
         this.boundary.hit(`passed ${point}`);
         this.boundary.pass(`at ${point}`, true, process);
       }),
+      Context.add(ConnectorServers, this.upstream?.for(process) ?? ConnectorServers.defaultValue()),
       Context.add(Logger.CurrentLoggers, new Set([this.#logger()])),
     );
   }
@@ -238,6 +245,7 @@ export class World {
     const call = (order: Order) => bridge?.call(process, order) ?? Effect.never;
     return portsBehind(bridge === null ? twins : storeOver(twins, STORE, { life: process.name, call }), {
       boundary: this.boundary,
+      isAsking: this.upstream !== null,
       random: this.#providerRandom,
       process,
       providerFaults: () => this.providerFaults,

@@ -71,7 +71,8 @@ const settled = ({ status, decidedBy }: Approval) =>
     details: { status, decided_by: decidedBy },
   });
 
-const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (by: string) => Decision) {
+/** Decides on a call. Only the first decision of all people counts. */
+export const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (by: string) => Decision) {
   const caller = yield* Caller;
   yield* requireProject(caller, pid);
   const approvals = yield* Approvals;

@@ -6,7 +6,7 @@ import {
   checkConnectorCredential,
   credentialKind,
   credentialPlace,
-  originOf,
+  boundTo,
   type CredentialHolder,
 } from "../../domain/connector-credential.ts";
 import { checkClient } from "../../domain/connector-grant.ts";
@@ -85,7 +85,7 @@ export const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, 
   const store = yield* Connectors;
   const version = yield* store.nextVersion(holder);
   const kind = credentialKind(connector.auth);
-  const place = { ...holder, origin: originOf(connector.url), kind, version };
+  const place = { ...holder, origin: boundTo(connector), kind, version };
   const nonce = (yield* Entropy)(NONCE_BYTES);
   const envelope = sealSecret((yield* Keyring).secrets, credentialPlace(place), { value, nonce });
   const { user } = caller;

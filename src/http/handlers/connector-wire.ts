@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { changesOf } from "../../domain/catalogue.ts";
 import { isConnectorSlug, type Connector } from "../../domain/connector.ts";
-import { credentialKind, originOf } from "../../domain/connector-credential.ts";
+import { credentialKind, boundTo } from "../../domain/connector-credential.ts";
 import { Manifests } from "../../duties/manifests.ts";
 import { holderOf, lackOf } from "../../services/connector-credentials.ts";
 import { catalogueFor, toolsOf } from "../../services/connectors.ts";
@@ -25,15 +25,17 @@ interface About {
   readonly seen: StoredCatalogue | null | undefined;
 }
 
-/** A credential for another origin or kind is none. */
-const credentialFor = ({ auth, url }: Connector, stored: About["credential"]) =>
-  auth.kind !== "none" && stored?.origin === originOf(url) && stored.kind === credentialKind(auth)
+/** A credential for another place or kind is none. */
+const credentialFor = (connector: Connector, stored: About["credential"]) => {
+  const { auth } = connector;
+  return auth.kind !== "none" && stored?.origin === boundTo(connector) && stored.kind === credentialKind(auth)
     ? stored
     : null;
+};
 
-/** A grant for another origin or kind is none. */
-const grantFor = ({ auth, url }: Connector, stored: About["grant"]) =>
-  stored?.kind === auth.kind && stored.origin === originOf(url) && stored.status !== "removed"
+/** A grant for another place or kind is none. */
+const grantFor = (connector: Connector, stored: About["grant"]) =>
+  stored?.kind === connector.auth.kind && stored.origin === boundTo(connector) && stored.status !== "removed"
     ? stored
     : null;
 

@@ -29,6 +29,8 @@ interface SignInAt {
   readonly kind: ConnectorKind;
   /** Of the connector. */
   readonly url: string;
+  /** The authorization server that the manifest names. Null: the connector's server says it. */
+  readonly issuer: string | null;
   /** What the manifest asks for. Null: what the server asks for itself. */
   readonly scope: string | null;
 }

@@ -81,6 +81,11 @@ export const layer = Layer.effect(
         })),
       sealed: (projectId) =>
         Effect.sync(() => setOf(tables, projectId).flatMap((row) => sealed(projectId, row))),
+      current: (projectId) =>
+        Effect.sync(() => ({
+          sealed: setOf(tables, projectId).flatMap((row) => sealed(projectId, row)),
+          revision: tables.projects.get(projectId)?.secretsRevision ?? 0,
+        })),
       get: (projectId, name) =>
         Effect.sync(() => {
           const row = rowOf(projectId, name);

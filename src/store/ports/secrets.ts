@@ -39,6 +39,10 @@ export class Secrets extends Context.Service<
     ) => Stored<{ readonly secrets: readonly StoredSecret[]; readonly revision: number }>;
     /** All of a project's sealed values, for injection and verification. */
     readonly sealed: (projectId: string) => Stored<readonly SealedSecret[]>;
+    /** The same, and the revision that names exactly these values. */
+    readonly current: (
+      projectId: string,
+    ) => Stored<{ readonly sealed: readonly SealedSecret[]; readonly revision: number }>;
     readonly get: (projectId: string, name: string) => Stored<SealedSecret | null>;
     /** The version under which the next value of this name must be sealed (it is authenticated with the value). */
     readonly nextVersion: (projectId: string, name: string) => Stored<number>;

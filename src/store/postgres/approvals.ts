@@ -15,7 +15,7 @@ import {
 import type { CallLimits, ExecutorCall } from "../ports/executor-calls.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";
 import { EventLog } from "./event-log.ts";
-import { insertCall, makeCounting } from "./executor-calls.ts";
+import { insertCall, readRoom } from "./executor-calls.ts";
 
 /** How many results one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -64,8 +64,6 @@ const makeReading = Effect.gen(function* () {
 const makeWriting = Effect.gen(function* () {
   const { sql, locked } = yield* makeReading;
   const events = yield* EventLog;
-  const { alone, isConnectorBusy, isSessionBusy } = yield* makeCounting;
-
   const joined = ({ call }: NewApproval) => sql<{ readonly id: string }>`
     SELECT approvals.id FROM approvals JOIN executor_calls ON executor_calls.id = approvals.id
     WHERE delivered_at IS NULL AND approvals.project_id = ${call.projectId} AND session_id = ${call.sessionId}
@@ -77,13 +75,13 @@ const makeWriting = Effect.gen(function* () {
       AND session_id = ${sessionId}`;
   const ask = Effect.fnUntraced(function* (asked: NewApproval, limits: ApprovalLimits) {
     const { call, sealedArguments, expiresAt, attendedUntil } = asked;
-    yield* alone(call.projectId);
+    const room = yield* readRoom(sql, { ...call, sessionId: null, now: call.at }, limits);
     const [held] = yield* joined(asked);
     if (held !== undefined) return { id: held.id, isNew: false };
     const [waiting] = yield* countPending(call.sessionId, call.projectId);
     if ((waiting?.count ?? 0) >= limits.open) return "session_full" as const;
-    if (yield* isConnectorBusy({ ...call, now: call.at }, limits)) return "connector_busy" as const;
-    yield* insertCall(sql, call, { outcome: "pending", message: null });
+    if (room !== "free") return "connector_busy" as const;
+    yield* insertCall(sql, call, { outcome: "pending", message: null, from: "" });
     yield* sql`
       INSERT INTO approvals (id, project_id, status, arguments_envelope, asked_at, expires_at, moved_at, attended_until)
       VALUES (${call.id}, ${call.projectId}, 'pending', ${buffer(sealedArguments)}, ${at(call.at)}, ${at(expiresAt)},
@@ -116,10 +114,7 @@ const makeWriting = Effect.gen(function* () {
   const begin = Effect.fnUntraced(function* (id: string, limits: CallLimits, now: number) {
     const held = yield* locked(id);
     if (held?.status !== "approved") return "moved" as const;
-    yield* alone(held.projectId);
-    const place = { ...held.call, now };
-    if ((yield* isConnectorBusy(place, limits)) || (yield* isSessionBusy(place, limits)))
-      return "busy" as const;
+    if ((yield* readRoom(sql, { ...held.call, now }, limits)) !== "free") return "busy" as const;
     return (yield* move(id, { type: "call.begun", now })) === null ? ("moved" as const) : ("begun" as const);
   });
   return { ask, move, begin };

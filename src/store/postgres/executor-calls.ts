@@ -21,74 +21,87 @@ const COLUMNS = `
   arguments_preview AS "argumentsPreview", at, ended_at AS "endedAt", outcome, message,
   upstream_status AS "upstreamStatus", result_bytes AS "resultBytes"`;
 
-type Place = Pick<NewCall, "projectId" | "sessionId" | "connector"> & { readonly now: number };
+type Place = Pick<NewCall, "projectId" | "connector"> & {
+  /** Null: the session's calls are not counted. */
+  readonly sessionId: string | null;
+  readonly now: number;
+};
 
-/** Counts calls before one is written or sent. The caller's transaction holds the lock of the project. */
-export const makeCounting = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
-  return {
-    /** Calls of one project wait for each other here, so that two cannot take the last place. */
-    alone: (projectId: string) =>
-      sql`SELECT pg_advisory_xact_lock(hashtextextended(${`executor ${projectId}`}, 0))`,
-    /** A call that waits for a person counts once it is sent or settled. */
-    isConnectorBusy: ({ projectId, connector, now }: Place, { perConnector, windowMs }: CallLimits) =>
-      sql<{ readonly count: number }>`
-        SELECT count(*)::integer AS count FROM executor_calls
-        WHERE project_id = ${projectId} AND connector = ${connector} AND outcome IS DISTINCT FROM 'pending'
-          AND (at > ${at(now - windowMs)} OR begun_at > ${at(now - windowMs)})`.pipe(
-        Effect.map(([row]) => (row?.count ?? 0) >= perConnector),
-      ),
-    isSessionBusy: ({ sessionId, now }: Place, { atOnce, openMs }: CallLimits) =>
-      sql<{ readonly count: number }>`
-        SELECT count(*)::integer AS count FROM executor_calls
-        WHERE session_id = ${sessionId} AND outcome IS NULL AND coalesce(begun_at, at) > ${at(now - openMs)}`.pipe(
-        Effect.map(([row]) => (row?.count ?? 0) >= atOnce),
-      ),
-  };
-});
+export type Room = "free" | "session_busy" | "connector_busy";
 
-/** Writes a call with its outcome, which is null for a call that is sent now. */
+/**
+ * Whether there is room for one more call, as an expression. It waits for the lock of the project and keeps it until the
+ * transaction ends (migrations/0048_room_for_calls.sql).
+ */
+const roomFor = (
+  sql: SqlClient.SqlClient,
+  { projectId, connector, sessionId, now }: Place,
+  { perConnector, windowMs, atOnce, openMs }: CallLimits,
+) => sql`executor_room(${projectId}::uuid, ${connector}::text, ${sessionId}::uuid, ${at(now - windowMs)}::timestamptz,
+  ${perConnector}::integer, ${at(now - openMs)}::timestamptz, ${atOnce}::integer)`;
+
+/** The room for one more call. The project's calls wait for each other until the caller's transaction ends. */
+export const readRoom = (sql: SqlClient.SqlClient, place: Place, limits: CallLimits) =>
+  sql<{ readonly answer: Room }>`SELECT ${roomFor(sql, place, limits)} AS answer`.pipe(Effect.map(roomIn));
+
+/** The function always answers. */
+const roomIn = ([row]: readonly { readonly answer: Room }[]): Room => row?.answer ?? "connector_busy";
+
+/** Writes a call with its outcome, which is null for a call that is sent now. @param from a source of one row, or of none. */
 export const insertCall = (
   sql: SqlClient.SqlClient,
   call: NewCall,
-  first: { readonly outcome: "denied" | "pending" | null; readonly message: string | null },
+  first: {
+    readonly outcome: "denied" | "pending" | null;
+    readonly message: string | null;
+    readonly from: "" | "FROM room WHERE answer = 'free'";
+  },
 ) => sql`
   INSERT INTO executor_calls (id, project_id, session_id, user_id, started_by, connector, tool, origin, pin, rule,
     arguments_digest, arguments_bytes, arguments_preview, at, ended_at, outcome, message)
-  VALUES (${call.id}, ${call.projectId}, ${call.sessionId}, ${call.userId}, ${call.startedBy}, ${call.connector},
-    ${call.tool}, ${call.origin}, ${call.pin}, ${call.rule}, ${call.argumentsDigest}, ${call.argumentsBytes},
-    ${call.argumentsPreview}, ${at(call.at)}, ${at(first.outcome === "denied" ? call.at : null)}, ${first.outcome},
-    ${first.message})`;
+  SELECT ${call.id}::uuid, ${call.projectId}::uuid, ${call.sessionId}::uuid, ${call.userId}::uuid, ${call.startedBy}::text,
+    ${call.connector}::text, ${call.tool}::text, ${call.origin}::text, ${call.pin}::text, ${call.rule}::text,
+    ${call.argumentsDigest}::text, ${call.argumentsBytes}::integer, ${call.argumentsPreview}::text,
+    ${at(call.at)}::timestamptz, ${at(first.outcome === "denied" ? call.at : null)}::timestamptz, ${first.outcome}::text,
+    ${first.message}::text ${sql.literal(first.from)}`;
 
-const makeWriting = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
-  const { alone, isConnectorBusy, isSessionBusy } = yield* makeCounting;
-  const begin = Effect.fnUntraced(function* (call: NewCall, limits: CallLimits) {
-    yield* alone(call.projectId);
-    const place = { ...call, now: call.at };
-    if (yield* isConnectorBusy(place, limits)) return "connector_busy" as const;
-    if (yield* isSessionBusy(place, limits)) return "session_busy" as const;
-    yield* insertCall(sql, call, { outcome: null, message: null });
-    return "begun" as const;
-  });
-  const deny = Effect.fnUntraced(function* (call: NewCall, message: string, limits: CallLimits) {
-    yield* alone(call.projectId);
-    if (yield* isConnectorBusy({ ...call, now: call.at }, limits)) return false;
-    yield* insertCall(sql, call, { outcome: "denied", message });
-    return true;
-  });
-  return { begin, deny };
-});
+/**
+ * Writes a call if there is room for it, in one statement: the lock of the project is held for a moment only. @returns
+ * the room that was found.
+ */
+const insertIfFree = (
+  sql: SqlClient.SqlClient,
+  call: NewCall,
+  first: {
+    readonly limits: CallLimits;
+    readonly outcome: "denied" | null;
+    readonly message: string | null;
+  },
+) => {
+  // A call that is refused takes no place of its session.
+  const sessionId = first.outcome === null ? call.sessionId : null;
+  const room = roomFor(sql, { ...call, sessionId, now: call.at }, first.limits);
+  const insert = insertCall(sql, call, { ...first, from: "FROM room WHERE answer = 'free'" });
+  return sql<{ readonly answer: Room }>`
+    WITH room AS MATERIALIZED (SELECT ${room} AS answer), written AS (${insert})
+    SELECT answer FROM room`.pipe(Effect.map(roomIn));
+};
 
 export const layer = Layer.effect(
   ExecutorCalls,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
-    const { begin, deny } = yield* makeWriting;
     return {
-      begin: (call, limits) => sql.withTransaction(begin(call, limits)).pipe(stored("executorCalls.begin")),
+      begin: (call, limits) =>
+        insertIfFree(sql, call, { limits, outcome: null, message: null }).pipe(
+          Effect.map((room) => (room === "free" ? ("begun" as const) : room)),
+          stored("executorCalls.begin"),
+        ),
       deny: (call, { message, limits }) =>
-        sql.withTransaction(deny(call, message, limits)).pipe(stored("executorCalls.deny")),
+        insertIfFree(sql, call, { limits, outcome: "denied", message }).pipe(
+          Effect.map((room) => room === "free"),
+          stored("executorCalls.deny"),
+        ),
       end: (id, { outcome, message, upstreamStatus, resultBytes, now }) =>
         sql<{ readonly id: string }>`
           UPDATE executor_calls SET outcome = ${outcome}, message = ${message}, upstream_status = ${upstreamStatus},

@@ -75,6 +75,27 @@ const makePut = Effect.gen(function* () {
   return { put, remove, prunePrevious };
 });
 
+/** One statement sees one state of the project. A project without secrets has one row without a name. */
+const makeCurrent =
+  (sql: SqlClient.SqlClient): (typeof Secrets)["Service"]["current"] =>
+  (projectId) =>
+    sql<Pick<Nullable<SealedSecret>, "name" | "version" | "envelope"> & { readonly revision: number }>`
+      SELECT secrets_revision AS revision, held.name, held.version, held.envelope
+      FROM projects LEFT JOIN project_secrets AS held ON held.project_id = projects.id AND held.envelope IS NOT NULL
+      WHERE projects.id = ${projectId} ORDER BY held.name COLLATE "C"`.pipe(
+      Effect.map((rows) => ({
+        sealed: rows.flatMap(({ name, version, envelope }) =>
+          name === null || version === null || envelope === null
+            ? []
+            : [{ projectId, name, version, envelope }],
+        ),
+        revision: rows[0]?.revision ?? 0,
+      })),
+      stored("secrets.current"),
+    );
+
+type Nullable<A> = { readonly [K in keyof A]: A[K] | null };
+
 export const layer = Layer.effect(
   Secrets,
   Effect.gen(function* () {
@@ -99,6 +120,7 @@ export const layer = Layer.effect(
           WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`.pipe(
           stored("secrets.sealed"),
         ),
+      current: makeCurrent(sql),
       get: (projectId, name) =>
         sql<SealedSecret>`
           SELECT ${sealedColumns} FROM project_secrets

@@ -1,5 +1,5 @@
 /**
- * A database's schema as text: types, tables with their columns and constraints, indexes, all in order of their names.
+ * A database's schema as text: types, tables with their columns and constraints, indexes, functions, triggers, all in order of their names.
  * The same schema always gives the same text, however it was created. The embedded Postgres has no pg_dump, but the
  * catalogs contain everything.
  */
@@ -49,6 +49,13 @@ export const dumpSchema = Effect.gen(function* () {
     WHERE schemaname = 'public' AND indexname NOT IN (SELECT conname FROM pg_constraint)
     ORDER BY indexname::text COLLATE "C"`;
 
+  const functions = yield* sql<{ readonly definition: string }>`
+    SELECT pg_get_functiondef(oid) AS definition FROM pg_proc
+    WHERE pronamespace = 'public'::regnamespace ORDER BY proname::text COLLATE "C"`;
+  const triggers = yield* sql<{ readonly definition: string }>`
+    SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger
+    WHERE NOT tgisinternal ORDER BY tgname::text COLLATE "C"`;
+
   const tables = [...new Set(columns.map(({ table }) => table))].map((table) => {
     const lines = [
       ...columns.filter((column) => column.table === table).map(columnLine),
@@ -63,5 +70,6 @@ export const dumpSchema = Effect.gen(function* () {
     ({ name, labels }) => `CREATE TYPE ${name} AS ENUM (${labels.map((label) => `'${label}'`).join(", ")});`,
   );
   const header = "-- What an empty database and all migrations give; written by test/store/migrate.test.ts.";
-  return `${[header, ...types, ...tables].join("\n\n")}\n`;
+  const others = [...functions, ...triggers].map(({ definition }) => `${definition.trimEnd()};`);
+  return `${[header, ...types, ...tables, ...others].join("\n\n")}\n`;
 });

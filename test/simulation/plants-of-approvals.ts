@@ -1,0 +1,47 @@
+/** Planted bugs (plants.ts) about calls that wait for a person. */
+import type { Plant } from "./plants.ts";
+
+export const PLANTS_OF_APPROVALS: readonly Plant[] = [
+  {
+    name: "approved-call-made-by-each-node",
+    file: "src/duties/approvals.ts",
+    find: '  if (begun !== "begun") return;\n',
+    put: "",
+    seed: 2_000_007,
+  },
+  {
+    name: "lost-call-made-again",
+    file: "src/machines/approval.ts",
+    find: '"call.lost": { target: "unknown" }',
+    put: '"call.lost": { target: "approved" }',
+    seed: 2_000_001,
+  },
+  {
+    name: "expired-call-made",
+    file: "src/machines/approval.ts",
+    find: '"deadline.passed": { target: "expired" }',
+    put: '"deadline.passed": { target: "approved" }',
+    seed: 2_000_001,
+  },
+  {
+    name: "second-decision-counts",
+    file: "src/http/handlers/approvals.ts",
+    find: "  if (moved === null || isLate) return",
+    put: "  if (isLate) return",
+    more: [
+      {
+        file: "src/http/handlers/approvals.ts",
+        find: "  return yield* approvalWire(moved, yield* secretsOf(pid));",
+        put: "  return yield* approvalWire(moved ?? found, yield* secretsOf(pid));",
+      },
+    ],
+    seed: 2_000_001,
+  },
+  {
+    name: "result-of-a-caller-that-left-kept-back",
+    file: "src/services/approvals.ts",
+    find: "heldUntil = now + LEASE_MS;",
+    put: "heldUntil = now + 4000 * LEASE_MS;",
+    seed: 2_000_001,
+  },
+];
