@@ -84,7 +84,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_007,
+    seed: 1_000_001,
   },
   {
     name: "closed-requests-kept-open",
@@ -119,7 +119,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_219,
+    seed: 1_000_206,
   },
   {
     name: "requests-of-a-repeated-report-missed",
