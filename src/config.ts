@@ -43,6 +43,12 @@ export interface Config {
   readonly sandboxProvider: ProviderName;
   /** The path of gVisor's program. Null: the one on the PATH. */
   readonly runsc: string | null;
+  readonly docker: {
+    /** The engine's unix socket. */
+    readonly socket: string;
+    /** Null: the engine's default. */
+    readonly runtime: string | null;
+  };
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly warmMemoryMb: number;
@@ -148,6 +154,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     runsc: located(read.text("PLATFORM_RUNSC")),
+    docker: { socket: read.text("PLATFORM_DOCKER_SOCKET"), runtime: read.text("PLATFORM_DOCKER_RUNTIME") },
     localForm: read.choice("PLATFORM_LOCAL_FORM"),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),

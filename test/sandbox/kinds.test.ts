@@ -40,6 +40,7 @@ const setup = (): MachineSetup => ({
   daemon: fileURLToPath(new URL("stand-in-daemon.mjs", import.meta.url)),
   form: "bubblewrap",
   runsc: null,
+  socket: "",
   path,
   planted: [],
   image: null,

@@ -1,6 +1,6 @@
 /**
  * Runs the conformance suite and the probes over `local`, in both forms, as root and as an ordinary user, and over
- * `gvisor` as root. The cases run in the test's process as its own user; a root process runs them once more in a child
+ * `gvisor` and `docker` as root. The cases run in the test's process as its own user; a root process runs them once more in a child
  * of another user (machine-runner.ts, bundled into a directory which that user can read).
  */
 import { spawn } from "node:child_process";
@@ -38,13 +38,14 @@ const missing = (form: MachineSetup["form"]): string | null => {
 const setupOf = (
   form: MachineSetup["form"],
   runDir: string,
-  { image, runsc = null }: Pick<Suite, "image" | "runsc">,
+  { image, runsc = null, socket = "" }: Pick<Suite, "image" | "runsc" | "socket">,
 ): MachineSetup => ({
   runDir,
   nodePath: process.execPath,
   daemon: here("stand-in-daemon.mjs"),
   form,
   runsc,
+  socket,
   path,
   planted: [],
   image,
@@ -58,6 +59,8 @@ export interface Suite {
   readonly prepare?: () => Promise<void>;
   /** gVisor's program, for that form. */
   readonly runsc?: string | null;
+  /** The engine's socket, for `docker`. */
+  readonly socket?: string;
   /** Why the machine cannot run the suite. Null if it can. */
   readonly lacks: string | null;
   readonly forms: readonly MachineSetup["form"][];
@@ -86,7 +89,7 @@ const clearSandboxes = async (runDir: string): Promise<void> => {
 afterAll(async () => {
   service.close();
   const runDirs = ["", "other-", "planted-"].flatMap((who) =>
-    ["bubblewrap", "namespaces", "gvisor"].map((form) => `${who}${form}`),
+    ["bubblewrap", "namespaces", "gvisor", "docker"].map((form) => `${who}${form}`),
   );
   await Promise.all(runDirs.map((name) => clearSandboxes(join(directory, name))));
   await rm(directory, { recursive: true, force: true });
@@ -189,7 +192,7 @@ export const machineSuites = (suite: Suite): void => {
   });
   for (const form of forms) {
     const lacks = lacking ?? missing(form);
-    const what = `${form === "gvisor" ? "" : "local, "}${form}${image === null ? "" : ", on an image"}`;
+    const what = `${form === "gvisor" || form === "docker" ? "" : "local, "}${form}${image === null ? "" : ", on an image"}`;
     describe.skipIf(lacks !== null)(
       `${what}, as ${isRoot ? "root" : "an ordinary user"} ${lacks ?? ""}`,
       () => {
@@ -201,8 +204,8 @@ export const machineSuites = (suite: Suite): void => {
       ...(others.includes(form)
         ? [["as another user", { name: `other-${form}`, uid: OTHER_USER }] as const]
         : []),
-      // Files have other numbers inside gVisor, so the case could not fail there.
-      ...(form === "gvisor"
+      // Files have other numbers inside gVisor, so the case could not fail there. An engine's own process starts containers.
+      ...(form === "gvisor" || form === "docker"
         ? []
         : [
             [

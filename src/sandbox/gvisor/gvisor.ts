@@ -78,28 +78,34 @@ const prepare = async (
     hostProcesses,
     users,
     agentPrefix,
-    launch: async (request): Promise<Launcher> => {
-      const places = await writeContainer(request, JSON.stringify(containerConfig(request, options.limits)));
-      return {
-        command: [
-          gate,
-          tools.unshare,
-          "--user",
-          "--",
-          ...waiting(tools),
-          bwrap,
-          ...OWN_NAMESPACES,
-          ...surroundings(request, runsc),
-          "--",
-          "/bin/sh",
-          "-c",
-          INIT,
-          "sandbox",
-          ...runCommand(runsc, places),
-        ],
-        environment: { PATH: options.path },
-        filter: null,
-      };
+    start: {
+      by: "launcher",
+      launch: async (request): Promise<Launcher> => {
+        const places = await writeContainer(
+          request,
+          JSON.stringify(containerConfig(request, options.limits)),
+        );
+        return {
+          command: [
+            gate,
+            tools.unshare,
+            "--user",
+            "--",
+            ...waiting(tools),
+            bwrap,
+            ...OWN_NAMESPACES,
+            ...surroundings(request, runsc),
+            "--",
+            "/bin/sh",
+            "-c",
+            INIT,
+            "sandbox",
+            ...runCommand(runsc, places),
+          ],
+          environment: { PATH: options.path },
+          filter: null,
+        };
+      },
     },
     findings: (sighting) => [
       judge("gvisor")(

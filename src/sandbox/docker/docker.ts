@@ -1,0 +1,210 @@
+/**
+ * The provider `docker`: each sandbox is a container of an engine on this machine, Docker or Podman with Docker's API.
+ * The engine starts, bounds and removes it, with the runtime that the operator chose. Everything else is as for `local`
+ * and in ../machine.
+ *
+ *  D1 The engine is on this machine: sandboxes reach the service through unix sockets that are mounted into them.
+ *  D2 What the engine knows of a container has no secret: `docker inspect`, its log and its image.
+ *  D3 From their first own instruction on, daemon and agent are users of this machine that belong to this sandbox alone.
+ *     Only `setpriv`, which becomes the daemon's user, runs as uid 0.
+ *  D4 A container is on record before it exists, and its name follows from its sandbox's directory.
+ */
+import { chown, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type EngineFacts, EngineFailure, type ContainerEngine, engineAt } from "../containers/engine.ts";
+import { hasGates, installGate } from "../machine/installation.ts";
+import type {
+  EngineStart,
+  Isolation,
+  Kind,
+  LaunchRequest,
+  Preparation,
+  SandboxUsers,
+} from "../machine/isolation.ts";
+import { DROP_ALL, INNER_CLOSE_FROM, INNER_GATE, become } from "../machine/launcher.ts";
+import { AGENT_UID, DAEMON_UID, type MountStep, sandboxSettings } from "../machine/layout.ts";
+import { isFiltered, judge } from "../machine/sighting.ts";
+import { findProgram } from "../machine/tools.ts";
+import { containerOptions, containerRoot } from "./container.ts";
+import { LABELS, containerName } from "./labels.ts";
+
+/** How the operator's settings name an engine. */
+export interface DockerSettings {
+  /** The path of the engine's unix socket, also as `unix://…`. */
+  readonly socket: string;
+  /** Null: the engine's default. */
+  readonly runtime: string | null;
+}
+
+export const dockerKind = (settings: DockerSettings): Kind => ({
+  name: "docker",
+  prepare: (preparation) => prepare(settings, preparation),
+});
+
+const prepare = async (
+  { socket: named, runtime }: DockerSettings,
+  { options, tools, ownUids }: Preparation,
+): Promise<Isolation> => {
+  const engine = engineAt(socketPath(named));
+  const facts = await engine.facts();
+  checkEngine(facts, { runtime, ownUids });
+  const setpriv = findProgram("setpriv", options.path) ?? tools.sh;
+  const isGated = hasGates();
+  const gate = { name: INNER_GATE, closeFrom: INNER_CLOSE_FROM, kind: "agent" } as const;
+  const { runDir, limits } = options;
+  const start = async (request: LaunchRequest): Promise<number> => {
+    if (request.uidBase === null) throw new Error("a container has users of its own");
+    const { daemon } = users(request.uidBase);
+    await writeEnvironment(request, daemon);
+    const root = containerRoot(await withUsers(request, request.uidBase));
+    return startContainer(engine, containerName(runDir, request.id), async () =>
+      containerOptions({
+        request,
+        root,
+        image: await engine.ensureRoot(root.shape),
+        limits,
+        runtime,
+        labels: {
+          [LABELS.sandbox]: request.id,
+          [LABELS.installation]: options.installationId,
+          [LABELS.node]: options.nodeId,
+          [LABELS.runDirectory]: runDir,
+        },
+        daemon,
+        setpriv,
+        isGated,
+      }),
+    );
+  };
+  return {
+    provider: "docker",
+    form: `${facts.product} ${facts.version}, ${runtime ?? facts.defaultRuntime}`,
+    enforcer: "kernel",
+    summary: `containers of ${facts.product} ${facts.version} (${runtime ?? facts.defaultRuntime}), without a network`,
+    library: isGated ? { [INNER_GATE]: await installGate(runDir, gate) } : {},
+    files: [],
+    needsGroups: false,
+    hostProcesses: (inside) => inside,
+    users,
+    agentPrefix: ({ uidBase }) => ["setpriv", ...become(users(uidBase ?? 0).agent), ...DROP_ALL],
+    start: {
+      by: "engine",
+      controls: facts.controls,
+      place: (id) => ({ socket: engine.socket, name: containerName(runDir, id) }),
+      start,
+      removeOthers: (ids) => removeOthers(engine, runDir, ids),
+    } satisfies EngineStart,
+    findings: (sighting) => [
+      judge("kernel")(
+        "system calls",
+        isFiltered(sighting),
+        isGated
+          ? "the engine's seccomp filter and ours"
+          : "the engine's seccomp filter alone on this processor",
+      ),
+      {
+        subject: "users",
+        how: "kernel",
+        detail: `daemon and agent have users of this machine that own none of its files; the start of a container is uid 0 without its rights${
+          facts.security.some((option) => option.includes("name=userns"))
+            ? ". The engine's own map of users is not used"
+            : ""
+        }`,
+      },
+    ],
+  };
+};
+
+/** @throws Error for an engine that is not on this machine */
+const socketPath = (named: string): string => {
+  const path = named.replace(/^unix:\/\//, "");
+  if (path.startsWith("/")) return path;
+  throw new Error(
+    `PLATFORM_DOCKER_SOCKET is ${named}, which is not the path of a unix socket. The engine must run on this machine: sandboxes reach the service through sockets in their files`,
+  );
+};
+
+const checkEngine = (
+  { runtimes, security, os }: EngineFacts,
+  { runtime, ownUids }: { readonly runtime: string | null; readonly ownUids: boolean },
+): void => {
+  if (!ownUids) {
+    throw new Error(
+      "the service must run as root, to give each sandbox users of its own. PLATFORM_SANDBOX_PROVIDER=local works without root",
+    );
+  }
+  if (os !== "linux") throw new Error(`the engine runs containers of ${os}; sandboxes need Linux`);
+  if (security.some((option) => option.includes("rootless"))) {
+    throw new Error(
+      "the engine is rootless, so it cannot give each sandbox users of its own. Name a root engine's socket in PLATFORM_DOCKER_SOCKET, or set PLATFORM_SANDBOX_PROVIDER=local",
+    );
+  }
+  if (runtime !== null && runtimes.length > 0 && !runtimes.includes(runtime)) {
+    throw new Error(
+      `the engine has no runtime ${runtime} (PLATFORM_DOCKER_RUNTIME). It has ${runtimes.toSorted().join(", ")}`,
+    );
+  }
+};
+
+/** The container has no map of users, so its numbers are this machine's. */
+const users = (base: number): SandboxUsers => ({ setup: base, daemon: base + 1, agent: base + 2, map: "" });
+
+/** The environment as a file that only the daemon's user can read. PID 1 removes it. */
+const writeEnvironment = async ({ paths, environment }: LaunchRequest, daemon: number): Promise<void> => {
+  const lines = Object.entries(environment).map(([name, value]) => {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new Error(`${name} is not the name of a variable`);
+    return `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`;
+  });
+  await writeFile(paths.environment, lines.join(""), { mode: 0o600 });
+  await chown(paths.environment, daemon, daemon);
+};
+
+/** The layout with files of users and groups that have this sandbox's numbers. */
+const withUsers = async ({ paths, layout }: LaunchRequest, base: number): Promise<readonly MountStep[]> => {
+  const { daemon, agent } = users(base);
+  const files = new Map<string, string>();
+  for (const name of ["passwd", "group"] as const) {
+    const file = join(paths.root, name);
+    const content = (sandboxSettings[name] ?? "")
+      .replaceAll(`:${DAEMON_UID}:`, `:${daemon}:`)
+      .replaceAll(`:${AGENT_UID}:`, `:${agent}:`);
+    // eslint-disable-next-line no-await-in-loop -- two
+    await writeFile(file, content, { mode: 0o644 });
+    files.set(`/etc/${name}`, file);
+  }
+  return layout.map((step) => {
+    const source = files.get(step.target);
+    return source === undefined || step.kind !== "read-only-bind" ? step : { ...step, source };
+  });
+};
+
+/**
+ * Makes and starts a container.
+ * @returns the pid of its first program. 0: it has already ended
+ */
+const startContainer = async (
+  engine: ContainerEngine,
+  name: string,
+  options: () => Promise<Parameters<ContainerEngine["create"]>[1]>,
+): Promise<number> => {
+  try {
+    await engine.create(name, await options());
+  } catch (error) {
+    if (!(error instanceof EngineFailure) || error.reason !== "missing") throw error;
+    // Another service removed the image, which no container used at that moment.
+    await engine.create(name, await options());
+  }
+  await engine.start(name);
+  return (await engine.state(name))?.pid ?? 0;
+};
+
+const removeOthers = async (
+  engine: ContainerEngine,
+  runDir: string,
+  ids: ReadonlySet<string>,
+): Promise<void> => {
+  const found = await engine.containers(`${LABELS.runDirectory}=${runDir}`);
+  const others = found.filter(({ labels }) => !ids.has(labels[LABELS.sandbox] ?? ""));
+  await Promise.all(others.map(({ name }) => engine.remove(name)));
+  await engine.pruneRoots();
+};
