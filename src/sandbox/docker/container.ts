@@ -70,6 +70,9 @@ const ENTRIES_MAX = 100;
 /** Microseconds in which a container may use its share of the processors: the kernel's default. */
 const CPU_PERIOD = 100_000;
 
+/** The log and `paths.up` are files, too. Without a disk, they still take so many bytes each. */
+const OWN_FILE_BYTES = 1024 * 1024;
+
 const bound = (source: string, target: string, access: "rw" | "ro"): Docker.MountSettings => ({
   Type: "bind",
   Source: source,
@@ -211,7 +214,7 @@ export const containerOptions = (wish: ContainerWish): Docker.ContainerCreateOpt
       Ulimits: [
         limit("nproc", limits.processes),
         limit("nofile", limits.openFiles),
-        limit("fsize", limits.diskBytes),
+        limit("fsize", Math.max(limits.diskBytes, OWN_FILE_BYTES)),
         limit("core", 0),
       ],
       LogConfig: { Type: "none", Config: {} },

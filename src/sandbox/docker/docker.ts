@@ -116,7 +116,7 @@ const prepare = async (
 };
 
 /** @throws Error for an engine that is not on this machine */
-const socketPath = (named: string): string => {
+export const socketPath = (named: string): string => {
   const path = named.replace(/^unix:\/\//, "");
   if (path.startsWith("/")) return path;
   throw new Error(

@@ -88,7 +88,10 @@ export class TestEngine {
 
   /** What the engine's own command says. */
   docker(...args: readonly string[]): string {
-    return execFileSync("docker", ["--host", `unix://${this.socket}`, ...args], { encoding: "utf8" });
+    return execFileSync("docker", ["--host", `unix://${this.socket}`, ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
   }
 
   async close(): Promise<void> {
