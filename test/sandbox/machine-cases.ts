@@ -94,7 +94,7 @@ const sharedCases = ({ setup, subject, port }: MachineWorld): readonly Case[] =>
     }),
   });
   const agent = (script: string) => runIn(spec.id, "agent", script);
-  const ownKernel = setup.form === "gvisor";
+  const ownKernel = setup.form === "gvisor" || setup.runtime === "runsc";
   const world = {
     runDir: setup.runDir,
     canary: CANARY,

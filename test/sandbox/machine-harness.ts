@@ -38,7 +38,7 @@ const missing = (form: MachineSetup["form"]): string | null => {
 const setupOf = (
   form: MachineSetup["form"],
   runDir: string,
-  { image, runsc = null, socket = "" }: Pick<Suite, "image" | "runsc" | "socket">,
+  { image, runsc = null, socket = "", runtime = null }: Omit<Partial<Suite>, "image"> & Pick<Suite, "image">,
 ): MachineSetup => ({
   runDir,
   nodePath: process.execPath,
@@ -46,6 +46,7 @@ const setupOf = (
   form,
   runsc,
   socket,
+  runtime,
   path,
   planted: [],
   image,
@@ -61,6 +62,7 @@ export interface Suite {
   readonly runsc?: string | null;
   /** The engine's socket, for `docker`. */
   readonly socket?: string;
+  readonly runtime?: string | null;
   /** Why the machine cannot run the suite. Null if it can. */
   readonly lacks: string | null;
   readonly forms: readonly MachineSetup["form"][];

@@ -31,6 +31,8 @@ export interface MachineSetup {
   readonly runsc: string | null;
   /** The engine of `docker`: its socket. Empty where no case needs it. */
   readonly socket: string;
+  /** Its runtime. Null: its own. */
+  readonly runtime?: string | null;
   readonly path: string;
   /** The image of all sandboxes, in `imagesDir`. Null: they see the machine's root. */
   readonly image: string | null;
@@ -63,8 +65,8 @@ export const machineOptions = (
   path: setup.path,
 });
 
-const kinds = ({ form, runsc, socket }: MachineSetup): readonly Kind[] => {
-  if (form === "docker") return [dockerKind({ socket, runtime: null })];
+const kinds = ({ form, runsc, socket, runtime = null }: MachineSetup): readonly Kind[] => {
+  if (form === "docker") return [dockerKind({ socket, runtime })];
   return form === "gvisor" ? [gvisorKind(runsc)] : localKinds(form);
 };
 

@@ -34,8 +34,8 @@ export class EngineFailure extends Error {
 export interface EngineFacts {
   readonly product: "Docker" | "Podman";
   readonly version: string;
-  /** Names of its runtimes. */
-  readonly runtimes: readonly string[];
+  /** The programs of its runtimes, by name. Empty: it does not say. */
+  readonly runtimes: Readonly<Record<string, string>>;
   readonly defaultRuntime: string;
   /** E.g. `name=seccomp,profile=default`, `name=rootless`, `name=userns`. */
   readonly security: readonly string[];
@@ -78,7 +78,9 @@ const ROOT_LABEL = "platform.root";
 const Facts = Schema.Struct({
   ServerVersion: Schema.String,
   OSType: Schema.optionalKey(Schema.String),
-  Runtimes: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  Runtimes: Schema.optionalKey(
+    Schema.NullOr(Schema.Record(Schema.String, Schema.Struct({ path: Schema.optionalKey(Schema.String) }))),
+  ),
   DefaultRuntime: Schema.optionalKey(Schema.String),
   SecurityOptions: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
   MemoryLimit: Schema.optionalKey(Schema.Boolean),
@@ -123,7 +125,9 @@ export class ContainerEngine {
     return {
       product: version.Components?.some(({ Name }) => /podman/i.test(Name)) === true ? "Podman" : "Docker",
       version: found.ServerVersion,
-      runtimes: Object.keys(found.Runtimes ?? {}),
+      runtimes: Object.fromEntries(
+        Object.entries(found.Runtimes ?? {}).map(([name, { path }]) => [name, path ?? name]),
+      ),
       defaultRuntime: found.DefaultRuntime ?? "",
       security: found.SecurityOptions ?? [],
       controls: new Set(
@@ -206,6 +210,11 @@ export class ContainerEngine {
     } catch {
       return null;
     }
+  }
+
+  /** Sends a signal to the first program of a container. It may have ended. */
+  async signal(name: string, signal: "SIGTERM"): Promise<void> {
+    await this.#call("asked to signal a container", (client) => client.getContainer(name).kill({ signal }));
   }
 
   /** Removes a container, running or not, with everything that the engine keeps of it. Idempotent. */

@@ -22,8 +22,14 @@ import {
   WORKSPACE,
 } from "../machine/layout.ts";
 
-/** What the daemon keeps: it starts the agent as another user, and ends it. */
-const DAEMON_CAPABILITIES = ["SETUID", "SETGID", "SETPCAP", "KILL"];
+/**
+ * What the daemon keeps: it starts the agent as another user, and ends it. Under gVisor it starts the agent in namespaces
+ * of its own, inside gVisor.
+ */
+const daemonCapabilities = ({ isGvisor }: Pick<ContainerWish, "isGvisor">): string[] => [
+  ...["SETUID", "SETGID", "SETPCAP", "KILL"],
+  ...(isGvisor ? ["SYS_ADMIN"] : []),
+];
 
 /** PID 1's output goes to this file, which is the sandbox's log. The engine keeps no log. */
 const LOG = `${LIBRARY}/log`;
@@ -142,13 +148,14 @@ export const containerRoot = (layout: readonly MountStep[]): ContainerRoot => {
 
 const limit = (name: string, value: number): Docker.Ulimit => ({ Name: name, Soft: value, Hard: value });
 
-const capabilities = (): string => DAEMON_CAPABILITIES.map((name) => `+${name.toLowerCase()}`).join(",");
-
 /** Arguments of setpriv: the daemon's user, with its capabilities and no way to more. */
-const asDaemon = (uid: number): string[] => [
-  ...become(uid),
-  ...DROP_ALL.map((argument) => (argument.endsWith("=-all") ? `${argument},${capabilities()}` : argument)),
-];
+const asDaemon = (wish: ContainerWish): string[] => {
+  const kept = daemonCapabilities(wish).map((name) => `+${name.toLowerCase()}`);
+  return [
+    ...become(wish.daemon),
+    ...DROP_ALL.map((argument) => (argument.endsWith("=-all") ? [argument, ...kept].join(",") : argument)),
+  ];
+};
 
 /** What one container is made of. */
 export interface ContainerWish {
@@ -156,7 +163,10 @@ export interface ContainerWish {
   readonly root: ContainerRoot;
   /** The image of the root's shape, in the engine. */
   readonly image: string;
-  readonly limits: SandboxLimits;
+  readonly limits: SandboxLimits & {
+    /** How many processes and threads of this machine run a sandbox. */
+    readonly hostProcesses: number;
+  };
   /** Null: the engine's own. */
   readonly runtime: string | null;
   readonly labels: Readonly<Record<string, string>>;
@@ -166,13 +176,17 @@ export interface ContainerWish {
   readonly setpriv: string;
   /** Whether the gate with our filter supports this machine's processor. */
   readonly isGated: boolean;
+  /** Whether the runtime is gVisor. */
+  readonly isGvisor: boolean;
 }
 
 /** The only program that runs as uid 0 is setpriv. It becomes the daemon's user at once. */
-const programOf = ({ request: { image }, daemon, setpriv, isGated }: ContainerWish): string[] => {
+const programOf = (wish: ContainerWish): string[] => {
+  const { setpriv, isGated } = wish;
+  const { image } = wish.request;
   const shell = image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`;
   return [
-    ...[image === null ? setpriv : `${BUNDLE_TOOLS}/setpriv`, ...asDaemon(daemon)],
+    ...[image === null ? setpriv : `${BUNDLE_TOOLS}/setpriv`, ...asDaemon(wish)],
     ...[shell, "-c", START, "sandbox"],
     ...(isGated ? [`${LIBRARY}/${INNER_GATE}`] : []),
     ...[shell, "/usr/local/bin/platform-entrypoint"],
@@ -203,12 +217,12 @@ export const containerOptions = (wish: ContainerWish): Docker.ContainerCreateOpt
       // Each sandbox has users of its own on this machine, which an engine's map of users does not have.
       UsernsMode: "host",
       CapDrop: ["ALL"],
-      CapAdd: DAEMON_CAPABILITIES,
+      CapAdd: daemonCapabilities(wish),
       SecurityOpt: ["no-new-privileges"],
       Memory: limits.memoryBytes,
       // Together with memory: no swap.
       MemorySwap: limits.memoryBytes,
-      PidsLimit: limits.processes,
+      PidsLimit: limits.hostProcesses,
       CpuPeriod: CPU_PERIOD,
       CpuQuota: limits.cpus * CPU_PERIOD,
       Ulimits: [

@@ -10,7 +10,7 @@
  *  D4 A container is on record before it exists, and its name follows from its sandbox's directory.
  */
 import { chown, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type EngineFacts, EngineFailure, type ContainerEngine, engineAt } from "../containers/engine.ts";
 import { hasGates, installGate } from "../machine/installation.ts";
 import type {
@@ -23,9 +23,11 @@ import type {
 } from "../machine/isolation.ts";
 import { DROP_ALL, INNER_CLOSE_FROM, INNER_GATE, become } from "../machine/launcher.ts";
 import { AGENT_UID, DAEMON_UID, type MountStep, sandboxSettings } from "../machine/layout.ts";
+import { ownKernelGates, ownKernelPrefix, ownKernelProcesses } from "../machine/own-kernel.ts";
 import { isFiltered, judge } from "../machine/sighting.ts";
 import { findProgram } from "../machine/tools.ts";
 import { containerOptions, containerRoot } from "./container.ts";
+import type { DoctorFinding } from "../port.ts";
 import { LABELS, containerName } from "./labels.ts";
 
 /** How the operator's settings name an engine. */
@@ -50,8 +52,11 @@ const prepare = async (
   checkEngine(facts, { runtime, ownUids });
   const setpriv = findProgram("setpriv", options.path) ?? tools.sh;
   const isGated = hasGates();
-  const gate = { name: INNER_GATE, closeFrom: INNER_CLOSE_FROM, kind: "agent" } as const;
   const { runDir, limits } = options;
+  const name = runtime ?? facts.defaultRuntime;
+  const isGvisor = basename(facts.runtimes[name] ?? name).startsWith("runsc");
+  if (isGvisor && !isGated) throw new Error("under gVisor it works on x86-64 only");
+  const hostProcesses = isGvisor ? ownKernelProcesses : (inside: number) => inside;
   const start = async (request: LaunchRequest): Promise<number> => {
     if (request.uidBase === null) throw new Error("a container has users of its own");
     const { daemon } = users(request.uidBase);
@@ -62,7 +67,7 @@ const prepare = async (
         request,
         root,
         image: await engine.ensureRoot(root.shape),
-        limits,
+        limits: { ...limits, hostProcesses: hostProcesses(limits.processes) },
         runtime,
         labels: {
           [LABELS.sandbox]: request.id,
@@ -73,20 +78,24 @@ const prepare = async (
         daemon,
         setpriv,
         isGated,
+        isGvisor,
       }),
     );
   };
   return {
     provider: "docker",
-    form: `${facts.product} ${facts.version}, ${runtime ?? facts.defaultRuntime}`,
-    enforcer: "kernel",
-    summary: `containers of ${facts.product} ${facts.version} (${runtime ?? facts.defaultRuntime}), without a network`,
-    library: isGated ? { [INNER_GATE]: await installGate(runDir, gate) } : {},
+    form: `${facts.product} ${facts.version}, ${name}`,
+    enforcer: isGvisor ? "gvisor" : "kernel",
+    summary: `containers of ${facts.product} ${facts.version} (${name}), without a network`,
+    library: isGvisor ? await ownKernelGates(runDir) : isGated ? await gateLibrary(runDir) : {},
     files: [],
     needsGroups: false,
-    hostProcesses: (inside) => inside,
+    hostProcesses,
     users,
-    agentPrefix: ({ uidBase }) => ["setpriv", ...become(users(uidBase ?? 0).agent), ...DROP_ALL],
+    agentPrefix: ({ uidBase, image }) => {
+      const { agent } = users(uidBase ?? 0);
+      return isGvisor ? ownKernelPrefix(agent, { image }) : ["setpriv", ...become(agent), ...DROP_ALL];
+    },
     start: {
       by: "engine",
       controls: facts.controls,
@@ -95,25 +104,44 @@ const prepare = async (
       removeOthers: (ids) => removeOthers(engine, runDir, ids),
     } satisfies EngineStart,
     findings: (sighting) => [
-      judge("kernel")(
+      judge(isGvisor ? "gvisor" : "kernel")(
         "system calls",
         isFiltered(sighting),
-        isGated
-          ? "the engine's seccomp filter and ours"
-          : "the engine's seccomp filter alone on this processor",
+        filterOf({ isGvisor, isGated }),
       ),
-      {
-        subject: "users",
-        how: "kernel",
-        detail: `daemon and agent have users of this machine that own none of its files; the start of a container is uid 0 without its rights${
-          facts.security.some((option) => option.includes("name=userns"))
-            ? ". The engine's own map of users is not used"
-            : ""
-        }`,
-      },
+      usersFinding(facts),
     ],
   };
 };
+
+const gateLibrary = async (runDir: string): Promise<Record<string, string>> => ({
+  [INNER_GATE]: await installGate(runDir, { name: INNER_GATE, closeFrom: INNER_CLOSE_FROM, kind: "agent" }),
+});
+
+const filterOf = ({
+  isGvisor,
+  isGated,
+}: {
+  readonly isGvisor: boolean;
+  readonly isGated: boolean;
+}): string => {
+  if (isGvisor) return "answered by gVisor, not by this machine's kernel; a seccomp filter inside";
+  return isGated
+    ? "the engine's seccomp filter and ours"
+    : "the engine's seccomp filter alone on this processor";
+};
+
+const usersFinding = ({ security }: EngineFacts): DoctorFinding => ({
+  subject: "users",
+  how: "kernel",
+  detail: [
+    "daemon and agent are users of this machine that own none of its files",
+    "the start of a container is uid 0 without its rights",
+    ...(security.some((option) => option.includes("name=userns"))
+      ? ["the engine's own map of users is not used"]
+      : []),
+  ].join("; "),
+});
 
 /** @throws Error for an engine that is not on this machine */
 export const socketPath = (named: string): string => {
@@ -128,6 +156,7 @@ const checkEngine = (
   { runtimes, security, os }: EngineFacts,
   { runtime, ownUids }: { readonly runtime: string | null; readonly ownUids: boolean },
 ): void => {
+  const names = Object.keys(runtimes);
   if (!ownUids) {
     throw new Error(
       "the service must run as root, to give each sandbox users of its own. PLATFORM_SANDBOX_PROVIDER=local works without root",
@@ -139,9 +168,9 @@ const checkEngine = (
       "the engine is rootless, so it cannot give each sandbox users of its own. Name a root engine's socket in PLATFORM_DOCKER_SOCKET, or set PLATFORM_SANDBOX_PROVIDER=local",
     );
   }
-  if (runtime !== null && runtimes.length > 0 && !runtimes.includes(runtime)) {
+  if (runtime !== null && names.length > 0 && !names.includes(runtime)) {
     throw new Error(
-      `the engine has no runtime ${runtime} (PLATFORM_DOCKER_RUNTIME). It has ${runtimes.toSorted().join(", ")}`,
+      `the engine has no runtime ${runtime} (PLATFORM_DOCKER_RUNTIME). It has ${names.toSorted().join(", ")}`,
     );
   }
 };

@@ -29,7 +29,7 @@ export const bootContainer = async (
   const launcher = pid === 0 ? null : identify(pid);
   if (launcher === null) throw await earlyEnd(paths.log);
   // An engine in a virtual machine answers with a pid that is another process here.
-  if (!processesSeeing(paths.root).includes(pid) && isAlive(launcher)) {
+  if (processesSeeing(paths.root).length === 0 && isAlive(launcher)) {
     throw new Error(
       "the container engine runs elsewhere: its processes are not visible here. It must be on this machine, not in a virtual machine or another container",
     );

@@ -63,6 +63,14 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
   if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox cannot be stopped");
 };
 
+/** A container's runtime may have the signals of its own kernel. If the engine does not answer, this kernel passes it. */
+const terminate = async ({ container }: SandboxRecord, init: number): Promise<void> => {
+  if (container === undefined) return signal(init, "SIGTERM");
+  await engineAt(container.socket)
+    .signal(container.name, "SIGTERM")
+    .catch(() => signal(init, "SIGTERM"));
+};
+
 /**
  * Asks PID 1 to end, and waits for a while. If PID 1 is dead, `killSandbox` does the work. The request is repeated: if
  * PID 1 forwards a signal at the instant when it starts its daemon, the signal can be lost.
@@ -71,7 +79,8 @@ const askToEnd = async (record: SandboxRecord): Promise<void> => {
   for (let asked = 0; asked < GRACE_MS; asked += ASK_AGAIN_MS) {
     const init = findInit(record);
     if (init === null) return;
-    signal(init, "SIGTERM");
+    // eslint-disable-next-line no-await-in-loop -- asking again is for when the first did not help
+    await terminate(record, init);
     // eslint-disable-next-line no-await-in-loop -- asking again is for when the first did not help
     if (await waitFor(() => !launcherAlive(record), ASK_AGAIN_MS)) return;
   }

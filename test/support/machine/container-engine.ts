@@ -5,7 +5,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContainerEngine } from "../../../src/sandbox/containers/engine.ts";
@@ -21,6 +21,8 @@ export const lacksEngine: string | null = isRoot && dockerd !== null ? null : "(
 
 /** The limits of its containers that these tests do not set. The machine of CI allows no higher ones. */
 const ULIMIT = "nofile=1024:1024";
+/** As docs/operate/docker.md says. */
+const RUNSC_ARGUMENTS = ["--platform=systrap", "--network=none", "--host-uds=all", "--overlay2=none"];
 const POLL_MS = 50;
 
 const mountsBelow = (directory: string): readonly string[] =>
@@ -39,11 +41,13 @@ export class TestEngine {
     this.socket = join(directory, "sock");
   }
 
-  /** Starts an engine without containers and images. */
-  static async open(): Promise<TestEngine> {
+  /** Starts an engine without containers and images. @param runsc gVisor's program, for a runtime `runsc` */
+  static async open(runsc: string | null = null): Promise<TestEngine> {
     const directory = await mkdtemp("/tmp/platform-en-");
     await chmod(directory, 0o711);
     const engine = new TestEngine(directory);
+    const runtimes = runsc === null ? {} : { runsc: { path: runsc, runtimeArgs: RUNSC_ARGUMENTS } };
+    await writeFile(join(directory, "daemon.json"), JSON.stringify({ runtimes }));
     await engine.start();
     return engine;
   }
@@ -54,6 +58,7 @@ export class TestEngine {
     this.#process = spawn(
       dockerd ?? "dockerd",
       [
+        ...["--config-file", at("daemon.json")],
         ...["--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid")],
         ...["--host", `unix://${this.socket}`, "--bridge=none", "--default-ulimit", ULIMIT],
         ...["--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"],
