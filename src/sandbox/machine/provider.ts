@@ -1,5 +1,5 @@
 /**
- * The providers whose sandboxes are on this machine: `local` and `gvisor`. A provider owns the parts that end with the
+ * The providers whose sandboxes are on this machine: `local`, `gvisor` and `docker`. A provider owns the parts that end with the
  * service: the egress proxies' sockets and the watch over limits. The sandboxes themselves outlive the service, and
  * their records identify them later. A provider also takes over sandboxes that another kind of isolation started,
  * because ending and removing one needs only its record.

@@ -64,11 +64,12 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
 };
 
 /** A container's runtime may have the signals of its own kernel. If the engine does not answer, this kernel passes it. */
-const terminate = async ({ container }: SandboxRecord, init: number): Promise<void> => {
-  if (container === undefined) return signal(init, "SIGTERM");
-  await engineAt(container.socket)
-    .signal(container.name, "SIGTERM")
-    .catch(() => signal(init, "SIGTERM"));
+const terminate = async ({ container }: SandboxRecord, init: number | null): Promise<void> => {
+  const directly = (): void => {
+    if (init !== null) signal(init, "SIGTERM");
+  };
+  if (container === undefined) return directly();
+  await engineAt(container.socket).signal(container.name, "SIGTERM").catch(directly);
 };
 
 /**
@@ -78,7 +79,8 @@ const terminate = async ({ container }: SandboxRecord, init: number): Promise<vo
 const askToEnd = async (record: SandboxRecord): Promise<void> => {
   for (let asked = 0; asked < GRACE_MS; asked += ASK_AGAIN_MS) {
     const init = findInit(record);
-    if (init === null) return;
+    // Of a container under another kernel, this one sees no PID 1.
+    if (init === null && record.container === undefined) return;
     // eslint-disable-next-line no-await-in-loop -- asking again is for when the first did not help
     await terminate(record, init);
     // eslint-disable-next-line no-await-in-loop -- asking again is for when the first did not help
