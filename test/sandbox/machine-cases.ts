@@ -135,6 +135,8 @@ const sharedCases = ({ setup, subject, port }: MachineWorld): readonly Case[] =>
     inside(
       "runs nothing as root, in no user namespace",
       Effect.sync(() => {
+        // An engine starts gVisor itself as root. Inside, its uids are another kernel's.
+        if (setup.runtime === "runsc") return;
         const own = process.getuid?.() ?? 0;
         const statuses = told(spec.id, "status");
         assert.ok(statuses.length > 0);

@@ -186,7 +186,8 @@ const programOf = (wish: ContainerWish): string[] => {
   const { image } = wish.request;
   const shell = image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`;
   return [
-    ...[image === null ? setpriv : `${BUNDLE_TOOLS}/setpriv`, ...asDaemon(wish)],
+    // Under gVisor it is uid 0 of another kernel, and stays that.
+    ...(wish.isGvisor ? [] : [image === null ? setpriv : `${BUNDLE_TOOLS}/setpriv`, ...asDaemon(wish)]),
     ...[shell, "-c", START, "sandbox"],
     ...(isGated ? [`${LIBRARY}/${INNER_GATE}`] : []),
     ...[shell, "/usr/local/bin/platform-entrypoint"],

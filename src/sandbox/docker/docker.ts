@@ -6,7 +6,7 @@
  *  D1 The engine is on this machine: sandboxes reach the service through unix sockets that are mounted into them.
  *  D2 What the engine knows of a container has no secret: `docker inspect`, its log and its image.
  *  D3 From their first own instruction on, daemon and agent are users of this machine that belong to this sandbox alone.
- *     Only `setpriv`, which becomes the daemon's user, runs as uid 0.
+ *     Only `setpriv`, which becomes the daemon's user, runs as uid 0. Under gVisor the daemon is uid 0 of gVisor's kernel.
  *  D4 A container is on record before it exists, and its name follows from its sandbox's directory.
  */
 import { chown, writeFile } from "node:fs/promises";
@@ -56,12 +56,13 @@ const prepare = async (
   const name = runtime ?? facts.defaultRuntime;
   const isGvisor = basename(facts.runtimes[name] ?? name).startsWith("runsc");
   if (isGvisor && !isGated) throw new Error("under gVisor it works on x86-64 only");
+  const users = usersOf(isGvisor);
   const hostProcesses = isGvisor ? ownKernelProcesses : (inside: number) => inside;
   const start = async (request: LaunchRequest): Promise<number> => {
     if (request.uidBase === null) throw new Error("a container has users of its own");
     const { daemon } = users(request.uidBase);
     await writeEnvironment(request, daemon);
-    const root = containerRoot(await withUsers(request, request.uidBase));
+    const root = containerRoot(await withUsers(request, users(request.uidBase)));
     return startContainer(engine, containerName(runDir, request.id), async () =>
       containerOptions({
         request,
@@ -109,7 +110,7 @@ const prepare = async (
         isFiltered(sighting),
         filterOf({ isGvisor, isGated }),
       ),
-      usersFinding(facts),
+      usersFinding(facts, isGvisor),
     ],
   };
 };
@@ -131,12 +132,16 @@ const filterOf = ({
     : "the engine's seccomp filter alone on this processor";
 };
 
-const usersFinding = ({ security }: EngineFacts): DoctorFinding => ({
+const usersFinding = ({ security }: EngineFacts, isGvisor: boolean): DoctorFinding => ({
   subject: "users",
   how: "kernel",
   detail: [
-    "daemon and agent are users of this machine that own none of its files",
-    "the start of a container is uid 0 without its rights",
+    ...(isGvisor
+      ? ["the agent is a user that owns no file of this machine", "the daemon is uid 0 of gVisor's kernel"]
+      : [
+          "daemon and agent are users of this machine that own none of its files",
+          "the start of a container is uid 0 without its rights",
+        ]),
     ...(security.some((option) => option.includes("name=userns"))
       ? ["the engine's own map of users is not used"]
       : []),
@@ -175,8 +180,18 @@ const checkEngine = (
   }
 };
 
-/** The container has no map of users, so its numbers are this machine's. */
-const users = (base: number): SandboxUsers => ({ setup: base, daemon: base + 1, agent: base + 2, map: "" });
+/**
+ * The container has no map of users, so its numbers are this machine's. gVisor keeps no capability of a program that is
+ * not uid 0, so there the daemon is uid 0, of gVisor's kernel.
+ */
+const usersOf =
+  (isGvisor: boolean) =>
+  (base: number): SandboxUsers => ({
+    setup: base,
+    daemon: isGvisor ? 0 : base + 1,
+    agent: base + 2,
+    map: "",
+  });
 
 /** The environment as a file that only the daemon's user can read. PID 1 removes it. */
 const writeEnvironment = async ({ paths, environment }: LaunchRequest, daemon: number): Promise<void> => {
@@ -189,8 +204,10 @@ const writeEnvironment = async ({ paths, environment }: LaunchRequest, daemon: n
 };
 
 /** The layout with files of users and groups that have this sandbox's numbers. */
-const withUsers = async ({ paths, layout }: LaunchRequest, base: number): Promise<readonly MountStep[]> => {
-  const { daemon, agent } = users(base);
+const withUsers = async (
+  { paths, layout }: LaunchRequest,
+  { daemon, agent }: SandboxUsers,
+): Promise<readonly MountStep[]> => {
   const files = new Map<string, string>();
   for (const name of ["passwd", "group"] as const) {
     const file = join(paths.root, name);
