@@ -154,8 +154,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     runsc: located(read.text("PLATFORM_RUNSC")),
-    docker: { socket: read.text("PLATFORM_DOCKER_SOCKET"), runtime: read.text("PLATFORM_DOCKER_RUNTIME") },
-    localForm: read.choice("PLATFORM_LOCAL_FORM"),
+    ...read.forms(),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
@@ -220,6 +219,13 @@ class Reader extends SettingReader {
     const given = this.given("PLATFORM_AGENT_COMMAND");
     const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
     return command.split(/\s+/);
+  }
+
+  /** How the providers isolate sandboxes. */
+  forms(): Pick<Config, "docker" | "localForm"> {
+    const socket = this.text("PLATFORM_DOCKER_SOCKET");
+    const runtime = this.text("PLATFORM_DOCKER_RUNTIME");
+    return { docker: { socket, runtime }, localForm: this.choice("PLATFORM_LOCAL_FORM") };
   }
 
   /** Hosts that are trusted more than others. */

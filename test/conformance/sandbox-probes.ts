@@ -24,7 +24,7 @@ export interface ProbeWorld {
    * look for the host's devices in them.
    */
   readonly ownKernel: boolean;
-  /** Whether /sys is there, and has nothing in it: an engine needs the directory. */
+  /** Whether /sys exists and is empty: an engine needs the directory. */
   readonly emptySys: boolean;
 }
 

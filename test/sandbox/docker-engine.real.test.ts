@@ -24,6 +24,10 @@ import {
 
 const lacks = lacksEngine ?? (sandboxesStartHere ? null : "(needs bubblewrap)");
 
+const create = (spec: ReturnType<typeof specOf>) =>
+  Effect.flatMap(SandboxProvider, (provider) => provider.create(spec));
+const destroy = (id: string) => Effect.flatMap(SandboxProvider, (provider) => provider.destroy(id));
+
 describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`, () => {
   let engine: TestEngine;
   let runDir = "";
@@ -55,9 +59,6 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
     Effect.runPromise(
       Effect.provide(body, providerOf(setup(form), machineOptions(setup(form), "http://127.0.0.1:1"))),
     );
-  const create = (spec: ReturnType<typeof specOf>) =>
-    Effect.flatMap(SandboxProvider, (provider) => provider.create(spec));
-  const destroy = (id: string) => Effect.flatMap(SandboxProvider, (provider) => provider.destroy(id));
   const leftovers = (id: string) =>
     Effect.runPromise(machineSubject(setup(), "http://127.0.0.1:1").leftovers(id));
   const containers = () => engine.docker("ps", "--all", "--format", "{{.Names}}").split("\n").filter(Boolean);
@@ -91,18 +92,13 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
     await serviceOf(create(spec));
     const image = engine.docker("images", "--quiet").trim();
     engine.docker("create", "--name", "other", "--network", "none", image, "/bin/true");
-    engine.docker(
-      ...[
-        "create",
-        "--name",
-        "elsewhere",
-        "--network",
-        "none",
-        "--label",
-        "platform.run-directory=/elsewhere",
-      ],
-      ...["--label", `platform.sandbox=${randomUUID()}`, image, "/bin/true"],
-    );
+    const label = [
+      "--label",
+      "platform.run-directory=/elsewhere",
+      "--label",
+      `platform.sandbox=${randomUUID()}`,
+    ];
+    engine.docker("create", "--name", "elsewhere", "--network", "none", ...label, image, "/bin/true");
     for (const pid of processesOfSandbox(spec.id)) process.kill(pid, "SIGKILL");
     await rm(`${runDir}/s/${spec.id}`, { recursive: true });
     expect(containers()).toHaveLength(3);
@@ -155,7 +151,7 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
         const unmade = specOf(randomUUID());
         expect((yield* Effect.flip(create(unmade))).message).toContain("does not answer");
         yield* Effect.promise(() => engine.start());
-        // What the failed start left is as its caller's `destroy` finds it.
+        // The failed start has left a record, for its caller's `destroy`.
         expect((yield* provider.list).map(({ state }) => state)).toEqual(["exited", "exited"]);
         for (const { id } of [spec, unmade]) yield* destroy(id);
         expect(yield* provider.list).toEqual([]);

@@ -76,24 +76,24 @@ describe("gVisor's program", () => {
   });
 });
 
+const prepared = (socket: string, { ownUids = true, runtime = null as string | null } = {}) => {
+  const options = machineOptions(setup(), "http://127.0.0.1:1");
+  return dockerKind({ socket, runtime }).prepare({ options, tools: findTools(path), ownUids });
+};
+
+/** Says what an engine says about itself, and has no container. */
+const saying = async (facts: Readonly<Record<string, unknown>>): Promise<string> => {
+  const socket = join(directory, `engine-${Object.keys(facts).join("-")}`);
+  const server = createServer((_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ ServerVersion: "28.0.0", OSType: "linux", ...facts }));
+  });
+  server.listen(socket).unref();
+  await once(server, "listening");
+  return socket;
+};
+
 describe("a container engine", () => {
-  const prepared = (socket: string, { ownUids = true, runtime = null as string | null } = {}) => {
-    const options = machineOptions(setup(), "http://127.0.0.1:1");
-    return dockerKind({ socket, runtime }).prepare({ options, tools: findTools(path), ownUids });
-  };
-
-  /** Says what an engine says about itself, and has no container. */
-  const saying = async (facts: Readonly<Record<string, unknown>>): Promise<string> => {
-    const socket = join(directory, `engine-${Object.keys(facts).join("-")}`);
-    const server = createServer((_request, response) => {
-      response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify({ ServerVersion: "28.0.0", OSType: "linux", ...facts }));
-    });
-    server.listen(socket).unref();
-    await once(server, "listening");
-    return socket;
-  };
-
   it("is refused on another machine", async () => {
     await expect(prepared("tcp://10.0.0.1:2375")).rejects.toThrow(
       /^PLATFORM_DOCKER_SOCKET is tcp:.*The engine must run on this machine/,

@@ -61,7 +61,7 @@ export interface OwnContainer {
   readonly running: boolean;
 }
 
-/** What an image of ours has: directories, and links by path. */
+/** The content of an image of ours: directories, and links by path. */
 export interface RootShape {
   readonly directories: readonly string[];
   readonly links: Readonly<Record<string, string>>;

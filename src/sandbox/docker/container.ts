@@ -26,10 +26,9 @@ import {
  * What the daemon keeps: it starts the agent as another user, and ends it. Under gVisor it starts the agent in namespaces
  * of its own, inside gVisor.
  */
-const daemonCapabilities = ({ isGvisor }: Pick<ContainerWish, "isGvisor">): string[] => [
-  ...["SETUID", "SETGID", "SETPCAP", "KILL"],
-  ...(isGvisor ? ["SYS_ADMIN"] : []),
-];
+const daemonCapabilities = ({ isGvisor }: Pick<ContainerWish, "isGvisor">): string[] =>
+  isGvisor ? [...KEPT, "SYS_ADMIN"] : KEPT;
+const KEPT = ["SETUID", "SETGID", "SETPCAP", "KILL"];
 
 /** PID 1's output goes to this file, which is the sandbox's log. The engine keeps no log. */
 const LOG = `${LIBRARY}/log`;
@@ -52,18 +51,16 @@ const START = [
 const HIDDEN = [
   "/sys",
   "/dev/mqueue",
-  ...[
-    "acpi",
-    "asound",
-    "interrupts",
-    "kcore",
-    "keys",
-    "latency_stats",
-    "sched_debug",
-    "scsi",
-    "timer_list",
-    "timer_stats",
-  ].map((name) => `/proc/${name}`),
+  "/proc/acpi",
+  "/proc/asound",
+  "/proc/interrupts",
+  "/proc/kcore",
+  "/proc/keys",
+  "/proc/latency_stats",
+  "/proc/sched_debug",
+  "/proc/scsi",
+  "/proc/timer_list",
+  "/proc/timer_stats",
 ];
 
 /** The engine makes these itself. */
@@ -157,7 +154,7 @@ const asDaemon = (wish: ContainerWish): string[] => {
   ];
 };
 
-/** What one container is made of. */
+/** The parts of one container. */
 export interface ContainerWish {
   readonly request: LaunchRequest;
   readonly root: ContainerRoot;
@@ -185,13 +182,11 @@ const programOf = (wish: ContainerWish): string[] => {
   const { setpriv, isGated } = wish;
   const { image } = wish.request;
   const shell = image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`;
-  return [
-    // Under gVisor it is uid 0 of another kernel, and stays that.
-    ...(wish.isGvisor ? [] : [image === null ? setpriv : `${BUNDLE_TOOLS}/setpriv`, ...asDaemon(wish)]),
-    ...[shell, "-c", START, "sandbox"],
-    ...(isGated ? [`${LIBRARY}/${INNER_GATE}`] : []),
-    ...[shell, "/usr/local/bin/platform-entrypoint"],
-  ];
+  const toDaemon = [image === null ? setpriv : `${BUNDLE_TOOLS}/setpriv`, ...asDaemon(wish)];
+  // Under gVisor it is uid 0 of another kernel, and stays that.
+  const first = wish.isGvisor ? [] : toDaemon;
+  const gate = isGated ? [`${LIBRARY}/${INNER_GATE}`] : [];
+  return [...first, shell, "-c", START, "sandbox", ...gate, shell, "/usr/local/bin/platform-entrypoint"];
 };
 
 /** The engine's request for a sandbox's container. */

@@ -4,7 +4,7 @@
  * and in ../machine.
  *
  *  D1 The engine is on this machine: sandboxes reach the service through unix sockets that are mounted into them.
- *  D2 What the engine knows of a container has no secret: `docker inspect`, its log and its image.
+ *  D2 A container's description, log and image at the engine have no secret.
  *  D3 From their first own instruction on, daemon and agent are users of this machine that belong to this sandbox alone.
  *     Only `setpriv`, which becomes the daemon's user, runs as uid 0. Under gVisor the daemon is uid 0 of gVisor's kernel.
  *  D4 A container is on record before it exists, and its name follows from its sandbox's directory.
@@ -28,7 +28,7 @@ import { isFiltered, judge } from "../machine/sighting.ts";
 import { findProgram } from "../machine/tools.ts";
 import { containerOptions, containerRoot } from "./container.ts";
 import type { DoctorFinding } from "../port.ts";
-import { LABELS, containerName } from "./labels.ts";
+import { LABELS, containerName, labelsOf } from "./labels.ts";
 
 /** How the operator's settings name an engine. */
 export interface DockerSettings {
@@ -70,12 +70,7 @@ const prepare = async (
         image: await engine.ensureRoot(root.shape),
         limits: { ...limits, hostProcesses: hostProcesses(limits.processes) },
         runtime,
-        labels: {
-          [LABELS.sandbox]: request.id,
-          [LABELS.installation]: options.installationId,
-          [LABELS.node]: options.nodeId,
-          [LABELS.runDirectory]: runDir,
-        },
+        labels: labelsOf(options, request.id),
         daemon,
         setpriv,
         isGated,
@@ -139,7 +134,7 @@ const usersFinding = ({ security }: EngineFacts, isGvisor: boolean): DoctorFindi
     ...(isGvisor
       ? ["the agent is a user that owns no file of this machine", "the daemon is uid 0 of gVisor's kernel"]
       : [
-          "daemon and agent are users of this machine that own none of its files",
+          "daemon and agent are users of this machine that own no other file",
           "the start of a container is uid 0 without its rights",
         ]),
     ...(security.some((option) => option.includes("name=userns"))

@@ -22,5 +22,5 @@ export const strayContainers = async (socket: string): Promise<readonly StrayCon
   });
 };
 
-/** Removes such a container. */
+/** Removes a container. */
 export const removeStray = (socket: string, name: string): Promise<void> => engineAt(socket).remove(name);

@@ -6,8 +6,8 @@ import type { PlannedBoot } from "./boot.ts";
 import { groupsOfProcess } from "./cgroup.ts";
 import type { EngineStart } from "./isolation.ts";
 import { earlyEnd } from "./log-tail.ts";
-import { identify, isAlive, processesSeeing } from "./processes.ts";
-import { type SandboxRecord, writeRecord } from "./run-directory.ts";
+import { type ProcessIdentity, identify, isAlive, processesSeeing } from "./processes.ts";
+import { type SandboxPaths, type SandboxRecord, writeRecord } from "./run-directory.ts";
 
 /** Time limit for PID 1 to run once the container has started, in milliseconds. */
 const UP_MS = 20_000;
@@ -37,15 +37,20 @@ export const bootContainer = async (
   const container = { ...planned.container, cgroups: groupsOfProcess(pid) };
   const record = { ...planned, launcher, container };
   await writeRecord(paths, record);
-  for (let waited = 0; !(await isUp(paths.up)); waited += POLL_MS) {
-    if (!isAlive(launcher)) throw await earlyEnd(paths.log);
-    if (waited >= UP_MS) throw new Error(`no answer within ${UP_MS / 1000} s`);
-    // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
-    await sleep(POLL_MS);
-  }
+  await untilUp(paths, launcher);
   await rm(paths.up, { force: true });
   return record;
 };
+
+/* eslint-disable no-await-in-loop -- polling is one step after the other */
+const untilUp = async ({ up, log }: SandboxPaths, launcher: ProcessIdentity): Promise<void> => {
+  for (let waited = 0; !(await isUp(up)); waited += POLL_MS) {
+    if (!isAlive(launcher)) throw await earlyEnd(log);
+    if (waited >= UP_MS) throw new Error(`no answer within ${UP_MS / 1000} s`);
+    await sleep(POLL_MS);
+  }
+};
+/* eslint-enable no-await-in-loop */
 
 const isUp = async (file: string): Promise<boolean> =>
   (await readFile(file, "utf8").catch(() => "")).includes("up\n");

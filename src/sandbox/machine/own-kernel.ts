@@ -1,5 +1,5 @@
 /**
- * What differs in a sandbox whose system calls gVisor answers, whoever starts it.
+ * What differs in a sandbox whose system calls gVisor answers, with and without an engine.
  *
  * gVisor's /proc shows every process's environment to every user, and the daemon's has PLATFORM_TOKEN. So the agent has
  * a pid namespace and a /proc of its own, and the daemon keeps the capability to make them, inside gVisor.

@@ -55,16 +55,21 @@ export class TestEngine {
   async start(): Promise<void> {
     const log = openSync(join(this.directory, "log"), "a");
     const at = (name: string): string => join(this.directory, name);
-    this.#process = spawn(
-      dockerd ?? "dockerd",
-      [
-        ...["--config-file", at("daemon.json")],
-        ...["--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid")],
-        ...["--host", `unix://${this.socket}`, "--bridge=none", "--default-ulimit", ULIMIT],
-        ...["--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"],
-      ],
-      { stdio: ["ignore", log, log], env: { PATH: path } },
-    );
+    const options: Record<string, string> = {
+      "config-file": at("daemon.json"),
+      "data-root": at("data"),
+      "exec-root": at("exec"),
+      pidfile: at("pid"),
+      host: `unix://${this.socket}`,
+      bridge: "none",
+      "default-ulimit": ULIMIT,
+      iptables: "false",
+      ip6tables: "false",
+      "ip-forward": "false",
+      "ip-masq": "false",
+    };
+    const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+    this.#process = spawn(dockerd ?? "dockerd", args, { stdio: ["ignore", log, log], env: { PATH: path } });
     const engine = new ContainerEngine(this.socket);
     for (let waited = 0; ; waited += POLL_MS) {
       try {
