@@ -71,7 +71,8 @@ export interface RootShape {
 const CALL_MS = 60_000;
 /** How much of an engine's message is kept, in characters. */
 const MESSAGE_MAX = 500;
-const ROOT_REPOSITORY = "platform-sandbox-root";
+/** With a registry's name, because Podman would look for it at a public one. */
+const ROOT_REPOSITORY = "localhost/platform-sandbox-root";
 /** On every image of ours. */
 const ROOT_LABEL = "platform.root";
 
@@ -152,7 +153,8 @@ export class ContainerEngine {
     );
     if (!exists) {
       await this.#call("given an image", async (client) => {
-        const options = { repo: ROOT_REPOSITORY, tag, changes: `LABEL ${ROOT_LABEL}=1` };
+        // Podman ignores a tag of its own parameter.
+        const options = { repo: image, changes: `LABEL ${ROOT_LABEL}=1` };
         const answer = await client.importImage(Readable.from([await archiveOf(shape)]), options);
         const said = await text(answer);
         const problem = /"error":"([^"]*)"/.exec(said)?.[1];

@@ -9,7 +9,7 @@
 import { lstatSync, readdirSync, readlinkSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
-import type { RootShape } from "../containers/engine.ts";
+import type { EngineFacts, RootShape } from "../containers/engine.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { SandboxLimits } from "../machine/installation.ts";
 import type { LaunchRequest } from "../machine/isolation.ts";
@@ -125,7 +125,10 @@ const hostShape = (layout: readonly MountStep[]): RootShape => ({
 });
 
 /** @throws Error if the image cannot be used */
-export const containerRoot = (layout: readonly MountStep[]): ContainerRoot => {
+export const containerRoot = (
+  layout: readonly MountStep[],
+  product: EngineFacts["product"],
+): ContainerRoot => {
   const [first] = layout;
   const base = first?.kind === "root" ? imageEntries(first.source) : { shape: hostShape(layout), mounts: [] };
   const sealed = new Set(layout.flatMap(({ kind, target }) => (kind === "seal" ? [target] : [])));
@@ -134,7 +137,10 @@ export const containerRoot = (layout: readonly MountStep[]): ContainerRoot => {
   for (const step of layout) {
     if (ENGINES_OWN.has(step.target)) continue;
     if (step.kind === "memory") {
-      memory[step.target] = `${sealed.has(step.target) ? "ro" : "rw"},mode=${step.mode},size=${step.bytes}`;
+      // Podman copies the directory below into the memory unless it is told not to.
+      const copies = product === "Podman" ? ",notmpcopyup" : "";
+      memory[step.target] =
+        `${sealed.has(step.target) ? "ro" : "rw"},mode=${step.mode},size=${step.bytes}${copies}`;
     } else if (step.kind === "bind" || step.kind === "read-only-bind") {
       if (step.optional && !existsSync(step.source)) continue;
       mounts.push(bound(step.source, step.target, step.kind === "bind" ? "rw" : "ro"));

@@ -62,7 +62,7 @@ const prepare = async (
     if (request.uidBase === null) throw new Error("a container has users of its own");
     const { daemon } = users(request.uidBase);
     await writeEnvironment(request, daemon);
-    const root = containerRoot(await withUsers(request, users(request.uidBase)));
+    const root = containerRoot(await withUsers(request, users(request.uidBase)), facts.product);
     return startContainer(engine, containerName(runDir, request.id), async () =>
       containerOptions({
         request,
