@@ -56,6 +56,8 @@ const setupOf = (
 export interface Suite {
   /** The image of all sandboxes, in `imagesDir`. Null: they see the machine's root. */
   readonly image: string | null;
+  /** Ends what the sandboxes need, after the last of them. */
+  readonly close?: () => Promise<void>;
   /** Makes the image. */
   readonly prepare?: () => Promise<void>;
   /** gVisor's program, for that form. */
@@ -88,12 +90,15 @@ const clearSandboxes = async (runDir: string): Promise<void> => {
   );
 };
 
+const closers: (() => Promise<void>)[] = [];
+
 afterAll(async () => {
   service.close();
   const runDirs = ["", "other-", "planted-"].flatMap((who) =>
     ["bubblewrap", "namespaces", "gvisor", "docker"].map((form) => `${who}${form}`),
   );
   await Promise.all(runDirs.map((name) => clearSandboxes(join(directory, name))));
+  await Promise.all(closers.map((close) => close()));
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -186,6 +191,7 @@ const inChild = ({ form, name: directoryName, uid, only, image }: Runner) => {
 /** Registers the suite's tests. */
 export const machineSuites = (suite: Suite): void => {
   const { image, prepare, lacks: lacking, forms, others } = suite;
+  if (suite.close !== undefined) closers.push(suite.close);
   beforeAll(async () => {
     await prepare?.();
     if (starts.length === 0) return;
