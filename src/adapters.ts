@@ -41,6 +41,7 @@ import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { ImageStore } from "./sandbox/images/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
+import { dockerKind } from "./sandbox/docker/docker.ts";
 import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
 import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/installation.ts";
@@ -291,13 +292,15 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
 const SIMULATED_BOOT_MS = 5;
 
 /** The kinds of isolation that the configuration allows, strongest first. With `simulated`, those that it could allow. */
-export const machineKinds = ({ sandboxProvider, localForm, runsc }: Config): readonly Kind[] => {
+export const machineKinds = ({ sandboxProvider, localForm, runsc, docker }: Config): readonly Kind[] => {
   switch (sandboxProvider) {
     case "auto":
     case "simulated":
       return [gvisorKind(runsc), ...localKinds(localForm)];
     case "gvisor":
       return [gvisorKind(runsc)];
+    case "docker":
+      return [dockerKind(docker)];
     case "local":
       return localKinds(localForm);
   }
@@ -323,6 +326,7 @@ export const sandboxes = (place: Place) => {
     case "auto":
     case "gvisor":
     case "local":
+    case "docker":
       return Layer.mergeAll(
         Layer.unwrap(Effect.map(machineOptions(place), (options) => onThisMachine(options, config))),
         daemonHttp,

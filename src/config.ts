@@ -43,6 +43,12 @@ export interface Config {
   readonly sandboxProvider: ProviderName;
   /** The path of gVisor's program. Null: the one on the PATH. */
   readonly runsc: string | null;
+  readonly docker: {
+    /** The engine's unix socket. */
+    readonly socket: string;
+    /** Null: the engine's default. */
+    readonly runtime: string | null;
+  };
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly warmMemoryMb: number;
@@ -148,7 +154,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
     runsc: located(read.text("PLATFORM_RUNSC")),
-    localForm: read.choice("PLATFORM_LOCAL_FORM"),
+    ...read.forms(),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
@@ -213,6 +219,13 @@ class Reader extends SettingReader {
     const given = this.given("PLATFORM_AGENT_COMMAND");
     const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
     return command.split(/\s+/);
+  }
+
+  /** How the providers isolate sandboxes. */
+  forms(): Pick<Config, "docker" | "localForm"> {
+    const socket = this.text("PLATFORM_DOCKER_SOCKET");
+    const runtime = this.text("PLATFORM_DOCKER_RUNTIME");
+    return { docker: { socket, runtime }, localForm: this.choice("PLATFORM_LOCAL_FORM") };
   }
 
   /** Hosts that are trusted more than others. */

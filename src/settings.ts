@@ -112,10 +112,10 @@ export const SETTINGS = define({
   PLATFORM_SANDBOX_PROVIDER: {
     group: "Sandboxes",
     kind: "choice",
-    values: ["auto", "gvisor", "local", "simulated"],
+    values: ["auto", "gvisor", "local", "docker", "simulated"],
     about:
       "`gvisor` gives each sandbox a kernel of its own. It needs root, `runsc` and control groups. `local` uses Linux namespaces, in the form of " +
-      "PLATFORM_LOCAL_FORM. `auto` is `gvisor` where that starts, and otherwise `local`. `simulated` starts no processes; it is for load tests " +
+      "PLATFORM_LOCAL_FORM. `docker` makes each sandbox a container of the engine at PLATFORM_DOCKER_SOCKET; it needs root. `auto` is `gvisor` where that starts, and otherwise `local`. `simulated` starts no processes; it is for load tests " +
       "and for trying the API.",
   },
   PLATFORM_RUNSC: {
@@ -124,6 +124,20 @@ export const SETTINGS = define({
     fallback: null,
     shown: "`runsc` on the PATH",
     about: "The path of gVisor's program. A release of 2023 or later is needed.",
+  },
+  PLATFORM_DOCKER_SOCKET: {
+    group: "Sandboxes",
+    kind: "text",
+    fallback: "/var/run/docker.sock",
+    about:
+      "The unix socket of the container engine for `docker`: Docker's, or Podman's. The engine must run on this machine.",
+  },
+  PLATFORM_DOCKER_RUNTIME: {
+    group: "Sandboxes",
+    kind: "text",
+    fallback: null,
+    shown: "the engine's default",
+    about: "The engine's runtime for sandboxes, as `docker info` names it.",
   },
   PLATFORM_LOCAL_FORM: {
     group: "Sandboxes",

@@ -1,6 +1,6 @@
 /**
  * The port to sandbox providers: bubblewrap or plain namespaces on this machine (`local`), gVisor on this machine
- * (`gvisor`), later containers, microVMs or a cluster. A provider knows nothing about sessions' states. It creates, finds, reaches and removes isolated
+ * (`gvisor`), a container engine of this machine (`docker`), later microVMs or a cluster. A provider knows nothing about sessions' states. It creates, finds, reaches and removes isolated
  * machines that are labelled with the installation that owns them.
  *
  * Invariants of every provider (test/conformance/sandbox.ts):
@@ -32,7 +32,7 @@ export interface SandboxSpec {
   readonly secrets: Readonly<Record<string, string>>;
   /**
    * The image whose file system the sandbox sees, by the name in the project's manifest. Null: the provider's own, for
-   * `local` and `gvisor` the machine's.
+   * `local`, `gvisor` and `docker` the machine's.
    */
   readonly image: string | null;
   /** Variables for the agent that override the image's, and that everything else overrides. Absent: none. */

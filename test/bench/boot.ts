@@ -1,5 +1,5 @@
 /**
- * `npm run bench:boot [-- --boots 20]`: from an accepted session to a running one, step by step, beside a bare
+ * `npm run bench:boot [-- --boots 20 --provider docker]`: from an accepted session to a running one, step by step, beside a bare
  * `git clone` and a bare `opencode serve` on the same machine in the same run; and the same in a sandbox that waited for
  * the session. Prints medians and ratios; the last line is one JSON object. It measures and judges nothing.
  */
@@ -150,8 +150,11 @@ const quantile = (values: readonly number[], share: number): number => {
 
 const flag = process.argv.indexOf("--boots");
 const boots = flag === -1 ? 20 : Number(process.argv[flag + 1]);
+const named = process.argv.indexOf("--provider");
+/** The sandboxes' provider. An engine is the one that PLATFORM_DOCKER_SOCKET names. */
+const provider = named === -1 ? "auto" : (process.argv[named + 1] ?? "auto");
 const installation = await Installation.open();
-const life = await installation.start();
+const life = await installation.start({ PLATFORM_SANDBOX_PROVIDER: provider });
 const ours: Boot[] = [];
 const warm: WarmBoot[] = [];
 const clones: number[] = [];
@@ -193,6 +196,7 @@ const warmSteps = {
 const bare = { clone: median(clones), runtime: median(runtimes) };
 const result = {
   boots,
+  provider,
   ms_since_accepted: steps,
   warm_ms: warmSteps,
   bare_ms: bare,

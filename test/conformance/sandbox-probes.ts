@@ -24,6 +24,8 @@ export interface ProbeWorld {
    * look for the host's devices in them.
    */
   readonly ownKernel: boolean;
+  /** Whether /sys exists and is empty: an engine needs the directory. */
+  readonly emptySys: boolean;
 }
 
 const any = (...attempts: string[]): string => attempts.map((attempt) => `{ ${attempt}; }`).join(" || ");
@@ -69,12 +71,17 @@ const throughProxy = (targets: readonly string[]): string =>
 const anythingIn = (...directories: string[]): string =>
   any(...directories.map((path) => `[ -n "$(ls -A ${path} 2>/dev/null)" ]`));
 
-const files = ({ runDir, canary, ownKernel }: ProbeWorld): readonly Probe[] => [
+const sysOfHost = ({ ownKernel, emptySys }: Pick<ProbeWorld, "ownKernel" | "emptySys">): string => {
+  if (ownKernel) return anythingIn("/sys/block", "/sys/bus", "/sys/module", "/sys/firmware");
+  return emptySys ? anythingIn("/sys") : exists("/sys");
+};
+
+const files = ({ runDir, canary, ownKernel, emptySys }: ProbeWorld): readonly Probe[] => [
   {
     name: "see files of the host",
     script: any(
       exists("/etc/shadow", "/root", "/home", "/var/lib", "/boot", runDir),
-      ownKernel ? anythingIn("/sys/block", "/sys/bus", "/sys/module", "/sys/firmware") : exists("/sys"),
+      sysOfHost({ ownKernel, emptySys }),
     ),
   },
   {

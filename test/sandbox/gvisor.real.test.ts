@@ -30,6 +30,7 @@ describe.skipIf(lacks !== null)(`a change of the provider ${lacks ?? ""}`, () =>
         daemon: fileURLToPath(new URL("stand-in-daemon.mjs", import.meta.url)),
         form,
         runsc,
+        socket: "",
         path: process.env["PATH"] ?? "",
         planted: [],
         image: null,

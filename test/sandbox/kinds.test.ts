@@ -1,8 +1,11 @@
 /** How a kind of isolation is chosen on this machine, and why one is refused. */
+import { once } from "node:events";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dockerKind } from "../../src/sandbox/docker/docker.ts";
 import { gvisorKind } from "../../src/sandbox/gvisor/gvisor.ts";
 import { findRunsc } from "../../src/sandbox/gvisor/runsc.ts";
 import { localKinds } from "../../src/sandbox/local/local.ts";
@@ -40,6 +43,7 @@ const setup = (): MachineSetup => ({
   daemon: fileURLToPath(new URL("stand-in-daemon.mjs", import.meta.url)),
   form: "bubblewrap",
   runsc: null,
+  socket: "",
   path,
   planted: [],
   image: null,
@@ -69,6 +73,58 @@ describe("gVisor's program", () => {
     const options = machineOptions(setup(), "http://127.0.0.1:1");
     const asUser = gvisorKind(program).prepare({ options, tools: findTools(path), ownUids: false });
     await expect(asUser).rejects.toThrow("the service must run as root");
+  });
+});
+
+const prepared = (socket: string, { ownUids = true, runtime = null as string | null } = {}) => {
+  const options = machineOptions(setup(), "http://127.0.0.1:1");
+  return dockerKind({ socket, runtime }).prepare({ options, tools: findTools(path), ownUids });
+};
+
+/** Says what an engine says about itself, and has no container. */
+const saying = async (facts: Readonly<Record<string, unknown>>): Promise<string> => {
+  const socket = join(directory, `engine-${Object.keys(facts).join("-")}`);
+  const server = createServer((_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ ServerVersion: "28.0.0", OSType: "linux", ...facts }));
+  });
+  server.listen(socket).unref();
+  await once(server, "listening");
+  return socket;
+};
+
+describe("a container engine", () => {
+  it("is refused on another machine", async () => {
+    await expect(prepared("tcp://10.0.0.1:2375")).rejects.toThrow(
+      /^PLATFORM_DOCKER_SOCKET is tcp:.*The engine must run on this machine/,
+    );
+  });
+
+  it("is refused with what to start or to set if none listens", async () => {
+    await expect(prepared(`unix://${join(directory, "missing")}`)).rejects.toThrow(
+      `the container engine at ${join(directory, "missing")} does not answer. Start it (for Docker: systemctl start docker), or name its socket in PLATFORM_DOCKER_SOCKET`,
+    );
+    const file = join(directory, "not-a-socket");
+    await writeFile(file, "");
+    await expect(prepared(file)).rejects.toThrow(/does not answer/);
+  });
+
+  it.each([
+    [{ SecurityOptions: ["name=seccomp,profile=default", "name=rootless"] }, /engine is rootless/],
+    [{ OSType: "windows" }, /containers of windows; sandboxes need Linux/],
+    [{ MemoryLimit: "much" }, /MemoryLimit/],
+  ])("is refused if it says %j", async (facts, problem) => {
+    await expect(prepared(await saying(facts))).rejects.toThrow(problem);
+  });
+
+  it("is used by a service that runs as root only, and by one with limits that it can enforce", async () => {
+    const socket = await saying({ MemoryLimit: true, PidsLimit: true, SecurityOptions: ["name=userns"] });
+    await expect(prepared(socket, { ownUids: false })).rejects.toThrow(
+      "PLATFORM_SANDBOX_PROVIDER=local works without root",
+    );
+    const { start, summary } = await prepared(socket, { runtime: "runsc" });
+    expect(start.by === "engine" && [...start.controls]).toEqual(["memory", "processes"]);
+    expect(summary).toBe("containers of Docker 28.0.0 (runsc), without a network");
   });
 });
 

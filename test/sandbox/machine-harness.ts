@@ -1,6 +1,6 @@
 /**
  * Runs the conformance suite and the probes over `local`, in both forms, as root and as an ordinary user, and over
- * `gvisor` as root. The cases run in the test's process as its own user; a root process runs them once more in a child
+ * `gvisor` and `docker` as root. The cases run in the test's process as its own user; a root process runs them once more in a child
  * of another user (machine-runner.ts, bundled into a directory which that user can read).
  */
 import { spawn } from "node:child_process";
@@ -38,13 +38,15 @@ const missing = (form: MachineSetup["form"]): string | null => {
 const setupOf = (
   form: MachineSetup["form"],
   runDir: string,
-  { image, runsc = null }: Pick<Suite, "image" | "runsc">,
+  { image, runsc = null, socket = "", runtime = null }: Omit<Partial<Suite>, "image"> & Pick<Suite, "image">,
 ): MachineSetup => ({
   runDir,
   nodePath: process.execPath,
   daemon: here("stand-in-daemon.mjs"),
   form,
   runsc,
+  socket,
+  runtime,
   path,
   planted: [],
   image,
@@ -54,10 +56,15 @@ const setupOf = (
 export interface Suite {
   /** The image of all sandboxes, in `imagesDir`. Null: they see the machine's root. */
   readonly image: string | null;
+  /** Ends what the sandboxes need, after the last of them. */
+  readonly close?: () => Promise<void>;
   /** Makes the image. */
   readonly prepare?: () => Promise<void>;
   /** gVisor's program, for that form. */
   readonly runsc?: string | null;
+  /** The engine's socket, for `docker`. */
+  readonly socket?: string;
+  readonly runtime?: string | null;
   /** Why the machine cannot run the suite. Null if it can. */
   readonly lacks: string | null;
   readonly forms: readonly MachineSetup["form"][];
@@ -83,12 +90,15 @@ const clearSandboxes = async (runDir: string): Promise<void> => {
   );
 };
 
+const closers: (() => Promise<void>)[] = [];
+
 afterAll(async () => {
   service.close();
   const runDirs = ["", "other-", "planted-"].flatMap((who) =>
-    ["bubblewrap", "namespaces", "gvisor"].map((form) => `${who}${form}`),
+    ["bubblewrap", "namespaces", "gvisor", "docker"].map((form) => `${who}${form}`),
   );
   await Promise.all(runDirs.map((name) => clearSandboxes(join(directory, name))));
+  await Promise.all(closers.map((close) => close()));
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -181,6 +191,7 @@ const inChild = ({ form, name: directoryName, uid, only, image }: Runner) => {
 /** Registers the suite's tests. */
 export const machineSuites = (suite: Suite): void => {
   const { image, prepare, lacks: lacking, forms, others } = suite;
+  if (suite.close !== undefined) closers.push(suite.close);
   beforeAll(async () => {
     await prepare?.();
     if (starts.length === 0) return;
@@ -189,7 +200,7 @@ export const machineSuites = (suite: Suite): void => {
   });
   for (const form of forms) {
     const lacks = lacking ?? missing(form);
-    const what = `${form === "gvisor" ? "" : "local, "}${form}${image === null ? "" : ", on an image"}`;
+    const what = `${form === "gvisor" || form === "docker" ? "" : "local, "}${form}${image === null ? "" : ", on an image"}`;
     describe.skipIf(lacks !== null)(
       `${what}, as ${isRoot ? "root" : "an ordinary user"} ${lacks ?? ""}`,
       () => {
@@ -201,8 +212,8 @@ export const machineSuites = (suite: Suite): void => {
       ...(others.includes(form)
         ? [["as another user", { name: `other-${form}`, uid: OTHER_USER }] as const]
         : []),
-      // Files have other numbers inside gVisor, so the case could not fail there.
-      ...(form === "gvisor"
+      // Files have other numbers inside gVisor, so the case could not fail there. An engine's own process starts containers.
+      ...(form === "gvisor" || form === "docker"
         ? []
         : [
             [

@@ -11,6 +11,7 @@ import {
   type SandboxLimits,
   type MachineOptions,
 } from "../../src/sandbox/machine/installation.ts";
+import { dockerKind } from "../../src/sandbox/docker/docker.ts";
 import { gvisorKind } from "../../src/sandbox/gvisor/gvisor.ts";
 import { localKinds } from "../../src/sandbox/local/local.ts";
 import type { Kind } from "../../src/sandbox/machine/isolation.ts";
@@ -25,9 +26,13 @@ export interface MachineSetup {
   readonly runDir: string;
   readonly nodePath: string;
   readonly daemon: string;
-  readonly form: "bubblewrap" | "namespaces" | "gvisor";
+  readonly form: "bubblewrap" | "namespaces" | "gvisor" | "docker";
   /** gVisor's program. Null where no case needs it. */
   readonly runsc: string | null;
+  /** The engine of `docker`: its socket. Empty where no case needs it. */
+  readonly socket: string;
+  /** Its runtime. Null: its own. */
+  readonly runtime?: string | null;
   readonly path: string;
   /** The image of all sandboxes, in `imagesDir`. Null: they see the machine's root. */
   readonly image: string | null;
@@ -60,8 +65,10 @@ export const machineOptions = (
   path: setup.path,
 });
 
-const kinds = ({ form, runsc }: MachineSetup): readonly Kind[] =>
-  form === "gvisor" ? [gvisorKind(runsc)] : localKinds(form);
+const kinds = ({ form, runsc, socket, runtime = null }: MachineSetup): readonly Kind[] => {
+  if (form === "docker") return [dockerKind({ socket, runtime })];
+  return form === "gvisor" ? [gvisorKind(runsc)] : localKinds(form);
+};
 
 export const providerOf = (setup: MachineSetup, options: MachineOptions) =>
   machineProvider(options, kinds(setup));

@@ -12,9 +12,10 @@ import { backupCommands } from "./backup-commands.ts";
 import { imageCommands } from "./image-commands.ts";
 import type { OrphanWish } from "./orphans.ts";
 
-const orphans = async (wish: OrphanWish): Promise<Outcome> => {
+const orphans = async (environment: Environment, given: Omit<OrphanWish, "engine">): Promise<Outcome> => {
   const { perform } = await import("./perform.ts");
-  const { findOrphans } = await import("./orphans.ts");
+  const { engineOf, findOrphans } = await import("./orphans.ts");
+  const wish = { ...given, engine: engineOf(environment) };
   const found = await perform(findOrphans(wish));
   if (found.some(({ problem }) => problem !== null)) process.exitCode = EXIT.refused;
   const done = wish.end ? "ended" : "left";
@@ -41,7 +42,9 @@ const doctor = command({
   about: "Check this installation and start one real sandbox to test its isolation",
   options: {
     tree: { about: "Print what the service supervises: actors, duties, periods and restart intensities" },
-    orphans: { about: "List leftovers of services that do not run: sandboxes, databases, control groups" },
+    orphans: {
+      about: "List leftovers of services that do not run: sandboxes, databases, control groups, containers",
+    },
     end: { about: "With --orphans: stop and remove them" },
     of: { value: "DIR", about: "With --orphans: only leftovers of this data directory or run directory" },
   },
@@ -51,10 +54,10 @@ The exit code is 1 if no sandbox can start, or if a leftover cannot be removed.
 
 --orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
 you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
-running service. Run the command as the service's user, or as root to include all users.`,
+running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker. Run the command as the service's user, or as root to include all users.`,
   run: async ({ environment, options }) => {
     if (options.tree) return tree(environment);
-    if (options.orphans) return orphans({ end: options.end, of: options.of ?? null });
+    if (options.orphans) return orphans(environment, { end: options.end, of: options.of ?? null });
     if (options.end || options.of !== undefined) throw usage("Use --end and --of only with --orphans.");
     const { perform } = await import("./perform.ts");
     const { examine, readable } = await import("./doctor.ts");

@@ -7,6 +7,10 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { readConfig } from "../../config.ts";
+import type { Environment } from "../configuration.ts";
+import { socketPath } from "../../sandbox/docker/docker.ts";
+import { removeStray, strayContainers } from "../../sandbox/docker/strays.ts";
 import {
   emptyGroups,
   homelessSandboxes,
@@ -22,8 +26,8 @@ import { endServer, leftLinks, leftServers, removeLink } from "../../store/postg
 import { homeOf } from "../../store/run-directory-claim.ts";
 
 export interface Orphan {
-  readonly kind: "sandbox" | "run_directory" | "postgres" | "control_group" | "link";
-  /** An id, a path or a process id. */
+  readonly kind: "sandbox" | "run_directory" | "postgres" | "control_group" | "link" | "container";
+  /** An id, a name, a path or a process id. */
   readonly what: string;
   /** The data directory to which it belonged, if it is known. */
   readonly data_dir: string | null;
@@ -36,6 +40,8 @@ export interface OrphanWish {
   readonly end: boolean;
   /** Only leftovers of this data directory or run directory. Null: all. */
   readonly of: string | null;
+  /** The socket of the container engine whose containers are listed, too. Null: none. */
+  readonly engine: string | null;
 }
 
 /** Leftovers that are removed together or not at all. */
@@ -122,6 +128,13 @@ const controlGroups = (nowMs: number): readonly Group[] =>
     },
   }));
 
+const containerGroups = async (engine: string): Promise<readonly Group[]> =>
+  (await strayContainers(engine)).map(({ name, runDir }) => ({
+    places: [runDir],
+    orphans: [{ kind: "container", what: name, data_dir: null, pids: [], problem: null }],
+    end: () => removeStray(engine, name),
+  }));
+
 const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
   try {
     await end();
@@ -132,8 +145,14 @@ const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
   }
 };
 
+/** The engine of these settings, if sandboxes are containers there. */
+export const engineOf = (environment: Environment): string | null =>
+  environment["PLATFORM_SANDBOX_PROVIDER"] === "docker"
+    ? socketPath(readConfig(environment, process.cwd()).docker.socket)
+    : null;
+
 /** Lists the leftovers, and removes them if requested. */
-export const findOrphans = Effect.fnUntraced(function* ({ end, of }: OrphanWish) {
+export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine }: OrphanWish) {
   const nowMs = yield* Clock.currentTimeMillis;
   const wanted = of === null ? null : path.resolve(of);
   return yield* Effect.tryPromise({
@@ -145,6 +164,7 @@ export const findOrphans = Effect.fnUntraced(function* ({ end, of }: OrphanWish)
         ...(await serverGroups()),
         ...(await linkGroups()),
         ...controlGroups(nowMs),
+        ...(engine === null ? [] : await containerGroups(engine)),
       ].filter(({ places }) => wanted === null || places.includes(wanted));
       const orphans = end ? await Promise.all(groups.map(ended)) : groups.map((group) => group.orphans);
       return orphans.flat();

@@ -6,13 +6,11 @@
  *  V1 `runsc` never runs as real root: the uids of a sandbox's files would be those of the machine.
  *  V2 The daemon is uid 0 inside and the agent 1001. Both are unprivileged users outside, and uids without a map do not
  *     exist there.
- *  V3 The agent has a pid namespace and a /proc of its own. gVisor's /proc shows every process's environment to every
- *     user, and the daemon's has PLATFORM_TOKEN.
+ *  V3 The agent has a pid namespace and a /proc of its own (../machine/own-kernel.ts).
  *  V4 Control groups around all of it bound memory and processes. gVisor makes none.
  */
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import { hasGates, installGate } from "../machine/installation.ts";
 import type {
   Isolation,
@@ -22,18 +20,9 @@ import type {
   Preparation,
   SandboxUsers,
 } from "../machine/isolation.ts";
-import {
-  AGENT_GATE,
-  DROP_ALL,
-  INNER_CLOSE_FROM,
-  INNER_GATE,
-  AGENT_INIT,
-  SIGNAL_FD,
-  become,
-  init,
-  waiting,
-} from "../machine/launcher.ts";
-import { AGENT_UID, LIBRARY } from "../machine/layout.ts";
+import { INNER_CLOSE_FROM, SIGNAL_FD, init, waiting } from "../machine/launcher.ts";
+import { AGENT_UID } from "../machine/layout.ts";
+import { ownKernelGates, ownKernelPrefix, ownKernelProcesses } from "../machine/own-kernel.ts";
 import { installFile } from "../machine/run-directory.ts";
 import { isFiltered, judge } from "../machine/sighting.ts";
 import { containerConfig, surroundings } from "./container.ts";
@@ -58,48 +47,45 @@ const prepare = async (
   // A copy, because the sandboxes' users may not reach the original.
   const runsc = await installFile(runDir, found, "runsc");
   const gate = await installGate(runDir, { name: "runsc-gate", closeFrom: INNER_CLOSE_FROM, kind: null });
-  const library = {
-    // The daemon starts each command of the agent in namespaces of its own.
-    [INNER_GATE]: await installGate(runDir, {
-      name: INNER_GATE,
-      closeFrom: INNER_CLOSE_FROM,
-      kind: "supervisor",
-    }),
-    [AGENT_GATE]: await installGate(runDir, { name: AGENT_GATE, closeFrom: 3, kind: "agent" }),
-  };
   return {
     provider: "gvisor",
     form: PLATFORM,
     enforcer: "gvisor",
     summary: `gVisor (${PLATFORM}): a kernel of its own for each sandbox, without this machine's network`,
-    library,
+    library: await ownKernelGates(runDir),
     files: [runsc, gate],
     needsGroups: true,
-    hostProcesses,
+    hostProcesses: ownKernelProcesses,
     users,
-    agentPrefix,
-    launch: async (request): Promise<Launcher> => {
-      const places = await writeContainer(request, JSON.stringify(containerConfig(request, options.limits)));
-      return {
-        command: [
-          gate,
-          tools.unshare,
-          "--user",
-          "--",
-          ...waiting(tools),
-          bwrap,
-          ...OWN_NAMESPACES,
-          ...surroundings(request, runsc),
-          "--",
-          "/bin/sh",
-          "-c",
-          INIT,
-          "sandbox",
-          ...runCommand(runsc, places),
-        ],
-        environment: { PATH: options.path },
-        filter: null,
-      };
+    agentPrefix: ({ image }) => ownKernelPrefix(AGENT_UID, { image }),
+    start: {
+      by: "launcher",
+      launch: async (request): Promise<Launcher> => {
+        const places = await writeContainer(
+          request,
+          JSON.stringify(containerConfig(request, options.limits)),
+        );
+        return {
+          command: [
+            gate,
+            tools.unshare,
+            "--user",
+            "--",
+            ...waiting(tools),
+            bwrap,
+            ...OWN_NAMESPACES,
+            ...surroundings(request, runsc),
+            "--",
+            "/bin/sh",
+            "-c",
+            INIT,
+            "sandbox",
+            ...runCommand(runsc, places),
+          ],
+          environment: { PATH: options.path },
+          filter: null,
+        };
+      },
     },
     findings: (sighting) => [
       judge("gvisor")(
@@ -118,14 +104,6 @@ const users = (base: number): SandboxUsers => ({
   agent: base + 2,
   map: `0 ${base} 1\n${AGENT_UID} ${base + 2} 1\n65534 ${base + 1} 1\n`,
 });
-
-/**
- * gVisor bounds the processes of each user inside. Outside, each of their address spaces is a process with few threads.
- * Where a sandbox reaches this bound, gVisor cannot go on, and the sandbox ends.
- */
-const hostProcesses = (inside: number): number => inside * HOST_PROCESSES_EACH + GVISOR_THREADS;
-const HOST_PROCESSES_EACH = 4;
-const GVISOR_THREADS = 256;
 
 /** Where `runsc` finds the container, and where it keeps its own state. */
 interface Places {
@@ -186,23 +164,4 @@ const runCommand = (runsc: string, { bundle, state }: Places): string[] => [
   `--pass-fd=${SIGNAL_FD}:${SIGNAL_FD}`,
   `--bundle=${bundle}`,
   NAME,
-];
-
-/** The agent's pid namespace, and its /proc over the sandbox's. */
-const agentPrefix: Isolation["agentPrefix"] = ({ image }) => [
-  "unshare",
-  "--pid",
-  "--fork",
-  "--kill-child=KILL",
-  "--mount",
-  "--mount-proc",
-  "--",
-  "setpriv",
-  ...become(AGENT_UID),
-  ...DROP_ALL,
-  `${LIBRARY}/${AGENT_GATE}`,
-  image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`,
-  "-c",
-  AGENT_INIT,
-  "agent",
 ];

@@ -99,7 +99,7 @@ const prepare = async (form: Form, preparation: Preparation): Promise<Isolation>
     users: localUsers,
     agentPrefix: ({ uidBase, image }) =>
       agentPrefix({ form, uidBase, gated: gate !== null, shell: shellOf({ image }) }),
-    launch,
+    start: { by: "launcher", launch },
     findings: (sighting) => [filterFinding(isFiltered(sighting))],
   };
 };

@@ -4,22 +4,22 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
-import { chmod, chown, mkdir, open, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import type { LaunchSettings } from "../../domain/launch.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
+import { bootContainer, reportContainer } from "./container-boot.ts";
 import type { Installation } from "./installation.ts";
 import type { OpenedImage } from "./image.ts";
-import type { SandboxUsers } from "./isolation.ts";
+import type { LaunchRequest, LauncherStart, SandboxUsers } from "./isolation.ts";
 import { SANDBOX_HOME, WORKSPACE, agentPath, platformPath, sandboxLayout } from "./layout.ts";
 import type { SandboxSpec } from "../port.ts";
+import { earlyEnd } from "./log-tail.ts";
 import { identify } from "./processes.ts";
 import { type SandboxPaths, type SandboxRecord, writeRecord } from "./run-directory.ts";
 
 /** Time limit for the launcher and PID 1 to start, in milliseconds. On an idle machine both take a few. */
 const START_TIMEOUT_MS = 20_000;
-/** How much of the launcher's output an error quotes. */
-const QUOTED_BYTES = 2000;
 
 export interface BootRequest {
   readonly paths: SandboxPaths;
@@ -136,39 +136,31 @@ const stages = (signal: Duplex): ((expected: string) => Promise<boolean>) => {
   return reached;
 };
 
-/** The newest output of PID 1 and its launcher, starting at the beginning of a line. */
-export const readLogTail = async (path: string, bytes: number): Promise<string> => {
-  const file = await open(path, "r").catch(() => null);
-  if (file === null) return "";
-  try {
-    const { size } = await file.stat();
-    const start = Math.max(0, size - bytes);
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size - start), position: start });
-    const text = buffer.toString("utf8", 0, bytesRead);
-    return start === 0 ? text : text.slice(text.indexOf("\n") + 1);
-  } finally {
-    await file.close();
-  }
-};
+const launchRequest = (
+  installation: Installation,
+  { paths, record: { id, uidBase }, image, environment }: BootRequest,
+): LaunchRequest => ({
+  id,
+  paths,
+  layout: sandboxLayout(paths, installation.parts, image),
+  image,
+  uidBase,
+  environment: {
+    ...environment,
+    // spec.md, injected environment: part of the image, so it is not injected.
+    PLATFORM_WORKSPACE: WORKSPACE,
+    PATH: platformPath(image),
+    HOME: SANDBOX_HOME,
+  },
+});
 
 const spawnLauncher = async (
-  installation: Installation,
-  { paths, record: { uidBase }, image, environment }: BootRequest,
+  { launch }: LauncherStart,
+  request: LaunchRequest,
   users: SandboxUsers | null,
 ): Promise<ChildProcess> => {
-  const { command, ...launcher } = await installation.isolation.launch({
-    paths,
-    layout: sandboxLayout(paths, installation.parts, image),
-    image,
-    uidBase,
-    environment: {
-      ...environment,
-      // spec.md, injected environment: part of the image, so it is not injected.
-      PLATFORM_WORKSPACE: WORKSPACE,
-      PATH: platformPath(image),
-      HOME: SANDBOX_HOME,
-    },
-  });
+  const { paths } = request;
+  const { command, ...launcher } = await launch(request);
   const [program = "", ...args] = command;
   const log = openSync(paths.log, "a", 0o600);
   const filter = launcher.filter === null ? "ignore" : openSync(launcher.filter, "r");
@@ -206,28 +198,50 @@ const deadline = (milliseconds: number): Promise<never> => {
 /** The parts of a sandbox that are needed while it runs. */
 export interface Booted {
   readonly record: SandboxRecord;
-  readonly child: ChildProcess;
+  /** Calls back once PID 1 has ended, with what is known about that. Not if the report was lost. */
+  readonly onEnd: (report: (message: string) => void) => void;
 }
 
 /**
  * Starts a sandbox and returns once its PID 1 runs.
- * @throws Error with the launcher's output. The caller then tears the sandbox down.
+ * @throws Error with the launcher's output, or the engine's message. The caller then tears the sandbox down.
  */
 export const boot = async (installation: Installation, request: BootRequest): Promise<Booted> => {
   const { paths } = request;
   const { uidBase, id } = request.record;
   const { isolation, options } = installation;
+  const { start } = isolation;
   const users = uidBase === null ? null : isolation.users(uidBase);
   await makeDirectories(paths, users);
-  const groups = groupDirectories(installation.groupParents, id);
-  const planned = { ...request.record, cgroups: groups };
-  // The record comes first: otherwise a group could outlive a service that is killed in between.
-  await writeRecord(paths, planned);
+  const record = {
+    ...request.record,
+    cgroups: groupDirectories(installation.groupParents, id),
+    ...(start.by === "engine" && { container: { ...start.place(id), cgroups: [] } }),
+  };
+  // The record comes first: otherwise a group or a container could outlive a service that is killed in between.
+  await writeRecord(paths, record);
   const processes = isolation.hostProcesses(options.limits.processes);
   await makeGroups(installation.groupParents, id, { ...options.limits, processes });
   await writeLaunchFile(paths, request.settings, users);
+  const planned = { record, users, request: launchRequest(installation, request) };
+  if (start.by === "launcher") return bootLauncher(start, planned);
+  const booted = await bootContainer(start, planned);
+  return { record: booted, onEnd: (report) => reportContainer(booted, report) };
+};
 
-  const child = await spawnLauncher(installation, request, users);
+/** A sandbox that has its directories and its record, and no process yet. */
+export interface PlannedBoot {
+  readonly record: SandboxRecord;
+  readonly users: SandboxUsers | null;
+  readonly request: LaunchRequest;
+}
+
+const bootLauncher = async (
+  start: LauncherStart,
+  { record: planned, users, request }: PlannedBoot,
+): Promise<Booted> => {
+  const { paths } = request;
+  const child = await spawnLauncher(start, request, users);
   const { pid } = child;
   const [stdin, , , signal] = child.stdio as unknown as [Duplex, null, null, Duplex];
   for (const stream of [stdin, signal]) stream.on("error", () => undefined);
@@ -235,20 +249,25 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
   const reached = stages(signal);
   const step = async (stage: string): Promise<void> => {
     if (await Promise.race([reached(stage), failed, deadline(START_TIMEOUT_MS)])) return;
-    const output = await readLogTail(paths.log, QUOTED_BYTES);
-    throw new Error(output.trim() === "" ? "the sandbox ended before it ran" : output.trim());
+    throw await earlyEnd(paths.log);
   };
   try {
     await step("waiting");
     const launcher = pid === undefined ? null : identify(pid);
     if (launcher === null) throw new Error("the launcher ended early");
     if (users !== null) mapIdentities(launcher.pid, users);
-    await joinGroups(groups, launcher.pid);
+    await joinGroups(planned.cgroups, launcher.pid);
     const record = { ...planned, launcher };
     await writeRecord(paths, record);
     stdin.end("go\n");
     await step("up");
-    return { record, child };
+    return {
+      record,
+      onEnd: (report) =>
+        child.once("exit", (code, name) =>
+          report(`its PID 1 ended with ${name ?? `code ${code ?? "unknown"}`}`),
+        ),
+    };
   } catch (error) {
     stdin.destroy();
     child.kill("SIGKILL");

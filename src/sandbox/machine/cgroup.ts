@@ -209,6 +209,24 @@ export const joinGroups = async (directories: readonly string[], pid: number): P
   await Promise.all(directories.map((directory) => writeFile(join(directory, "cgroup.procs"), String(pid))));
 };
 
+/** The directories of the groups that a process is in, in the hierarchies of our limits. */
+export const groupsOfProcess = (pid: number): string[] => {
+  const memberships = read(`/proc/${pid}/cgroup`).split("\n");
+  return groupMounts().flatMap(({ point, type, options }) => {
+    const line = memberships
+      .map((text) => /^\d+:([^:]*):(.*)$/.exec(text))
+      .find((match) =>
+        type === "cgroup2"
+          ? match?.[1] === ""
+          : match?.[1]
+              ?.split(",")
+              .some((name) => options.includes(name) && Object.values<string>(CONTROLLERS).includes(name)),
+      );
+    // The hierarchy's root has no limits.
+    return line?.[2] === undefined || line[2] === "/" ? [] : [join(point, line[2])];
+  });
+};
+
 /** How often the kernel killed a process of the group because its memory was exhausted. */
 export const memoryKills = (directories: readonly string[]): number => {
   let kills = 0;

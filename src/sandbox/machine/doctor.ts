@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { groupControls } from "./cgroup.ts";
 import type { Installation, MachineOptions } from "./installation.ts";
 import type { Kind } from "./isolation.ts";
 import { Sighting, commonFindings, judge, refused } from "./sighting.ts";
@@ -28,7 +27,7 @@ const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)}
 
 /** Where gVisor bounds processes itself, control groups bound those that it is made of. */
 const processFinding = (
-  { options: { limits }, isolation, groupParents }: Installation,
+  { options: { limits }, isolation, controls }: Installation,
   limited: boolean,
 ): DoctorFinding => {
   const subject = "processes";
@@ -37,13 +36,13 @@ const processFinding = (
     const detail = `${limits.processes} for each user of a sandbox; the kernel allows gVisor ${outside} of its own`;
     return judge("gvisor")(subject, limited, detail);
   }
-  const held = groupControls(groupParents).has("processes") || limited;
+  const held = controls.has("processes") || limited;
   return { subject, how: held ? "kernel" : "watcher", detail: `${limits.processes} for each sandbox` };
 };
 
 const limitFindings = (installation: Installation, sighting: Sighting): DoctorFinding[] => {
+  const { controls } = installation;
   const { limits } = installation.options;
-  const controls = groupControls(installation.groupParents);
   const limited = (name: string, value: number): boolean =>
     new RegExp(`^${name}\\s+${value}\\s`, "m").test(sighting.limits);
   return [
@@ -107,6 +106,10 @@ const advise = (problem: string): string => {
   }
   return problem;
 };
+
+/** A container engine needs no user namespaces. */
+const adviseOn = (kinds: readonly Kind[], problem: string): string =>
+  kinds.every(({ name }) => name === "docker") ? problem : advise(problem);
 
 const within = <A>(operation: Promise<A>, milliseconds: number): Promise<A> => {
   const { promise, reject } = Promise.withResolvers<never>();
@@ -182,7 +185,7 @@ export const doctorReport = (options: MachineOptions, kinds: readonly Kind[]): E
       Effect.succeed({
         provider: kinds.map(({ name }) => name).join(" or "),
         usable: false,
-        problem: advise(error.cause instanceof Error ? error.cause.message : String(error.cause)),
+        problem: adviseOn(kinds, error.cause instanceof Error ? error.cause.message : String(error.cause)),
         findings: [],
       }),
     ),

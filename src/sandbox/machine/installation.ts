@@ -10,7 +10,7 @@ import type { AgentAdapter } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
-import { type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
+import { type Control, type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
 import type { Isolation, Kind } from "./isolation.ts";
 import { type Parts, sandboxSettings } from "./layout.ts";
@@ -94,7 +94,10 @@ export interface Installation {
   readonly images: ImageStore;
   /** The runtime bundle's directory. It is made for the first sandbox with an image. */
   readonly bundle: () => Promise<string>;
+  /** Empty if an engine bounds the sandboxes. */
   readonly groupParents: readonly GroupParent[];
+  /** The limits that the kernel enforces, through our groups or an engine's. */
+  readonly controls: ReadonlySet<Control>;
   /** Whether sandboxes get uids of their own (the service is root). */
   readonly ownUids: boolean;
 }
@@ -202,8 +205,9 @@ export const install = async (options: MachineOptions, kind: Kind): Promise<Inst
   await openRunDirectory(options.runDir);
   const ownUids = process.geteuid?.() === 0;
   const isolation = await kind.prepare({ options, tools, ownUids });
-  const groupParents = await findGroupParents(groupName(options.installationId));
-  const controls = groupControls(groupParents);
+  const { start } = isolation;
+  const groupParents = start.by === "engine" ? [] : await findGroupParents(groupName(options.installationId));
+  const controls = start.by === "engine" ? start.controls : groupControls(groupParents);
   if (isolation.needsGroups && !(controls.has("memory") && controls.has("processes"))) {
     throw new Error("it needs control groups for memory and processes, which this service cannot create");
   }
@@ -215,6 +219,7 @@ export const install = async (options: MachineOptions, kind: Kind): Promise<Inst
     images: new ImageStore(options.imagesDir),
     bundle: once(() => bundleOf(options)),
     groupParents,
+    controls,
     ownUids,
   };
 };

@@ -2,7 +2,9 @@
  * What differs between the ways to isolate a sandbox on this machine. Everything else in this folder is the same for
  * all of them: directories, records, limits, egress, teardown.
  */
+import type { ContainerPlace } from "../containers/engine.ts";
 import type { DoctorFinding } from "../port.ts";
+import type { Control } from "./cgroup.ts";
 import type { OpenedImage } from "./image.ts";
 import type { MachineOptions } from "./installation.ts";
 import type { MountStep } from "./layout.ts";
@@ -11,7 +13,7 @@ import type { Sighting } from "./sighting.ts";
 import type { Tools } from "./tools.ts";
 
 /** The port's `name` of each provider on this machine. */
-export type MachineProviderName = "local" | "gvisor";
+export type MachineProviderName = "local" | "gvisor" | "docker";
 
 /** The host users of one sandbox of a root service. */
 export interface SandboxUsers {
@@ -28,6 +30,7 @@ export const UIDS_PER_SANDBOX = 3;
 
 /** Everything that starts one sandbox. */
 export interface LaunchRequest {
+  readonly id: string;
   readonly paths: SandboxPaths;
   readonly layout: readonly MountStep[];
   /** Null: the sandbox sees the machine's own root. */
@@ -44,6 +47,30 @@ export interface Launcher {
   readonly environment: Readonly<Record<string, string>>;
   /** A file that the launcher reads as descriptor FILTER_FD. Null: it has no such descriptor. */
   readonly filter: string | null;
+}
+
+/** A command of the service starts each sandbox, and control groups of the service bound it. */
+export interface LauncherStart {
+  readonly by: "launcher";
+  /** Writes what the launcher needs into the sandbox's directory, and returns the launcher. */
+  readonly launch: (request: LaunchRequest) => Promise<Launcher>;
+}
+
+/** A container engine of this machine starts, bounds and removes each sandbox. */
+export interface EngineStart {
+  readonly by: "engine";
+  /** The limits that the engine enforces. */
+  readonly controls: ReadonlySet<Control>;
+  /** Where the sandbox's container will be. It is recorded before the container exists. */
+  readonly place: (id: string) => ContainerPlace;
+  /**
+   * Makes and starts the container. Its first program writes `up` into `paths.up` as descriptor 3, and its output to
+   * `paths.log`.
+   * @returns the pid of its first program on this machine
+   */
+  readonly start: (request: LaunchRequest) => Promise<number>;
+  /** Removes containers of this run directory whose sandbox is not in `ids`, and images that no container uses. */
+  readonly removeOthers: (ids: ReadonlySet<string>) => Promise<void>;
 }
 
 /** One way to isolate sandboxes, prepared on this machine. */
@@ -69,8 +96,7 @@ export interface Isolation {
     readonly uidBase: number | null;
     readonly image: OpenedImage | null;
   }) => string[];
-  /** Writes what the launcher needs into the sandbox's directory, and returns the launcher. */
-  readonly launch: (request: LaunchRequest) => Promise<Launcher>;
+  readonly start: LauncherStart | EngineStart;
   /** For `doctor`, by what a sandbox saw: what is said of it beside `commonFindings` (sighting.ts). */
   readonly findings: (sighting: Sighting) => readonly DoctorFinding[];
 }

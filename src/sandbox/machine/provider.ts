@@ -1,5 +1,5 @@
 /**
- * The providers whose sandboxes are on this machine: `local` and `gvisor`. A provider owns the parts that end with the
+ * The providers whose sandboxes are on this machine: `local`, `gvisor` and `docker`. A provider owns the parts that end with the
  * service: the egress proxies' sockets and the watch over limits. The sandboxes themselves outlive the service, and
  * their records identify them later. A provider also takes over sandboxes that another kind of isolation started,
  * because ending and removing one needs only its record.
@@ -9,11 +9,11 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { doctorReport } from "./doctor.ts";
-import { groupControls } from "./cgroup.ts";
 import type { Installation, MachineOptions } from "./installation.ts";
 import { removeOldParts } from "./installation.ts";
 import type { Kind } from "./isolation.ts";
 import { openInstallation, removeTrials } from "./trial.ts";
+import { sandboxIds } from "./run-directory.ts";
 import { MachineSandboxes } from "./sandboxes.ts";
 import { Measures } from "../../telemetry/port.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
@@ -22,8 +22,7 @@ import { SandboxError, SandboxProvider } from "../port.ts";
 export const WATCH_INTERVAL_MS = 1_000;
 
 /** The isolation of this installation, for the start-up log. */
-export const summarize = ({ isolation, groupParents, ownUids }: Installation): string => {
-  const controls = groupControls(groupParents);
+export const summarize = ({ isolation, controls, ownUids }: Installation): string => {
   const limits = ["memory", "processes"] as const;
   return [
     isolation.summary,
@@ -58,6 +57,10 @@ export const machineProvider = (
       for (const refusal of refusals) yield* Effect.logInfo(`sandboxes are not isolated by ${refusal}`);
       yield* attempt("create", () => removeOldParts(installation));
       yield* attempt("destroy", () => removeTrials(options.runDir));
+      const { start } = installation.isolation;
+      if (start.by === "engine") {
+        yield* attempt("destroy", async () => start.removeOthers(new Set(await sandboxIds(options.runDir))));
+      }
       const sandboxes = yield* Effect.acquireRelease(
         attempt("list", () => MachineSandboxes.open(installation)),
         (opened) => Effect.sync(() => opened.close()),

@@ -54,6 +54,15 @@ export const SandboxRecord = Schema.Struct({
   egressAllow: Schema.Array(Schema.String),
   secretNames: Schema.Array(Schema.String),
   llmUpstream: Schema.NullOr(Schema.String),
+  /** The container that has its processes. Absent: they are the service's own. */
+  container: Schema.optionalKey(
+    Schema.Struct({
+      socket: Schema.String,
+      name: Schema.String,
+      /** The engine's control groups of it, empty until it runs. */
+      cgroups: Schema.Array(Schema.String),
+    }),
+  ),
   /** The image's digest. Absent for a sandbox in the machine's own root. */
   image: Schema.optionalKey(Schema.String),
 });
@@ -82,6 +91,10 @@ export interface SandboxPaths {
   readonly run: string;
   readonly daemonSocket: string;
   readonly launch: string;
+  /** Descriptor 3 of PID 1 in a container. */
+  readonly up: string;
+  /** The environment of PID 1 in a container. It is removed once it was read. */
+  readonly environment: string;
   readonly agentReadable: string;
   readonly proxy: string;
   readonly proxySocket: string;
@@ -106,6 +119,8 @@ export const sandboxPaths = (runDir: string, id: string): SandboxPaths => {
     run: join(root, "run"),
     daemonSocket: join(root, "run", "d.sock"),
     launch: join(root, "run", "launch.json"),
+    up: join(root, "run", "up"),
+    environment: join(root, "run", "environment"),
     agentReadable: join(root, "run", "agent"),
     proxy: join(root, "proxy"),
     proxySocket: join(root, "proxy", "egress.sock"),

@@ -6,15 +6,15 @@
  *  L2 A host uid belongs to one sandbox at a time, until its directory is gone.
  *  L3 The first reason for an end is the one that is reported.
  */
-import { createHash } from "node:crypto";
 import { lstat, mkdir } from "node:fs/promises";
-import { boot, launchSettings, readLogTail } from "./boot.ts";
-import { groupControls, removeGroupNow } from "./cgroup.ts";
+import { boot, launchSettings } from "./boot.ts";
+import { removeGroupNow } from "./cgroup.ts";
+import { reportContainer } from "./container-boot.ts";
 import { openImage } from "./image.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
-import { UIDS_PER_SANDBOX } from "./isolation.ts";
+import { readLogTail } from "./log-tail.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
 import {
@@ -28,9 +28,11 @@ import {
   writeRecord,
 } from "./run-directory.ts";
 import { endSandbox, killSandbox, tearDown } from "./teardown.ts";
+import { freeUids } from "./uids.ts";
 import {
   LOG_KEPT_BYTES,
   type Watched,
+  finalVerdict,
   kernelVerdict,
   measureDisk,
   measureProcesses,
@@ -41,14 +43,6 @@ import {
 
 /** A valid directory name that cannot lead elsewhere. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/**
- * Host uids of sandboxes are far above users, services and usual subordinate ranges. Each installation has its own
- * range.
- */
-const UID_FIRST = 300_000_000;
-const UID_STRETCH = 30_000;
-const UID_STRETCHES = 10_000;
 
 interface Entry extends Watched {
   record: SandboxRecord;
@@ -140,9 +134,7 @@ export class MachineSandboxes {
         image,
       });
       const entry = this.#enter(paths, booted.record, egress);
-      booted.child.once("exit", (code, name) => {
-        void this.#ended(entry, `its PID 1 ended with ${name ?? `code ${code ?? "unknown"}`}`);
-      });
+      booted.onEnd((message) => void this.#ended(entry, message));
     } catch (error) {
       egress?.close();
       await tearDown(paths, (await readRecord(paths)) ?? record);
@@ -246,8 +238,7 @@ export class MachineSandboxes {
    */
   async watch(nowMs: number): Promise<void> {
     const running = [...this.#entries.values()].filter((entry) => !entry.ended);
-    const { groupParents, options } = this.#installation;
-    const controls = groupControls(groupParents);
+    const { controls, options } = this.#installation;
     const rules = {
       limits: options.limits,
       kernelMemory: controls.has("memory"),
@@ -315,6 +306,8 @@ export class MachineSandboxes {
       entry.exit.resolve(exit);
     } else if (!isAlive(record.launcher)) {
       await this.#ended(entry, "it ended while no service watched it");
+    } else {
+      reportContainer(record, (message) => void this.#ended(entry, message));
     }
   }
 
@@ -346,9 +339,11 @@ export class MachineSandboxes {
 
   /** Reports why a sandbox's processes are gone. */
   async #ended(entry: Entry, message: string): Promise<void> {
-    if (entry.ended || this.#entries.get(entry.record.id) !== entry) return;
-    const { limits } = this.#installation.options;
-    await this.#settle(entry, kernelVerdict(entry.record, limits) ?? { code: "exited", message });
+    const isOver = (): boolean => entry.ended || this.#entries.get(entry.record.id) !== entry;
+    if (isOver()) return;
+    const verdict = await finalVerdict(entry.record, this.#installation.options.limits);
+    // Another reason came first (L3).
+    if (!isOver()) await this.#settle(entry, verdict ?? { code: "exited", message });
   }
 
   /** Ends a sandbox with a reason. Its directory stays until it is destroyed. */
@@ -371,15 +366,9 @@ export class MachineSandboxes {
   }
 
   #takeUids(id: string): number {
-    const digest = createHash("sha256").update(this.#installation.options.installationId).digest();
-    const first = UID_FIRST + (digest.readUInt32BE() % UID_STRETCHES) * UID_STRETCH;
-    const taken = new Set(this.#uidBases.values());
-    for (let base = first; base + UIDS_PER_SANDBOX <= first + UID_STRETCH; base += UIDS_PER_SANDBOX) {
-      if (taken.has(base)) continue;
-      this.#uidBases.set(id, base);
-      return base;
-    }
-    throw new Error("all user ids for sandboxes are in use");
+    const base = freeUids(this.#installation.options.installationId, new Set(this.#uidBases.values()));
+    this.#uidBases.set(id, base);
+    return base;
   }
 
   /** Runs `body` after every earlier operation on the same sandbox (L1). */

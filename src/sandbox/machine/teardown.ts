@@ -3,6 +3,7 @@
  * process that created it may be long gone (sandbox/port.ts P2, P4).
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { engineAt } from "../containers/engine.ts";
 import { removeGroup } from "./cgroup.ts";
 import { descendants, isAlive, processesSeeing, sampleProcesses, signal } from "./processes.ts";
 import { type SandboxPaths, type SandboxRecord, removeTree } from "./run-directory.ts";
@@ -17,12 +18,16 @@ const POLL_MS = 10;
 const launcherAlive = (record: SandboxRecord | null): boolean =>
   record !== null && record.launcher !== null && isAlive(record.launcher);
 
-/** PID 1 of the sandbox: below the launcher, the first process in a pid namespace of its own. */
+/**
+ * PID 1 of the sandbox: the launcher or a process below it, the first one in a pid namespace of its own. An engine's
+ * container has no other launcher.
+ */
 const findInit = (record: SandboxRecord): number | null => {
   if (record.launcher === null) return null;
   const samples = sampleProcesses();
   const own = samples.find(({ pid }) => pid === process.pid)?.namespacePids.length ?? 1;
-  const init = descendants(samples, record.launcher.pid).find(
+  const { pid: launcher } = record.launcher;
+  const init = [...samples.filter(({ pid }) => pid === launcher), ...descendants(samples, launcher)].find(
     ({ namespacePids }) => namespacePids.length === own + 1 && namespacePids.at(-1) === 1,
   );
   return init?.pid ?? null;
@@ -58,6 +63,15 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
   if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox cannot be stopped");
 };
 
+/** A container's runtime may have the signals of its own kernel. If the engine does not answer, this kernel passes it. */
+const terminate = async ({ container }: SandboxRecord, init: number | null): Promise<void> => {
+  const directly = (): void => {
+    if (init !== null) signal(init, "SIGTERM");
+  };
+  if (container === undefined) return directly();
+  await engineAt(container.socket).signal(container.name, "SIGTERM").catch(directly);
+};
+
 /**
  * Asks PID 1 to end, and waits for a while. If PID 1 is dead, `killSandbox` does the work. The request is repeated: if
  * PID 1 forwards a signal at the instant when it starts its daemon, the signal can be lost.
@@ -65,8 +79,10 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
 const askToEnd = async (record: SandboxRecord): Promise<void> => {
   for (let asked = 0; asked < GRACE_MS; asked += ASK_AGAIN_MS) {
     const init = findInit(record);
-    if (init === null) return;
-    signal(init, "SIGTERM");
+    // Of a container under another kernel, this one sees no PID 1.
+    if (init === null && record.container === undefined) return;
+    // eslint-disable-next-line no-await-in-loop -- asking again is for when the first did not help
+    await terminate(record, init);
     // eslint-disable-next-line no-await-in-loop -- asking again is for when the first did not help
     if (await waitFor(() => !launcherAlive(record), ASK_AGAIN_MS)) return;
   }
@@ -87,6 +103,9 @@ export const endSandbox = async (paths: SandboxPaths, record: SandboxRecord | nu
  */
 export const tearDown = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
   await endSandbox(paths, record);
+  if (record?.container !== undefined) {
+    await engineAt(record.container.socket).remove(record.container.name);
+  }
   const groups = record?.cgroups ?? [];
   const emptied = await waitFor(
     async () => (await Promise.all(groups.map(removeGroup))).every(Boolean),

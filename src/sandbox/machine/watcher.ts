@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFile, open, rename, stat, statfs, truncate, writeFile } from "node:fs/promises";
+import { engineAt } from "../containers/engine.ts";
 import { groupMemory, memoryKills } from "./cgroup.ts";
 import type { SandboxLimits } from "./installation.ts";
 import type { SandboxExit } from "../port.ts";
@@ -51,9 +52,25 @@ export const memoryExceeded = (limit: number): SandboxExit => ({
   message: `the sandbox used more than its ${mebibytes(limit)} of memory`,
 });
 
+/** The control groups that bound a sandbox: the service's, or an engine's. */
+const groupsOf = ({ cgroups, container }: SandboxRecord): readonly string[] => container?.cgroups ?? cgroups;
+
 /** The exit if the kernel killed a process of the sandbox because its memory was exhausted. */
 export const kernelVerdict = (record: SandboxRecord, limits: SandboxLimits): SandboxExit | null =>
-  memoryKills(record.cgroups) > 0 ? memoryExceeded(limits.memoryBytes) : null;
+  memoryKills(groupsOf(record)) > 0 ? memoryExceeded(limits.memoryBytes) : null;
+
+/** The same for a sandbox that has ended. An engine's control groups are gone by then, and the engine knows. */
+export const finalVerdict = async (
+  record: SandboxRecord,
+  limits: SandboxLimits,
+): Promise<SandboxExit | null> => {
+  const { container } = record;
+  if (container === undefined) return kernelVerdict(record, limits);
+  const state = await engineAt(container.socket)
+    .state(container.name)
+    .catch(() => null);
+  return state?.outOfMemory === true ? memoryExceeded(limits.memoryBytes) : null;
+};
 
 /** Memory and processes from one pass over /proc. */
 export const measureProcesses = (
@@ -83,8 +100,9 @@ export const memoryUsed = (
   sample: () => readonly ProcessSample[],
 ): number => {
   let samples: readonly ProcessSample[] | null = null;
-  return running.reduce((sum, { record: { cgroups, launcher } }) => {
-    const counted = groupMemory(cgroups);
+  return running.reduce((sum, { record }) => {
+    const { launcher } = record;
+    const counted = groupMemory(groupsOf(record));
     if (counted !== null || launcher === null) return sum + (counted ?? 0);
     samples ??= sample();
     return sum + descendants(samples, launcher.pid).reduce((bytes, one) => bytes + one.memoryBytes, 0);

@@ -26,6 +26,8 @@ const DIRECTORIES = [
 const FILES = [
   "/etc/passwd",
   "/etc/group",
+  // Container engines mount a file here.
+  "/etc/hostname",
   "/etc/hosts",
   "/etc/nsswitch.conf",
   "/etc/resolv.conf",

@@ -1,0 +1,131 @@
+/**
+ * A service whose sandboxes are containers of a Docker engine, with the real agent runtime: the agent clones, commits and
+ * pushes; a service that was killed finds its sandbox again; a waiting sandbox gets its session; and the doctor ends what
+ * a service left that never comes back.
+ */
+import { execFile } from "node:child_process";
+import { appendFileSync, copyFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runDirectoryOf } from "../../src/sandbox/machine/run-directory.ts";
+import { TestEngine, lacksEngine } from "../support/machine/container-engine.ts";
+import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
+import { TEST_MS } from "../support/patience.ts";
+import { sandboxesStartHere } from "../support/requirements.ts";
+import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
+import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+
+const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
+
+/** An import of an image unpacks it under bubblewrap. */
+const lacks =
+  lacksEngine ??
+  (sandboxesStartHere && busybox !== undefined ? null : "(needs bubblewrap and busybox-static)");
+
+const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
+
+const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
+  const { files_changed: files } = await session.call("GET", "changes");
+  return (files as readonly Json[]).map((file) => file["path"]).toSorted();
+};
+
+describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () => {
+  let engine: TestEngine;
+  let installation: Installation;
+  let images = "";
+  let life: Life;
+
+  const settings = (): Record<string, string> => ({
+    PLATFORM_SANDBOX_PROVIDER: "docker",
+    PLATFORM_DOCKER_SOCKET: engine.socket,
+    PLATFORM_IMAGES_DIR: path.join(images, "kept"),
+    PLATFORM_WARM_MEMORY_MB: "6000",
+  });
+  const platform = async (...args: readonly string[]): Promise<Json> => {
+    const { DATABASE_URL: _ours, ...environment } = process.env;
+    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--json"], {
+      env: { ...environment, ...settings(), PLATFORM_DATA_DIR: installation.dataDir },
+    });
+    return JSON.parse(stdout) as Json;
+  };
+  const containers = () => engine.docker("ps", "--format", "{{.Names}}").split("\n").filter(Boolean);
+
+  beforeAll(async () => {
+    images = mkdtempSync(path.join(tmpdir(), "platform-test-docker-"));
+    await chmod(images, 0o755);
+    [engine, installation] = await Promise.all([TestEngine.open(), Installation.open()]);
+    life = await installation.start(settings());
+  }, TEST_MS);
+  afterAll(async () => {
+    await life?.end("SIGTERM");
+    await installation?.close();
+    await engine?.close();
+    if (images !== "") await rm(images, { recursive: true, force: true });
+  }, TEST_MS);
+
+  it(
+    "clones, commits and pushes, also after its service was killed and came back",
+    { timeout: TEST_MS },
+    async () => {
+      const session = await LiveSession.start(life, installation);
+      const before = await session.call("GET", "sandbox");
+      expect(before).toMatchObject({ provider: "docker" });
+      expect(containers().join()).toContain(String(before["id"]));
+      await session.run(`echo 1 > first && ${COMMIT}`);
+      await life.end("SIGKILL");
+      life = await installation.start(settings());
+      const again = session.at(life);
+      await again.run(`echo 2 > second && ${COMMIT}`);
+      expect(await filesChanged(again)).toEqual(["first", "second"]);
+      expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "docker" });
+      await again.stop();
+      await expect.poll(containers, POLL).toEqual([]);
+    },
+  );
+
+  it("gets a container that waited for it", { timeout: TEST_MS }, async () => {
+    const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
+    const waiting = async () =>
+      (await life.call("GET", `/v1/projects/${pid}/environment`))["waiting"] as Json;
+    await expect.poll(waiting, POLL).toMatchObject({ ready: 1 });
+    const session = await LiveSession.startIn(life, pid);
+    expect(await session.call("GET", "sandbox")).toMatchObject({ provider: "docker", waited: true });
+    await session.run(`echo 1 > claimed && ${COMMIT}`);
+    expect(await filesChanged(session)).toEqual(["claimed"]);
+    await session.stop();
+  });
+
+  it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {
+    const root = path.join(images, "root");
+    const file = path.join(images, "busybox.tar");
+    await mkdir(root);
+    await writeToolImage(root, file);
+    await platform("images", "import", "busybox:1", file);
+    const manifest = path.join(images, "platform.toml");
+    copyFileSync(path.join(installation.sample, "platform.toml"), manifest);
+    appendFileSync(manifest, '\n[environment]\nimage = "busybox:1"\n');
+    commitToSample(installation, { "platform.toml": manifest });
+    const session = await LiveSession.start(life, installation);
+    expect(await session.call("GET", "sandbox")).toMatchObject({ image: "busybox:1", provider: "docker" });
+    await session.run(`echo /usr/* > usr && ${COMMIT}`);
+    expect(await filesChanged(session)).toEqual(["usr"]);
+    // For the last test: its service never stops it.
+    await life.end("SIGKILL");
+    const sandbox = containers().find((name) => processesOfSandbox(name.slice(-36)).length > 0) ?? "";
+    const installationId = readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim();
+    const orphans = async (...more: readonly string[]) =>
+      (await platform("doctor", "--orphans", "--of", installation.dataDir, ...more))[
+        "orphans"
+      ] as readonly Json[];
+    const left = (await orphans()).filter(({ kind }) => kind === "sandbox");
+    expect(left.map(({ what }) => what)).toContain(sandbox.slice(-36));
+    const ended = await orphans("--end");
+    expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
+    expect(containers()).toEqual([]);
+    expect(existsSync(runDirectoryOf(installationId))).toBe(false);
+  });
+});
