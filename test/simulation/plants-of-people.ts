@@ -126,7 +126,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_007,
+    seed: 1_000_008,
   },
   {
     name: "sent-message-taken-back",

@@ -64,7 +64,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork"],',
     put: "",
-    seed: 31,
+    seed: 44,
   },
   {
     name: "destroy-forgotten",
@@ -99,14 +99,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 128,
+    seed: 35,
   },
   {
     name: "deleted-restarts",
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 89,
+    seed: 66,
   },
   {
     name: "sandbox-lost-not-reported",
@@ -141,14 +141,14 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 5,
+    seed: 28,
   },
   {
     name: "lost-signal-while-draining",
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 409,
+    seed: 310,
   },
   {
     name: "drain-does-not-wake",
@@ -169,7 +169,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/duties/recovery.ts",
     find: '  yield* load("sandbox", yield* sandboxes);\n',
     put: "",
-    seed: 5,
+    seed: 4,
   },
   {
     name: "orphans-left-alone",
@@ -246,7 +246,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/session-columns.ts",
     find: 'is ? "reserve" : "release"',
     put: 'is ? "keep" : "release"',
-    seed: 2,
+    seed: 7,
   },
   {
     name: "reason-of-failure-dropped",
@@ -274,7 +274,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "const at = nextDue(definition, cursor.accountedUntil);",
     put: "const at = nextDue(definition, Math.max(cursor.accountedUntil, timers.since));",
-    seed: 1,
+    seed: 7,
   },
   {
     name: "next-instant-skipped",
@@ -316,7 +316,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/handlers/sessions.ts",
     find: '{ type: "stop.requested" }',
     put: '{ type: "idle.elapsed" }',
-    seed: 4,
+    seed: 11,
   },
   {
     name: "instants-taken-for-one",

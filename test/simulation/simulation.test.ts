@@ -18,6 +18,8 @@ const BY_CHANCE = [
   "store.EnvironmentBuilds.inUse",
   "store.EnvironmentBuilds.prune",
   "store.EnvironmentBuilds.unsettled",
+  "store.Secrets.list",
+  "store.Secrets.sealed",
   "store.Conversations.memory.save",
   "store.Conversations.page",
   "store.Conversations.pruneAttachments",
