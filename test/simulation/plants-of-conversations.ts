@@ -28,6 +28,6 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/store/conversation-notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 10,
+    seed: 9,
   },
 ];
