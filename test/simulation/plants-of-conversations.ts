@@ -7,7 +7,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/store/memory/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 232,
+    seed: 767,
   },
   {
     name: "items-left-open",
@@ -21,7 +21,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "src/actors/conversation-follower.ts",
     find: "written = { after: portion.rev,",
     put: "written = { after: portion.rev + 1,",
-    seed: 6,
+    seed: 5,
   },
   {
     name: "closed-items-reopened",
