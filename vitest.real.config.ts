@@ -16,8 +16,11 @@ export default defineConfig({
     ...LIMITS,
     globalSetup: GLOBAL_SETUP,
     include: [REAL],
-    // `.ci/run` sets it if no mirror of the machine has gVisor, and says so.
-    exclude: process.env["PLATFORM_CI_WITHOUT_GVISOR"] === "1" ? ["**/gvisor*.real.test.ts"] : [],
+    // `.ci/run` sets them if the machine has no gVisor, or no rights of a container engine, and says so.
+    exclude: [
+      ...(process.env["PLATFORM_CI_WITHOUT_GVISOR"] === "1" ? ["**/gvisor*.real.test.ts"] : []),
+      ...(process.env["PLATFORM_CI_WITHOUT_DOCKER"] === "1" ? ["**/docker*.real.test.ts"] : []),
+    ],
     maxWorkers: WORKERS,
     retry: process.env["CI"] === "true" ? 1 : 0,
     reporters: ["default", new ClosingLine()],
