@@ -1,5 +1,6 @@
 /** `docker` and its engine: what the engine knows, what it refuses, how it fails, and what it is left with. */
 import { randomUUID } from "node:crypto";
+import { readdirSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
@@ -62,6 +63,23 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
   const leftovers = (id: string) =>
     Effect.runPromise(machineSubject(setup(), "http://127.0.0.1:1").leftovers(id));
   const containers = () => engine.docker("ps", "--all", "--format", "{{.Names}}").split("\n").filter(Boolean);
+
+  it("leaves this machine's own directories as they were, though files are mounted over them", async () => {
+    const spec = specOf(randomUUID());
+    // An engine makes the place of a mount that is missing, on this machine if its directory is.
+    const seen = () =>
+      ["/", "/etc", "/usr", "/usr/local", "/usr/local/bin", "/opt"].map((name) => readdirSync(name));
+    const before = seen();
+    await serviceOf(
+      Effect.gen(function* () {
+        yield* create(spec);
+        expect((yield* runIn(spec.id, "agent", "ls /usr/local/bin")).stdout).toContain("platform");
+        expect(seen()).toEqual(before);
+        yield* destroy(spec.id);
+      }),
+    );
+    expect(seen()).toEqual(before);
+  });
 
   it("tells the engine no token and no secret: not in its description, its log or its image [I16]", async () => {
     const spec = specOf(randomUUID());
