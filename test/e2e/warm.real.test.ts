@@ -135,7 +135,8 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
         }[];
       };
       const notes = items.filter(({ kind }) => kind === "note").map(({ content }) => content[0]?.text);
-      expect(notes).toEqual([
+      // The newest comes first.
+      expect(notes.toReversed()).toEqual([
         expect.stringMatching(/^The setup command began before this session: echo ahead of /),
         expect.stringMatching(/^The setup command is done\. It took /),
       ]);
