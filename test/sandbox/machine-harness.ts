@@ -136,6 +136,8 @@ const prepareChildren = async (): Promise<Child> => {
       entryPoints: [here("machine-runner.ts")],
       outfile: runner,
       bundle: true,
+      // It is loaded only for an engine, which the other user cannot use, and it has programs that cannot be bundled.
+      external: ["dockerode"],
       platform: "node",
       format: "esm",
       logLevel: "silent",
