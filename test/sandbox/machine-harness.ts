@@ -138,6 +138,10 @@ const prepareChildren = async (): Promise<Child> => {
       bundle: true,
       // It is loaded only for an engine, which the other user cannot use, and it has programs that cannot be bundled.
       external: ["dockerode"],
+      // For packages in CommonJS.
+      banner: {
+        js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+      },
       platform: "node",
       format: "esm",
       logLevel: "silent",
