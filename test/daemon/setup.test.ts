@@ -60,6 +60,10 @@ const ran = async (
   return { failure, notes, lines, states };
 };
 
+/** A killed process closes its output a moment before it has ended. */
+const untilGone = (lines: readonly string[]): Promise<void> =>
+  expect.poll(() => isThere(Number(lines[0]?.replace("setup: ", "")))).toBe(false);
+
 describe("a setup command", () => {
   test("that succeeds is shown with the time that it took, and the agent hears nothing", async () => {
     const { failure, notes, lines, states } = await ran("\necho one\necho two >&2\n");
@@ -91,7 +95,7 @@ describe("a setup command", () => {
   test("is ended with everything that it started when its time is over", async () => {
     const { failure, lines } = await ran("sleep 600 & echo $!; wait", { timeoutMs: 500 });
     expect(failure?.text).toContain("It failed: it ran longer than 0.5 s and was ended.");
-    expect(isThere(Number(lines[0]?.replace("setup: ", "")))).toBe(false);
+    await untilGone(lines);
   });
 
   test("can have a title, which people see in its place", async () => {
@@ -103,7 +107,7 @@ describe("a setup command", () => {
   test("leaves no program running", async () => {
     const { failure, lines } = await ran("sleep 600 & echo $!");
     expect(failure).toBeNull();
-    expect(isThere(Number(lines[0]?.replace("setup: ", "")))).toBe(false);
+    await untilGone(lines);
   });
 
   test("that cannot be started, or is killed, has failed", async () => {

@@ -246,7 +246,7 @@ describe("a daemon that waits for its session", () => {
       writeFileSync(`${running.directory}/go`, "");
       expect(codeOf(await claim(claimOf(running.sessionId)))).toBe("200");
       await running.logged("boot", { step: "setup_ended" });
-      expect(isThere(pid)).toBe(false);
+      await expect.poll(() => isThere(pid)).toBe(false);
     });
   });
 
