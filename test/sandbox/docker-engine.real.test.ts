@@ -29,6 +29,10 @@ const create = (spec: ReturnType<typeof specOf>) =>
   Effect.flatMap(SandboxProvider, (provider) => provider.create(spec));
 const destroy = (id: string) => Effect.flatMap(SandboxProvider, (provider) => provider.destroy(id));
 
+/** An engine makes the place of a mount that is missing, on this machine if its directory is. */
+const ownDirectories = () =>
+  ["/", "/etc", "/usr", "/usr/local", "/usr/local/bin", "/opt"].map((name) => readdirSync(name));
+
 describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`, () => {
   let engine: TestEngine;
   let runDir = "";
@@ -66,19 +70,16 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
 
   it("leaves this machine's own directories as they were, though files are mounted over them", async () => {
     const spec = specOf(randomUUID());
-    // An engine makes the place of a mount that is missing, on this machine if its directory is.
-    const seen = () =>
-      ["/", "/etc", "/usr", "/usr/local", "/usr/local/bin", "/opt"].map((name) => readdirSync(name));
-    const before = seen();
+    const before = ownDirectories();
     await serviceOf(
       Effect.gen(function* () {
         yield* create(spec);
         expect((yield* runIn(spec.id, "agent", "ls /usr/local/bin")).stdout).toContain("platform");
-        expect(seen()).toEqual(before);
+        expect(ownDirectories()).toEqual(before);
         yield* destroy(spec.id);
       }),
     );
-    expect(seen()).toEqual(before);
+    expect(ownDirectories()).toEqual(before);
   });
 
   it("tells the engine no token and no secret: not in its description, its log or its image [I16]", async () => {
