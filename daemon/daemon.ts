@@ -243,10 +243,11 @@ const setUp = Effect.fnUntraced(function* (
   const setupParts = { ...parts, onEnd: () => report.reached("setup_ended") };
   const ahead = prepared?.setup ?? null;
   if (ahead !== null) {
-    const counts = prepared?.commit === commit && (yield* takeOverSetup(setupParts, ahead.wish, ahead.run));
-    if (counts) return null;
+    const isSame = prepared?.commit === commit;
+    const wasOver = yield* ahead.isOver;
+    if (isSame && (yield* takeOverSetup(setupParts, ahead.wish, ahead.run))) return null;
     // It may have needed the session.
-    yield* ahead.undo;
+    if (wasOver || !isSame) yield* ahead.undo;
   }
   return yield* runSetup(setupParts, {
     ...setup,

@@ -2,9 +2,10 @@
  * The project's setup command in a sandbox that waits for a session, on the commit that was unpacked there
  * (docs/decisions/0073-warm-sandboxes.md).
  *
- *  A1 It counts for a session only if the session is on the same commit and the command succeeded. Otherwise it is ended, what it left in
- *     the workspace is removed, and the session runs its own.
- *  A2 It has the project's secrets, and neither a session's variables nor a token that opens anything.
+ *  A1 It counts for a session only if the session is on the same commit and the command succeeded. Otherwise it is ended, and the session
+ *     runs its own.
+ *  A2 Before that, the workspace is reset, but only if the command had ended when the session came: later, people may have files there.
+ *  A3 It has the project's secrets, and neither a session's variables nor a token that opens anything.
  */
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -20,6 +21,7 @@ export interface SetupAhead {
   readonly wish: SetupWish;
   /** Its end. */
   readonly run: Effect.Effect<SetupRun>;
+  readonly isOver: Effect.Effect<boolean>;
   /** Ends it, and removes what it left in the workspace. */
   readonly undo: Effect.Effect<void>;
 }
@@ -40,11 +42,12 @@ export const setupAhead = (
         }),
       ),
     );
+    const isOver = Effect.sync(() => running.pollUnsafe() !== undefined);
     const undo = Effect.andThen(Fiber.interrupt(running), cleanCheckout(side.settings));
     return (prepared) => {
       const { setup } = prepared;
       if (setup === null) return null;
       Deferred.doneUnsafe(begun, Effect.succeed({ ...prepared, setup }));
-      return { wish: setup, run: Fiber.join(running), undo };
+      return { wish: setup, run: Fiber.join(running), isOver, undo };
     };
   });

@@ -119,7 +119,7 @@ export const prepareCheckout = (
     ),
   );
 
-/** Removes everything from the workspace that is not of the commit. If it fails, the session begins with what is left. */
+/** Resets the workspace to the files of the commit. If that fails, the session begins with the other files, too. */
 export const cleanCheckout = (settings: Settings): Effect.Effect<void> =>
   Effect.ignore(runToEnd(gitLaunch(settings, ["sh", "-c", "git reset --quiet --hard && git clean -ffdxq"])));
 

@@ -236,6 +236,22 @@ describe("a daemon that waits for its session", () => {
       expect(ran()).toBe(`${running.sessionId}\n`);
     });
 
+    test("runs it once more if it fails during the session, and keeps the files that people made meanwhile", async () => {
+      await startWith(
+        "while ! test -e ../go; do sleep 0.1; done; test -e ../tried || { touch ../tried; exit 3; }",
+      );
+      const { commit, pack } = packed();
+      expect(codeOf(await prepare(commit, pack))).toBe("200");
+      expect(codeOf(await claim(claimOf(running.sessionId, { branch_commit: commit })))).toBe("200");
+      await running.logged("ready");
+      const mine = `${running.layout.workspace}/mine.txt`;
+      writeFileSync(mine, "mine");
+      writeFileSync(`${running.directory}/go`, "");
+      await running.logged("boot", { step: "setup_ended" });
+      expect(states()).toEqual(["running", "failed", "running", "done"]);
+      expect(existsSync(mine)).toBe(true);
+    });
+
     test("ends it if the session is on another commit", async () => {
       await startWith("echo $$ >../pid; test -e ../go || sleep 600");
       const { commit, pack } = packed();
