@@ -8,7 +8,9 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { build, transform } from "esbuild";
+import { cacheFileOf, madeOnce, type PageFile } from "./page-cache.ts";
+
+export type { PageFile };
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -23,15 +25,6 @@ const TYPES: Readonly<Record<string, string>> = {
  */
 const LIBRARIES = [["markdown-it.js", fileURLToPath(import.meta.resolve("markdown-it/browser"))]] as const;
 
-export interface PageFile {
-  readonly name: string;
-  readonly type: string;
-  readonly plain: Uint8Array;
-  readonly gzipped: Uint8Array;
-  /** Quoted, as in HTTP. */
-  readonly tag: string;
-}
-
 const compressed = promisify(gzip);
 
 const MINIFY = { minify: true, charset: "utf8", target: "esnext", logLevel: "error" } as const;
@@ -41,6 +34,7 @@ const STYLES = "page.css";
 
 /** Code, minified one by one: each module stays a file. The style sheet has what it imports. */
 const minified = async (files: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>> => {
+  const { build } = await import("esbuild");
   const { outputFiles } = await build({
     entryPoints: [...files],
     // Nothing is written.
@@ -58,6 +52,7 @@ const minified = async (files: readonly string[]): Promise<ReadonlyMap<string, U
 
 /** A package's own minified file is for old browsers, too: for new ones it gets smaller. Its notice of the license stays. */
 const library = async (file: string): Promise<Uint8Array> => {
+  const { transform } = await import("esbuild");
   const { code } = await transform(await readFile(file, "utf8"), { ...MINIFY, legalComments: "inline" });
   return Buffer.from(code);
 };
@@ -78,19 +73,30 @@ const served = async (name: string, plain: Uint8Array): Promise<PageFile> => ({
   tag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
 });
 
-const read = async (directory: string): Promise<readonly PageFile[]> => {
-  const names = (await readdir(directory)).filter(
-    (name) => path.extname(name) in TYPES && (path.extname(name) !== ".css" || name === STYLES),
-  );
+const make = async (directory: string, names: readonly string[]): Promise<readonly PageFile[]> => {
+  const shown = names.filter((name) => path.extname(name) !== ".css" || name === STYLES);
   const code = await minified(
-    names.filter((name) => /\.(?:js|css)$/.test(name)).map((name) => path.join(directory, name)),
+    shown.filter((name) => /\.(?:js|css)$/.test(name)).map((name) => path.join(directory, name)),
   );
   return Promise.all([
-    ...names.map(async (name) =>
+    ...shown.map(async (name) =>
       served(name, code.get(name) ?? (await readFile(path.join(directory, name)))),
     ),
     ...LIBRARIES.map(async ([name, file]) => served(name, await library(file))),
   ]);
+};
+
+/** What makes the files, and what they are made of. */
+const inputsOf = async (directory: string, names: readonly string[]): Promise<(string | Uint8Array)[]> => {
+  const files = names.map((name) => path.join(directory, name));
+  const makers = [import.meta.filename, ...LIBRARIES.map(([, file]) => file)];
+  const esbuild = fileURLToPath(import.meta.resolve("esbuild/package.json"));
+  return [...names, ...(await Promise.all([...files, ...makers, esbuild].map((file) => readFile(file))))];
+};
+
+const read = async (directory: string): Promise<readonly PageFile[]> => {
+  const names = (await readdir(directory)).filter((name) => path.extname(name) in TYPES).toSorted();
+  return madeOnce(cacheFileOf(directory), await inputsOf(directory, names), () => make(directory, names));
 };
 
 const pages = new Map<string, Promise<readonly PageFile[]>>();

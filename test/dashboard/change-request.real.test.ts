@@ -1,0 +1,83 @@
+/** A change request's page: what it shows, and how it is merged and closed. */
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID } from "./sample-project.ts";
+
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const world = () => makeWorld(Date.now());
+const PROJECT = `#/projects/${PROJECT_ID}`;
+
+const title = hasChromium
+  ? "a change request on its page"
+  : "a change request on its page (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("shows its commits, and its diff file by file", async () => {
+    const { page, visit } = await start(world());
+    await visit(`${PROJECT}/change-requests`);
+    await page.getByRole("link", { name: "#7 Note the first push" }).click();
+    await page.getByText("Write notes/6113728.md").waitFor();
+    expect(await page.locator(".file > summary").allInnerTexts()).toEqual([
+      "notes/6113728.md new file +3 −0",
+      "greet.sh +1 −1",
+    ]);
+    expect(await page.locator(".diff .removed").allInnerTexts()).toEqual([
+      expect.stringContaining("-printf 'Hello"),
+    ]);
+  });
+
+  it("says which files conflict", async () => {
+    const all = world();
+    const changes = all.changes.map((change) => ({ ...change, mergeable: false, conflicts: ["greet.sh"] }));
+    const { page, visit } = await start({ ...all, changes });
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.getByText("This change request cannot be merged.").waitFor();
+    expect(await page.locator(".callout").innerText()).toContain("greet.sh");
+    expect(await page.getByRole("button", { name: "Merge" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Close" }).count()).toBe(1);
+  });
+
+  it("is merged after a question, and can then be neither merged nor closed", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.getByRole("button", { name: "Merge" }).click();
+    await page.getByText("Merge #7 into main?").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    expect(fake.writes).toEqual([]);
+    await page.getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+    await page.getByText("#7 was merged into main.").waitFor();
+    expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
+    await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
+    expect(await page.locator(".facts").innerText()).toContain("5ca1ab1e5c");
+    expect(await page.locator("header.head .actions button").count()).toBe(0);
+  });
+
+  it("that now conflicts says where, and shows it", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.getByRole("button", { name: "Merge" }).click();
+    fake.world.changes = fake.world.changes.map((change) => ({
+      ...change,
+      mergeable: false,
+      conflicts: ["greet.sh"],
+    }));
+    fake.world.refused = { status: 409, code: "merge_conflict", error: "They conflict in greet.sh." };
+    await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+    await page.getByText("They conflict in greet.sh.").waitFor();
+    await page.getByText("This change request cannot be merged.").waitFor();
+  });
+
+  it("is closed after a question", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    await page.getByText("#7 was closed.").waitFor();
+    expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/close {}`]);
+    await page.locator("h1 .badge", { hasText: "closed" }).waitFor();
+    expect(await page.locator("header.head .actions button").count()).toBe(0);
+  });
+});

@@ -1,0 +1,150 @@
+/** A session's page: how it boots, its log, what a person does with it; and older sessions in the list. */
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const world = () => makeWorld(Date.now());
+const PROJECT = `#/projects/${PROJECT_ID}`;
+const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
+
+const title = hasChromium ? "a session on its page" : "a session on its page (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("shows how it boots, its facts, its prompt and its logs", async () => {
+    const { page, visit } = await start(world());
+    await visit(SESSION);
+    await page.getByText("a line of no form").waitFor();
+    expect(await page.locator(".timeline .step").allInnerTexts()).toEqual([
+      "Accepted",
+      "Sandbox requested local",
+      "Sandbox live",
+      "Running",
+    ]);
+    const text = await page.locator("main").innerText();
+    expect(text).toContain(SESSION_ID);
+    expect(text).toContain("Pushed by: Codertocat");
+    expect(text).toContain("06:52:05.045 listening port=8000");
+    expect(text).toContain("06:52:08.980 runtime: opencode server listening");
+    expect(text).toContain("a line of no form");
+    await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
+    const link = page.getByRole("link", { name: /^run …/ });
+    expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
+  });
+
+  it("says why it failed, even if it has neither sandbox nor log", async () => {
+    const all = world();
+    const { page, visit } = await start({ ...all, sandbox: null, logs: [] });
+    await visit(`${PROJECT}/sessions/${String(all.sessions[1]?.["id"])}`);
+    await page.getByText("clone_failed").first().waitFor();
+    await page.getByText("No logs yet.").waitFor();
+    const text = await page.locator("main").innerText();
+    expect(text).toContain("couldn't find remote ref");
+    expect(text).toContain("No logs yet.");
+  });
+
+  it("says that its last turn failed and why, in the details and in the list", async () => {
+    const all = world();
+    const error = { code: "model_unauthorized", message: "The model's provider rejected the key." };
+    const last_turn = { state: "failed", error, at: "2026-11-20T06:52:05.618Z" };
+    const sessions = all.sessions.map((one, index) => (index === 0 ? { ...one, last_turn } : one));
+    const { page, visit } = await start({ ...all, sessions });
+    await visit(SESSION);
+    await page.getByText("Last turn failed: model_unauthorized").waitFor();
+    expect(await page.locator("main").innerText()).toContain(error.message);
+    await visit(PROJECT);
+    await page.getByText(`Last turn failed: ${error.message}`).waitFor();
+  });
+
+  it("says where its unpushed work was saved, and which parts are missing", async () => {
+    const all = world();
+    const { page, visit } = await start(all);
+    const id = String(all.sessions[2]?.["id"]);
+    await visit(`${PROJECT}/sessions/${id}`);
+    await page.getByText(`refs/wip/${id}`).waitFor();
+    expect(await page.locator("main").innerText()).toContain("Skipped: node_modules/ (ignored by git)");
+  });
+
+  it("shows its log as it grows, across the end of a sandbox and of a connection, each line once", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(SESSION);
+    const log = page.locator(".logs");
+    await log.getByText("a line of no form").waitFor();
+    fake.log(logLine("2026-11-20T06:53:00.000Z", "runtime", "a live line"));
+    await log.getByText("06:53:00.000 runtime: a live line").waitFor();
+    fake.cutStreams();
+    fake.world.logs.push(logLine("2026-11-20T06:54:00.000Z", "daemon", "said meanwhile", "0199bbbb"));
+    await log.getByText("said meanwhile").waitFor();
+    fake.log(null);
+    fake.log(logLine("2026-11-20T06:55:00.000Z", "runtime", "\u001b[31mafter a gap", "0199bbbb"));
+    await log.getByText("after a gap").waitFor();
+    expect((await log.innerText()).trimEnd().split("\n")).toEqual([
+      "06:52:05.045 listening port=8000",
+      "06:52:08.980 runtime: opencode server listening",
+      "- sandbox: a line of no form",
+      "06:53:00.000 runtime: a live line",
+      "── new sandbox ──",
+      "06:54:00.000 said meanwhile",
+      "… some lines are missing …",
+      "06:55:00.000 runtime: ␛[31mafter a gap",
+    ]);
+  });
+
+  it("keeps the newest lines of a long log on the page, and follows only a visible log", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(SESSION);
+    await page.getByText("a line of no form").waitFor();
+    for (let n = 0; n < 3500; n += 1) fake.log(logLine(null, "runtime", `line ${n}.`));
+    await page.getByText("line 3499.").waitFor();
+    const lines = (await page.locator(".logs").innerText()).trimEnd().split("\n");
+    expect([lines.length, lines[0]]).toEqual([3000, "- runtime: line 500."]);
+    expect(fake.logReaders()).toBe(1);
+    await visit(PROJECT);
+    await page.getByRole("link", { name: "on-push" }).first().waitFor();
+    await expect.poll(() => fake.logReaders()).toBe(0);
+  });
+
+  it("stops after a confirmation, and does not stop if it is declined", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(SESSION);
+    const stop = page.locator("main").getByRole("button", { name: "Stop session" });
+    await stop.click();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    expect(await page.locator(":focus").innerText()).toBe("Stop session");
+    expect(fake.writes).toEqual([]);
+    await stop.click();
+    await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    await page.getByText("The session was stopped.").waitFor();
+    expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/stop {}`]);
+  });
+
+  it("opens a change request under the title that the user types", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(SESSION);
+    await page.getByRole("button", { name: "Open a change request" }).click();
+    await page.getByRole("dialog").getByLabel("Title").fill("A note");
+    await page.keyboard.press("Enter");
+    await page.getByText("Change request #8 is open.").waitFor();
+    expect(fake.writes).toEqual([
+      `POST /v1/projects/${PROJECT_ID}/change-requests {"session_id":"${SESSION_ID}","title":"A note"}`,
+    ]);
+  });
+
+  it("shows older sessions on request", async () => {
+    const all = world();
+    const many = Array.from({ length: 120 }, (_, index) => ({
+      ...all.sessions[2],
+      id: `01995e90-0000-7000-8000-${String(index).padStart(12, "0")}`,
+      name: `Session ${String(index)}`,
+    }));
+    const { page, visit } = await start({ ...all, sessions: many });
+    await visit(PROJECT);
+    await page.getByRole("button", { name: "Show older sessions" }).click();
+    await page.getByRole("link", { name: "Session 99" }).waitFor();
+    await page.getByRole("button", { name: "Show older sessions" }).click();
+    await page.getByRole("link", { name: "Session 119" }).waitFor();
+    expect(await page.getByRole("button", { name: "Show older sessions" }).count()).toBe(0);
+  });
+});
