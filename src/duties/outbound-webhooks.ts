@@ -41,8 +41,10 @@ const LEASE_MS = 30_000;
 /** How many receivers a round reads events for, and how many events for each. */
 const RECEIVERS_AT_ONCE = 200;
 const EVENTS_AT_ONCE = 500;
-/** Events that come together are read together. */
-const GATHER = "20 millis";
+/** Events that come together are read together: a stream of them would make a round for each commit. */
+const GATHER = "100 millis";
+/** Places that become free together are filled together. It is short: a receiver has few places. */
+const GATHER_PLACES = "20 millis";
 const PRUNE_PERIOD_MS = 60_000;
 /** Pause between two steps of pruning, so that a large backlog leaves the database to others. */
 const BREATH = "50 millis";
@@ -183,9 +185,9 @@ export const outboundWebhooksLayer = (options: OutboundOptions) =>
       yield* runDuty("outbound_webhooks", {
         round,
         periodMs: DUTIES.outbound_webhooks.periodMs,
-        signal: Effect.andThen(
-          Effect.raceFirst(events.changed(null), Queue.take(early)),
-          Effect.sleep(GATHER),
+        signal: Effect.raceFirst(
+          Effect.andThen(events.changed(null), Effect.sleep(GATHER)),
+          Effect.andThen(Queue.take(early), Effect.sleep(GATHER_PLACES)),
         ),
       });
     }),
