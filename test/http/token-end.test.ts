@@ -148,9 +148,16 @@ const ends: readonly (readonly [
   [
     "expires",
     async () => {
-      const expiresAt = new Date(performance.timeOrigin + performance.now() + 1500).toISOString();
-      const { token } = await makeUserToken(service, { expires_at: expiresAt });
-      return { token, end: () => Promise.resolve() };
+      const { id, token } = await makeUserToken(service, { expires_at: "2100-01-01T00:00:00.000Z" });
+      // Only now: on a busy machine it could expire before its requests have begun.
+      const end = () =>
+        service.inside(
+          Effect.gen(function* () {
+            yield* (yield* SqlClient.SqlClient)`
+              UPDATE tokens SET expires_at = now() + interval '1 second' WHERE id = ${id}`;
+          }),
+        );
+      return { token, end };
     },
   ],
   [

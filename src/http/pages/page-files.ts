@@ -86,7 +86,7 @@ const make = async (directory: string, names: readonly string[]): Promise<readon
   ]);
 };
 
-/** What makes the files, and what they are made of. */
+/** The sources of the files, and the programs that make them. */
 const inputsOf = async (directory: string, names: readonly string[]): Promise<(string | Uint8Array)[]> => {
   const files = names.map((name) => path.join(directory, name));
   const makers = [import.meta.filename, ...LIBRARIES.map(([, file]) => file)];
