@@ -7,7 +7,7 @@ import { isShallow, type CatalogueTool } from "../domain/catalogue.ts";
 import type { Connector } from "../domain/connector.ts";
 import { maskJson } from "../domain/connector-credential.ts";
 import type { Redactor } from "../domain/redactor.ts";
-import { ConnectorServers, type ToolCall, type ToolResult } from "../mcp/port.ts";
+import { ConnectorServers, type ToolCall, type ToolResult } from "../connectors/port.ts";
 import { ExecutorCalls, type CallEnd } from "../store/ports/executor-calls.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { withCredential, type Used } from "./connector-use.ts";

@@ -1,5 +1,5 @@
 /**
- * The adapter of src/mcp/sign-in/port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
+ * The adapter of src/connectors/sign-in/port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
  * requests of our own (asking.ts).
  */
 import * as Clock from "effect/Clock";

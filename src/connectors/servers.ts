@@ -1,5 +1,5 @@
 /**
- * The adapter of src/mcp/port.ts. HTTP APIs are in http-apis.ts; this file has MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
+ * The adapter of src/connectors/port.ts. HTTP APIs are in http-apis.ts; this file has MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
  * this process remembers no session of a server, so that a restart changes nothing for an agent.
  */
 import * as Effect from "effect/Effect";

@@ -84,7 +84,7 @@ const none = Effect.fail<ServerFault>({
 });
 
 /** The way to servers. Without one, none is reached. */
-export const ConnectorServers = Context.Reference<Servers>("platform/mcp/ConnectorServers", {
+export const ConnectorServers = Context.Reference<Servers>("platform/connectors/ConnectorServers", {
   defaultValue: () => ({ list: () => none, document: () => none, call: () => none }),
 });
 
@@ -94,6 +94,9 @@ export interface Descriptions {
   readonly read: (text: string, names: ReservedNames) => Effect.Effect<Described, string>;
 }
 
-export const ConnectorDescriptions = Context.Reference<Descriptions>("platform/mcp/ConnectorDescriptions", {
-  defaultValue: () => ({ read: () => Effect.fail("This service reads no descriptions.") }),
-});
+export const ConnectorDescriptions = Context.Reference<Descriptions>(
+  "platform/connectors/ConnectorDescriptions",
+  {
+    defaultValue: () => ({ read: () => Effect.fail("This service reads no descriptions.") }),
+  },
+);
