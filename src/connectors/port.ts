@@ -61,7 +61,10 @@ export interface ToolResult {
 /** Why there is no result. */
 export interface ServerFault {
   readonly _tag: "ServerFault";
-  /** As part of a sentence about the server: "refuses connections". */
+  /**
+   * As part of a sentence about the server: "refuses connections". It may quote the server, at any length and with the credential.
+   * It is cut after its secrets are masked (services/told.ts): no part of one may be left at the cut.
+   */
   readonly why: string;
   /** Whether the tool may have run: the call was sent, and its answer is not known. */
   readonly isUnknown: boolean;

@@ -48,6 +48,9 @@ export const said = (text: string, isError = false): AgentResult => ({
   isError,
 });
 
+/** A sentence for the agent about a call that is on record. By its id, a person finds it there. */
+export const onRecord = (text: string, id: string): string => `${text} The call's id is ${id}.`;
+
 /** A call that may be sent. */
 export interface ToBeSent {
   readonly refused: null;

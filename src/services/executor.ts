@@ -23,6 +23,7 @@ import { catalogueFor, executorOf } from "./connectors.ts";
 import {
   CALL_LIMITS,
   decide,
+  onRecord,
   rowOf,
   said,
   type AgentCaller,
@@ -187,8 +188,8 @@ export const callTool = Effect.fnUntraced(function* (
   const row = yield* rowOf(asked, decision);
   const calls = yield* ExecutorCalls;
   if (decision.refused !== null) {
-    yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
-    return said(decision.refused, true);
+    const isWritten = yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
+    return said(isWritten ? onRecord(decision.refused, row.id) : decision.refused, true);
   }
   if (decision.policy === "ask") return yield* askPerson(row, given, tell);
   const begun = yield* calls.begin(row, CALL_LIMITS);
@@ -210,7 +211,7 @@ const recorded = (row: NewCall, { connector, decision, given }: Sending) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(connector, decision, given)));
-      const outcome = outcomeOf(exit, connector);
+      const outcome = outcomeOf(exit, connector, row.id);
       yield* write(row.id, outcome);
       return outcome.result;
     }),

@@ -10,6 +10,7 @@ import { Measures } from "../telemetry/port.ts";
 import {
   CALL_LIMITS,
   newRow,
+  onRecord,
   said,
   type AgentCaller,
   type AgentResult,
@@ -42,11 +43,11 @@ interface OwnOutcome {
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404]);
 
-const outcomeOf = (exit: Exit.Exit<Answered>): OwnOutcome => {
+const outcomeOf = (exit: Exit.Exit<Answered>, id: string): OwnOutcome => {
   if (Exit.isFailure(exit)) {
     const message = "The agent or its session ended during the call. It may have been performed.";
     const end = { outcome: "unknown" as const, message, upstreamStatus: null, resultBytes: null };
-    return { end, result: said(message, true) };
+    return { end, result: said(onRecord(message, id), true) };
   }
   const { status, result } = exit.value;
   const text = result.content.map((part) => (part as { readonly text: string }).text).join("\n");
@@ -82,7 +83,7 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
   }
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const outcome = outcomeOf(yield* Effect.exit(restore(performing)));
+      const outcome = outcomeOf(yield* Effect.exit(restore(performing)), row.id);
       yield* write(row.id, outcome);
       return outcome.result;
     }),
@@ -92,6 +93,6 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
 /** Writes the row of a call that is refused before it is made. */
 export const refuseOwnCall = Effect.fnUntraced(function* (call: OwnCall, message: string) {
   const row = yield* newRow(call, aboutOf(call));
-  yield* (yield* ExecutorCalls).deny(row, { message, limits: CALL_LIMITS });
-  return said(message, true);
+  const isWritten = yield* (yield* ExecutorCalls).deny(row, { message, limits: CALL_LIMITS });
+  return said(isWritten ? onRecord(message, row.id) : message, true);
 });

@@ -179,6 +179,9 @@ test("a server that does not answer is asked once by all that wait, and ends not
   expect(login.secrets).toContain(again);
 });
 
+/** Long enough for a cut to go through the secret that follows. */
+const LONG = `No ${"x".repeat(280)}`;
+
 test("a server that refuses ends the sign-in with a sentence for a person, once for all calls", async () => {
   const told = await onNodes(1, ([node]) =>
     Effect.gen(function* () {
@@ -188,7 +191,7 @@ test("a server that refuses ends the sign-in with a sentence for a person, once 
       login.instead = (_, response) => {
         response.writeHead(400, { "content-type": "application/json" });
         response.end(
-          JSON.stringify({ error: "invalid_grant", error_description: `No ${grant.refreshToken}` }),
+          JSON.stringify({ error: "invalid_grant", error_description: `${LONG} ${grant.refreshToken}` }),
         );
         return true;
       };
@@ -202,7 +205,7 @@ test("a server that refuses ends the sign-in with a sentence for a person, once 
   expect(new Set(told)).toEqual(
     new Set([
       expect.stringMatching(
-        /^The sign-in of the connector wiki has ended: 127\.0\.0\.1:\d+ says: invalid_grant: No \[redacted\]\. A person can sign in again: platform connectors authorize wiki\.$/,
+        /^The sign-in of the connector wiki has ended: 127\.0\.0\.1:\d+ says: invalid_grant: No x{280} \[redacted\]\. A person can sign in again: platform connectors authorize wiki\.$/,
       ),
     ]),
   );
