@@ -26,6 +26,7 @@ import {
   onRecord,
   rowOf,
   said,
+  secretsIn,
   type AgentCaller,
   type Arguments,
   type ToBeSent,
@@ -184,8 +185,11 @@ export const callTool = Effect.fnUntraced(function* (
   if (executor === null || connector === undefined)
     return said(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`, true);
   const asked = { caller, executor, connector, name, given };
-  const decision = yield* decide(asked);
-  const row = yield* rowOf(asked, decision);
+  // Both read the store, and neither needs the other.
+  const [decision, secrets] = yield* Effect.all([decide(asked), secretsIn(caller.projectId)], {
+    concurrency: 2,
+  });
+  const row = yield* rowOf(asked, decision, secrets);
   const calls = yield* ExecutorCalls;
   if (decision.refused !== null) {
     const isWritten = yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });

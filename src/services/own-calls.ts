@@ -12,6 +12,7 @@ import {
   newRow,
   onRecord,
   said,
+  secretsIn,
   type AgentCaller,
   type AgentResult,
   type Arguments,
@@ -62,6 +63,11 @@ const outcomeOf = (exit: Exit.Exit<Answered>, id: string): OwnOutcome => {
   };
 };
 
+const rowFor = Effect.fnUntraced(function* (call: OwnCall) {
+  const secrets = yield* secretsIn(call.caller.projectId);
+  return yield* newRow({ ...call, secrets }, aboutOf(call));
+});
+
 const aboutOf = ({ tool, origin }: OwnCall) => ({
   connector: RESERVED_SLUG,
   tool,
@@ -75,7 +81,7 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
   call: OwnCall,
   performing: Effect.Effect<Answered, never, R>,
 ) {
-  const row = yield* newRow(call, aboutOf(call));
+  const row = yield* rowFor(call);
   const begun = yield* (yield* ExecutorCalls).begin(row, CALL_LIMITS);
   if (begun !== "begun") {
     (yield* Measures).count("limits_hit_total", { limit: begun });
@@ -92,7 +98,7 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
 
 /** Writes the row of a call that is refused before it is made. */
 export const refuseOwnCall = Effect.fnUntraced(function* (call: OwnCall, message: string) {
-  const row = yield* newRow(call, aboutOf(call));
+  const row = yield* rowFor(call);
   const isWritten = yield* (yield* ExecutorCalls).deny(row, { message, limits: CALL_LIMITS });
   return said(isWritten ? onRecord(message, row.id) : message, true);
 });
