@@ -7,7 +7,7 @@ const REASON_LENGTH = 500;
 /**
  * The beginning of a text from a server: masked, one line, without what no column holds.
  *
- * @param text whole, or much longer than the beginning. What is cut off before it arrives here could leave half a secret.
+ * @param text whole, or much longer than the beginning: an earlier cut could leave half a secret in it.
  */
 export const toldBy = (mask: Redactor, text: string): string =>
   mask

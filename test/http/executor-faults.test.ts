@@ -7,11 +7,12 @@ import { connectorEntry, ExecutorWorld, textOf } from "./executor-world.ts";
 const SLUGS = ["hangs", "breaks", "well"] as const;
 const ALLOWED = `direct = ["read"]\n[[connectors.tools]]\nmatch = "*"\npolicy = "allow"\n`;
 
+const start = () => startMcpServer([{ name: "read", description: "Reads a page." }]);
+
 let world: ExecutorWorld;
 let servers: Readonly<Record<(typeof SLUGS)[number], McpServer>>;
 beforeAll(async () => {
   world = await ExecutorWorld.start();
-  const start = () => startMcpServer([{ name: "read", description: "Reads a page." }]);
   servers = { hangs: await start(), breaks: await start(), well: await start() };
 });
 afterAll(async () => {

@@ -1,6 +1,6 @@
 /**
  * The service as main.ts runs it, for tests of runtimes that start while the gateway to tools is away: every request to it is
- * answered with 503 until a message from the parent process opens it. The parent is told of each one.
+ * answered with 503 until a message from the parent process opens it. The parent gets a message for each.
  */
 import { Server, type IncomingMessage, type ServerResponse } from "node:http";
 import { keepCompiled } from "../../../src/compile-cache.ts";
