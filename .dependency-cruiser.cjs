@@ -9,12 +9,12 @@
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
-  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|mcp/(sign-in/)?|sign-in/|telemetry/)port\\.ts$";
+  "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|connectors/(sign-in/)?|sign-in/|telemetry/)port\\.ts$";
 const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 /** The client part of the command line: everything but the operator's commands. */
 const CLIENT = "^src/cli/(?!operator/)";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
-const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|mcp|sign-in|telemetry)/";
+const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|connectors|sign-in|telemetry)/";
 /** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
 const SOCKETS = "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/";
 
@@ -333,14 +333,14 @@ module.exports = {
       name: "sockets-belong-to-adapters",
       comment:
         "Whoever dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
-        "speaks to daemons, nodes/call to other nodes, mcp to the servers of connectors, the proxy passes on to the target it is given, http/server, the inspector and the metrics listen. The domain uses net for isIP and BlockList, which open nothing.",
+        "speaks to daemons, nodes/call to other nodes, connectors to their servers, the proxy passes on to the target it is given, http/server, the inspector and the metrics listen. The domain uses net for isIP and BlockList, which open nothing.",
       severity: "error",
       from: {
         path: "^src/",
         pathNot: [
           "^src/domain/",
           "^src/git/",
-          "^src/mcp/",
+          "^src/connectors/",
           "^src/sandbox/",
           "^src/outbound/",
           "^src/store/postgres/",

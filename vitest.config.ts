@@ -47,7 +47,7 @@ export const WHOLE_IN_DEEP = [
  * each fork of a large process is slow.
  */
 const TOGETHER = [
-  "test/{actors,builder,domain,duties,http,machines,mcp,nodes,outbound,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
+  "test/{actors,builder,connectors,domain,duties,http,machines,nodes,outbound,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
   "test/{plain-english,tidy}.test.ts",
   "test/cli/{chat,environments,grammar}.test.ts",
   "test/cli/operator/{audit,prune,tree}.test.ts",

@@ -179,6 +179,8 @@ const callRow = (project, { id, session_id: session, connector, tool, at, outcom
         " · ",
         h("a", { href: projectLink(project, `/sessions/${session}`) }, "session"),
         " · ",
+        code(id),
+        " · ",
         code(call.arguments_preview),
       ),
       message !== null && h("span", { class: "reason" }, message),

@@ -20,6 +20,7 @@ import {
 } from "./adapter.ts";
 import { OpencodeApi } from "./opencode-api.ts";
 import { OpencodeConversation } from "./opencode-conversation.ts";
+import { GATEWAY, GATEWAY_MS, keepConnected } from "./opencode-gateway.ts";
 import { isAbort, RuntimeError, turnError } from "./opencode-errors.ts";
 import { readConversation, settleConversation } from "./opencode-listing.ts";
 import { OpencodeSteering } from "./opencode-steering.ts";
@@ -27,8 +28,6 @@ import { decodeEvent, OpencodeTurns, type RuntimeEvent } from "./opencode-turns.
 
 /** A longer event is ignored. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
-/** A call waits two minutes for a person, and lasts up to a minute. */
-const CONNECTORS_MS = 200_000;
 /** It looks for updates of packages, which no sandbox can reach, and gives up after some seconds. */
 const REHEARSAL_MS = 30_000;
 /** The gateway to connectors. The token is named, never written. */
@@ -37,7 +36,7 @@ const CONNECTORS = {
   url: "{env:PLATFORM_API_URL}/projects/{env:PLATFORM_PROJECT_ID}/executor/mcp",
   headers: { Authorization: "Bearer {env:PLATFORM_EXECUTOR_TOKEN}" },
   oauth: false,
-  timeout: CONNECTORS_MS,
+  timeout: GATEWAY_MS,
   enabled: true,
 };
 
@@ -47,7 +46,7 @@ const fixedOf = (hasConnectors: boolean): string =>
     autoupdate: false,
     share: "disabled",
     snapshot: false,
-    ...(hasConnectors && { mcp: { "platform-executor": CONNECTORS } }),
+    ...(hasConnectors && { mcp: { [GATEWAY]: CONNECTORS } }),
   });
 
 /** The managed gateway as a provider. Its key is named, never written. */
@@ -197,6 +196,7 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
       now,
       onUnsettled: () => void inScope(settleConversation(api, conversation)),
     });
+    yield* Effect.forkIn(keepConnected(api), scope);
     // The stream opens before anything is read, so no event is missed in between.
     const stream = followEvents(api.url("/event"), (event, whole) => {
       if (event.type === "server.connected") {

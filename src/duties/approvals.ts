@@ -108,7 +108,7 @@ export const perform = Effect.fnUntraced(function* (id: string) {
   yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(asked.connector, decision, asked.given)));
-      const settling = settle(approval, outcomeOf(exit, asked.connector));
+      const settling = settle(approval, outcomeOf(exit, asked.connector, id));
       // An outage of the database is waited out, unless the service stops meanwhile: then the call is unknown (A3).
       yield* Effect.catch(settling, () => restore(waitOutOutage(NAME, settling)));
     }),

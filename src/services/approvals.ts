@@ -18,6 +18,7 @@ import type { NewCall } from "../store/ports/executor-calls.ts";
 import { Entropy } from "./entropy.ts";
 import {
   CALL_LIMITS,
+  onRecord,
   said,
   type AgentCaller,
   type AgentResult,
@@ -77,25 +78,26 @@ export const resultOf = Effect.fnUntraced(function* (
   const { id, status, message, call } = approval;
   const what = `The call of ${call.tool} of the connector ${call.connector}`;
   const because = message === null ? "" : ` The reason: ${message}`;
+  const failed = (text: string) => said(onRecord(`${what} ${text}`, id), true);
   switch (status) {
     case "pending":
     case "approved":
     case "calling":
       return said(
-        `${what} ${WAITING[status]}. Its id is ${id}. Go on with other work, or end your turn: the result comes as a message into this conversation. call_result with this id gives the state. Do not change the call to try again; the same call joins this one.`,
+        `${onRecord(`${what} ${WAITING[status]}.`, id)} Go on with other work, or end your turn: the result comes as a message into this conversation. call_result with this id gives the state. Do not change the call to try again; the same call joins this one.`,
       );
     case "denied":
-      return said(`${what} was denied by a person, and was not made.${because}`, true);
+      return failed(`was denied by a person, and was not made.${because}`);
     case "refused":
-      return said(`${what} was approved, but it was not made.${because}`, true);
+      return failed(`was approved, but it was not made.${because}`);
     case "expired":
-      return said(`${what} was not made: no person decided on it within 24 hours.`, true);
+      return failed("was not made: no person decided on it within 24 hours.");
     case "unknown":
-      return said(`${what} was made, and its result is not known.${because} It is not called again.`, true);
+      return failed(`was made, and its result is not known.${because} It is not called again.`);
     case "done": {
       const result = yield* openPart(approval, "result");
       return result === null
-        ? said(`${what} was performed (${call.outcome}). Its result is not kept any more.`, true)
+        ? failed(`was performed (${call.outcome}). Its result is not kept any more.`)
         : (result as AgentResult);
     }
   }

@@ -22,7 +22,7 @@ import { authorized, maskJson } from "../domain/connector-credential.ts";
 import { DESCRIPTION_MAX_BYTES, type ReservedNames } from "../domain/openapi/description.ts";
 import type { Redactor } from "../domain/redactor.ts";
 import { GitBackend } from "../git/port.ts";
-import { ConnectorDescriptions, ConnectorServers } from "../mcp/port.ts";
+import { ConnectorDescriptions, ConnectorServers } from "../connectors/port.ts";
 import { Connectors } from "../store/ports/connectors.ts";
 import { openCredential } from "./connector-credentials.ts";
 import { withCredential } from "./connector-use.ts";

@@ -16,7 +16,7 @@ import type { Connector } from "../domain/connector.ts";
 import { credentialMask } from "../domain/connector-credential.ts";
 import { grantPlace, secretsOf, type Grant } from "../domain/connector-grant.ts";
 import { NONCE_BYTES, sealSecret } from "../domain/secret.ts";
-import { ConnectorSignIns, type SignInFault } from "../mcp/sign-in/port.ts";
+import { ConnectorSignIns, type SignInFault } from "../connectors/sign-in/port.ts";
 import { ConnectorGrants, type NewGrant, type StoredGrant } from "../store/ports/connector-grants.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { lackOf, openGrant, remedyOf, storedClient, type HeldGrant } from "./connector-credentials.ts";

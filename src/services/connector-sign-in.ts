@@ -17,7 +17,7 @@ import { flowPlace, readPending, type PendingSignIn } from "../domain/connector-
 import { tokenHash } from "../domain/ids.ts";
 import { includesRole } from "../domain/role.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../domain/secret.ts";
-import { ConnectorSignIns, type SignInFault } from "../mcp/sign-in/port.ts";
+import { ConnectorSignIns, type SignInFault } from "../connectors/sign-in/port.ts";
 import { ConnectorGrants, type Flow } from "../store/ports/connector-grants.ts";
 import { People } from "../store/ports/people.ts";
 import { Projects } from "../store/ports/projects.ts";

@@ -12,7 +12,7 @@ import type { Connector } from "../domain/connector.ts";
 import { credentialMask, secretsOfValue } from "../domain/connector-credential.ts";
 import { mustRenew, secretsOf, type Grant } from "../domain/connector-grant.ts";
 import type { Redactor } from "../domain/redactor.ts";
-import type { ServerFault } from "../mcp/port.ts";
+import type { ServerFault } from "../connectors/port.ts";
 import type { Credential, HeldGrant } from "./connector-credentials.ts";
 import { renewed, type CredentialFault } from "./connector-renewal.ts";
 

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import { usableTools, type CatalogueTool } from "../domain/catalogue.ts";
 import type { Connector, Executor } from "../domain/connector.ts";
 import { authorized } from "../domain/connector-credential.ts";
-import type { ServerTarget } from "../mcp/port.ts";
+import type { ServerTarget } from "../connectors/port.ts";
 import type { CatalogueKey, StoredCatalogue } from "../store/ports/connectors.ts";
 import { Directory } from "./directory.ts";
 

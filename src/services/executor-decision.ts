@@ -48,6 +48,9 @@ export const said = (text: string, isError = false): AgentResult => ({
   isError,
 });
 
+/** A sentence for the agent about a call that is on record. By its id, a person finds it there. */
+export const onRecord = (text: string, id: string): string => `${text} The call's id is ${id}.`;
+
 /** A call that may be sent. */
 export interface ToBeSent {
   readonly refused: null;
@@ -136,11 +139,15 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
   } satisfies Decision;
 });
 
+/** The secrets of a project, to be masked in the record. */
+export const secretsIn = (projectId: string) =>
+  Effect.map(openSecrets(projectId), ({ values }) => new Redactor(Object.values(values)));
+
 /** The row of a call to a connector. */
-export const rowOf = ({ caller, connector, given }: Asked, decision: Decision) => {
+export const rowOf = ({ caller, connector, given }: Asked, decision: Decision, secrets: Redactor) => {
   const { refused, rule, pin, tool } = decision;
   return newRow(
-    { caller, given },
+    { caller, given, secrets },
     {
       connector: connector.slug,
       tool: refused === null ? tool.name : tool,
@@ -153,13 +160,11 @@ export const rowOf = ({ caller, connector, given }: Asked, decision: Decision) =
 
 /** The row of a call, with the beginning of its arguments. Secrets, and fields that look like secrets, are masked. */
 export const newRow = Effect.fnUntraced(function* (
-  { caller, given }: Pick<Asked, "caller" | "given">,
+  { caller, given, secrets }: Pick<Asked, "caller" | "given"> & { readonly secrets: Redactor },
   about: Pick<NewCall, "connector" | "tool" | "origin" | "pin" | "rule">,
 ) {
   const kept = isShallow(given) ? given : {};
   const text = JSON.stringify(kept);
-  const { values } = yield* openSecrets(caller.projectId);
-  const secrets = new Redactor(Object.values(values));
   return {
     id: yield* newUuid,
     ...caller,

@@ -7,12 +7,19 @@ import { isShallow, type CatalogueTool } from "../domain/catalogue.ts";
 import type { Connector } from "../domain/connector.ts";
 import { maskJson } from "../domain/connector-credential.ts";
 import type { Redactor } from "../domain/redactor.ts";
-import { ConnectorServers, type ToolCall, type ToolResult } from "../mcp/port.ts";
+import { ConnectorServers, type ToolCall, type ToolResult } from "../connectors/port.ts";
 import { ExecutorCalls, type CallEnd } from "../store/ports/executor-calls.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 import { withCredential, type Used } from "./connector-use.ts";
 import { targetOf } from "./connectors.ts";
-import { CALL_LIMITS, said, type AgentResult, type Arguments, type ToBeSent } from "./executor-decision.ts";
+import {
+  CALL_LIMITS,
+  onRecord,
+  said,
+  type AgentResult,
+  type Arguments,
+  type ToBeSent,
+} from "./executor-decision.ts";
 import { toldBy } from "./told.ts";
 
 const callOf = ({ name, inputSchema, request }: CatalogueTool, given: Arguments): ToolCall =>
@@ -34,11 +41,16 @@ export interface Outcome {
   readonly result: AgentResult;
 }
 
-export const outcomeOf = (exit: Exit.Exit<Used<ToolResult>>, { slug, url }: Connector): Outcome => {
+/** @param id of the call on record. */
+export const outcomeOf = (
+  exit: Exit.Exit<Used<ToolResult>>,
+  { slug, url }: Connector,
+  id: string,
+): Outcome => {
   const none = { upstreamStatus: null, resultBytes: null };
   if (Exit.isFailure(exit)) {
     const message = "The agent or its session ended during the call. The tool may have run.";
-    return { end: { ...none, outcome: "unknown", message }, result: said(message, true) };
+    return { end: { ...none, outcome: "unknown", message }, result: said(onRecord(message, id), true) };
   }
   const { answer, mask } = exit.value;
   if (Result.isSuccess(answer)) return resultOf(answer.success, mask);
@@ -50,9 +62,10 @@ export const outcomeOf = (exit: Exit.Exit<Used<ToolResult>>, { slug, url }: Conn
   const why = `${new URL(url).host} ${toldBy(mask, fault.why)}.`;
   const outcome = fault.isUnknown ? "unknown" : "error";
   const message = fault.isUnknown ? `${why} The tool may have run. It is not called again.` : why;
+  const text = `The connector ${slug} gave no result: ${message}`;
   return {
     end: { ...none, outcome, message, upstreamStatus: fault.status },
-    result: said(`The connector ${slug} gave no result: ${message}`, true),
+    result: said(fault.isUnknown ? onRecord(text, id) : text, true),
   };
 };
 

@@ -23,8 +23,10 @@ import { catalogueFor, executorOf } from "./connectors.ts";
 import {
   CALL_LIMITS,
   decide,
+  onRecord,
   rowOf,
   said,
+  secretsIn,
   type AgentCaller,
   type Arguments,
   type ToBeSent,
@@ -183,12 +185,15 @@ export const callTool = Effect.fnUntraced(function* (
   if (executor === null || connector === undefined)
     return said(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`, true);
   const asked = { caller, executor, connector, name, given };
-  const decision = yield* decide(asked);
-  const row = yield* rowOf(asked, decision);
+  // Both read the store, and neither needs the other.
+  const [decision, secrets] = yield* Effect.all([decide(asked), secretsIn(caller.projectId)], {
+    concurrency: 2,
+  });
+  const row = yield* rowOf(asked, decision, secrets);
   const calls = yield* ExecutorCalls;
   if (decision.refused !== null) {
-    yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
-    return said(decision.refused, true);
+    const isWritten = yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
+    return said(isWritten ? onRecord(decision.refused, row.id) : decision.refused, true);
   }
   if (decision.policy === "ask") return yield* askPerson(row, given, tell);
   const begun = yield* calls.begin(row, CALL_LIMITS);
@@ -210,7 +215,7 @@ const recorded = (row: NewCall, { connector, decision, given }: Sending) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(connector, decision, given)));
-      const outcome = outcomeOf(exit, connector);
+      const outcome = outcomeOf(exit, connector, row.id);
       yield* write(row.id, outcome);
       return outcome.result;
     }),

@@ -10,7 +10,9 @@ import { Measures } from "../telemetry/port.ts";
 import {
   CALL_LIMITS,
   newRow,
+  onRecord,
   said,
+  secretsIn,
   type AgentCaller,
   type AgentResult,
   type Arguments,
@@ -42,11 +44,11 @@ interface OwnOutcome {
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404]);
 
-const outcomeOf = (exit: Exit.Exit<Answered>): OwnOutcome => {
+const outcomeOf = (exit: Exit.Exit<Answered>, id: string): OwnOutcome => {
   if (Exit.isFailure(exit)) {
     const message = "The agent or its session ended during the call. It may have been performed.";
     const end = { outcome: "unknown" as const, message, upstreamStatus: null, resultBytes: null };
-    return { end, result: said(message, true) };
+    return { end, result: said(onRecord(message, id), true) };
   }
   const { status, result } = exit.value;
   const text = result.content.map((part) => (part as { readonly text: string }).text).join("\n");
@@ -61,6 +63,11 @@ const outcomeOf = (exit: Exit.Exit<Answered>): OwnOutcome => {
   };
 };
 
+const rowFor = Effect.fnUntraced(function* (call: OwnCall) {
+  const secrets = yield* secretsIn(call.caller.projectId);
+  return yield* newRow({ ...call, secrets }, aboutOf(call));
+});
+
 const aboutOf = ({ tool, origin }: OwnCall) => ({
   connector: RESERVED_SLUG,
   tool,
@@ -74,7 +81,7 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
   call: OwnCall,
   performing: Effect.Effect<Answered, never, R>,
 ) {
-  const row = yield* newRow(call, aboutOf(call));
+  const row = yield* rowFor(call);
   const begun = yield* (yield* ExecutorCalls).begin(row, CALL_LIMITS);
   if (begun !== "begun") {
     (yield* Measures).count("limits_hit_total", { limit: begun });
@@ -82,7 +89,7 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
   }
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const outcome = outcomeOf(yield* Effect.exit(restore(performing)));
+      const outcome = outcomeOf(yield* Effect.exit(restore(performing)), row.id);
       yield* write(row.id, outcome);
       return outcome.result;
     }),
@@ -91,7 +98,7 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
 
 /** Writes the row of a call that is refused before it is made. */
 export const refuseOwnCall = Effect.fnUntraced(function* (call: OwnCall, message: string) {
-  const row = yield* newRow(call, aboutOf(call));
-  yield* (yield* ExecutorCalls).deny(row, { message, limits: CALL_LIMITS });
-  return said(message, true);
+  const row = yield* rowFor(call);
+  const isWritten = yield* (yield* ExecutorCalls).deny(row, { message, limits: CALL_LIMITS });
+  return said(isWritten ? onRecord(message, row.id) : message, true);
 });

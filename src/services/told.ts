@@ -4,10 +4,14 @@ import type { Redactor } from "../domain/redactor.ts";
 /** The longest reason that is stored. */
 const REASON_LENGTH = 500;
 
-/** A text from a server: masked, one line, without what no column holds. */
+/**
+ * The beginning of a text from a server: masked, one line, without what no column holds.
+ *
+ * @param text whole, or much longer than the beginning: an earlier cut could leave half a secret in it.
+ */
 export const toldBy = (mask: Redactor, text: string): string =>
   mask
-    .redact(text)
+    .redactBeginning(text, REASON_LENGTH)
     .replaceAll(/\p{C}+/gu, " ")
-    .toWellFormed()
-    .slice(0, REASON_LENGTH);
+    .slice(0, REASON_LENGTH)
+    .toWellFormed();

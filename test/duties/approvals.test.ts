@@ -10,7 +10,7 @@ import { describe, expect } from "vitest";
 import { Actors } from "../../src/actors/actors.ts";
 import { cataloguePin, readCatalogue } from "../../src/domain/catalogue.ts";
 import { LOST, LOST_MS, perform } from "../../src/duties/approvals.ts";
-import { ConnectorServers, type Servers } from "../../src/mcp/port.ts";
+import { ConnectorServers, type Servers } from "../../src/connectors/port.ts";
 import { callResult, WAIT_MS } from "../../src/services/approvals.ts";
 import { callTool } from "../../src/services/executor.ts";
 import { CALL_LIMITS, type AgentResult } from "../../src/services/executor-decision.ts";

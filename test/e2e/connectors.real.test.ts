@@ -1,7 +1,8 @@
 /**
- * The real agent runtime in a real sandbox uses a tool of a connector, with a credential that is nowhere in the sandbox.
- * The service is killed in between.
+ * The real agent runtime in a real sandbox uses a tool of a connector, with a credential that is nowhere in the sandbox and nowhere
+ * in plain text in the service's files. The service is killed in between, or has no gateway when the runtime starts.
  */
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -38,6 +39,14 @@ policy = "ask"
 match = "*"
 policy = "allow"
 `;
+
+/** The files below a directory that contain a text. */
+const filesWith = (text: string, directory: string): readonly string[] => {
+  const { status, stdout } = spawnSync("grep", ["-rlaF", text, directory], { encoding: "utf8" });
+  // 2: a file went away meanwhile.
+  if (status === null) throw new Error("grep did not run");
+  return stdout.split("\n").filter((line) => line !== "");
+};
 
 /** As a person does who looks at the session. */
 const approveOnPage = async (life: Life, session: string): Promise<void> => {
@@ -98,6 +107,18 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
   const calls = async (): Promise<readonly Json[]> =>
     (await life.call("GET", `/v1/projects/${pid}/executor/calls`))["calls"] as readonly Json[];
 
+  /** Sends a message. @returns the conversation after the agent's answer. */
+  const answerTo = async (target: string, text: string): Promise<string> => {
+    const message = randomUUID();
+    await life.call("POST", `${target}/messages`, { id: message, text });
+    const isAnswered = async () =>
+      ((await life.call("GET", `${target}/conversation`))["items"] as readonly Json[]).some(
+        ({ turn_id: turn, role, kind }) => turn === message && role === "agent" && kind === "message",
+      );
+    await expect.poll(isAnswered, POLL).toBe(true);
+    return life.text(`${target}/conversation.json`);
+  };
+
   it(
     "uses a connector's tool by name and by search, also after the service was killed, and finds no credential",
     async () => {
@@ -143,6 +164,8 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
       ].join("\n");
       expect(everything).toContain("the page, asked with Bearer [redacted]");
       expect(everything).not.toContain(CREDENTIAL);
+      // The rows and the journal of the database, and what the service keeps of the sandbox.
+      expect(filesWith(CREDENTIAL, installation.dataDir)).toEqual([]);
       await life.call("POST", `${target}/stop`);
     },
     TEST_MS,
@@ -207,6 +230,30 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
   );
 
   it(
+    "has tools in the session that began while the gateway was away",
+    async () => {
+      await life.end("SIGTERM");
+      life = await installation.start(settings, "shut");
+      server.calls.length = 0;
+      const read = promptOf([step("platform-executor_wiki_read", { page: "home" }), { say: "Tried." }]);
+      const refused = life.refusal();
+      const sessions = `/v1/projects/${pid}/sessions`;
+      const { id } = await life.call("POST", sessions, { initial_prompt: read });
+      const target = `${sessions}/${String(id)}`;
+      await refused;
+      const lastTurn = async () => (await life.call("GET", target))["last_turn"];
+      await expect.poll(lastTurn, POLL).toMatchObject({ state: "completed", error: null });
+      expect(server.calls).toEqual([]);
+      life.openGateway();
+      // opencode connects again in a moment. Before that, its model is told that the tool does not exist.
+      await expect.poll(() => answerTo(target, read), POLL).toContain("the page, asked with");
+      expect(server.calls[0]).toMatchObject({ tool: "read", arguments: { page: "home" } });
+      await life.call("POST", `${target}/stop`);
+    },
+    TEST_MS,
+  );
+
+  it(
     "starts a session with the platform's own tool, and sees a connector's tool that is accepted in mid-session",
     async () => {
       server.tools = [...server.tools, { name: "late", description: "Comes late." }];
@@ -243,17 +290,7 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
       server.calls.length = 0;
       const late = promptOf([step("platform-executor_wiki_late", { page: "x" }), { say: "Called." }]);
       // The runtime hears of the tool in a moment. Before that, its model is told that the tool does not exist.
-      const asked = async (): Promise<string> => {
-        const message = randomUUID();
-        await life.call("POST", `${target}/messages`, { id: message, text: late });
-        const answered = async () =>
-          ((await life.call("GET", `${target}/conversation`))["items"] as readonly Json[]).some(
-            ({ turn_id: turn, role, kind }) => turn === message && role === "agent" && kind === "message",
-          );
-        await expect.poll(answered, POLL).toBe(true);
-        return life.text(`${target}/conversation.json`);
-      };
-      await expect.poll(asked, POLL).toContain("late ran");
+      await expect.poll(() => answerTo(target, late), POLL).toContain("late ran");
       expect(server.calls[0]).toMatchObject({ tool: "late", arguments: { page: "x" } });
       for (const one of [target, `${sessions}/${String((children as readonly Json[])[0]?.["id"])}`])
         await life.call("POST", `${one}/stop`);

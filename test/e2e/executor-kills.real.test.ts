@@ -158,6 +158,22 @@ describe("an agent's call", () => {
   );
 
   it(
+    "is made once if two people approve it at once on two services [K11]",
+    async () => {
+      const joined = tool(other, "publish", "twice");
+      await expect.poll(waiting, POLL).toHaveLength(1);
+      const [{ id } = {}] = await waiting();
+      const approve = (at: Life) =>
+        at.call("POST", `/v1/projects/${project}/approvals/${String(id)}/approve`);
+      const decided = await Promise.allSettled([approve(life), approve(other)]);
+      expect(decided.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+      expect(await joined).toContain("publish ran");
+      expect(pages()).toEqual([["publish", "twice"]]);
+    },
+    TEST_MS,
+  );
+
+  it(
     "that was approved is unknown if its service is killed while it is made, and the agent reads that it is not made again [K14]",
     async () => {
       hang("publish");

@@ -139,7 +139,7 @@ describe("a call that a person must approve", () => {
     const result = await call;
     expect([result.isError, textOf(result)]).toEqual([
       true,
-      "The call of publish of the connector wiki was denied by a person, and was not made. The reason: Review it first.",
+      `The call of publish of the connector wiki was denied by a person, and was not made. The reason: Review it first. The call's id is ${id}.`,
     ]);
     const late = await decide(id, "approve");
     expect([late.status, errorCode(late)]).toEqual([409, "approval_settled"]);
@@ -203,7 +203,7 @@ describe("a call that a person must approve", () => {
     );
     const late = await decide(id, "approve");
     expect([late.status, errorCode(late)]).toEqual([409, "approval_settled"]);
-    expect(textOf(await call)).toContain("no person decided on it within 24 hours");
+    expect(textOf(await call)).toContain(`no person decided on it within 24 hours. The call's id is ${id}.`);
     await settled(session, "expired");
     expect(published()).toEqual([]);
   });

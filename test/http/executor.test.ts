@@ -1,9 +1,16 @@
 /** The gateway: what an agent may call, what is sent, and what is on record. The server behind it is a real one. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { textResult } from "../support/servers/mcp-server.ts";
+import { textResult, type Answering } from "../support/servers/mcp-server.ts";
 import { expectStatus } from "../support/service/requests.ts";
 import { auditRows } from "./audit-rows.ts";
-import { connectorEntry, CREDENTIAL, ExecutorWorld, manifest, textOf } from "./executor-world.ts";
+import {
+  connectorEntry,
+  CREDENTIAL,
+  ExecutorWorld,
+  manifest,
+  textOf,
+  type Result,
+} from "./executor-world.ts";
 
 let world: ExecutorWorld;
 beforeAll(async () => {
@@ -11,6 +18,19 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 beforeEach(() => world.reset());
+
+/** A server's answer that is an error of the protocol. */
+const protocolError =
+  (message: string): Answering =>
+  ({ text }, response) => {
+    const { id } = JSON.parse(text) as { readonly id: number };
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message } }));
+    return null;
+  };
+
+/** The id of its row, which a refused call and an unknown one name. */
+const idIn = (result: Result): string => /The call's id is (\S+)\.$/.exec(textOf(result))?.[1] ?? "";
 
 describe("an agent", () => {
   it.each(["legacy", "auto"] as const)(
@@ -94,17 +114,19 @@ describe("an agent", () => {
     ["not there", "wiki_nothing", "No tool has the name", null],
   ])("is refused a tool that is %s, by both names, on record", async (_, name, message, rule) => {
     const { by, rows } = await world.freshSession();
+    const ids: string[] = [];
     for (const result of [
       await world.call(name, {}, { by }),
       await world.call("call_tool", { name }, { by }),
     ]) {
       expect(result.isError).toBe(true);
       expect(textOf(result)).toContain(message);
+      ids.push(idIn(result));
     }
     expect(world.server.requests).toEqual([]);
     expect(await rows()).toEqual([
-      expect.objectContaining({ outcome: "denied", rule }),
-      expect.objectContaining({ outcome: "denied", rule }),
+      expect.objectContaining({ outcome: "denied", rule, id: ids[1] }),
+      expect.objectContaining({ outcome: "denied", rule, id: ids[0] }),
     ]);
   });
 
@@ -135,11 +157,10 @@ describe("an agent", () => {
       response.destroy();
       return null;
     });
-    expect(textOf(await world.call("wiki_write", {}, { by }))).toContain(
-      "The tool may have run. It is not called again.",
-    );
+    const lost = await world.call("wiki_write", {}, { by });
+    expect(textOf(lost)).toContain("The tool may have run. It is not called again.");
     expect(world.server.calls).toHaveLength(1);
-    expect((await rows())[0]).toMatchObject({ outcome: "unknown" });
+    expect((await rows())[0]).toMatchObject({ outcome: "unknown", id: idIn(lost) });
   });
 
   it("never gets the credential from a server that echoes it, in any form [K06]", async () => {
@@ -161,14 +182,7 @@ describe("an agent", () => {
     expect(text).not.toContain(CREDENTIAL);
     expect(text).not.toContain(Buffer.from(CREDENTIAL).toString("hex"));
     expect(text).not.toContain(Buffer.from(CREDENTIAL).toString("base64").slice(0, 20));
-    world.server.answers.set("read", (_call, response) => {
-      response.writeHead(200, { "content-type": "application/json" });
-      const id = (JSON.parse(_call.text) as { readonly id: number }).id;
-      response.end(
-        JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message: `No ${CREDENTIAL}` } }),
-      );
-      return null;
-    });
+    world.server.answers.set("read", protocolError(`No ${CREDENTIAL}`));
     expect(textOf(await world.call("wiki_read", {}, { by }))).toContain("answered: No [redacted]");
     const everything = JSON.stringify([
       await world.calls(),
@@ -176,6 +190,18 @@ describe("an agent", () => {
       world.service.logs,
     ]);
     expect(everything).not.toContain(CREDENTIAL);
+  });
+
+  it("gets no part of a credential that stands where a server's error is cut [K06]", async () => {
+    const { by, rows } = await world.freshSession();
+    const parts = [9, 12, 16].map((length) => CREDENTIAL.slice(0, length));
+    // The text that is cut begins with "answered: ".
+    for (let before = 478; before <= 484; before += 1) {
+      world.server.answers.set("read", protocolError(`${"x".repeat(before)}${CREDENTIAL} and more`));
+      const seen = textOf(await world.call("wiki_read", {}, { by }));
+      expect(seen).toContain(`answered: ${"x".repeat(before - 10)}`);
+      for (const part of parts) expect(`${seen} ${JSON.stringify(await rows())}`).not.toContain(part);
+    }
   });
 
   it("gets no more than a session may have under way", async () => {

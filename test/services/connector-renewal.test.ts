@@ -7,9 +7,9 @@ import * as Schedule from "effect/Schedule";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Connector } from "../../src/domain/connector.ts";
 import type { Grant } from "../../src/domain/connector-grant.ts";
-import type { ServerFault } from "../../src/mcp/port.ts";
-import { ConnectorSignIns } from "../../src/mcp/sign-in/port.ts";
-import { makeSignIns } from "../../src/mcp/sign-in.ts";
+import type { ServerFault } from "../../src/connectors/port.ts";
+import { ConnectorSignIns } from "../../src/connectors/sign-in/port.ts";
+import { makeSignIns } from "../../src/connectors/sign-in.ts";
 import { openCredential } from "../../src/services/connector-credentials.ts";
 import { sealGrant } from "../../src/services/connector-renewal.ts";
 import { withCredential, type Used } from "../../src/services/connector-use.ts";
@@ -179,6 +179,9 @@ test("a server that does not answer is asked once by all that wait, and ends not
   expect(login.secrets).toContain(again);
 });
 
+/** Long enough for a cut to go through the secret that follows. */
+const LONG = `No ${"x".repeat(280)}`;
+
 test("a server that refuses ends the sign-in with a sentence for a person, once for all calls", async () => {
   const told = await onNodes(1, ([node]) =>
     Effect.gen(function* () {
@@ -188,7 +191,7 @@ test("a server that refuses ends the sign-in with a sentence for a person, once 
       login.instead = (_, response) => {
         response.writeHead(400, { "content-type": "application/json" });
         response.end(
-          JSON.stringify({ error: "invalid_grant", error_description: `No ${grant.refreshToken}` }),
+          JSON.stringify({ error: "invalid_grant", error_description: `${LONG} ${grant.refreshToken}` }),
         );
         return true;
       };
@@ -202,7 +205,7 @@ test("a server that refuses ends the sign-in with a sentence for a person, once 
   expect(new Set(told)).toEqual(
     new Set([
       expect.stringMatching(
-        /^The sign-in of the connector wiki has ended: 127\.0\.0\.1:\d+ says: invalid_grant: No \[redacted\]\. A person can sign in again: platform connectors authorize wiki\.$/,
+        /^The sign-in of the connector wiki has ended: 127\.0\.0\.1:\d+ says: invalid_grant: No x{280} \[redacted\]\. A person can sign in again: platform connectors authorize wiki\.$/,
       ),
     ]),
   );

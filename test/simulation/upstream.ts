@@ -1,7 +1,7 @@
 /** The server of the projects' connectors: it answers at once, late, with an error or never, and knows what it was asked for. */
 import * as Effect from "effect/Effect";
 import { readCatalogue } from "../../src/domain/catalogue.ts";
-import type { ServerFault, Servers } from "../../src/mcp/port.ts";
+import type { ServerFault, Servers } from "../../src/connectors/port.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";

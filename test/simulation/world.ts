@@ -30,7 +30,7 @@ import { actorLayers, type AddressBook, type Ports } from "../../src/service.ts"
 import { Faults } from "../../src/store/ports/faults.ts";
 import { overTables } from "../../src/store/memory/layer.ts";
 import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
-import { ConnectorServers } from "../../src/mcp/port.ts";
+import { ConnectorServers } from "../../src/connectors/port.ts";
 import { Boundary } from "./boundary.ts";
 import { AFTERMATH_MS, Calm } from "./calm.ts";
 import { configOf, hasApprovals, hasPeople } from "./config.ts";

@@ -215,6 +215,7 @@ const calls = command({
       },
     });
     const rows = answered.value.calls.map((call) => [
+      call.id,
       time(call.at),
       call.connector,
       call.tool,
@@ -223,7 +224,16 @@ const calls = command({
       call.session_id,
       call.message ?? call.arguments_preview.slice(0, 60),
     ]);
-    const columns = ["AT", "CONNECTOR", "TOOL", "OUTCOME", "APPROVER", "SESSION", "REASON OR ARGUMENTS"];
+    const columns = [
+      "ID",
+      "AT",
+      "CONNECTOR",
+      "TOOL",
+      "OUTCOME",
+      "APPROVER",
+      "SESSION",
+      "REASON OR ARGUMENTS",
+    ];
     return pageOutcome(answered, table(columns, rows, "No calls."), note);
   },
 });

@@ -11,7 +11,7 @@ import {
 } from "../../domain/connector-credential.ts";
 import { checkClient } from "../../domain/connector-grant.ts";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret.ts";
-import type { SignInFault } from "../../mcp/sign-in/port.ts";
+import type { SignInFault } from "../../connectors/sign-in/port.ts";
 import { audited } from "../../services/audit.ts";
 import { beginSignIn, endSignIn, expectToken } from "../../services/connector-sign-in.ts";
 import { refreshAfter } from "../../services/connector-catalogues.ts";

@@ -10,7 +10,7 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
-import type { SignInFault } from "../../mcp/sign-in/port.ts";
+import type { SignInFault } from "../../connectors/sign-in/port.ts";
 import { finishSignIn, FLOW_LIFE_MS, openSignIn } from "../../services/connector-sign-in.ts";
 import { newPassword } from "../../services/entropy.ts";
 import { StoreError } from "../../store/ports/journal.ts";

@@ -45,8 +45,12 @@ type Library = typeof import("@modelcontextprotocol/server");
 /** Loaded at the first request: a service without connectors does not need its 11 MiB. */
 const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server");
 
-/** `__proto__` is a field of no tool, and programs disagree on what it means. */
+/** The name as it is, or with a character in an escape. No other text has a field of this name. */
+const MAY_HAVE_PROTO = /__proto__|\\u/;
+
+/** `__proto__` is a field of no tool, and programs disagree on what it means. @param text JSON */
 const hasProto = (text: string): boolean => {
+  if (!MAY_HAVE_PROTO.test(text)) return false;
   let found = false;
   JSON.parse(text, (name, value: unknown) => {
     if (name === "__proto__") found = true;
@@ -64,9 +68,12 @@ const messageOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSe
     });
   yield* awaitBody(request, BODY_MAX_BYTES);
   const text = yield* Effect.orDie(request.text);
-  const isBad = yield* Effect.try({ try: () => hasProto(text), catch: () => badRequest("", "must be JSON") });
-  if (isBad) return yield* badRequest("", "must not have a field `__proto__`");
-  return { text, parsed: JSON.parse(text) as unknown };
+  const parsed = yield* Effect.try({
+    try: () => JSON.parse(text) as unknown,
+    catch: () => badRequest("", "must be JSON"),
+  });
+  if (hasProto(text)) return yield* badRequest("", "must not have a field `__proto__`");
+  return { text, parsed };
 });
 
 const isObject = (value: unknown): value is Arguments =>
@@ -140,6 +147,9 @@ const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
   ...(structuredContent !== undefined && { structuredContent: structuredContent as never }),
   isError,
 });
+
+/** Why a message is not worked on any more. Made once: an error with its stack costs time, and each message ends with it. */
+const OVER = new Error("the message was answered, or its client has gone");
 
 /** One message under way. */
 interface Exchange {
@@ -231,7 +241,7 @@ const answerMessage = Effect.fnUntraced(function* (
   { router, ended }: { readonly router: Router; readonly ended: Effect.Effect<unknown> },
 ) {
   const exchange = { router, end: new AbortController(), isTold: Deferred.makeUnsafe<void>() };
-  yield* Effect.addFinalizer(() => Effect.sync(() => exchange.end.abort()));
+  yield* Effect.addFinalizer(() => Effect.sync(() => exchange.end.abort(OVER)));
   const { response, close } = yield* begin(caller, message, exchange);
   yield* Effect.addFinalizer(() => Effect.promise(close));
   const { status, body } = response;
@@ -261,7 +271,7 @@ const mcp = (router: Router) =>
       const reading = Effect.flatMap(messageOf(request), (message) =>
         answerMessage(agent, message, { router, ended }),
       );
-      return yield* Effect.raceFirst(reading, Effect.andThen(ended, tokenEnded()));
+      return yield* Effect.raceFirst(reading, Effect.flatMap(ended, tokenEnded));
     }),
   );
 

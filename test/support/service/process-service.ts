@@ -21,6 +21,7 @@ const MAIN = path.join(import.meta.dirname, "../../../src/main.ts");
 const TOLD_MAINS = {
   armed: path.join(import.meta.dirname, "../programs/armed-main.ts"),
   measured: path.join(import.meta.dirname, "../programs/measured-main.ts"),
+  shut: path.join(import.meta.dirname, "../programs/shut-main.ts"),
 } as const;
 export type Program = "plain" | keyof typeof TOLD_MAINS;
 
@@ -49,7 +50,7 @@ export class Installation {
    * Starts a life of the service and waits for its `ready` line.
    *
    * @param program `armed` has fault points that can be armed (armed-main.ts), `measured` reports its memory
-   * (measured-main.ts).
+   * (measured-main.ts), `shut` has no gateway to tools until it is opened (shut-main.ts).
    * @param spawned gets the process before it is ready.
    */
   async start(
@@ -167,6 +168,16 @@ export class Life {
     this.#child.send("memory");
     const [memory] = (await told) as [NodeJS.MemoryUsage];
     return memory;
+  }
+
+  /** Resolves when a service that is `shut` refuses the next request to its gateway. */
+  async refusal(): Promise<void> {
+    await once(this.#child, "message");
+  }
+
+  /** Opens the gateway of a service that is `shut`. */
+  openGateway(): void {
+    this.#child.send("open");
   }
 
   /** Pauses it (SIGSTOP), or continues it (SIGCONT). */

@@ -4,7 +4,7 @@ import * as Fiber from "effect/Fiber";
 import * as Result from "effect/Result";
 import { expect, test } from "vitest";
 import { readDescription } from "../../src/domain/openapi/description.ts";
-import { makeDescriptions } from "../../src/mcp/descriptions.ts";
+import { makeDescriptions } from "../../src/connectors/descriptions.ts";
 import { PETS } from "../support/servers/pets-server.ts";
 
 const NONE = { headers: [], query: [] };

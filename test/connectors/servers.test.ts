@@ -6,8 +6,8 @@ import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { ServerFault, Servers, ServerTarget } from "../../src/mcp/port.ts";
-import { makeServers, RESULT_MAX_BYTES } from "../../src/mcp/servers.ts";
+import type { ServerFault, Servers, ServerTarget } from "../../src/connectors/port.ts";
+import { makeServers, RESULT_MAX_BYTES } from "../../src/connectors/servers.ts";
 import { startMcpServer, textResult, type Answering, type McpServer } from "../support/servers/mcp-server.ts";
 
 /** Long enough for an answer on a busy machine, for tests of servers that do answer. */

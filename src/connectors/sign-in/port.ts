@@ -66,7 +66,7 @@ const none = Effect.fail<SignInFault>({
 });
 
 /** The way to sign in. Without one, no server is reached. */
-export const ConnectorSignIns = Context.Reference<SignIns>("platform/mcp/ConnectorSignIns", {
+export const ConnectorSignIns = Context.Reference<SignIns>("platform/connectors/ConnectorSignIns", {
   defaultValue: () => ({
     begin: () => none,
     finish: () => none,

@@ -7,8 +7,8 @@ import * as Result from "effect/Result";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { HttpOperation } from "../../src/domain/http-operation.ts";
-import type { ServerFault, Servers, ServerTarget, ToolResult } from "../../src/mcp/port.ts";
-import { makeServers, RESULT_MAX_BYTES } from "../../src/mcp/servers.ts";
+import type { ServerFault, Servers, ServerTarget, ToolResult } from "../../src/connectors/port.ts";
+import { makeServers, RESULT_MAX_BYTES } from "../../src/connectors/servers.ts";
 import { json, startPetsServer, type PetsServer } from "../support/servers/pets-server.ts";
 
 /** Long enough for an answer on a busy machine, for tests of servers that do answer. */

@@ -1,5 +1,5 @@
 /**
- * HTTP to the servers of connectors: where a request may connect (U1, U2 of src/mcp/port.ts), and for the client of MCP servers a
+ * HTTP to the servers of connectors: where a request may connect (U1, U2 of src/connectors/port.ts), and for the client of MCP servers a
  * `fetch` for one exchange with one server, which bounds what it reads (U3). It opens no stream for messages beside its requests.
  */
 import { lookup, type LookupAddress, type LookupAllOptions } from "node:dns";
@@ -47,7 +47,7 @@ export type Resolve = (
 ) => void;
 
 /**
- * Resolves and checks a name once: exactly the checked addresses are dialled (U2 of src/mcp/port.ts). A private address among public ones is a
+ * Resolves and checks a name once: exactly the checked addresses are dialled (U2 of src/connectors/port.ts). A private address among public ones is a
  * rebinding attempt or a split network. Neither is dialled.
  */
 export const checkedLookup =
@@ -80,7 +80,7 @@ export interface Connecting {
   readonly allowHosts: ReadonlySet<string>;
 }
 
-/** A dispatcher for one request (U4 of src/mcp/port.ts): by itself, `fetch` sends a request again that was answered with status 421. */
+/** A dispatcher for one request (U4 of src/connectors/port.ts): by itself, `fetch` sends a request again that was answered with status 421. */
 export const sentOnce = (agent: Agent): Dispatcher => {
   let isSent = false;
   return agent.compose((dispatch) => (options, handler) => {

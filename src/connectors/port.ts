@@ -61,7 +61,10 @@ export interface ToolResult {
 /** Why there is no result. */
 export interface ServerFault {
   readonly _tag: "ServerFault";
-  /** As part of a sentence about the server: "refuses connections". */
+  /**
+   * As part of a sentence about the server: "refuses connections". It may quote the server, at any length and with the credential.
+   * It is cut after its secrets are masked (services/told.ts): no part of one may be left at the cut.
+   */
   readonly why: string;
   /** Whether the tool may have run: the call was sent, and its answer is not known. */
   readonly isUnknown: boolean;
@@ -84,7 +87,7 @@ const none = Effect.fail<ServerFault>({
 });
 
 /** The way to servers. Without one, none is reached. */
-export const ConnectorServers = Context.Reference<Servers>("platform/mcp/ConnectorServers", {
+export const ConnectorServers = Context.Reference<Servers>("platform/connectors/ConnectorServers", {
   defaultValue: () => ({ list: () => none, document: () => none, call: () => none }),
 });
 
@@ -94,6 +97,9 @@ export interface Descriptions {
   readonly read: (text: string, names: ReservedNames) => Effect.Effect<Described, string>;
 }
 
-export const ConnectorDescriptions = Context.Reference<Descriptions>("platform/mcp/ConnectorDescriptions", {
-  defaultValue: () => ({ read: () => Effect.fail("This service reads no descriptions.") }),
-});
+export const ConnectorDescriptions = Context.Reference<Descriptions>(
+  "platform/connectors/ConnectorDescriptions",
+  {
+    defaultValue: () => ({ read: () => Effect.fail("This service reads no descriptions.") }),
+  },
+);

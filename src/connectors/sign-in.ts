@@ -1,5 +1,5 @@
 /**
- * The adapter of src/mcp/sign-in/port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
+ * The adapter of src/connectors/sign-in/port.ts: the code flow with PKCE, refresh, client credentials and revocation by openid-client, over
  * requests of our own (asking.ts).
  */
 import * as Clock from "effect/Clock";
@@ -38,9 +38,6 @@ import { authMethod, discover, register, SignInRefusal } from "./sign-in-discove
 import type { NewSignIn, SignInFault, SignIns } from "./sign-in/port.ts";
 import { makeAgent } from "./wire.ts";
 
-/** The longest part of a server's own words that is passed on. */
-const QUOTE_LENGTH = 300;
-
 /** OAuth errors after which trying again helps. */
 const TEMPORARY = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
 
@@ -51,8 +48,9 @@ const NO_ANSWERS = new Set([
   "OAUTH_PARSE_ERROR",
 ]);
 
+/** It may quote what was sent, and is cut after its secrets are masked (services/told.ts). */
 const quoted = (error: string, description: string | undefined): string =>
-  (description === undefined ? error : `${error}: ${description}`).slice(0, QUOTE_LENGTH);
+  description === undefined ? error : `${error}: ${description}`;
 
 /** The first AskFault or refusal below an error: the library wraps what its `fetch` throws. */
 const own = (error: unknown): AskFault | SignInRefusal | null => {

@@ -1,5 +1,5 @@
 /**
- * The adapter of src/mcp/port.ts for HTTP APIs: the request of an operation, and an answer as a tool's result. A request is one
+ * The adapter of src/connectors/port.ts for HTTP APIs: the request of an operation, and an answer as a tool's result. A request is one
  * exchange, and no redirect is followed.
  */
 import { fetch as send } from "undici";

@@ -1,5 +1,5 @@
 /**
- * The adapter of src/mcp/port.ts. HTTP APIs are in http-apis.ts; this file has MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
+ * The adapter of src/connectors/port.ts. HTTP APIs are in http-apis.ts; this file has MCP servers over streamable HTTP, by the protocol's own client library. Every exchange is a connection of its own:
  * this process remembers no session of a server, so that a restart changes nothing for an agent.
  */
 import * as Effect from "effect/Effect";
@@ -16,8 +16,6 @@ const LIST_MAX_BYTES = 4 * 1024 * 1024;
 const LIST_MS = 30_000;
 /** How many pages a list may have. */
 const PAGES = 100;
-/** The longest text of a server's error that is passed on. */
-const ERROR_LENGTH = 500;
 /** Older revisions begin with a handshake; this one and later ones do not. */
 const WITHOUT_HANDSHAKE = "2026-07-28";
 
@@ -49,7 +47,7 @@ const reasonFor = (error: unknown, exchange: Exchange, library: Library): string
   if (error instanceof library.ProtocolError) {
     // The server answered: its tool did not run, or failed.
     exchange.isSent = false;
-    return `answered: ${error.message.slice(0, ERROR_LENGTH)}`;
+    return `answered: ${error.message}`;
   }
   const { status } = exchange;
   if (status !== null && status >= 300) {

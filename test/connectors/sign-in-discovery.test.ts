@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Ask } from "../../src/mcp/asking.ts";
-import { discover } from "../../src/mcp/sign-in-discovery.ts";
+import type { Ask } from "../../src/connectors/asking.ts";
+import { discover } from "../../src/connectors/sign-in-discovery.ts";
 
 const URL_OF_API = "https://api.example.com/v2";
 const META = "https://api.example.com/meta";

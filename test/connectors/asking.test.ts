@@ -4,8 +4,8 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Agent } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ANSWER_MAX_BYTES, makeAsk, type Ask } from "../../src/mcp/asking.ts";
-import { makeAgent } from "../../src/mcp/wire.ts";
+import { ANSWER_MAX_BYTES, makeAsk, type Ask } from "../../src/connectors/asking.ts";
+import { makeAgent } from "../../src/connectors/wire.ts";
 
 const HOSTS: ReadonlySet<string> = new Set(["127.0.0.1"]);
 const PATIENCE_MS = 300;

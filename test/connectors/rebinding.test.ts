@@ -3,9 +3,9 @@ import type { LookupAddress } from "node:dns";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { HttpOperation } from "../../src/domain/http-operation.ts";
-import type { ServerFault, Servers, ServerTarget } from "../../src/mcp/port.ts";
-import { makeServers } from "../../src/mcp/servers.ts";
-import { checkedLookup, type Resolve } from "../../src/mcp/wire.ts";
+import type { ServerFault, Servers, ServerTarget } from "../../src/connectors/port.ts";
+import { makeServers } from "../../src/connectors/servers.ts";
+import { checkedLookup, type Resolve } from "../../src/connectors/wire.ts";
 import { startPetsServer, type PetsServer } from "../support/servers/pets-server.ts";
 
 const PUBLIC = "93.184.216.34";
