@@ -36,7 +36,7 @@ beforeEach(async () => {
   directory = await mkdtemp("/tmp/platform-link-");
   listener = await EgressListener.open({ host: HOST, port: 0 });
   service = createServer((incoming, outgoing) => {
-    if (incoming.url === "/hang") return void outgoing.writeHead(200).flushHeaders();
+    if (incoming.url === "/hang") return void outgoing.write("first");
     outgoing.end(`service ${incoming.url}`);
   });
   service.listen(0, HOST);
