@@ -13,19 +13,20 @@
  *
  * It is plain JavaScript like forwarder.cjs, and loads nothing but Node's own modules.
  *
- *   node link.cjs RUN_DIRECTORY START_KEY_FILE PORT
+ *   node link.cjs RUN_DIRECTORY START_KEY_FILE ADDRESS PORT
  */
 "use strict";
-const { readFileSync, renameSync, rmSync, writeFileSync } = require("node:fs");
+const { existsSync, readFileSync, renameSync, rmSync, writeFile, writeFileSync } = require("node:fs");
 const { createServer: createHttpServer } = require("node:http");
 const { connect: connectPlain, createServer: createPlainServer } = require("node:net");
 const { join } = require("node:path");
 const { connect: connectTls, createServer: createTlsServer } = require("node:tls");
 
-const [directory = "", keyFile = "", port = ""] = process.argv.slice(2);
+const [directory = "", keyFile = "", host = "", port = ""] = process.argv.slice(2);
 const DAEMON_SOCKET = join(directory, "d.sock");
 const EGRESS_SOCKET = join(directory, "proxy", "egress.sock");
 const LAUNCH_FILE = join(directory, "launch.json");
+const START_PIPE = join(directory, "start");
 
 const SUITE = /** @type {const} */ ({ ciphers: "PSK", minVersion: "TLSv1.3", maxVersion: "TLSv1.3" });
 const HANDSHAKE_MS = 10_000;
@@ -164,6 +165,8 @@ const start = async (request, response) => {
   // The daemon starts as soon as the file is there, whole.
   writeFileSync(`${LAUNCH_FILE}.new`, launch, { mode: 0o600 });
   renameSync(`${LAUNCH_FILE}.new`, LAUNCH_FILE);
+  // A shell that waits for the file reads this pipe.
+  if (existsSync(START_PIPE)) writeFile(START_PIPE, "go\n", () => undefined);
   log("started");
   answer(response, 200, { started: true });
 };
@@ -204,7 +207,7 @@ server.on("error", (error) => {
   log(error.message);
   process.exit(1);
 });
-server.listen(Number(port), () => log("listening"));
+server.listen({ host, port: Number(port) }, () => log("listening"));
 
 /** Looks without connecting: to the daemon, a connection means that its service lives. @param {string} path */
 const listens = (path) => readFileSync("/proc/net/unix", "utf8").includes(` ${path}\n`);
@@ -222,7 +225,9 @@ const look = async () => {
     log("the daemon has ended");
     process.exit(0);
   }
-  setTimeout(look, LOOK_MS);
+  lookLater();
 };
-setTimeout(look, LOOK_MS);
+// oxlint-disable-next-line no-restricted-globals -- this file is a program of its own, without a test clock
+const lookLater = () => setTimeout(look, LOOK_MS);
+lookLater();
 process.on("SIGTERM", () => process.exit(0));

@@ -72,7 +72,7 @@ const openSandbox = async (): Promise<Sandbox> => {
   const daemon = createServer((_request, response) => response.end(JSON.stringify({ daemon: id })));
   daemon.listen(join(run, "d.sock"));
   const link = { host: HOST, port: await freePort() };
-  const child = spawn(process.execPath, [LINK, run, join(run, "key"), String(link.port)], {
+  const child = spawn(process.execPath, [LINK, run, join(run, "key"), HOST, String(link.port)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   cleanups.push(
@@ -128,10 +128,7 @@ const throughLink = ({ link }: Sandbox, key: ChannelKey) => ask(() => dialChanne
 const throughProxy = ({ run }: Sandbox, path: string) =>
   ask(() => connect(join(run, "proxy/egress.sock")), `http://platform.internal${path}`);
 const throughListener = (key: ChannelKey) =>
-  ask(
-    () => dialChannel({ host: HOST, port: listener.port }, key),
-    "http://platform.internal/from-elsewhere",
-  );
+  ask(() => dialChannel({ host: HOST, port: listener.port }, key), "http://platform.internal/from-elsewhere");
 
 describe("a sandbox's link", () => {
   it("hands over the launch file once, and then leads to the daemon and to the service", async () => {
@@ -155,7 +152,7 @@ describe("a sandbox's link", () => {
     expect(String(failure)).toMatch(/Missing key|Expected/);
   });
 
-  it("gives a caller without the key no byte, before the start and after [K11]", async () => {
+  it("gives a caller without the key no byte, before the start and after [X21]", async () => {
     const sandbox = await openSandbox();
     await admit(sandbox);
     const other = sandboxKeys(SECRET, randomUUID());
@@ -176,7 +173,7 @@ describe("a sandbox's link", () => {
     expect(await attempts()).toEqual(Array.from({ length: 6 }, () => null));
   });
 
-  it("takes the start key once: a second start gets nothing and changes nothing [K11]", async () => {
+  it("takes the start key once: a second start gets nothing and changes nothing [X22]", async () => {
     const sandbox = await started();
     const again = await start(sandbox, { launch: "{}" });
     expect(again.kind).toBe("away");
@@ -224,7 +221,7 @@ describe("a sandbox's link", () => {
 });
 
 describe("the egress listener", () => {
-  it("knows a sandbox by its key, and refuses wrong, unknown and missing ones [K11]", async () => {
+  it("knows a sandbox by its key, and refuses wrong, unknown and missing ones [X21]", async () => {
     const sandbox = await started();
     const other = await openSandbox();
     expect(await throughListener(sandbox.keys.egress)).toBe("service /from-elsewhere");
@@ -246,7 +243,7 @@ describe("the egress listener", () => {
     expect(await throughProxy(sandbox, "/hello")).toContain("egress_refused");
   });
 
-  it("ends a sandbox's connections when it is destroyed, and takes no new ones [K11]", async () => {
+  it("ends a sandbox's connections when it is destroyed, and takes no new ones [X22]", async () => {
     const sandbox = await openSandbox();
     const egress = await admit(sandbox);
     await start(sandbox);
