@@ -23,7 +23,7 @@ export const LINK_PORT = 7443;
 export const SANDBOX_CONTAINER = "sandbox";
 
 const DAEMON = 1000;
-const AGENT = 1001;
+export const AGENT_UID = 1001;
 const LIBRARY = "/opt/platform/lib";
 const RUN = "/run/platform";
 const KEY_DIRECTORY = "/run/platform-key";
@@ -107,7 +107,7 @@ const preparing = ({ runtimeImage: image }: PodOptions, resources: V1Container["
       `PATH=${BUNDLE_TOOLS}; mkdir -m 755 /volume/workspace /volume/home; mkdir -m 1777 /volume/tmp`,
     ),
     volumeMounts: [mount("files", "/volume")],
-    securityContext: unprivileged(AGENT),
+    securityContext: unprivileged(AGENT_UID),
     resources,
   },
 ];

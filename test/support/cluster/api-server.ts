@@ -63,7 +63,7 @@ export class FakeApiServer {
     return JSON.stringify({
       apiVersion: "v1",
       kind: "Config",
-      clusters: [{ name: "fake", cluster: { server: this.url } }],
+      clusters: [{ name: "fake", cluster: { server: this.url, "insecure-skip-tls-verify": true } }],
       users: [{ name: "service", user: { token: "token" } }],
       contexts: [{ name: "fake", context: { cluster: "fake", user: "service", namespace: NAMESPACE } }],
       "current-context": "fake",
@@ -146,11 +146,14 @@ export class FakeApiServer {
         const [label = "", value] = term.split("=");
         return object.metadata?.labels?.[label] === value;
       });
-    const stop = this.store.watch(Number(asked.get("resourceVersion") ?? 0), (event) => {
-      if (event.kind === kind && isWanted(event.object)) line(event.type, event.object);
-    });
+    const from = Number(asked.get("resourceVersion") ?? 0);
+    // Refused before the answer begins.
+    this.store.mustHave(from);
     response.writeHead(200, { "content-type": "application/json" });
     response.flushHeaders();
+    const stop = this.store.watch(from, (event) => {
+      if (event.kind === kind && isWanted(event.object)) line(event.type, event.object);
+    });
     const bookmarks = setInterval(
       () => line("BOOKMARK", { kind: "Pod", apiVersion: "v1", metadata: { resourceVersion: this.store.version } }),
       BOOKMARK_MS,

@@ -107,9 +107,13 @@ export class ClusterStore {
     this.#compactedTo = this.#version;
   }
 
-  watch(from: number, onEvent: (event: StoreEvent) => void): () => void {
+  /** @throws Refused with 410 for a version whose events are forgotten */
+  mustHave(from: number): void {
     if (from < this.#compactedTo)
       throw new Refused(410, "Expired", `too old resource version: ${from} (${this.#compactedTo})`);
+  }
+
+  watch(from: number, onEvent: (event: StoreEvent) => void): () => void {
     for (const event of this.#events) if (event.version > from) onEvent(event);
     this.#listeners.add(onEvent);
     return () => this.#listeners.delete(onEvent);
