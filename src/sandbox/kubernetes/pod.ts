@@ -82,7 +82,10 @@ const mount = (name: string, mountPath: string, more: Partial<V1VolumeMount> = {
 const bundleShell = (script: string): string[] => [`${BUNDLE_TOOLS}/sh`, "-ec", script];
 
 /** The directories are made by the users that own them: a container without rights cannot give them away. */
-const preparing = ({ runtimeImage: image }: PodOptions, resources: V1Container["resources"] & object): V1Container[] => [
+const preparing = (
+  { runtimeImage: image }: PodOptions,
+  resources: V1Container["resources"] & object,
+): V1Container[] => [
   {
     name: "prepare",
     image,
@@ -116,7 +119,14 @@ const preparing = ({ runtimeImage: image }: PodOptions, resources: V1Container["
 const linkContainer = ({ runtimeImage: image }: PodOptions): V1Container => ({
   name: "link",
   image,
-  command: [`${LIBRARY}/node`, `${LIBRARY}/link.cjs`, RUN, `${KEY_DIRECTORY}/key`, "$(POD_IP)", String(LINK_PORT)],
+  command: [
+    `${LIBRARY}/node`,
+    `${LIBRARY}/link.cjs`,
+    RUN,
+    `${KEY_DIRECTORY}/key`,
+    "$(POD_IP)",
+    String(LINK_PORT),
+  ],
   env: [{ name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }],
   ports: [{ name: "link", containerPort: LINK_PORT }],
   volumeMounts: [mount("run", RUN, { subPath: "run" }), mount("key", KEY_DIRECTORY, { readOnly: true })],
@@ -125,12 +135,7 @@ const linkContainer = ({ runtimeImage: image }: PodOptions): V1Container => ({
 });
 
 /** Waits until the link has brought the launch file, and becomes PID 1. */
-const START = [
-  "trap 'exit 143' TERM",
-  `read -r go <${RUN}/start`,
-  "trap - TERM",
-  'exec "$@"',
-].join("\n");
+const START = ["trap 'exit 143' TERM", `read -r go <${RUN}/start`, "trap - TERM", 'exec "$@"'].join("\n");
 
 const asDaemon = (): string[] => {
   const kept = KEPT.map((name) => `+${name.toLowerCase()}`).join(",");
@@ -150,7 +155,14 @@ const asDaemon = (): string[] => {
 };
 
 /** Variables by which an image could lead the first program, before it clears its environment. */
-const LOADER_VARIABLES = ["LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH"];
+const LOADER_VARIABLES = [
+  "LD_PRELOAD",
+  "LD_AUDIT",
+  "LD_LIBRARY_PATH",
+  "GLIBC_TUNABLES",
+  "GCONV_PATH",
+  "LOCPATH",
+];
 
 const sandboxContainer = (options: PodOptions, spec: Pick<SandboxSpec, "image">): V1Container => ({
   name: SANDBOX_CONTAINER,
@@ -254,9 +266,7 @@ export const secretOf = (pod: V1Pod, id: string, keys: SandboxKeys): V1Secret =>
   metadata: {
     name: podName(id),
     labels: { ...pod.metadata?.labels },
-    ownerReferences: [
-      { apiVersion: "v1", kind: "Pod", name: podName(id), uid: pod.metadata?.uid ?? "" },
-    ],
+    ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: podName(id), uid: pod.metadata?.uid ?? "" }],
   },
   immutable: true,
   stringData: { key: Buffer.from(keys.start.key).toString("base64") },

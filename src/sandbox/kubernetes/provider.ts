@@ -28,9 +28,7 @@ const attempt = <A>(
   });
 
 /** The provider as a layer. Building it takes over the Pods that a former service of this installation left running. */
-export const kubernetesProvider = (
-  options: KubernetesOptions,
-): Layer.Layer<SandboxProvider, SandboxError> =>
+export const kubernetesProvider = (options: KubernetesOptions): Layer.Layer<SandboxProvider, SandboxError> =>
   Layer.effect(
     SandboxProvider,
     Effect.gen(function* () {

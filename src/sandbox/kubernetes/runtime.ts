@@ -28,7 +28,10 @@ const USERS = {
 };
 
 /** @param root becomes the image's root: `opt/platform` is made in it */
-export const writeRuntime = async ({ bundle, daemon, commandLine }: RuntimeParts, root: string): Promise<void> => {
+export const writeRuntime = async (
+  { bundle, daemon, commandLine }: RuntimeParts,
+  root: string,
+): Promise<void> => {
   const platform = join(root, "opt/platform");
   const files: readonly (readonly [string, string])[] = [
     ...["gnu", "tools", "git-core"].map((name) => [join(bundle, name), `lib/${name}`] as const),

@@ -31,7 +31,7 @@ import {
   secretOf,
   selectorOf,
 } from "./pod.ts";
-import { exitOf, isLinkRunning, obstacleOf } from "./verdict.ts";
+import { exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
 
 /** Pause between two looks at something that this process is not told of, in milliseconds. */
 const LOOK_MS = 250;
@@ -116,9 +116,10 @@ export class KubernetesSandboxes {
   create(spec: SandboxSpec): Promise<void> {
     return this.#alone(spec.id, async () => {
       const { cluster } = this.#options;
-      // An admission plugin may refuse a Pod for now, for example by a quota.
       const pod = await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
       this.#mustBeOurs(pod);
+      if (pod.metadata?.deletionTimestamp !== undefined)
+        throw new Error("the sandbox's Pod is being removed from the cluster");
       const entry = await this.#adopt(pod);
       if (entry.ended !== null) return;
       const signal = AbortSignal.timeout(spec.bootDeadlineMs);
@@ -213,7 +214,7 @@ export class KubernetesSandboxes {
       await within(END_MS, "the cluster has not stopped the sandbox", async () => {
         const pod = await cluster.readPod(podName(id));
         this.#saw(podName(id), pod);
-        return pod === null || exitOf(pod) !== null;
+        return pod === null || isStopped(pod);
       });
     });
   }
@@ -230,8 +231,10 @@ export class KubernetesSandboxes {
         const isLost = exitOf(pod)?.code === "absent";
         // A lost node cannot say that its containers have ended.
         await cluster.deletePod(name, isLost ? 0 : undefined);
-        await within(GONE_MS, "the cluster has not removed the sandbox's Pod", async () =>
-          (await cluster.readPod(name)) === null,
+        await within(
+          GONE_MS,
+          "the cluster has not removed the sandbox's Pod",
+          async () => (await cluster.readPod(name)) === null,
         );
       }
       await cluster.deleteSecret(name);

@@ -30,22 +30,30 @@ export const exitOf = (pod: V1Pod): SandboxExit | null => {
     return exit(/ephemeral|emptyDir/i.test(message) ? "disk_exceeded" : "exited", message);
   }
   if (status?.reason === "DeadlineExceeded") return exit("exited", "it was stopped");
-  const ended = statusesOf(pod).find(({ name, state }) => state?.terminated && name !== SANDBOX_CONTAINER && state.terminated.exitCode !== 0);
   const terminated = sandboxOf(pod)?.state?.terminated;
   if (terminated?.reason === "OOMKilled")
     return exit("memory_exceeded", "the sandbox used more memory than it may");
   if (terminated) return exit("exited", `its PID 1 ended with code ${terminated.exitCode}`);
-  if (ended?.state?.terminated) {
-    const { exitCode, reason } = ended.state.terminated;
-    return exit("exited", `its container ${ended.name} ended with code ${exitCode} (${reason ?? "no reason"})`);
+  const failed = statusesOf(pod).find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  if (failed !== undefined) {
+    const { exitCode, reason = "no reason" } = failed.state?.terminated ?? {};
+    return exit("exited", `its container ${failed.name} ended with code ${exitCode} (${reason})`);
   }
   return status?.phase === "Failed" || status?.phase === "Succeeded"
     ? exit("exited", status.message ?? `the Pod is ${status.phase}`)
     : null;
 };
 
+/** Whether it has ended, and its log is complete: the cluster may say the one before the other. */
+export const isStopped = (pod: V1Pod): boolean => exitOf(pod) !== null && !sandboxOf(pod)?.state?.running;
+
 /** Reasons to wait that no time will end. */
-const FINAL = new Set(["InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError"]);
+const FINAL = new Set([
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "CreateContainerConfigError",
+  "CreateContainerError",
+]);
 /** The kubelet has tried more than once. */
 const PULLING = new Set(["ImagePullBackOff", "ErrImagePull"]);
 
@@ -59,7 +67,10 @@ export interface Obstacle {
 export const obstacleOf = (pod: V1Pod): Obstacle | null => {
   const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.reason === "Unschedulable")
-    return { final: false, message: `no capacity: the cluster has no node for the sandbox (${scheduled.message ?? ""})` };
+    return {
+      final: false,
+      message: `no capacity: the cluster has no node for the sandbox (${scheduled.message ?? ""})`,
+    };
   for (const { image, state } of statusesOf(pod)) {
     const { reason = "", message = "" } = state?.waiting ?? {};
     if (PULLING.has(reason) || reason === "InvalidImageName" || reason === "ErrImageNeverPull")
@@ -67,7 +78,8 @@ export const obstacleOf = (pod: V1Pod): Obstacle | null => {
         final: reason !== "ErrImagePull",
         message: `image unavailable: the cluster cannot pull ${image} (${message || reason})`,
       };
-    if (FINAL.has(reason)) return { final: true, message: `the cluster cannot start the sandbox: ${message || reason}` };
+    if (FINAL.has(reason))
+      return { final: true, message: `the cluster cannot start the sandbox: ${message || reason}` };
   }
   return null;
 };

@@ -109,7 +109,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         yield* provider.create(spec);
         expect(JSON.parse(yield* ask(spec.id, "/platform/health"))).toMatchObject({
           status: "starting",
-          repo: { branch: null },
+          repo: { url: "http://platform.internal/repository.git", ready: false },
         });
         expect(JSON.parse(yield* ask(spec.id, "/platform/logs"))).toMatchObject({ code: "unauthenticated" });
         yield* provider.end(spec.id);
@@ -138,27 +138,33 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     ],
     [
       "disk_exceeded",
-      { phase: "Failed", reason: "Evicted", message: "Usage of EmptyDir volume \"files\" exceeds the limit" },
+      { phase: "Failed", reason: "Evicted", message: 'Usage of EmptyDir volume "files" exceeds the limit' },
     ],
     ["exited", { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." }],
     ["absent", { phase: "Unknown", reason: "NodeLost" }],
-  ] as const)("reports %s as the cluster reports it, also to the next service [R06]", async (code, status) => {
-    const spec = specOf(randomUUID());
-    await service((provider) =>
-      Effect.gen(function* () {
-        yield* provider.create(spec);
-        kubelet.setStatus(podName(spec.id), (old) => ({ ...old, ...structuredClone(status) }) as typeof old);
-        expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
-      }),
-    );
-    await service((provider) =>
-      Effect.gen(function* () {
-        expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
-        yield* provider.destroy(spec.id);
-      }),
-    );
-    if (code !== "absent") expect(cluster?.leftovers(spec.id)).toEqual([]);
-  });
+  ] as const)(
+    "reports %s as the cluster reports it, also to the next service [R06]",
+    async (code, status) => {
+      const spec = specOf(randomUUID());
+      await service((provider) =>
+        Effect.gen(function* () {
+          yield* provider.create(spec);
+          kubelet.setStatus(
+            podName(spec.id),
+            (old) => ({ ...old, ...structuredClone(status) }) as typeof old,
+          );
+          expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
+        }),
+      );
+      await service((provider) =>
+        Effect.gen(function* () {
+          expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
+          yield* provider.destroy(spec.id);
+        }),
+      );
+      if (code !== "absent") expect(cluster?.leftovers(spec.id)).toEqual([]);
+    },
+  );
 
   it("reports a Pod that another removed as absent, and closes its way out", () =>
     service((provider) =>
@@ -175,7 +181,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     ["no capacity: the namespace's quota is used up", () => (server.faults.quotaUsedUp = true)],
     ["the service may not create Pods", () => server.faults.forbidden.add("create pods")],
     ["no capacity: the cluster has no node", () => (kubelet.unschedulable = true)],
-  ] as const)("says that there is %s, and starts the sandbox once there is", async (why, fault) => {
+  ] as const)('says "%s", and starts the sandbox once the cluster allows it', async (why, fault) => {
     const spec = specOf(randomUUID(), { bootDeadlineMs: 1500 });
     await service((provider) =>
       Effect.gen(function* () {
@@ -210,7 +216,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         const spec = specOf(randomUUID());
         server.faults.forbidden.add("create secrets");
         expect(yield* failure(provider.create(spec))).toContain("forbidden");
-        expect(yield* provider.list).toHaveLength(1);
+        expect((yield* provider.list).map(({ id }) => id)).toContain(spec.id);
         server.faults.forbidden.clear();
         yield* provider.create(spec);
         expect(JSON.parse(yield* ask(spec.id, "/platform/health"))).toMatchObject({ status: "ready" });

@@ -75,7 +75,10 @@ export class TestCluster {
       nodePath: process.execPath,
       agentBinaries: [],
       find: (name) => findProgram(name, path),
-      hash: async (file) => createHash("sha256").update(await readFile(file)).digest("hex"),
+      hash: async (file) =>
+        createHash("sha256")
+          .update(await readFile(file))
+          .digest("hex"),
     });
     const runtime = join(directory, "runtime");
     await writeFile(join(directory, "platform.cjs"), "#!/usr/bin/env node\n", { mode: 0o755 });

@@ -83,10 +83,15 @@ export class FakeApiServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", "http://cluster");
     const [, kind, name, sub] = PATH.exec(url.pathname) ?? [];
-    if (kind !== "pods" && kind !== "secrets") throw new Refused(404, "NotFound", "the server could not find the resource");
+    if (kind !== "pods" && kind !== "secrets")
+      throw new Refused(404, "NotFound", "the server could not find the resource");
     const method = request.method ?? "GET";
     if (this.faults.forbidden.has(`${VERBS[method] ?? ""} ${kind}`))
-      throw new Refused(403, "Forbidden", `${kind} is forbidden: User "service" cannot ${VERBS[method]} resource "${kind}"`);
+      throw new Refused(
+        403,
+        "Forbidden",
+        `${kind} is forbidden: User "service" cannot ${VERBS[method]} resource "${kind}"`,
+      );
     const text = await textOf(request);
     if (method !== "GET") this.sent.push({ method, kind, body: text });
     if (sub === "log") return this.#log(response, name ?? "", url.searchParams.get("container") ?? "");
@@ -94,11 +99,17 @@ export class FakeApiServer {
       const selector = url.searchParams.get("labelSelector") ?? "";
       if (url.searchParams.get("watch") === "true") return this.#watch(response, kind, url.searchParams);
       const items = this.store.list(kind, selector);
-      return json(response, 200, { kind: "List", apiVersion: "v1", metadata: { resourceVersion: this.store.version }, items });
+      return json(response, 200, {
+        kind: "List",
+        apiVersion: "v1",
+        metadata: { resourceVersion: this.store.version },
+        items,
+      });
     }
     const body: unknown = text === "" ? null : JSON.parse(text);
     if (method === "POST") return json(response, 201, this.#create(kind, body as Stored));
-    if (method === "PATCH") return json(response, 200, this.#patch(kind, name ?? "", { request, body: body as Stored }));
+    if (method === "PATCH")
+      return json(response, 200, this.#patch(kind, name ?? "", { request, body: body as Stored }));
     if (method === "DELETE") {
       const own = this.store.get(kind, name ?? "").spec?.terminationGracePeriodSeconds ?? 0;
       const grace = url.searchParams.get("gracePeriodSeconds");
@@ -111,7 +122,11 @@ export class FakeApiServer {
     const faults = kind === "pods" ? podFaults(object) : faultsOf(object, "V1Secret", "Secret");
     if (faults.length > 0) throw new Refused(422, "Invalid", `${kind} is invalid: ${faults.join(", ")}`);
     if (kind === "pods" && this.faults.quotaUsedUp)
-      throw new Refused(403, "Forbidden", `pods "${object.metadata?.name}" is forbidden: exceeded quota: sandboxes, requested: pods=1, used: pods=2, limited: pods=2`);
+      throw new Refused(
+        403,
+        "Forbidden",
+        `pods "${object.metadata?.name}" is forbidden: exceeded quota: sandboxes, requested: pods=1, used: pods=2, limited: pods=2`,
+      );
     return this.store.create(kind, kind === "pods" ? { ...object, status: { phase: "Pending" } } : object);
   }
 
@@ -133,7 +148,8 @@ export class FakeApiServer {
   #log(response: ServerResponse, name: string, container: string): void {
     this.store.get("pods", name);
     const text = this.logOf(name, container);
-    if (text === null) throw new Refused(400, "BadRequest", `container "${container}" in pod "${name}" is waiting to start`);
+    if (text === null)
+      throw new Refused(400, "BadRequest", `container "${container}" in pod "${name}" is waiting to start`);
     response.writeHead(200, { "content-type": "text/plain" });
     response.end(text);
   }
@@ -155,7 +171,12 @@ export class FakeApiServer {
       if (event.kind === kind && isWanted(event.object)) line(event.type, event.object);
     });
     const bookmarks = setInterval(
-      () => line("BOOKMARK", { kind: "Pod", apiVersion: "v1", metadata: { resourceVersion: this.store.version } }),
+      () =>
+        line("BOOKMARK", {
+          kind: "Pod",
+          apiVersion: "v1",
+          metadata: { resourceVersion: this.store.version },
+        }),
       BOOKMARK_MS,
     );
     response.on("close", () => {

@@ -6,7 +6,16 @@
  * address of 127.0.0.0/8 that is the Pod's. No limit is enforced.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { V1Container, V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import type { FakeApiServer } from "./api-server.ts";
@@ -38,6 +47,10 @@ interface Local {
 }
 
 let pods = 0;
+
+/** Test files run side by side: each process has 250 addresses of its own. */
+const addressOf = (number: number): string =>
+  `127.${64 + (process.pid & 0x7f)}.${(process.pid >> 7) & 0xff}.${(number % 250) + 1}`;
 
 export class FakeKubelet {
   readonly #options: KubeletOptions;
@@ -100,13 +113,18 @@ export class FakeKubelet {
       return this.setStatus(name, (status) => ({
         ...status,
         conditions: [
-          { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes are available: 3 Insufficient memory." },
+          {
+            type: "PodScheduled",
+            status: "False",
+            reason: "Unschedulable",
+            message: "0/3 nodes are available: 3 Insufficient memory.",
+          },
         ],
       }));
     pods += 1;
     const local: Local = {
       directory: join(this.#options.directory, name),
-      ip: `127.1.${Math.floor(pods / 250)}.${(pods % 250) + 1}`,
+      ip: addressOf(pods),
       running: new Map(),
       isStopping: false,
     };
@@ -121,7 +139,12 @@ export class FakeKubelet {
       // eslint-disable-next-line no-await-in-loop -- one after the other, by definition
       const code = await this.#start(pod, local, container).ended;
       if (local.isStopping) return;
-      if (code !== 0) return this.setStatus(name, (status) => ({ ...status, phase: "Failed", initContainerStatuses: [terminated(container, code)] }));
+      if (code !== 0)
+        return this.setStatus(name, (status) => ({
+          ...status,
+          phase: "Failed",
+          initContainerStatuses: [terminated(container, code)],
+        }));
     }
     await this.#secretsOf(pod, local);
     if (local.isStopping) return;
@@ -130,10 +153,11 @@ export class FakeKubelet {
       ...status,
       phase: "Running",
       podIP: local.ip,
-      containerStatuses: (pod.spec?.containers ?? []).map((container) => ({
-        ...statusOf(container),
-        state: status.containerStatuses?.find((one) => one.name === container.name)?.state ?? { running: {} },
-      })),
+      // One that has ended already stays so.
+      containerStatuses: (pod.spec?.containers ?? []).map(
+        (container) =>
+          status.containerStatuses?.find(({ name: known }) => known === container.name) ?? runs(container),
+      ),
     }));
   }
 
@@ -143,7 +167,9 @@ export class FakeKubelet {
       containerStatuses: [
         {
           ...statusOf(container),
-          state: { waiting: { reason: "ImagePullBackOff", message: `Back-off pulling image "${container.image}"` } },
+          state: {
+            waiting: { reason: "ImagePullBackOff", message: `Back-off pulling image "${container.image}"` },
+          },
         },
       ],
     }));
@@ -204,7 +230,9 @@ export class FakeKubelet {
 
   #arguments(pod: V1Pod, local: Local, container: V1Container): string[] {
     const image = this.#options.images[container.image ?? ""] ?? "host";
-    const volumes = (container.volumeMounts ?? []).toSorted((a, b) => a.mountPath.length - b.mountPath.length);
+    const volumes = (container.volumeMounts ?? []).toSorted(
+      (a, b) => a.mountPath.length - b.mountPath.length,
+    );
     const environment = (container.env ?? []).map(({ name, value, valueFrom }) => [
       name,
       valueFrom?.fieldRef?.fieldPath === "status.podIP" ? local.ip : (value ?? ""),
@@ -215,29 +243,48 @@ export class FakeKubelet {
     );
     const capabilities = container.securityContext?.capabilities?.add ?? [];
     return [
-      "--tmpfs", "/",
+      "--tmpfs",
+      "/",
+      // bubblewrap opens directories that it makes on the way to its own user alone.
+      ...["/opt", "/run", "/etc", "/usr", "/usr/local", "/usr/local/bin"].flatMap((name) => [
+        "--perms",
+        "755",
+        "--dir",
+        name,
+      ]),
       ...rootOf(image),
-      ...(volumes.some(({ mountPath }) => mountPath === "/tmp") ? [] : ["--perms", "1777", "--tmpfs", "/tmp"]),
-      "--proc", "/proc",
-      "--dev", "/dev",
-      // bubblewrap opens directories that it makes to its own user alone.
-      ...["/opt", "/run", "/etc", "/usr/local", "/usr/local/bin"].flatMap((name) => ["--perms", "755", "--dir", name]),
+      ...(volumes.some(({ mountPath }) => mountPath === "/tmp")
+        ? []
+        : ["--perms", "1777", "--tmpfs", "/tmp"]),
+      "--proc",
+      "/proc",
+      "--dev",
+      "/dev",
       ...volumes.flatMap(({ name, mountPath, subPath, readOnly }) => [
         readOnly === true ? "--ro-bind" : "--bind",
         join(local.directory, name, subPath ?? ""),
         mountPath,
       ]),
-      "--remount-ro", "/",
-      "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+      "--remount-ro",
+      "/",
+      "--unshare-pid",
+      "--unshare-ipc",
+      "--unshare-uts",
       ...(container.name === "link" ? [] : ["--unshare-net"]),
-      "--hostname", pod.spec?.hostname ?? "pod",
-      "--die-with-parent", "--as-pid-1", "--new-session",
-      "--info-fd", "3",
-      "--cap-drop", "ALL",
+      "--hostname",
+      pod.spec?.hostname ?? "pod",
+      "--die-with-parent",
+      "--as-pid-1",
+      "--new-session",
+      "--info-fd",
+      "3",
+      "--cap-drop",
+      "ALL",
       ...capabilities.flatMap((name) => ["--cap-add", `CAP_${name}`]),
       "--clearenv",
       ...[...variables].flatMap(([name, value]) => ["--setenv", name, value]),
-      "--chdir", container.workingDir ?? "/",
+      "--chdir",
+      container.workingDir ?? "/",
       "--",
       ...expanded,
     ];
@@ -290,6 +337,11 @@ const statusOf = ({ name, image = "" }: V1Container): V1ContainerStatus => ({
   restartCount: 0,
 });
 
+const runs = (container: V1Container): V1ContainerStatus => ({
+  ...statusOf(container),
+  state: { running: {} },
+});
+
 const terminated = (container: V1Container, exitCode: number): V1ContainerStatus => ({
   ...statusOf(container),
   state: { terminated: { exitCode, reason: exitCode === 0 ? "Completed" : "Error" } },
@@ -309,25 +361,24 @@ const killQuietly = (pid: number, signal: NodeJS.Signals): void => {
   }
 };
 
+/** Of these, mount points are made in a copy of the directory, as a container's runtime does. */
+const OPENED = new Set(["/usr", "/etc"]);
+/** Made anew by the Pod's own mounts. */
+const REPLACED = new Set(["/usr/local", "/etc/passwd", "/etc/group"]);
+const HOST_ROOT = ["usr", "bin", "lib", "lib64", "sbin", "etc"];
+
+const readOnly = (source: string, target: string): string[] =>
+  REPLACED.has(target) ? [] : ["--ro-bind-try", source, target];
+
 /** The first level of an image's root. */
 const rootOf = (image: Image): string[] => {
   const root = image === "host" ? "/" : image.root;
-  const names = image === "host" ? ["usr", "bin", "lib", "lib64", "sbin", "etc"] : readdirSync(root);
+  const names = image === "host" ? HOST_ROOT : readdirSync(root);
   return names.flatMap((name) => {
     const source = join(root, name);
-    if (!existsSync(source) || !statSync(source).isDirectory()) return [];
-    if (image !== "host" || !["usr", "etc"].includes(name)) return ["--ro-bind", source, `/${name}`];
-    // Mount points are made in these, as a container's runtime does.
-    return [
-      "--dir", `/${name}`,
-      ...readdirSync(source).flatMap((entry) =>
-        name === "etc" && ["passwd", "group"].includes(entry)
-          ? []
-          : name === "usr" && entry === "local"
-            ? ["--dir", "/usr/local/bin"]
-            : ["--ro-bind-try", join(source, entry), `/${name}/${entry}`],
-      ),
-    ];
+    const target = `/${name}`;
+    if (image !== "host" || !OPENED.has(target)) return readOnly(source, target);
+    return readdirSync(source).flatMap((entry) => readOnly(join(source, entry), `${target}/${entry}`));
   });
 };
 

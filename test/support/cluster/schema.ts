@@ -46,7 +46,8 @@ const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const QUANTITY = /^[0-9]+(\.[0-9]+)?(m|[KMGTPE]i?|)$/;
 
-const rule = (holds: boolean | undefined, fault: string): readonly string[] => (holds === true ? [] : [fault]);
+const rule = (holds: boolean | undefined, fault: string): readonly string[] =>
+  holds === true ? [] : [fault];
 
 const containerFaults = (
   container: kubernetes.V1Container,
@@ -61,11 +62,14 @@ const containerFaults = (
       `${at}.volumeMounts: Not found`,
     ),
     ...rule(
-      container.volumeMounts?.every(({ subPath = "" }) => !subPath.startsWith("/") && !subPath.includes("..")),
+      container.volumeMounts?.every(
+        ({ subPath = "" }) => !subPath.startsWith("/") && !subPath.includes(".."),
+      ),
       `${at}.volumeMounts.subPath: must be relative`,
     ),
     ...rule(
-      new Set(container.volumeMounts?.map(({ mountPath }) => mountPath)).size === container.volumeMounts?.length,
+      new Set(container.volumeMounts?.map(({ mountPath }) => mountPath)).size ===
+        container.volumeMounts?.length,
       `${at}.volumeMounts: must be unique`,
     ),
     ...rule(
@@ -73,8 +77,8 @@ const containerFaults = (
       `${at}: runAsNonRoot with user 0`,
     ),
     ...rule(
-      [...Object.values(resources?.limits ?? {}), ...Object.values(resources?.requests ?? {})].every((given) =>
-        QUANTITY.test(given),
+      [...Object.values(resources?.limits ?? {}), ...Object.values(resources?.requests ?? {})].every(
+        (given) => QUANTITY.test(given),
       ),
       `${at}.resources: quantities must match`,
     ),
@@ -86,23 +90,39 @@ export const podFaults = (pod: kubernetes.V1Pod): readonly string[] => {
   const { metadata, spec } = pod;
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   const volumes = new Set(spec?.volumes?.map(({ name }) => name));
-  const allowed = new Set(["CHOWN", "FOWNER", "KILL", "SETGID", "SETUID", "SETPCAP", "SETFCAP", "SYS_CHROOT"]);
+  const allowed = new Set([
+    "CHOWN",
+    "FOWNER",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "SETFCAP",
+    "SYS_CHROOT",
+  ]);
   return [
     ...faultsOf(pod, "V1Pod", "Pod"),
-    ...rule(NAME.test(metadata?.name ?? "") && (metadata?.name ?? "").length <= 253, "metadata.name: Invalid value"),
+    ...rule(
+      NAME.test(metadata?.name ?? "") && (metadata?.name ?? "").length <= 253,
+      "metadata.name: Invalid value",
+    ),
     ...rule(
       Object.values(metadata?.labels ?? {}).every((value) => LABEL.test(value) && value.length <= 63),
       "metadata.labels: Invalid value",
     ),
-    ...rule(new Set(containers.map(({ name }) => name)).size === containers.length, "spec.containers: Duplicate"),
+    ...rule(
+      new Set(containers.map(({ name }) => name)).size === containers.length,
+      "spec.containers: Duplicate",
+    ),
     ...rule(
       spec?.dnsPolicy !== "None" || (spec.dnsConfig?.nameservers ?? []).length > 0,
       "spec.dnsConfig.nameservers: must provide at least one DNS nameserver when `dnsPolicy` is None",
     ),
     ...containers.flatMap((container) => containerFaults(container, volumes)),
     ...rule(
-      containers.every(({ securityContext: security }) =>
-        security?.capabilities?.add?.every((name) => allowed.has(name)) ?? true,
+      containers.every(
+        ({ securityContext: security }) =>
+          security?.capabilities?.add?.every((name) => allowed.has(name)) ?? true,
       ) && spec?.securityContext?.seccompProfile?.type === "RuntimeDefault",
       'violates PodSecurity "baseline:latest"',
     ),

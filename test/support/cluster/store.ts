@@ -50,7 +50,10 @@ export class ClusterStore {
   }
 
   list(kind: Kind, selector: string): readonly Stored[] {
-    const wanted = selector.split(",").filter(Boolean).map((term) => term.split("="));
+    const wanted = selector
+      .split(",")
+      .filter(Boolean)
+      .map((term) => term.split("="));
     return [...this.#objects[kind].values()].filter(({ metadata }) =>
       wanted.every(([name = "", value]) => metadata?.labels?.[name] === value),
     );
@@ -72,7 +75,8 @@ export class ClusterStore {
       throw new Refused(409, "Conflict", "the object has been modified");
     const changed = this.#put("MODIFIED", kind, change(structuredClone(present)));
     const { deletionTimestamp, finalizers = [] } = changed.metadata ?? {};
-    if (deletionTimestamp !== undefined && finalizers.length === 0 && kind === "secrets") this.remove(kind, name);
+    if (deletionTimestamp !== undefined && finalizers.length === 0 && kind === "secrets")
+      this.remove(kind, name);
     return changed;
   }
 
@@ -98,7 +102,8 @@ export class ClusterStore {
     this.#tell({ type: "DELETED", kind, object, version: this.#version });
     // The garbage collector.
     for (const [owned, { metadata }] of this.#objects.secrets)
-      if (metadata?.ownerReferences?.some(({ uid }) => uid === object.metadata?.uid)) this.remove("secrets", owned);
+      if (metadata?.ownerReferences?.some(({ uid }) => uid === object.metadata?.uid))
+        this.remove("secrets", owned);
   }
 
   /** Forgets events: watches from before get 410. */
