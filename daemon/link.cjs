@@ -162,7 +162,7 @@ const start = async (request, response) => {
   startKey = null;
   started = service;
   openEgress();
-  // The daemon starts as soon as the file is there, whole.
+  // The daemon finds the whole file or none.
   writeFileSync(`${LAUNCH_FILE}.new`, launch, { mode: 0o600 });
   renameSync(`${LAUNCH_FILE}.new`, LAUNCH_FILE);
   // A shell that waits for the file reads this pipe.

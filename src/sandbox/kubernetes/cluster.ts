@@ -96,7 +96,7 @@ export class Cluster {
     return (await this.#list(labelSelector)).items;
   }
 
-  /** Null: there is none. */
+  /** Null: the Pod does not exist. */
   patchPod(name: string, body: PodPatch): Promise<V1Pod | null> {
     const { namespace } = this;
     const { PatchStrategy, setHeaderOptions } = this.#library;

@@ -33,7 +33,7 @@ import {
 } from "./pod.ts";
 import { exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
 
-/** Pause between two looks at something that this process is not told of, in milliseconds. */
+/** Pause between two looks at a Pod, in milliseconds. */
 const LOOK_MS = 250;
 /** How long a Pod may take to be gone: its grace, and the kubelet's word. */
 const GONE_MS = 60_000;

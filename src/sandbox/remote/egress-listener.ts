@@ -28,7 +28,7 @@ export class EgressListener {
   readonly #server: Server;
   readonly #directory: string;
   readonly #admitted = new Map<string, Admitted>();
-  /** Whom a connection has proved to be. */
+  /** The sandbox that a connection belongs to. */
   readonly #callers = new WeakMap<Socket, string>();
 
   private constructor(directory: string) {

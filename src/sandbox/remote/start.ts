@@ -22,8 +22,8 @@ export interface Start {
 }
 
 /**
- * The result of an attempt. `refused` is final: the sandbox cannot work. After `away` the caller tries again: the link is not
- * there yet, or the answer was lost.
+ * The result of an attempt. `refused` is final: the sandbox cannot work. After `away` the caller tries again: the link does not
+ * listen yet, or the answer was lost.
  */
 export type Started =
   { readonly kind: "started" } | { readonly kind: "refused" | "away"; readonly why: string };

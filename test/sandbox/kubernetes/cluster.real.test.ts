@@ -1,4 +1,4 @@
-/** What a cluster does to sandboxes, and what it is told: over a fake cluster whose Pods are real processes. */
+/** Refusals, ends and secrets of sandboxes in a cluster: over a fake cluster whose Pods are real processes. */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
@@ -31,7 +31,8 @@ const failure = (create: Effect.Effect<void, { readonly message: string }>) =>
 
 describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () => {
   const { server, kubelet } = cluster ?? ({} as TestCluster);
-  afterEach(() => {
+  afterEach(async () => {
+    await cluster?.setDaemon();
     server.faults.forbidden.clear();
     server.faults.quotaUsedUp = false;
     kubelet.unschedulable = false;
@@ -109,15 +110,16 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         yield* provider.create(spec);
         expect(JSON.parse(yield* ask(spec.id, "/platform/health"))).toMatchObject({
           status: "starting",
-          repo: { url: "http://platform.internal/repository.git", ready: false },
+          repo: { url: "http://platform.internal/repository.git" },
         });
-        expect(JSON.parse(yield* ask(spec.id, "/platform/logs"))).toMatchObject({ code: "unauthenticated" });
+        expect(JSON.parse(yield* ask(spec.id, "/platform/logs"))).toMatchObject({
+          code: "invalid_user_context",
+        });
         yield* provider.end(spec.id);
         expect(yield* provider.logs(spec.id)).not.toContain(CANARY);
         yield* provider.destroy(spec.id);
       }),
     );
-    await cluster.setDaemon(join(import.meta.dirname, "../stand-in-daemon.mjs"));
   });
 
   it.each([
@@ -166,7 +168,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     },
   );
 
-  it("reports a Pod that another removed as absent, and closes its way out", () =>
+  it("reports the end of a sandbox whose Pod another removed", () =>
     service((provider) =>
       Effect.gen(function* () {
         const spec = specOf(randomUUID());

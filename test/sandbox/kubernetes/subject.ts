@@ -65,8 +65,7 @@ export class TestCluster {
     this.directory = directory;
   }
 
-  /** @param daemon the program in the daemon's place */
-  static async open(daemon = STAND_IN): Promise<TestCluster> {
+  static async open(): Promise<TestCluster> {
     const directory = await mkdtemp("/tmp/platform-k8s-");
     await chmod(directory, 0o755);
     const path = process.env["PATH"] ?? "";
@@ -82,7 +81,7 @@ export class TestCluster {
     });
     const runtime = join(directory, "runtime");
     await writeFile(join(directory, "platform.cjs"), "#!/usr/bin/env node\n", { mode: 0o755 });
-    await writeRuntime({ bundle, daemon, commandLine: join(directory, "platform.cjs") }, runtime);
+    await writeRuntime({ bundle, daemon: STAND_IN, commandLine: join(directory, "platform.cjs") }, runtime);
     const server = await FakeApiServer.open();
     await writeFile(join(directory, "kubeconfig"), server.kubeconfig);
     const kubelet = new FakeKubelet({
@@ -134,7 +133,7 @@ export class TestCluster {
   }
 
   /** Another program in the daemon's place, for Pods from now on. */
-  setDaemon(file: string): Promise<void> {
+  setDaemon(file: string = STAND_IN): Promise<void> {
     return copyFile(file, join(this.directory, "runtime/opt/platform/bin-own/platform-agent"));
   }
 
