@@ -21,7 +21,6 @@ interface Admitted {
   readonly key: Uint8Array;
   readonly socket: string;
   readonly egress: Egress;
-  readonly open: Set<Socket>;
 }
 
 export class EgressListener {
@@ -73,12 +72,11 @@ export class EgressListener {
     const admitted: Admitted = {
       key,
       socket,
-      open: new Set(),
       egress: {
         follow: egress.follow,
         close: () => {
           egress.close();
-          for (const connection of admitted.open) connection.destroy();
+          // The proxy's end of a connection is closed, and with it the caller's.
           if (this.#admitted.get(identity) === admitted) this.#admitted.delete(identity);
         },
       },
@@ -99,8 +97,6 @@ export class EgressListener {
     const admitted = this.#admitted.get(this.#callers.get(caller) ?? "");
     // It was admitted when the handshake began.
     if (admitted === undefined) return void caller.destroy();
-    admitted.open.add(caller);
-    caller.on("close", () => admitted.open.delete(caller));
     joinStreams(caller, connect({ path: admitted.socket, allowHalfOpen: true }));
   }
 }

@@ -130,6 +130,18 @@ const throughProxy = ({ run }: Sandbox, path: string) =>
 const throughListener = (key: ChannelKey) =>
   ask(() => dialChannel({ host: HOST, port: listener.port }, key), "http://platform.internal/from-elsewhere");
 
+/** Whether the egress listener accepts the key. */
+const shakesHands = (key: ChannelKey): Promise<boolean> => {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = dialChannel({ host: HOST, port: listener.port }, key);
+  socket.once("secureConnect", () => {
+    socket.destroy();
+    resolve(true);
+  });
+  socket.on("error", () => resolve(false));
+  return promise;
+};
+
 describe("a sandbox's link", () => {
   it("hands over the launch file once, and then leads to the daemon and to the service", async () => {
     const sandbox = await started();
@@ -247,6 +259,7 @@ describe("the egress listener", () => {
     const sandbox = await openSandbox();
     const egress = await admit(sandbox);
     await start(sandbox);
+    expect(await shakesHands(sandbox.keys.egress)).toBe(true);
     const call = request({
       createConnection: () => connect(join(sandbox.run, "proxy/egress.sock")),
       path: "http://platform.internal/hang",
@@ -258,7 +271,7 @@ describe("the egress listener", () => {
     egress.close();
     await ended;
     expect(await throughProxy(sandbox, "/hello")).toBeNull();
-    expect(await throughListener(sandbox.keys.egress)).toBeNull();
+    expect(await shakesHands(sandbox.keys.egress)).toBe(false);
   });
 });
 
