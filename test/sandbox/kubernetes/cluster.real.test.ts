@@ -180,9 +180,9 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     ));
 
   it.each([
-    ["no capacity: the namespace's quota is used up", () => (server.faults.quotaUsedUp = true)],
-    ["the service may not create Pods", () => server.faults.forbidden.add("create pods")],
-    ["no capacity: the cluster has no node", () => (kubelet.unschedulable = true)],
+    ["no capacity: the namespace's quota is used up", (): void => void (server.faults.quotaUsedUp = true)],
+    ["the service may not create Pods", (): void => void server.faults.forbidden.add("create pods")],
+    ["no capacity: the cluster has no node", (): void => void (kubelet.unschedulable = true)],
   ] as const)('says "%s", and starts the sandbox once the cluster allows it', async (why, fault) => {
     const spec = specOf(randomUUID(), { bootDeadlineMs: 1500 });
     await service((provider) =>
