@@ -113,8 +113,8 @@ module.exports = {
       name: "providers-are-strangers",
       comment: "What the providers on one machine share is in sandbox/machine, which knows none of them.",
       severity: "error",
-      from: { path: "^src/sandbox/(machine|local|gvisor|docker|containers)/" },
-      to: { path: "^src/sandbox/(local|gvisor|docker)/", pathNot: "^src/sandbox/$1/" },
+      from: { path: "^src/sandbox/(machine|local|gvisor|docker|containers|remote|kubernetes)/" },
+      to: { path: "^src/sandbox/(local|gvisor|docker|kubernetes)/", pathNot: "^src/sandbox/$1/" },
     },
     {
       name: "postgres-and-its-twin-are-strangers",

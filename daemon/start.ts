@@ -61,8 +61,7 @@ const keepFileBounded = (ring: LogRing): void => {
 
 /** Returns at once. The process ends with the daemon: code 0 on SIGTERM or SIGINT, otherwise 1. */
 export const start = (layout: Layout): void => {
-  const environment = { ...process.env };
-  const settings = settingsOrExit(environment, layout);
+  const { settings, environment } = settingsOrExit({ ...process.env }, layout);
   // If the log's reader is gone, the sandbox must not end.
   process.stdout.on("error", () => undefined);
   // Child processes get an explicit environment. This covers any that would not.
@@ -109,12 +108,16 @@ const runAfterClaim = (
     }),
   );
 
-const settingsOrExit = (environment: NodeJS.ProcessEnv, layout: Layout): Settings => {
+/** The settings, and the whole environment that they were read from. */
+const settingsOrExit = (
+  own: NodeJS.ProcessEnv,
+  layout: Layout,
+): { readonly settings: Settings; readonly environment: NodeJS.ProcessEnv } => {
   try {
     const launch = readLaunch(layout);
-    return launch.standby !== undefined
-      ? standbySettings(environment, launch, layout)
-      : settingsOf(environment, launch, layout);
+    const environment = { ...own, ...launch.environment };
+    const read = launch.standby === undefined ? settingsOf : standbySettings;
+    return { settings: read(environment, launch, layout), environment };
   } catch (error) {
     // A decoder's message quotes its input, which may be a secret, so only the error's kind is reported.
     const kind = error instanceof Error && "code" in error ? String(error.code) : "malformed";

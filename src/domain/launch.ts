@@ -53,6 +53,11 @@ export const LaunchSettings = Schema.Struct({
   ),
   /** Variables that the image and then the project's devcontainer.json set. Everything else overrides them. Absent: none. */
   imageEnv: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /**
+   * The injected environment, from a provider that keeps it out of the environment of PID 1. Absent: it is in the daemon's
+   * own environment.
+   */
+  environment: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** The environment of the agent runtime alone: project secrets by name. */
   agentEnv: Schema.Record(Schema.String, Schema.String),
   /**

@@ -27,9 +27,15 @@ import { hasBody, requestHeaders, type HeaderRules } from "./headers.ts";
 import { Tunnels } from "./tunnel.ts";
 import { LIMITS, Watch, type Limits, type Watched } from "./watch.ts";
 
+/** How an upstream is dialled. `createConnection` opens a connection for one request, which is not used again. */
+export type UpstreamPlace =
+  | { readonly host: string; readonly port: number }
+  | { readonly socketPath: string }
+  | { readonly createConnection: () => Duplex };
+
 /** Where a request goes. The caller decides it, never the client (threats.md X03, X04). */
 export interface Upstream extends HeaderRules {
-  readonly at: { readonly host: string; readonly port: number } | { readonly socketPath: string };
+  readonly at: UpstreamPlace;
   readonly path: string;
   /** Raw headers to add, name before value. */
   readonly headers: readonly string[];
@@ -280,7 +286,8 @@ const open = (request: IncomingMessage, to: Upstream, { agent, more = [] }: Open
     method: request.method ?? "GET",
     path: to.path,
     headers,
-    agent,
+    // Node asks an agent for a connection before it asks `createConnection`.
+    ...("createConnection" in to.at ? {} : { agent }),
     setHost: false,
     // A side of an upgraded connection that has finished sending may still read.
     allowHalfOpen: agent === false,

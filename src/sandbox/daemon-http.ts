@@ -40,6 +40,12 @@ const unreachable = (error: unknown) =>
 /** A connection for each request: an ended sandbox's daemon must never answer for the next one. */
 const agent = new Agent({ keepAlive: false });
 
+/** Node's request options for a link. */
+const dialled = (link: DaemonLink) => {
+  const target = linkTarget(link);
+  return "createConnection" in target ? target : { ...target, agent };
+};
+
 /** Raw headers by name. */
 const named = (raw: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1] ?? ""]] : [])));
@@ -80,9 +86,8 @@ const ask = (
     const asked = linkRequest(link, { method, path, by: "service" });
     const opened = request(
       {
-        ...linkTarget(link),
+        ...dialled(link),
         path: asked.path,
-        agent,
         method,
         headers: { ...headers, ...call.headers, ...named(asked.headers) },
       },
@@ -135,10 +140,9 @@ const openStream = (link: DaemonLink, { path, headers, refused: refusal }: Opene
   Effect.callback<IncomingMessage, DaemonUnreachable | NoConversation>((resume) => {
     const over = linkRequest(link, { method: "GET", path, by: "service" });
     const call = request({
-      ...linkTarget(link),
+      ...dialled(link),
       path: over.path,
       headers: { ...headers, ...named(over.headers) },
-      agent,
       timeout: SILENCE_MS,
     });
     call.on("timeout", () => call.destroy(new Error(`no data within ${SILENCE_MS} ms`)));

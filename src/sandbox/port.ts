@@ -13,6 +13,7 @@
  *  P6 A sandbox's output can be read until it is destroyed, also after it ended in any way, and after a restart of the
  *     service. After `end` has returned, no output is added.
  */
+import type { Duplex } from "node:stream";
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
@@ -57,7 +58,12 @@ export interface SandboxSpec {
 /** How the service reaches the daemon: always HTTP. */
 export type DaemonLink =
   | { readonly kind: "unix"; readonly path: string }
-  | { readonly kind: "url"; readonly url: string }
+  | {
+      readonly kind: "url";
+      readonly url: string;
+      /** Opens a connection that proves who the service is. Absent: a plain one to the URL's host and port. */
+      readonly connect?: () => Duplex;
+    }
   /** A link to another node's sandbox. That node forwards requests that carry the credential. */
   | {
       readonly kind: "node";
@@ -71,11 +77,15 @@ export type DaemonLink =
     };
 export type Asker = "client" | "service";
 
-/** A link in the form of Node's request options. */
+/** A link in the form of Node's request options. With `createConnection`, a request must name no agent. */
 export const linkTarget = (
   link: DaemonLink,
-): { readonly socketPath: string } | { readonly host: string; readonly port: number } => {
+):
+  | { readonly socketPath: string }
+  | { readonly host: string; readonly port: number }
+  | { readonly createConnection: () => Duplex } => {
   if (link.kind === "unix") return { socketPath: link.path };
+  if (link.kind === "url" && link.connect !== undefined) return { createConnection: link.connect };
   const url = new URL(link.url);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   return { host, port: Number(url.port === "" ? 80 : url.port) };

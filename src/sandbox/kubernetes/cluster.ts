@@ -1,0 +1,239 @@
+/**
+ * The client of a cluster's API server: the few requests that the provider makes, in one namespace. Each has a time limit.
+ * The library takes most of a second to load, so it is loaded when the provider is chosen.
+ */
+import type { CoreV1Api, KubeConfig, V1Pod, V1Secret } from "@kubernetes/client-node";
+
+/** For one request, in milliseconds. */
+const REQUEST_MS = 30_000;
+/** The server ends a watch after so many seconds, and the client opens the next one. */
+const WATCH_S = 240;
+/** Pause before a watch that failed is opened again, in milliseconds. */
+const WATCH_AGAIN_MS = 1_000;
+/** How many lines of a log are asked for. */
+const LOG_LINES = 20_000;
+
+/** What the API server refused. `message` is for people. */
+export class ClusterFailure extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What to patch in a Pod. */
+export interface PodPatch {
+  readonly metadata?: { readonly annotations: Readonly<Record<string, string>> };
+  readonly spec?: { readonly activeDeadlineSeconds: number };
+}
+
+export interface ClusterOptions {
+  /** Null: the service account of the Pod in which the service runs, or KUBECONFIG's default. */
+  readonly kubeconfig: string | null;
+  readonly namespace: string;
+}
+
+/** Gets each Pod as it is now. Null: it is gone. */
+export type OnPod = (name: string, pod: V1Pod | null) => void;
+
+const messageOf = (body: unknown): string | null => {
+  const parsed: unknown = typeof body === "string" ? parseOrNull(body) : body;
+  const isStatus = typeof parsed === "object" && parsed !== null && "message" in parsed;
+  return isStatus && typeof parsed.message === "string" ? parsed.message : null;
+};
+
+const parseOrNull = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+export class Cluster {
+  readonly #api: CoreV1Api;
+  readonly #config: KubeConfig;
+  readonly #library: typeof import("@kubernetes/client-node");
+  readonly namespace: string;
+
+  private constructor(
+    library: typeof import("@kubernetes/client-node"),
+    config: KubeConfig,
+    namespace: string,
+  ) {
+    this.#library = library;
+    this.#config = config;
+    this.#api = config.makeApiClient(library.CoreV1Api);
+    this.namespace = namespace;
+  }
+
+  /** @throws Error that says what is wrong with the configuration */
+  static async open({ kubeconfig, namespace }: ClusterOptions): Promise<Cluster> {
+    const library = await import("@kubernetes/client-node");
+    const config = new library.KubeConfig();
+    if (kubeconfig === null) config.loadFromDefault();
+    else config.loadFromFile(kubeconfig);
+    if (config.getCurrentCluster() === null) throw new Error("no cluster is configured: set KUBECONFIG");
+    return new Cluster(library, config, namespace);
+  }
+
+  /** The Pod, new or as it was. */
+  async createPod(name: string, body: V1Pod): Promise<V1Pod> {
+    const { namespace } = this;
+    const made = await this.#ask(() => this.#api.createNamespacedPod({ namespace, body }), [409]);
+    const pod = made ?? (await this.readPod(name));
+    if (pod === null) throw new ClusterFailure(409, `the Pod ${name} is being removed`);
+    return pod;
+  }
+
+  readPod(name: string): Promise<V1Pod | null> {
+    const { namespace } = this;
+    return this.#ask(() => this.#api.readNamespacedPod({ name, namespace }), [404]);
+  }
+
+  async listPods(labelSelector: string): Promise<readonly V1Pod[]> {
+    return (await this.#list(labelSelector)).items;
+  }
+
+  /** Null: the Pod does not exist. */
+  patchPod(name: string, body: PodPatch): Promise<V1Pod | null> {
+    const { namespace } = this;
+    const { PatchStrategy, setHeaderOptions } = this.#library;
+    return this.#ask(
+      () =>
+        this.#api.patchNamespacedPod(
+          { name, namespace, body },
+          setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
+        ),
+      [404],
+    );
+  }
+
+  /** @param graceSeconds 0 removes the object without word of the node */
+  async deletePod(name: string, graceSeconds?: number): Promise<void> {
+    const { namespace } = this;
+    const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
+    await this.#ask(() => this.#api.deleteNamespacedPod({ name, namespace, ...grace }), [404]);
+  }
+
+  async createSecret(body: V1Secret): Promise<void> {
+    const { namespace } = this;
+    await this.#ask(() => this.#api.createNamespacedSecret({ namespace, body }), [409]);
+  }
+
+  async deleteSecret(name: string): Promise<void> {
+    const { namespace } = this;
+    await this.#ask(() => this.#api.deleteNamespacedSecret({ name, namespace }), [404]);
+  }
+
+  /** The newest lines of a container's log. Empty without one. */
+  async logs(name: string, container: string): Promise<string> {
+    const { namespace } = this;
+    const asked = { name, namespace, container, tailLines: LOG_LINES };
+    return (await this.#ask(() => this.#api.readNamespacedPodLog(asked), [400, 404])) ?? "";
+  }
+
+  /**
+   * Tells the present state of all Pods with these labels, and then every change, until the signal. After a break it lists
+   * them again, so no change is lost for good.
+   * @param failed gets each break's reason
+   */
+  async follow(
+    labelSelector: string,
+    { onPod, failed, signal }: { onPod: OnPod; failed: (why: string) => void; signal: AbortSignal },
+  ): Promise<void> {
+    const known = new Set<string>();
+    const tell = (pod: V1Pod, isGone: boolean): void => {
+      const name = pod.metadata?.name ?? "";
+      if (isGone) known.delete(name);
+      else known.add(name);
+      onPod(name, isGone ? null : pod);
+    };
+    const once = async (): Promise<void> => {
+      const { items, metadata } = await this.#list(labelSelector);
+      const present = new Set(items.map((pod) => pod.metadata?.name ?? ""));
+      for (const name of [...known].filter((former) => !present.has(former))) {
+        known.delete(name);
+        onPod(name, null);
+      }
+      for (const pod of items) tell(pod, false);
+      await this.#watch({ labelSelector, resourceVersion: metadata?.resourceVersion ?? "" }, tell, signal);
+    };
+    while (!signal.aborted) {
+      // eslint-disable-next-line no-await-in-loop -- one watch at a time
+      await once().catch((error: unknown) => failed(error instanceof Error ? error.message : String(error)));
+      // eslint-disable-next-line no-await-in-loop -- a pause
+      if (!signal.aborted) await pause(WATCH_AGAIN_MS, signal);
+    }
+  }
+
+  #list(labelSelector: string) {
+    const { namespace } = this;
+    return this.#ask(() => this.#api.listNamespacedPod({ namespace, labelSelector }), []).then((list) => {
+      if (list === null) throw new ClusterFailure(404, `there is no namespace ${namespace}`);
+      return list;
+    });
+  }
+
+  /** Returns when the server has ended the watch, also because it no longer has the version (410). */
+  async #watch(
+    asked: { readonly labelSelector: string; readonly resourceVersion: string },
+    tell: (pod: V1Pod, isGone: boolean) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const ended = Promise.withResolvers<void>();
+    const onEvent = (phase: string, pod: V1Pod): void => {
+      if (phase === "ADDED" || phase === "MODIFIED") tell(pod, false);
+      else if (phase === "DELETED") tell(pod, true);
+      else if (phase === "ERROR") ended.resolve();
+    };
+    const controller = await new this.#library.Watch(this.#config).watch(
+      `/api/v1/namespaces/${encodeURIComponent(this.namespace)}/pods`,
+      { ...asked, allowWatchBookmarks: true, timeoutSeconds: WATCH_S },
+      onEvent,
+      () => ended.resolve(),
+    );
+    const stop = (): void => ended.resolve();
+    signal.addEventListener("abort", stop, { once: true });
+    await ended.promise;
+    signal.removeEventListener("abort", stop);
+    controller.abort();
+  }
+
+  /** @param absent statuses that are no failure, and give null. @throws ClusterFailure */
+  async #ask<A>(request: () => Promise<A>, absent: readonly number[]): Promise<A | null> {
+    try {
+      return await Promise.race([request(), late()]);
+    } catch (error) {
+      if (error instanceof this.#library.ApiException) {
+        if (absent.includes(error.code)) return null;
+        throw new ClusterFailure(error.code, messageOf(error.body) ?? `the cluster answered ${error.code}`);
+      }
+      if (error instanceof ClusterFailure) throw error;
+      throw new ClusterFailure(0, `the cluster's API cannot be reached: ${reasonOf(error)}`);
+    }
+  }
+}
+
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== "" ? cause.message : error.message;
+};
+
+const late = (): Promise<never> => {
+  const { promise, reject } = Promise.withResolvers<never>();
+  AbortSignal.timeout(REQUEST_MS).addEventListener("abort", () =>
+    reject(new ClusterFailure(0, `the cluster's API did not answer within ${REQUEST_MS / 1000} s`)),
+  );
+  promise.catch(() => undefined);
+  return promise;
+};
+
+/** Returns early with the signal. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  AbortSignal.any([signal, AbortSignal.timeout(ms)]).addEventListener("abort", () => resolve());
+  return promise;
+};

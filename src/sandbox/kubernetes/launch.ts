@@ -1,0 +1,70 @@
+/** The launch file of a sandbox in a cluster (domain/launch.ts). It also has the injected environment, with PLATFORM_TOKEN. */
+import type { AgentAdapter, LaunchSettings } from "../../domain/launch.ts";
+import { FORWARDER_PORT } from "../../domain/launch.ts";
+import type { DefaultModels } from "../../domain/model.ts";
+import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
+import type { SandboxSpec } from "../port.ts";
+import { AGENT_UID } from "./pod.ts";
+
+export interface LaunchOptions {
+  readonly agentCommand: readonly string[];
+  readonly agentAdapter: AgentAdapter;
+  readonly models?: DefaultModels;
+  readonly orphanMs: number;
+  readonly setupTimeoutMs: number;
+}
+
+const USUAL_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+const HOME = "/opt/platform/home";
+
+/** The agent is another user than the daemon, and has no capability. */
+const AGENT_PREFIX = [
+  "setpriv",
+  "--reuid",
+  String(AGENT_UID),
+  "--regid",
+  String(AGENT_UID),
+  "--clear-groups",
+  "--no-new-privs",
+  "--inh-caps=-all",
+  "--ambient-caps=-all",
+  "--bounding-set=-all",
+  "--",
+];
+
+const proxies = (): Record<string, string> => {
+  const proxy = `http://127.0.0.1:${FORWARDER_PORT}`;
+  const none = "127.0.0.1,localhost";
+  // Both cases, because programs differ in which one they read.
+  return {
+    HTTP_PROXY: proxy,
+    HTTPS_PROXY: proxy,
+    NO_PROXY: none,
+    http_proxy: proxy,
+    https_proxy: proxy,
+    no_proxy: none,
+  };
+};
+
+export const launchText =
+  (options: LaunchOptions) =>
+  (spec: SandboxSpec): string =>
+    JSON.stringify({
+      prefix: AGENT_PREFIX,
+      agentCommand: options.agentCommand,
+      adapter: options.agentAdapter,
+      // The image's programs come before the bundle's.
+      agentPath: `/opt/platform/bin:${USUAL_PATH}:${BUNDLE_TOOLS}`,
+      ...(spec.variables !== undefined && { imageEnv: spec.variables }),
+      ...(options.models !== undefined && { models: options.models }),
+      environment: spec.environment,
+      agentEnv: spec.secrets,
+      commonEnv: { PATH: `${BUNDLE_TOOLS}:${USUAL_PATH}`, HOME, LANG: "C.UTF-8", ...proxies() },
+      ...(spec.wip !== null && { wip: spec.wip }),
+      ...(spec.recap !== null && { recap: spec.recap }),
+      ...(spec.sessionId === null && { standby: spec.id }),
+      ...(spec.hasConnectors && { hasConnectors: true }),
+      orphanMs: options.orphanMs,
+      setupTimeoutMs: options.setupTimeoutMs,
+      bootDeadlineMs: spec.bootDeadlineMs,
+    } satisfies LaunchSettings);

@@ -1,0 +1,273 @@
+/**
+ * One sandbox as a Pod. Its description has no variable of the sandbox and no secret: those come over its link
+ * (../remote/start.ts). The image of the project is untrusted, so no program of it and no variable of it runs as the daemon.
+ */
+import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
+import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
+import type { SandboxKeys } from "../remote/keys.ts";
+import type { SandboxSpec } from "../port.ts";
+
+/** Labels and annotations of the Pods. */
+export const LABELS = {
+  component: "platform/component",
+  installation: "platform/installation",
+  node: "platform/node",
+  sandbox: "platform/sandbox",
+  session: "platform/session",
+} as const;
+/** What the egress proxy needs to know again after a restart of the service: JSON of `EgressRecord`. */
+export const EGRESS_ANNOTATION = "platform/egress";
+
+export const LINK_PORT = 7443;
+/** The container whose end is the sandbox's end. */
+export const SANDBOX_CONTAINER = "sandbox";
+
+const DAEMON = 1000;
+export const AGENT_UID = 1001;
+const LIBRARY = "/opt/platform/lib";
+const RUN = "/run/platform";
+const KEY_DIRECTORY = "/run/platform-key";
+/** Seconds between SIGTERM and SIGKILL. */
+const GRACE_S = 10;
+
+export interface EgressRecord {
+  readonly allow: readonly string[];
+  readonly secretNames: readonly string[];
+  readonly llmUpstream: string | null;
+}
+
+export interface PodLimits {
+  readonly memoryBytes: number;
+  readonly cpus: number;
+  readonly diskBytes: number;
+}
+
+export interface PodOptions {
+  readonly installationId: string;
+  readonly nodeId: string;
+  /** The image with the runtime bundle. */
+  readonly runtimeImage: string;
+  /** The image of projects that name none. */
+  readonly image: string;
+  /** Null: the cluster's default. */
+  readonly runtimeClass: string | null;
+  readonly limits: PodLimits;
+}
+
+export const podName = (id: string): string => `platform-${id}`;
+
+/** Selects the Pods of this installation's node. */
+export const selectorOf = ({ installationId, nodeId }: PodOptions): string =>
+  `${LABELS.installation}=${installationId},${LABELS.node}=${nodeId}`;
+
+/** Everything that an ordinary program may do without. */
+const unprivileged = (uid: number): V1Container["securityContext"] & object => ({
+  runAsUser: uid,
+  runAsGroup: uid,
+  runAsNonRoot: true,
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ["ALL"] },
+});
+
+/** What the daemon keeps, to start the agent as another user and to end it. */
+const KEPT = ["SETUID", "SETGID", "SETPCAP", "KILL"];
+
+const mount = (name: string, mountPath: string, more: Partial<V1VolumeMount> = {}): V1VolumeMount => ({
+  name,
+  mountPath,
+  ...more,
+});
+
+const bundleShell = (script: string): string[] => [`${BUNDLE_TOOLS}/sh`, "-ec", script];
+
+/** The directories are made by the users that own them: a container without rights cannot give them away. */
+const preparing = (
+  { runtimeImage: image }: PodOptions,
+  resources: V1Container["resources"] & object,
+): V1Container[] => [
+  {
+    name: "prepare",
+    image,
+    command: bundleShell(
+      [
+        `PATH=${BUNDLE_TOOLS}`,
+        "cp -R /opt/platform/. /copy",
+        "mkdir -m 711 /volume/run",
+        "mkdir -m 755 /volume/run/agent",
+        "mkdir -m 700 /volume/run/proxy",
+        "mkfifo -m 600 /volume/run/start",
+      ].join("\n"),
+    ),
+    volumeMounts: [mount("platform", "/copy"), mount("run", "/volume")],
+    securityContext: unprivileged(DAEMON),
+    resources,
+  },
+  {
+    name: "prepare-files",
+    image,
+    command: bundleShell(
+      `PATH=${BUNDLE_TOOLS}; mkdir -m 755 /volume/workspace /volume/home; mkdir -m 1777 /volume/tmp`,
+    ),
+    volumeMounts: [mount("files", "/volume")],
+    securityContext: unprivileged(AGENT_UID),
+    resources,
+  },
+];
+
+/** The way to the service. It alone has the start key, and no program of the image runs in it. */
+const linkContainer = ({ runtimeImage: image }: PodOptions): V1Container => ({
+  name: "link",
+  image,
+  command: [
+    `${LIBRARY}/node`,
+    `${LIBRARY}/link.cjs`,
+    RUN,
+    `${KEY_DIRECTORY}/key`,
+    "$(POD_IP)",
+    String(LINK_PORT),
+  ],
+  env: [{ name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }],
+  ports: [{ name: "link", containerPort: LINK_PORT }],
+  volumeMounts: [mount("run", RUN, { subPath: "run" }), mount("key", KEY_DIRECTORY, { readOnly: true })],
+  securityContext: unprivileged(DAEMON),
+  resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "256Mi" } },
+});
+
+/** Waits until the link has brought the launch file, and becomes PID 1. */
+const START = ["trap 'exit 143' TERM", `read -r go <${RUN}/start`, "trap - TERM", 'exec "$@"'].join("\n");
+
+const asDaemon = (): string[] => {
+  const kept = KEPT.map((name) => `+${name.toLowerCase()}`).join(",");
+  return [
+    `${BUNDLE_TOOLS}/setpriv`,
+    "--reuid",
+    String(DAEMON),
+    "--regid",
+    String(DAEMON),
+    "--clear-groups",
+    "--no-new-privs",
+    `--inh-caps=-all,${kept}`,
+    `--ambient-caps=-all,${kept}`,
+    `--bounding-set=-all,${kept}`,
+    "--",
+  ];
+};
+
+/** Variables by which an image could lead the first program, before it clears its environment. */
+const LOADER_VARIABLES = [
+  "LD_PRELOAD",
+  "LD_AUDIT",
+  "LD_LIBRARY_PATH",
+  "GLIBC_TUNABLES",
+  "GCONV_PATH",
+  "LOCPATH",
+];
+
+const sandboxContainer = (options: PodOptions, spec: Pick<SandboxSpec, "image">): V1Container => ({
+  name: SANDBOX_CONTAINER,
+  image: spec.image ?? options.image,
+  command: [
+    `${BUNDLE_TOOLS}/env`,
+    "-i",
+    `PATH=${BUNDLE_TOOLS}:/usr/local/bin:/usr/bin:/bin`,
+    "HOME=/opt/platform/home",
+    "PLATFORM_WORKSPACE=/workspace",
+    ...asDaemon(),
+    `${BUNDLE_TOOLS}/sh`,
+    "-c",
+    START,
+    "sandbox",
+    `${BUNDLE_TOOLS}/sh`,
+    "/usr/local/bin/platform-entrypoint",
+  ],
+  workingDir: "/workspace",
+  env: LOADER_VARIABLES.map((name) => ({ name, value: "" })),
+  volumeMounts: [
+    mount("platform", "/opt/platform", { readOnly: true }),
+    mount("files", "/opt/platform/home", { subPath: "home" }),
+    mount("files", "/workspace", { subPath: "workspace" }),
+    mount("files", "/tmp", { subPath: "tmp" }),
+    mount("run", RUN, { subPath: "run" }),
+    ...["platform-agent", "platform-entrypoint", "platform"].map((name) =>
+      mount("platform", `/usr/local/bin/${name}`, { subPath: `bin-own/${name}`, readOnly: true }),
+    ),
+    ...["passwd", "group"].map((name) =>
+      mount("platform", `/etc/${name}`, { subPath: `etc/${name}`, readOnly: true }),
+    ),
+  ],
+  securityContext: {
+    // setpriv becomes the daemon's user at once. A container's own user would lose the four capabilities.
+    runAsUser: 0,
+    runAsGroup: 0,
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"], add: KEPT },
+  },
+  resources: resourcesOf(options.limits),
+});
+
+const resourcesOf = ({ memoryBytes, cpus, diskBytes }: PodLimits): V1Container["resources"] & object => ({
+  // A quarter of the processors: a sandbox waits for its model most of the time.
+  requests: { memory: String(memoryBytes), cpu: `${cpus * 250}m`, "ephemeral-storage": "512Mi" },
+  limits: { memory: String(memoryBytes), cpu: String(cpus), "ephemeral-storage": String(diskBytes) },
+});
+
+const volumesOf = (id: string, { diskBytes }: PodLimits): V1Volume[] => [
+  { name: "platform", emptyDir: {} },
+  { name: "run", emptyDir: { medium: "Memory", sizeLimit: "128Mi" } },
+  { name: "files", emptyDir: { sizeLimit: String(diskBytes) } },
+  { name: "key", secret: { secretName: podName(id), defaultMode: 0o444 } },
+];
+
+export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: {
+    name: podName(spec.id),
+    labels: {
+      [LABELS.component]: "sandbox",
+      [LABELS.installation]: options.installationId,
+      [LABELS.node]: options.nodeId,
+      [LABELS.sandbox]: spec.id,
+      ...(spec.sessionId !== null && { [LABELS.session]: spec.sessionId }),
+    },
+    annotations: {
+      [EGRESS_ANNOTATION]: egressText({
+        allow: spec.egressAllow,
+        secretNames: Object.keys(spec.secrets),
+        llmUpstream: spec.llmUpstream,
+      }),
+    },
+  },
+  spec: {
+    ...(options.runtimeClass !== null && { runtimeClassName: options.runtimeClass }),
+    restartPolicy: "Never",
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    hostname: "sandbox",
+    // The egress proxy resolves names. The resolver must be named, and this one does not exist.
+    dnsPolicy: "None",
+    dnsConfig: { nameservers: ["127.0.0.1"] },
+    terminationGracePeriodSeconds: GRACE_S,
+    securityContext: { seccompProfile: { type: "RuntimeDefault" } },
+    initContainers: preparing(options, resourcesOf(options.limits)),
+    containers: [sandboxContainer(options, spec), linkContainer(options)],
+    volumes: volumesOf(spec.id, options.limits),
+  },
+});
+
+export const egressText = (record: EgressRecord): string => JSON.stringify(record);
+
+/** The start key. The cluster removes it with its Pod, if the service did not before. */
+export const secretOf = (pod: V1Pod, id: string, keys: SandboxKeys): V1Secret => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: {
+    name: podName(id),
+    labels: { ...pod.metadata?.labels },
+    ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: podName(id), uid: pod.metadata?.uid ?? "" }],
+  },
+  immutable: true,
+  stringData: { key: Buffer.from(keys.start.key).toString("base64") },
+});

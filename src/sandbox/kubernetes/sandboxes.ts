@@ -1,0 +1,340 @@
+/**
+ * The sandboxes of one service in a cluster. The cluster has the records: a Pod for each sandbox, with labels that say whose
+ * it is. This process holds what a restart makes again: keys, admissions to the egress listener, and the last seen state.
+ *
+ *  C1 A Pod's name follows from its sandbox's id, and its keys from the installation's secret. So every step of a start may be
+ *     repeated, by this service or the next.
+ *  C2 A sandbox is admitted to the egress listener before it gets its keys, and dismissed before its Pod is removed.
+ *  C3 The first reason for an end is the one that is reported.
+ *  C4 A Pod of another installation is never touched.
+ */
+import type { V1Pod } from "@kubernetes/client-node";
+import * as Schema from "effect/Schema";
+import type { Egress } from "../egress.ts";
+import type { EgressPolicy } from "../egress-policy.ts";
+import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
+import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
+import type { EgressListener } from "../remote/egress-listener.ts";
+import { type SandboxKeys, sandboxKeys } from "../remote/keys.ts";
+import { hasStarted, startOverLink } from "../remote/start.ts";
+import { type Cluster, ClusterFailure } from "./cluster.ts";
+import {
+  EGRESS_ANNOTATION,
+  type EgressRecord,
+  LABELS,
+  LINK_PORT,
+  type PodOptions,
+  SANDBOX_CONTAINER,
+  egressText,
+  podName,
+  podOf,
+  secretOf,
+  selectorOf,
+} from "./pod.ts";
+import { exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
+
+/** Pause between two looks at a Pod, in milliseconds. */
+const LOOK_MS = 250;
+/** How long a Pod may take to be gone: its grace, and the kubelet's word. */
+const GONE_MS = 60_000;
+/** How long `end` waits until the cluster has stopped a sandbox. */
+const END_MS = 60_000;
+const LOG_BYTES_MAX = 1024 * 1024;
+
+export interface SandboxesOptions extends PodOptions {
+  readonly cluster: Cluster;
+  readonly listener: EgressListener;
+  /** Where Pods reach the listener. */
+  readonly egress: ChannelPlace;
+  /** The installation's secret for links, at least 32 bytes. */
+  readonly secret: Uint8Array;
+  /** The origin that platform.internal leads to. */
+  readonly serviceUrl: string;
+  /** The launch file for a spec. */
+  readonly launchOf: (spec: SandboxSpec) => string;
+}
+
+const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
+const GONE: SandboxExit = { code: "absent", message: "the sandbox's Pod was removed from the cluster" };
+
+const EgressRecordText = Schema.fromJsonString(
+  Schema.Struct({
+    allow: Schema.Array(Schema.String),
+    secretNames: Schema.Array(Schema.String),
+    llmUpstream: Schema.NullOr(Schema.String),
+  }),
+);
+const decodeRecord = Schema.decodeUnknownOption(EgressRecordText);
+/** A record that cannot be read opens nothing. */
+const CLOSED: EgressRecord = { allow: [], secretNames: [], llmUpstream: null };
+
+const recordOf = (pod: V1Pod): EgressRecord => {
+  const read = decodeRecord(pod.metadata?.annotations?.[EGRESS_ANNOTATION]);
+  return read._tag === "Some" ? read.value : CLOSED;
+};
+
+interface Entry {
+  readonly id: string;
+  readonly keys: SandboxKeys;
+  pod: V1Pod;
+  egress: Egress | null;
+  readonly exit: PromiseWithResolvers<SandboxExit>;
+  ended: SandboxExit | null;
+}
+
+const idOf = (pod: V1Pod): string => pod.metadata?.labels?.[LABELS.sandbox] ?? "";
+
+export class KubernetesSandboxes {
+  readonly #options: SandboxesOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #tails = new Map<string, Promise<void>>();
+  readonly #closing = new AbortController();
+
+  private constructor(options: SandboxesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes over the Pods of a former service. @param failed gets the reasons for which the cluster cannot be followed */
+  static async open(options: SandboxesOptions, failed: (why: string) => void): Promise<KubernetesSandboxes> {
+    const opened = new KubernetesSandboxes(options);
+    const pods = await options.cluster.listPods(selectorOf(options));
+    await Promise.all(pods.map((pod) => opened.#adopt(pod)));
+    const { signal } = opened.#closing;
+    const onPod = (name: string, pod: V1Pod | null): void => opened.#saw(name, pod);
+    void options.cluster.follow(selectorOf(options), { onPod, failed, signal });
+    return opened;
+  }
+
+  /** Leaves the sandboxes running. */
+  close(): void {
+    this.#closing.abort();
+    for (const { egress } of this.#entries.values()) egress?.close();
+    this.#entries.clear();
+  }
+
+  /** @throws Error that says why the cluster does not start it */
+  create(spec: SandboxSpec): Promise<void> {
+    return this.#alone(spec.id, async () => {
+      const { cluster } = this.#options;
+      const pod = await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
+      this.#mustBeOurs(pod);
+      if (pod.metadata?.deletionTimestamp !== undefined)
+        throw new Error("the sandbox's Pod is being removed from the cluster");
+      const entry = await this.#adopt(pod);
+      if (entry.ended !== null) return;
+      const signal = AbortSignal.timeout(spec.bootDeadlineMs);
+      await this.#start(entry, spec, signal);
+      // The key in it opens nothing any more.
+      await cluster.deleteSecret(podName(spec.id));
+    });
+  }
+
+  async #start(entry: Entry, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
+    const { cluster, egress } = this.#options;
+    const { keys } = entry;
+    const launch = this.#options.launchOf(spec);
+    let why = "its Pod has not started";
+    const attempt = async (): Promise<boolean> => {
+      entry.pod = (await cluster.readPod(podName(spec.id))) ?? entry.pod;
+      const exit = exitOf(entry.pod);
+      if (exit !== null) throw new Error(`the sandbox ended at its start: ${exit.message}`);
+      const obstacle = obstacleOf(entry.pod);
+      if (obstacle?.final === true) throw new Error(obstacle.message);
+      why = obstacle?.message ?? why;
+      const link = linkPlace(entry.pod);
+      if (link === null || !isLinkRunning(entry.pod)) return false;
+      if (await hasStarted({ link, keys })) return true;
+      const started = await startOverLink({ link, egress, keys, launch });
+      if (started.kind === "refused") throw new Error(started.why);
+      if (started.kind === "away") why = `its link cannot be reached (${started.why})`;
+      return started.kind === "started";
+    };
+    await cluster.createSecret(secretOf(entry.pod, spec.id, keys));
+    while (!signal.aborted) {
+      // eslint-disable-next-line no-await-in-loop -- one attempt after the other
+      if (await attempt()) return;
+      // eslint-disable-next-line no-await-in-loop -- a pause
+      await pause(LOOK_MS);
+    }
+    throw new Error(`the cluster did not start the sandbox in ${spec.bootDeadlineMs / 1000} s: ${why}`);
+  }
+
+  exitOf(id: string): Promise<SandboxExit> {
+    return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT);
+  }
+
+  async list(): Promise<SandboxListing[]> {
+    const pods = await this.#options.cluster.listPods(selectorOf(this.#options));
+    return pods.map((pod) => ({
+      id: idOf(pod),
+      sessionId: pod.metadata?.labels?.[LABELS.session] ?? null,
+      state: exitOf(pod) === null ? "running" : "exited",
+    }));
+  }
+
+  async link(id: string): Promise<DaemonLink> {
+    const entry = this.#known(id);
+    const place = linkPlace(entry.pod);
+    if (place === null) throw new Error("the sandbox has no address yet");
+    const host = place.host.includes(":") ? `[${place.host}]` : place.host;
+    return {
+      kind: "url",
+      url: `https://${host}:${place.port}`,
+      connect: () => dialChannel(place, entry.keys.link),
+    };
+  }
+
+  setSecretNames(id: string, secretNames: readonly string[]): Promise<void> {
+    return this.#alone(id, async () => {
+      const entry = this.#known(id);
+      const record = { ...recordOf(entry.pod), secretNames };
+      const patch = { metadata: { annotations: { [EGRESS_ANNOTATION]: egressText(record) } } };
+      const pod = await this.#options.cluster.patchPod(podName(id), patch);
+      if (pod === null) throw new Error("the sandbox does not exist");
+      entry.pod = pod;
+      entry.egress?.follow(this.#policy(record));
+    });
+  }
+
+  async logs(id: string): Promise<string> {
+    if (!this.#entries.has(id)) return "";
+    const text = await this.#options.cluster.logs(podName(id), SANDBOX_CONTAINER);
+    if (Buffer.byteLength(text) <= LOG_BYTES_MAX) return text;
+    const kept = Buffer.from(text).subarray(-LOG_BYTES_MAX).toString("utf8");
+    return kept.slice(kept.indexOf("\n") + 1);
+  }
+
+  /** The cluster stops a Pod past its deadline, and keeps it with its logs. */
+  end(id: string): Promise<void> {
+    return this.#alone(id, async () => {
+      const entry = this.#entries.get(id);
+      if (entry === undefined || entry.ended !== null) return;
+      const { cluster } = this.#options;
+      await cluster.patchPod(podName(id), { spec: { activeDeadlineSeconds: 1 } });
+      await within(END_MS, "the cluster has not stopped the sandbox", async () => {
+        const pod = await cluster.readPod(podName(id));
+        this.#saw(podName(id), pod);
+        return pod === null || isStopped(pod);
+      });
+    });
+  }
+
+  destroy(id: string): Promise<void> {
+    return this.#alone(id, async () => {
+      const { cluster } = this.#options;
+      const name = podName(id);
+      const pod = await cluster.readPod(name);
+      if (pod !== null) this.#mustBeOurs(pod);
+      const entry = this.#entries.get(id);
+      entry?.egress?.close();
+      if (pod !== null) {
+        const isLost = exitOf(pod)?.code === "absent";
+        // A lost node cannot say that its containers have ended.
+        await cluster.deletePod(name, isLost ? 0 : undefined);
+        await within(
+          GONE_MS,
+          "the cluster has not removed the sandbox's Pod",
+          async () => (await cluster.readPod(name)) === null,
+        );
+      }
+      await cluster.deleteSecret(name);
+      this.#entries.delete(id);
+      entry?.exit.resolve({ code: "exited", message: "the sandbox was destroyed" });
+    });
+  }
+
+  #known(id: string): Entry {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) throw new Error("the sandbox does not exist");
+    return entry;
+  }
+
+  #mustBeOurs({ metadata }: V1Pod): void {
+    const { installationId, nodeId } = this.#options;
+    const labels = metadata?.labels ?? {};
+    if (labels[LABELS.installation] !== installationId || labels[LABELS.node] !== nodeId)
+      throw new Error(`the Pod ${metadata?.name ?? ""} belongs to another installation`);
+  }
+
+  async #adopt(pod: V1Pod): Promise<Entry> {
+    const id = idOf(pod);
+    const known = this.#entries.get(id);
+    if (known !== undefined) return known;
+    const keys = sandboxKeys(this.#options.secret, id);
+    const entry: Entry = { id, keys, pod, egress: null, exit: Promise.withResolvers(), ended: null };
+    this.#entries.set(id, entry);
+    const policy = this.#policy(recordOf(pod));
+    if (exitOf(pod) === null) entry.egress = await this.#options.listener.admit(keys.egress, { policy });
+    this.#judge(entry);
+    return entry;
+  }
+
+  #policy({ allow, secretNames, llmUpstream }: EgressRecord): EgressPolicy {
+    return { allow, secretNames, llmUpstream, serviceUrl: this.#options.serviceUrl };
+  }
+
+  #saw(name: string, pod: V1Pod | null): void {
+    const entry = [...this.#entries.values()].find(({ id }) => podName(id) === name);
+    if (entry === undefined) return;
+    if (pod === null) return this.#settle(entry, GONE);
+    entry.pod = pod;
+    this.#judge(entry);
+  }
+
+  #judge(entry: Entry): void {
+    const exit = exitOf(entry.pod);
+    if (exit !== null) this.#settle(entry, exit);
+  }
+
+  #settle(entry: Entry, exit: SandboxExit): void {
+    // C3. A destroy under way reports its own end.
+    if (entry.ended !== null || (exit === GONE && this.#tails.has(entry.id))) return;
+    entry.ended = exit;
+    entry.egress?.close();
+    entry.exit.resolve(exit);
+  }
+
+  /** Runs `body` after every earlier operation on the same sandbox. */
+  async #alone<A>(id: string, body: () => Promise<A>): Promise<A> {
+    const result = (this.#tails.get(id) ?? Promise.resolve()).then(body);
+    const tail = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#tails.set(id, tail);
+    try {
+      return await result;
+    } finally {
+      if (this.#tails.get(id) === tail) this.#tails.delete(id);
+    }
+  }
+}
+
+const linkPlace = ({ status }: V1Pod): ChannelPlace | null =>
+  status?.podIP === undefined || status.podIP === "" ? null : { host: status.podIP, port: LINK_PORT };
+
+/** Names a refusal for lack of room, which a later attempt may not meet. */
+const explained = (error: unknown): never => {
+  if (error instanceof ClusterFailure && error.status === 403 && error.message.includes("exceeded quota"))
+    throw new Error(`no capacity: the namespace's quota is used up (${error.message})`);
+  if (error instanceof ClusterFailure && error.status === 403)
+    throw new Error(`the service may not create Pods: ${error.message}`);
+  throw error;
+};
+
+const pause = (ms: number): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  AbortSignal.timeout(ms).addEventListener("abort", () => resolve());
+  return promise;
+};
+
+/** @throws Error with `problem` if it is not done in time */
+const within = async (ms: number, problem: string, isDone: () => Promise<boolean>): Promise<void> => {
+  const signal = AbortSignal.timeout(ms);
+  // eslint-disable-next-line no-await-in-loop -- one look after the other
+  while (!(await isDone())) {
+    if (signal.aborted) throw new Error(`${problem} within ${ms / 1000} s`);
+    // eslint-disable-next-line no-await-in-loop -- a pause
+    await pause(LOOK_MS);
+  }
+};

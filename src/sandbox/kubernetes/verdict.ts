@@ -1,0 +1,88 @@
+/** What a Pod's status says: why its sandbox ended, or why it does not start. */
+import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
+import type { SandboxExit } from "../port.ts";
+import { SANDBOX_CONTAINER } from "./pod.ts";
+
+const statusesOf = ({ status }: V1Pod): readonly V1ContainerStatus[] => [
+  ...(status?.initContainerStatuses ?? []),
+  ...(status?.containerStatuses ?? []),
+];
+
+const sandboxOf = ({ status }: V1Pod) =>
+  status?.containerStatuses?.find(({ name }) => name === SANDBOX_CONTAINER);
+
+const exit = (code: SandboxExit["code"], message: string): SandboxExit => ({ code, message });
+
+const isLost = ({ status }: V1Pod): boolean =>
+  status?.reason === "NodeLost" ||
+  status?.phase === "Unknown" ||
+  status?.conditions?.some(
+    ({ type, reason }) =>
+      type === "DisruptionTarget" && (reason === "DeletionByTaintManager" || reason === "DeletionByPodGC"),
+  ) === true;
+
+/** Null: it has not ended. */
+export const exitOf = (pod: V1Pod): SandboxExit | null => {
+  const { status } = pod;
+  if (isLost(pod)) return exit("absent", "the cluster lost the node of the sandbox");
+  if (status?.reason === "Evicted") {
+    const message = status.message ?? "the cluster evicted it";
+    return exit(/ephemeral|emptyDir/i.test(message) ? "disk_exceeded" : "exited", message);
+  }
+  if (status?.reason === "DeadlineExceeded") return exit("exited", "it was stopped");
+  const terminated = sandboxOf(pod)?.state?.terminated;
+  if (terminated?.reason === "OOMKilled")
+    return exit("memory_exceeded", "the sandbox used more memory than it may");
+  if (terminated) return exit("exited", `its PID 1 ended with code ${terminated.exitCode}`);
+  const failed = statusesOf(pod).find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  if (failed !== undefined) {
+    const { exitCode, reason = "no reason" } = failed.state?.terminated ?? {};
+    return exit("exited", `its container ${failed.name} ended with code ${exitCode} (${reason})`);
+  }
+  return status?.phase === "Failed" || status?.phase === "Succeeded"
+    ? exit("exited", status.message ?? `the Pod is ${status.phase}`)
+    : null;
+};
+
+/** Whether it has ended, and its log is complete: the cluster may say the one before the other. */
+export const isStopped = (pod: V1Pod): boolean => exitOf(pod) !== null && !sandboxOf(pod)?.state?.running;
+
+/** Reasons to wait that no time will end. */
+const FINAL = new Set([
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "CreateContainerConfigError",
+  "CreateContainerError",
+]);
+/** The kubelet has tried more than once. */
+const PULLING = new Set(["ImagePullBackOff", "ErrImagePull"]);
+
+export interface Obstacle {
+  readonly message: string;
+  /** Whether waiting is of no use. */
+  readonly final: boolean;
+}
+
+/** Why a Pod does not start. Null: nothing is known that keeps it. */
+export const obstacleOf = (pod: V1Pod): Obstacle | null => {
+  const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
+  if (scheduled?.reason === "Unschedulable")
+    return {
+      final: false,
+      message: `no capacity: the cluster has no node for the sandbox (${scheduled.message ?? ""})`,
+    };
+  for (const { image, state } of statusesOf(pod)) {
+    const { reason = "", message = "" } = state?.waiting ?? {};
+    if (PULLING.has(reason) || reason === "InvalidImageName" || reason === "ErrImageNeverPull")
+      return {
+        final: reason !== "ErrImagePull",
+        message: `image unavailable: the cluster cannot pull ${image} (${message || reason})`,
+      };
+    if (FINAL.has(reason))
+      return { final: true, message: `the cluster cannot start the sandbox: ${message || reason}` };
+  }
+  return null;
+};
+
+export const isLinkRunning = ({ status }: V1Pod): boolean =>
+  status?.containerStatuses?.find(({ name }) => name === "link")?.state?.running !== undefined;

@@ -1,0 +1,256 @@
+/** Refusals, ends and secrets of sandboxes in a cluster: over a fake cluster whose Pods are real processes. */
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import * as Effect from "effect/Effect";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { bundleDaemon } from "../../../daemon/bundle.ts";
+import { podName } from "../../../src/sandbox/kubernetes/pod.ts";
+import { SandboxProvider } from "../../../src/sandbox/port.ts";
+import { CANARY, specOf } from "../../conformance/sandbox.ts";
+import { sandboxesStartHere } from "../../support/requirements.ts";
+import { TestCluster, ask } from "./subject.ts";
+
+const lacks = !sandboxesStartHere
+  ? "(needs bubblewrap)"
+  : process.geteuid?.() === 0
+    ? null
+    : "(needs root, as a node does)";
+const cluster = lacks === null ? await TestCluster.open() : null;
+
+/** One life of a service. */
+const service = <A>(
+  body: (provider: SandboxProvider["Service"]) => Effect.Effect<A, unknown, SandboxProvider>,
+  changes: Parameters<TestCluster["layer"]>[0] = {},
+): Promise<A> => {
+  if (cluster === null) throw new Error("no cluster");
+  return Effect.runPromise(Effect.provide(Effect.flatMap(SandboxProvider, body), cluster.layer(changes)));
+};
+
+const failure = (create: Effect.Effect<void, { readonly message: string }>) =>
+  Effect.map(Effect.flip(create), ({ message }) => message);
+
+describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () => {
+  const { server, kubelet } = cluster ?? ({} as TestCluster);
+  afterEach(async () => {
+    await cluster?.setDaemon();
+    server.faults.forbidden.clear();
+    server.faults.quotaUsedUp = false;
+    kubelet.unschedulable = false;
+  });
+  afterAll(() => cluster?.close());
+
+  it("tells the cluster no token and no secret, and removes the start key [I16]", () =>
+    service((provider) =>
+      Effect.gen(function* () {
+        const spec = specOf(randomUUID());
+        server.sent.length = 0;
+        yield* provider.create(spec);
+        expect(server.sent.map(({ method, kind }) => `${method} ${kind}`)).toEqual([
+          "POST pods",
+          "POST secrets",
+          "DELETE secrets",
+        ]);
+        expect(JSON.stringify(server.sent)).not.toContain(CANARY);
+        expect(server.store.list("secrets", "")).toEqual([]);
+        // The daemon has them all the same.
+        expect(yield* ask(spec.id, "/settings")).toContain(`${CANARY}-token`);
+        expect(yield* ask(spec.id, "/environment")).not.toContain(CANARY);
+        yield* provider.destroy(spec.id);
+      }),
+    ));
+
+  it("runs the agent as another user, who reads neither keys nor the platform's files", () =>
+    service((provider) =>
+      Effect.gen(function* () {
+        const spec = specOf(randomUUID());
+        yield* provider.create(spec);
+        const run = (script: string) =>
+          Effect.map(
+            ask(spec.id, "/run", { as: "agent", argv: ["sh", "-c", script] }),
+            (text) => JSON.parse(text) as { readonly code: number; readonly stdout: string },
+          );
+        expect(yield* run("id -u; grep CapEff /proc/self/status; touch /workspace/mine")).toMatchObject({
+          code: 0,
+          stdout: "1001\nCapEff:\t0000000000000000\n",
+        });
+        for (const attempt of [
+          "ls /run/platform",
+          "ls /run/platform-key",
+          "touch /run/platform/x",
+          "rm /run/platform/d.sock",
+          "touch /opt/platform/lib/node",
+          "cat /proc/1/environ",
+        ])
+          expect((yield* run(attempt)).code, attempt).not.toBe(0);
+        yield* provider.destroy(spec.id);
+      }),
+    ));
+
+  it("starts the real daemon, which answers over the link", async () => {
+    if (cluster === null) return;
+    const { path } = await bundleDaemon(join(cluster.directory, "daemon.cjs"));
+    await cluster.setDaemon(path);
+    await service((provider) =>
+      Effect.gen(function* () {
+        const sessionId = randomUUID();
+        const spec = specOf(randomUUID(), {
+          sessionId,
+          environment: {
+            PLATFORM_TOKEN: `${CANARY}-token`,
+            PLATFORM_SERVICE_PORT: "8000",
+            PLATFORM_PROJECT_ID: randomUUID(),
+            PLATFORM_SESSION_ID: sessionId,
+            PLATFORM_BRANCH_NAME: sessionId,
+            PLATFORM_DEFAULT_BRANCH: "main",
+            PLATFORM_REPO_URL: "http://platform.internal/repository.git",
+            PLATFORM_API_URL: "http://platform.internal",
+            PLATFORM_AGENT_NAME: "default",
+          },
+        });
+        yield* provider.create(spec);
+        expect(JSON.parse(yield* ask(spec.id, "/platform/health"))).toMatchObject({
+          status: "starting",
+          repo: { url: "http://platform.internal/repository.git" },
+        });
+        expect(JSON.parse(yield* ask(spec.id, "/platform/logs"))).toMatchObject({
+          code: "invalid_user_context",
+        });
+        yield* provider.end(spec.id);
+        expect(yield* provider.logs(spec.id)).not.toContain(CANARY);
+        yield* provider.destroy(spec.id);
+      }),
+    );
+  });
+
+  it.each([
+    [
+      "memory_exceeded",
+      {
+        containerStatuses: [
+          {
+            name: "sandbox",
+            image: "",
+            imageID: "",
+            ready: false,
+            restartCount: 0,
+            state: { terminated: { exitCode: 137, reason: "OOMKilled" } },
+          },
+        ],
+      },
+    ],
+    [
+      "disk_exceeded",
+      { phase: "Failed", reason: "Evicted", message: 'Usage of EmptyDir volume "files" exceeds the limit' },
+    ],
+    ["exited", { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." }],
+    ["absent", { phase: "Unknown", reason: "NodeLost" }],
+  ] as const)(
+    "reports %s as the cluster reports it, also to the next service [R06]",
+    async (code, status) => {
+      const spec = specOf(randomUUID());
+      await service((provider) =>
+        Effect.gen(function* () {
+          yield* provider.create(spec);
+          kubelet.setStatus(
+            podName(spec.id),
+            (old) => ({ ...old, ...structuredClone(status) }) as typeof old,
+          );
+          expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
+        }),
+      );
+      await service((provider) =>
+        Effect.gen(function* () {
+          expect((yield* provider.awaitExit(spec.id)).code).toBe(code);
+          yield* provider.destroy(spec.id);
+        }),
+      );
+      if (code !== "absent") expect(cluster?.leftovers(spec.id)).toEqual([]);
+    },
+  );
+
+  it("reports the end of a sandbox whose Pod another removed", () =>
+    service((provider) =>
+      Effect.gen(function* () {
+        const spec = specOf(randomUUID());
+        yield* provider.create(spec);
+        server.store.delete("pods", podName(spec.id), 10);
+        expect((yield* provider.awaitExit(spec.id)).code).toMatch(/absent|exited/);
+        yield* provider.destroy(spec.id);
+      }),
+    ));
+
+  it.each([
+    ["no capacity: the namespace's quota is used up", (): void => void (server.faults.quotaUsedUp = true)],
+    ["the service may not create Pods", (): void => void server.faults.forbidden.add("create pods")],
+    ["no capacity: the cluster has no node", (): void => void (kubelet.unschedulable = true)],
+  ] as const)('says "%s", and starts the sandbox once the cluster allows it', async (why, fault) => {
+    const spec = specOf(randomUUID(), { bootDeadlineMs: 1500 });
+    await service((provider) =>
+      Effect.gen(function* () {
+        fault();
+        expect(yield* failure(provider.create(spec))).toContain(why);
+        yield* provider.destroy(spec.id);
+        server.faults.forbidden.clear();
+        server.faults.quotaUsedUp = false;
+        kubelet.unschedulable = false;
+        yield* provider.create({ ...spec, bootDeadlineMs: 60_000 });
+        yield* provider.destroy(spec.id);
+      }),
+    );
+    expect(cluster?.leftovers(spec.id)).toEqual([]);
+  });
+
+  it("names an image that cannot be pulled, at once", () =>
+    service((provider) =>
+      Effect.gen(function* () {
+        const spec = specOf(randomUUID(), { image: "registry.test/missing:1" });
+        expect(yield* failure(provider.create(spec))).toContain(
+          "image unavailable: the cluster cannot pull registry.test/missing:1",
+        );
+        yield* provider.destroy(spec.id);
+        expect(cluster?.leftovers(spec.id)).toEqual([]);
+      }),
+    ));
+
+  it("continues a start that was cut off between its steps [R02]", () =>
+    service((provider) =>
+      Effect.gen(function* () {
+        const spec = specOf(randomUUID());
+        server.faults.forbidden.add("create secrets");
+        expect(yield* failure(provider.create(spec))).toContain("forbidden");
+        expect((yield* provider.list).map(({ id }) => id)).toContain(spec.id);
+        server.faults.forbidden.clear();
+        yield* provider.create(spec);
+        expect(JSON.parse(yield* ask(spec.id, "/platform/health"))).toMatchObject({ status: "ready" });
+        yield* provider.destroy(spec.id);
+      }),
+    ));
+
+  it("sees an end that came while its watch was broken and the versions were compacted", () =>
+    service((provider) =>
+      Effect.gen(function* () {
+        const spec = specOf(randomUUID());
+        yield* provider.create(spec);
+        server.store.compact();
+        server.breakConnections();
+        kubelet.killContainer(podName(spec.id), "sandbox");
+        expect((yield* provider.awaitExit(spec.id)).code).toBe("exited");
+        yield* provider.destroy(spec.id);
+      }),
+    ));
+
+  it("never touches a Pod of another installation", async () => {
+    const spec = specOf(randomUUID());
+    await service((provider) => provider.create(spec));
+    await service(
+      (provider) =>
+        Effect.gen(function* () {
+          expect(yield* provider.list).toEqual([]);
+          expect(yield* failure(provider.create(spec))).toContain("belongs to another installation");
+          expect(yield* failure(provider.destroy(spec.id))).toContain("belongs to another installation");
+        }),
+      { installationId: randomUUID() },
+    );
+    await service((provider) => provider.destroy(spec.id));
+  });
+});
