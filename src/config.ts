@@ -10,6 +10,7 @@ import { parseTrustedProxies, type TrustedProxies } from "./domain/client-addres
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
+import { PUBLIC_SOURCES, wrongSource } from "./domain/packages.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   parseIssuer,
@@ -65,6 +66,15 @@ export interface Config {
   readonly buildDiskMb: number;
   readonly imagesMaxMb: number;
   readonly environmentRefreshMs: number;
+  readonly packages: {
+    /** What package files may use on the disk. 0: there is no cache. */
+    readonly cacheMb: number;
+    /** Without a slash at the end. */
+    readonly npm: string;
+    readonly pypi: string;
+    /** In lower case. */
+    readonly allowHosts: readonly string[];
+  };
   readonly agentCommand: readonly string[];
   readonly agentAdapter: AgentAdapter;
   readonly egressAllow: readonly string[];
@@ -168,6 +178,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
     imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
     environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
+    packages: read.packages(),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
@@ -226,6 +237,24 @@ class Reader extends SettingReader {
     const socket = this.text("PLATFORM_DOCKER_SOCKET");
     const runtime = this.text("PLATFORM_DOCKER_RUNTIME");
     return { docker: { socket, runtime }, localForm: this.choice("PLATFORM_LOCAL_FORM") };
+  }
+
+  /** A registry's credentials would be read by every sandbox, so its URL has none. */
+  packages(): Config["packages"] {
+    const allowHosts = this.list("PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS").map((host) => host.toLowerCase());
+    const source = (name: "PLATFORM_PACKAGE_CACHE_NPM" | "PLATFORM_PACKAGE_CACHE_PYPI", fallback: string) => {
+      const url = this.url(name) ?? fallback;
+      const problem = wrongSource(url, allowHosts);
+      // A URL with a password is not shown.
+      if (problem !== null) this.problemOf(`${name} ${problem}`);
+      return url;
+    };
+    return {
+      cacheMb: this.integer("PLATFORM_PACKAGE_CACHE_MB"),
+      npm: source("PLATFORM_PACKAGE_CACHE_NPM", PUBLIC_SOURCES.npm),
+      pypi: source("PLATFORM_PACKAGE_CACHE_PYPI", PUBLIC_SOURCES.pypi),
+      allowHosts,
+    };
   }
 
   /** Hosts that are trusted more than others. */
