@@ -115,9 +115,10 @@ export interface PypiFile {
  * @returns null if it is not such a path
  */
 export const readPypiFile = (path: string): PypiFile | null => {
-  const match = /^\/files\/([^/]*)\/(https?)\/([A-Za-z0-9.-]+(?::\d{1,5})?)(\/[^?#]*)$/.exec(path);
+  // pip writes a colon in a path as an escape.
+  const match = /^\/files\/([^/]*)\/(https?)\/([A-Za-z0-9.-]+(?:(?::|%3a)\d{1,5})?)(\/[^?#]*)$/i.exec(path);
   const [, hex = "", scheme = "", host = "", file = ""] = match ?? [];
-  const url = SHA256.test(hex) ? URL.parse(`${scheme}://${host}${file}`) : null;
+  const url = SHA256.test(hex) ? URL.parse(`${scheme}://${host.replace(/%3a/i, ":")}${file}`) : null;
   if (url === null) return null;
   return { url, checksum: { algorithm: "sha256", hex }, isMetadata: url.pathname.endsWith(".metadata") };
 };

@@ -1,7 +1,8 @@
 /** One node's package proxy behind egress proxies of several projects, and a registry on loopback. */
 import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
+import { type IncomingMessage, type OutgoingHttpHeaders, createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Egress, openEgress } from "../../../src/sandbox/egress.ts";
@@ -118,6 +119,22 @@ export class PackageNode {
   /** The address of an npm path as sandboxes have it. */
   npm(path: string): string {
     return `http://registry.test:${this.registry.port}${path}`;
+  }
+
+  /** One request to the package proxy alone, for a sandbox that may reach every host and port. */
+  async getUnchecked(kind: "npm" | "pypi", path: string, headers: OutgoingHttpHeaders): Promise<void> {
+    const source = new URL(`http://registry.test:${this.registry.port}${kind === "pypi" ? "/simple" : ""}`);
+    const server = createServer((incoming, outgoing) => {
+      const asked = { kind, source, projectId: PROJECTS[0], path, mayAsk: () => true };
+      this.#proxy?.serve({ ...asked, incoming, outgoing }).catch(() => outgoing.destroy());
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const outgoing = request({ port: (server.address() as AddressInfo).port, path: "/", headers });
+    outgoing.end();
+    const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+    await once(incoming.resume(), "close");
+    server.close();
   }
 
   /** One request of a project's sandbox. */

@@ -40,11 +40,12 @@ export class PackageRegistry {
     this.#close = close;
   }
 
-  static async open(): Promise<PackageRegistry> {
+  /** @param host the loopback address on which it listens */
+  static async open(host = "127.0.0.1"): Promise<PackageRegistry> {
     const open = new Set<Socket>();
     const server = createServer((request, response) => registry.#answer(request, response));
     server.on("connection", (socket: Socket) => open.add(socket));
-    server.listen(0, "127.0.0.1");
+    server.listen(0, host);
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const registry = new PackageRegistry(port, () => {
