@@ -81,7 +81,7 @@ describe("an npm tarball", () => {
 });
 
 describe("a registry that lies", () => {
-  it("about a small file: it is not served and not kept [E17]", async () => {
+  it("about a small file: it is not served and not kept [E19]", async () => {
     node.registry.addNpm("ms", "2.1.3", small);
     const other = npmTarball("ms", "2.1.3", Buffer.from("evil"));
     node.registry.answering = ({ url }, response) => {
@@ -98,7 +98,7 @@ describe("a registry that lies", () => {
     expect((await node.get(node.npm(TARBALL))).body.equals(small)).toBe(true);
   });
 
-  it("about a large file: the answer is cut before its end, and nothing is kept [E17]", async () => {
+  it("about a large file: the answer is cut before its end, and nothing is kept [E19]", async () => {
     node.registry.addNpm("ms", "2.1.3", large);
     const other = Buffer.from(large);
     other[100] = (other[100] ?? 0) ^ 1;
@@ -114,7 +114,7 @@ describe("a registry that lies", () => {
     expect(node.counts.get("package_requests_total npm failed")).toBe(1);
   });
 
-  it.each([200_000, 10])("about the length, after %i bytes: nothing is kept [E17]", async (bytes) => {
+  it.each([200_000, 10])("about the length, after %i bytes: nothing is kept [E19]", async (bytes) => {
     node.registry.addNpm("ms", "2.1.3", large);
     node.registry.answering = ({ url }, response) => {
       if (url !== TARBALL) return false;
@@ -140,7 +140,7 @@ describe("a registry that lies", () => {
     expect(await node.kept()).toEqual([]);
   });
 
-  it("with an endless description costs a megabyte [E18]", async () => {
+  it("with an endless description costs a megabyte [E20]", async () => {
     node.registry.addNpm("ms", "2.1.3", small);
     let sent = 0;
     const left = Promise.withResolvers<void>();
@@ -158,7 +158,7 @@ describe("a registry that lies", () => {
     expect(sent).toBeLessThan(8 * 1024 ** 2);
   });
 
-  it("with a compressed document: it passes as it is, and is not unpacked [E18]", async () => {
+  it("with a compressed document: it passes as it is, and is not unpacked [E20]", async () => {
     const bomb = gzipSync(Buffer.alloc(20 * 1024 ** 2));
     node.registry.answering = (_request, response) => {
       response.writeHead(200, { "content-encoding": "gzip" }).end(bomb);
@@ -190,7 +190,7 @@ describe("a redirect of the registry", () => {
     ],
     ["this service", "http://platform.internal/v1/me", "platform.internal is not on the list"],
     ["plain http", "http://inside.test/ms.tgz", "inside.test is not reached over plain HTTP"],
-  ])("to %s is refused [E19]", async (_name, location, reason) => {
+  ])("to %s is refused [E21]", async (_name, location, reason) => {
     await node.stop();
     await node.start({}, { allow: ["registry.test", "inside.test"] });
     redirect(location);
@@ -199,7 +199,7 @@ describe("a redirect of the registry", () => {
     expect(body.toString()).toContain(reason);
   });
 
-  it("in a circle ends [E19]", async () => {
+  it("in a circle ends [E21]", async () => {
     redirect(TARBALL);
     expect((await node.get(node.npm(TARBALL))).status).toBe(502);
     expect(node.registry.paths(/2\.1\.3$/)).toHaveLength(6);
@@ -229,14 +229,14 @@ describe("a request to the npm registry", () => {
     "/drafts/-/drafts-..tgz",
     "/ms/-/ms-2.1.3.tgz?token=1",
     "//ms/-/ms-2.1.3.tgz",
-  ])("for %s reaches the registry as it was written, and nothing is kept [E20]", async (path) => {
+  ])("for %s reaches the registry as it was written, and nothing is kept [E22]", async (path) => {
     node.registry.addNpm("ms", "2.1.3", small);
     await node.get(node.npm(path));
     expect(node.registry.paths()).toEqual([path]);
     expect(await node.kept()).toEqual([]);
   });
 
-  it("passes with its method and credentials, for the registry's host whatever its Host header says [E20]", async () => {
+  it("passes with its method and credentials, for the registry's host whatever its Host header says [E22]", async () => {
     node.registry.answering = (_request, response) => {
       response.writeHead(201, { "x-kept": "1" }).end("made");
       return true;
@@ -269,7 +269,7 @@ describe("a request to the npm registry", () => {
     expect([node.registry.paths(), await node.kept()]).toEqual([[TARBALL], []]);
   });
 
-  it("finds a registry with a private address only if the operator allows its host [E19]", async () => {
+  it("finds a registry with a private address only if the operator allows its host [E21]", async () => {
     await node.stop();
     await node.start({ allowHosts: [] });
     expect((await node.get(node.npm("/ms"))).status).toBe(403);
@@ -284,7 +284,7 @@ describe("a private package", () => {
     node.registry.token = "secret";
   });
 
-  it("is not served to another project, whatever it sends [E21]", async () => {
+  it("is not served to another project, whatever it sends [E23]", async () => {
     expect((await node.get(node.npm(TARBALL), { headers })).body.equals(small)).toBe(true);
     expect(await node.kept()).toEqual([expect.stringMatching(`^${PROJECTS[0]}/`)]);
     const [, project] = PROJECTS;
@@ -302,13 +302,13 @@ describe("a private package", () => {
     expect((await node.get(node.npm(TARBALL))).status).toBe(401);
   });
 
-  it("is asked for again with other credentials, which the registry judges [E21]", async () => {
+  it("is asked for again with other credentials, which the registry judges [E23]", async () => {
     await node.get(node.npm(TARBALL), { headers });
     const { status } = await node.get(node.npm(TARBALL), { headers: { authorization: "Bearer old" } });
     expect(status).toBe(401);
   });
 
-  it("is redirected without its credentials to another origin [E21]", async () => {
+  it("is redirected without its credentials to another origin [E23]", async () => {
     const hosts = ["registry.test", "other.test"];
     const upstream = new Upstream({ allowHosts: hosts, resolve: async () => ["127.0.0.1"] });
     const { port } = node.registry;

@@ -44,7 +44,7 @@ describe("a Python package", () => {
     expect(node.registry.paths()).toEqual(["/simple/six/", `/wheels/${FILE}`, "/simple/six/"]);
   });
 
-  it("may have the name of one of our own paths [E20]", async () => {
+  it("may have the name of one of our own paths [E22]", async () => {
     for (const name of ["files", "simple", "drafts"]) {
       node.registry.addWheel(`${name}-1.0.0-py3-none-any.whl`, wheel(name, "1.0.0"));
       const { body } = await node.get((await linkOf(name)).split("#")[0] ?? "");
@@ -52,13 +52,13 @@ describe("a Python package", () => {
     }
   });
 
-  it("is not served and not kept if it has another checksum than its link [E17]", async () => {
+  it("is not served and not kept if it has another checksum than its link [E19]", async () => {
     node.registry.addWheel(FILE, six);
     const { status } = await node.get(here(sha256(Buffer.from("other"))));
     expect([status, await node.kept()]).toEqual([502, []]);
   });
 
-  it("that is claimed to have another one's checksum disturbs no request for that one [E17]", async () => {
+  it("that is claimed to have another one's checksum disturbs no request for that one [E19]", async () => {
     node.registry.addWheel(FILE, six);
     const slow = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ describe("a file on another host than the index", () => {
       () => addressOf("inside.test"),
       "inside.test does not resolve to a public",
     ],
-  ])("%s is refused [E19]", async (_name, address, reason) => {
+  ])("%s is refused [E21]", async (_name, address, reason) => {
     await node.stop();
     await node.start({}, { allow: ["registry.test", "inside.test"] });
     for (const url of [address(), `${address()}.metadata`]) {
@@ -106,7 +106,7 @@ describe("a file on another host than the index", () => {
     }
   });
 
-  it("does not get the credentials for the index [E21]", async () => {
+  it("does not get the credentials for the index [E23]", async () => {
     await node.stop();
     await node.start({ allowHosts: ["registry.test", "files.test"], resolve: async () => ["127.0.0.1"] });
     node.registry.addWheel(FILE, six);
@@ -156,7 +156,7 @@ describe("an index page", () => {
     expect([status, node.registry.asked.length]).toEqual([304, 2]);
   });
 
-  it("is unpacked if it is compressed, but not to any size [E18]", async () => {
+  it("is unpacked if it is compressed, but not to any size [E20]", async () => {
     const text = `<a href="${FILE}#sha256=${sha256(six)}">six</a>`;
     answer(gzipSync(text), { "content-type": "text/html", "content-encoding": "gzip" });
     expect((await page()).body.toString()).toContain("/files/");
@@ -204,7 +204,7 @@ describe("an index page", () => {
     expect((await node.get(`${PYPI_INDEX}Six/`)).headers.location).toBe(`${PYPI_INDEX}six/`);
   });
 
-  it("is read four times at once for a project, and others do not wait for it [E18]", async () => {
+  it("is read four times at once for a project, and others do not wait for it [E20]", async () => {
     const [one, other] = PROJECTS;
     node.registry.addWheel(FILE, six);
     const stuck = Promise.withResolvers<void>();
@@ -235,12 +235,12 @@ describe("another address of the index", () => {
     `/files/${"a".repeat(64)}/ftp/registry.test/a`,
     `/files/${"a".repeat(64)}/https/user@registry.test/a`,
     `/files/${"a".repeat(64)}/https/registry.test/a?b`,
-  ])("like %s is refused, and the registry is not asked [E20]", async (path) => {
+  ])("like %s is refused, and the registry is not asked [E22]", async (path) => {
     const { status } = await node.get(`http://pypi.platform.internal${path}`);
     expect([status, node.registry.asked]).toEqual([400, []]);
   });
 
-  it("is only read [E20]", async () => {
+  it("is only read [E22]", async () => {
     const { status } = await node.get(`${PYPI_INDEX}six/`, { method: "POST" });
     expect([status, node.registry.asked]).toEqual([403, []]);
   });

@@ -34,7 +34,7 @@ const read = async (store: ArtefactStore, key: ArtefactKey, now = NOW): Promise<
 };
 
 describe("the store of package files", () => {
-  it("finds a file in its own scope alone [E21]", async () => {
+  it("finds a file in its own scope alone [E23]", async () => {
     const store = await open();
     const project = randomUUID();
     await keep(store, keyOf("a", project), "private");
@@ -82,7 +82,7 @@ describe("the store of package files", () => {
     expect(await read(store, keyOf("a"))).toBeNull();
   });
 
-  it("serves no part of a file that a kill left, and removes it [E22]", async () => {
+  it("serves no part of a file that a kill left, and removes it [E24]", async () => {
     const killed = await open();
     const draft = await killed.draft();
     await draft.write(Buffer.from("half"));
@@ -91,7 +91,7 @@ describe("the store of package files", () => {
     expect([store.bytes, await readdir(join(directory, "drafts"))]).toEqual([0, []]);
   });
 
-  it("serves no file that was cut on the disk [E22]", async () => {
+  it("serves no file that was cut on the disk [E24]", async () => {
     const store = await open();
     await keep(store, keyOf("a"), "whole");
     await truncate(join(directory, PUBLIC, `sha256-${"a".repeat(64)}`), 2);
@@ -108,7 +108,7 @@ describe("the store of package files", () => {
     await found?.handle.close();
   });
 
-  it("ignores files that it did not write, and takes no name that leads elsewhere [E20]", async () => {
+  it("ignores files that it did not write, and takes no name that leads elsewhere [E22]", async () => {
     await writeFile(join(directory, "note"), "mine");
     const store = await open();
     await expect(store.find(keyOf("../x"), NOW)).rejects.toThrow(/not the name/);
