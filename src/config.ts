@@ -178,7 +178,6 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
     imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
     environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
-    packages: read.packages(),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
@@ -257,9 +256,10 @@ class Reader extends SettingReader {
     };
   }
 
-  /** Hosts that are trusted more than others. */
-  hosts(): Pick<Config, "trustedProxies" | "webhookAllowHosts" | "connectorAllowHosts"> {
+  /** Hosts that are trusted more than others, and registries. */
+  hosts(): Pick<Config, "trustedProxies" | "webhookAllowHosts" | "connectorAllowHosts" | "packages"> {
     return {
+      packages: this.packages(),
       trustedProxies: this.parsed("PLATFORM_TRUSTED_PROXIES", parseTrustedProxies),
       webhookAllowHosts: this.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
       connectorAllowHosts: this.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),

@@ -64,6 +64,8 @@ describe.skipIf(!sandboxesStartHere || missing !== "")(
       registry?.close();
     }, TEST_MS);
 
+    const files = () => registry.paths().filter((path) => FILES.test(path));
+
     /** Installs everything in a new project's sandbox. @returns the output */
     const install = async (): Promise<string> => {
       const repository = await installation.repository(`[environment]\nsetup = '''${SETUP}'''\n`);
@@ -87,7 +89,6 @@ describe.skipIf(!sandboxesStartHere || missing !== "")(
         expect(first).toContain("setup gamma is 1.0.0");
         // The lockfile is right outside of the sandbox, too.
         for (const name of PACKAGES) expect(first).toContain(`"resolved": "${registry.publicUrl}/${name}/-/`);
-        const files = () => registry.paths().filter((path) => FILES.test(path));
         // `npm install`, `npm ci` and pip: each file once.
         expect(files().toSorted()).toEqual([
           "/@acme/beta/-/beta-1.0.0.tgz",

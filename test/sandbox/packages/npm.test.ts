@@ -170,16 +170,17 @@ describe("a registry that lies", () => {
   });
 });
 
-describe("a redirect of the registry", () => {
-  const redirect = (location: string) => {
-    node.registry.addNpm("ms", "2.1.3", small);
-    node.registry.answering = ({ url }, response) => {
-      if (url !== TARBALL) return false;
-      response.writeHead(302, { location }).end();
-      return true;
-    };
+/** The registry redirects the tarball. */
+const redirect = (location: string) => {
+  node.registry.addNpm("ms", "2.1.3", small);
+  node.registry.answering = ({ url }, response) => {
+    if (url !== TARBALL) return false;
+    response.writeHead(302, { location }).end();
+    return true;
   };
+};
 
+describe("a redirect of the registry", () => {
   it.each([
     ["a host that is not allowed", "https://elsewhere.test/ms.tgz", "elsewhere.test is not on the list"],
     ["a private address", "https://10.0.0.1/ms.tgz", "10.0.0.1 is not on the list"],

@@ -132,15 +132,16 @@ describe("a file on another host than the index", () => {
   });
 });
 
-describe("an index page", () => {
-  const answer = (body: Buffer | string, headers: Record<string, string>): void => {
-    node.registry.answering = (_request, response) => {
-      response.writeHead(200, headers).end(body);
-      return true;
-    };
+/** The registry answers each request so. */
+const answer = (body: Buffer | string, headers: Record<string, string>): void => {
+  node.registry.answering = (_request, response) => {
+    response.writeHead(200, headers).end(body);
+    return true;
   };
-  const page = () => node.get(`${PYPI_INDEX}six/`, { headers: HTML });
+};
+const page = () => node.get(`${PYPI_INDEX}six/`, { headers: HTML });
 
+describe("an index page", () => {
   it("is asked for each time, with the tag of the sandbox's copy", async () => {
     node.registry.answering = ({ headers }, response) => {
       response

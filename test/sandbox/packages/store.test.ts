@@ -33,6 +33,10 @@ const read = async (store: ArtefactStore, key: ArtefactKey, now = NOW): Promise<
   return text;
 };
 
+/** Sets when a public file was used last, in seconds since the epoch. */
+const at = (name: string, second: number) =>
+  utimes(join(directory, PUBLIC, `sha256-${name.repeat(64)}`), second, second);
+
 describe("the store of package files", () => {
   it("finds a file in its own scope alone [E23]", async () => {
     const store = await open();
@@ -51,8 +55,6 @@ describe("the store of package files", () => {
     expect(await read(store, keyOf("b"))).toBeNull();
     expect(store.bytes).toBe(900);
     // The files on the disk were written just now. Only the use of `a` has been noted.
-    const at = (name: string, second: number) =>
-      utimes(join(directory, PUBLIC, `sha256-${name.repeat(64)}`), second, second);
     await at("c", 1);
     await at("d", 2);
     await at("a", 3);

@@ -16,6 +16,8 @@ export const PROJECTS = [
   "5a3c1f20-0000-4000-8000-000000000002",
 ] as const;
 
+const nothing = () => undefined;
+
 export interface Answer {
   readonly status: number | undefined;
   readonly headers: IncomingMessage["headers"];
@@ -57,7 +59,6 @@ export class PackageNode {
       const key = [name, ...Object.values(labels)].join(" ");
       this.counts.set(key, (this.counts.get(key) ?? 0) + by);
     }) as MeasuresApi["count"];
-    const nothing = () => undefined;
     this.#proxy = await PackageProxy.open({
       directory: this.store,
       bytes: 64 * 1024 ** 2,

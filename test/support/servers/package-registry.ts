@@ -14,6 +14,11 @@ export interface RegistryRequest {
   readonly authorization: string | undefined;
 }
 
+const json = (value: unknown) => ({
+  type: "application/json",
+  body: Buffer.from(JSON.stringify(value)),
+});
+
 /** Answers in the registry's place. False: the registry answers. */
 export type Answering = (request: IncomingMessage, response: ServerResponse) => boolean;
 
@@ -105,10 +110,6 @@ export class PackageRegistry {
     const path = url.slice(1).replace(/%2f/i, "/");
     for (const [name, one] of this.#npm) {
       const described = this.#description(name, one);
-      const json = (value: unknown) => ({
-        type: "application/json",
-        body: Buffer.from(JSON.stringify(value)),
-      });
       if (path === name)
         return json({ name, "dist-tags": { latest: one.version }, versions: { [one.version]: described } });
       if (path === `${name}/${one.version}`) return json(described);
