@@ -22,7 +22,7 @@ import {
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
-import { type ProviderName, SETTINGS } from "./settings.ts";
+import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 
 export interface Config {
   readonly host: string;
@@ -241,7 +241,7 @@ class Reader extends SettingReader {
   /** A registry's credentials would be read by every sandbox, so its URL has none. */
   packages(): Config["packages"] {
     const allowHosts = this.list("PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS").map((host) => host.toLowerCase());
-    const source = (name: "PLATFORM_PACKAGE_CACHE_NPM" | "PLATFORM_PACKAGE_CACHE_PYPI", fallback: string) => {
+    const source = (name: NamesOf<"url">, fallback: string) => {
       const url = this.url(name) ?? fallback;
       const problem = wrongSource(url, allowHosts);
       // A URL with a password is not shown.

@@ -23,7 +23,7 @@ export const PUBLIC_SOURCES = {
 } as const;
 
 /**
- * What is wrong with a registry's URL, as the end of a sentence that begins with the setting's name. Null: nothing.
+ * The fault of a registry's URL, as the end of a sentence that begins with the setting's name. Null: none.
  * @param allowHosts lower-case hosts that may use plain http
  */
 export const wrongSource = (text: string, allowHosts: readonly string[]): string | null => {
@@ -55,7 +55,7 @@ const SHA512_BYTES = 64;
 
 /**
  * A sha512 of npm's `dist.integrity`: checksums in base64, separated by blanks.
- * @returns null if there is none, or more than one
+ * @returns null without a sha512, and if it has more than one
  */
 export const readIntegrity = (integrity: string): Checksum | null => {
   const found = integrity.split(/\s+/).filter((part) => part.startsWith("sha512-"));
@@ -112,7 +112,7 @@ export interface PypiFile {
 
 /**
  * Reads the path of `pypiFileAddress`, as the client wrote it.
- * @returns null if it is not such a path
+ * @returns null for any other path
  */
 export const readPypiFile = (path: string): PypiFile | null => {
   // pip writes a colon in a path as an escape.
@@ -123,7 +123,7 @@ export const readPypiFile = (path: string): PypiFile | null => {
   return { url, checksum: { algorithm: "sha256", hex }, isMetadata: url.pathname.endsWith(".metadata") };
 };
 
-/** The project of an index page below `/simple/`. Empty: the list of all projects. Null: another path. */
+/** The path of an index page below `/simple/`, with its slash. Empty: the list of all projects. Null: another path. */
 export const readPypiProject = (path: string): string | null =>
   /^\/simple\/((?!\.{1,2}\/)[A-Za-z0-9._-]{1,200}\/|)$/.exec(path)?.[1] ?? null;
 

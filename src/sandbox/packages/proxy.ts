@@ -72,7 +72,7 @@ export class PackageProxy {
     return new PackageProxy(options, store);
   }
 
-  /** What is kept, in bytes. */
+  /** The kept files, in bytes. */
   get bytes(): number {
     return this.#store?.bytes ?? 0;
   }

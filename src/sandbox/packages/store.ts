@@ -57,7 +57,7 @@ export class Draft {
   readonly #grow: (bytes: number) => Promise<void>;
   /** What it takes of the store, in bytes. */
   taken = 0;
-  /** What has been written, in bytes. */
+  /** Its length so far, in bytes. */
   bytes = 0;
 
   constructor(handle: FileHandle, file: string, grow: (bytes: number) => Promise<void>) {
