@@ -2,6 +2,7 @@
 import type { AgentEnv } from "./agent-env.ts";
 import type { RuntimeAdapter } from "./adapters/adapter.ts";
 import { gitEnvironment } from "./git/checkout.ts";
+import { packageVariables } from "./packages.ts";
 import type { Launch } from "./process.ts";
 import type { Settings } from "./settings.ts";
 
@@ -32,6 +33,7 @@ export const agentLaunch = (
   command: withPath(settings.launch.agentPath, command),
   cwd: settings.layout.workspace,
   env: {
+    ...packageVariables(settings),
     ...settings.launch.imageEnv,
     ...agentEnv.secrets,
     ...settings.injected,

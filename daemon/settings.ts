@@ -39,6 +39,9 @@ export interface Layout {
    * the runtime's plugin that takes them.
    */
   readonly sessionEnvironment: string;
+  /** In the same directory: npm's settings for all users, and a directory of settings, as XDG_CONFIG_DIRS names them. */
+  readonly npmConfigFile: string;
+  readonly configDirectory: string;
   readonly runtimePort: number;
 }
 
@@ -53,6 +56,8 @@ export const SANDBOX_LAYOUT: Layout = {
   runtimeDefaultsFile: `${AGENT_READABLE_DIR}/runtime-defaults.json`,
   attachmentsDir: `${AGENT_READABLE_DIR}/attachments`,
   sessionEnvironment: `${AGENT_READABLE_DIR}/session-environment`,
+  npmConfigFile: `${AGENT_READABLE_DIR}/npmrc`,
+  configDirectory: `${AGENT_READABLE_DIR}/config`,
   runtimePort: RUNTIME_PORT,
 };
 

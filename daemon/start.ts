@@ -6,6 +6,7 @@ import * as Exit from "effect/Exit";
 import metadata from "../package.json" with { type: "json" };
 import { Allowance } from "./allowance.ts";
 import { adapterOf, runDaemon, type DaemonOptions } from "./daemon.ts";
+import { writePackageSettings } from "./packages.ts";
 import { LogRing, RING_BYTES } from "./logs/log-ring.ts";
 import { makeLog, type Log } from "./logs/log.ts";
 import { Redactor } from "../src/domain/redactor.ts";
@@ -62,6 +63,7 @@ const keepFileBounded = (ring: LogRing): void => {
 /** Returns at once. The process ends with the daemon: code 0 on SIGTERM or SIGINT, otherwise 1. */
 export const start = (layout: Layout): void => {
   const { settings, environment } = settingsOrExit({ ...process.env }, layout);
+  writePackageSettings(settings);
   // If the log's reader is gone, the sandbox must not end.
   process.stdout.on("error", () => undefined);
   // Child processes get an explicit environment. This covers any that would not.

@@ -61,6 +61,8 @@ const layoutIn = (directory: string): Layout => {
     runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
     attachmentsDir: join(directory, "attachments"),
     sessionEnvironment: join(directory, "session-environment"),
+    npmConfigFile: join(directory, "npmrc"),
+    configDirectory: join(directory, "config"),
     runtimePort: 1,
   };
 };

@@ -284,6 +284,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     orphanMs: config.sandboxOrphanMs,
     setupTimeoutMs: config.setupTimeoutMs,
     serviceUrl: `http://${dialAddress(config.host)}:${port}`,
+    ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     path: config.path,
   };
 });
@@ -307,8 +308,12 @@ export const machineKinds = ({ sandboxProvider, localForm, runsc, docker }: Conf
 };
 
 /** The provider. When the service ends and no sandbox keeps running, its copies of programs are removed. */
-const onThisMachine = (options: MachineOptions, config: Config) =>
-  machineProvider(options, machineKinds(config)).pipe(
+const onThisMachine = (options: MachineOptions, { config, dataDir }: Pick<Place, "config" | "dataDir">) =>
+  machineProvider(options, machineKinds(config), {
+    directory: path.join(dataDir, "packages"),
+    bytes: config.packages.cacheMb * MIB,
+    allowHosts: config.packages.allowHosts,
+  }).pipe(
     Layer.provide(
       Layer.effectDiscard(
         Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir)))),
@@ -328,7 +333,7 @@ export const sandboxes = (place: Place) => {
     case "local":
     case "docker":
       return Layer.mergeAll(
-        Layer.unwrap(Effect.map(machineOptions(place), (options) => onThisMachine(options, config))),
+        Layer.unwrap(Effect.map(machineOptions(place), (options) => onThisMachine(options, place))),
         daemonHttp,
       );
   }

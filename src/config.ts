@@ -10,6 +10,7 @@ import { parseTrustedProxies, type TrustedProxies } from "./domain/client-addres
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
+import { PUBLIC_SOURCES, wrongSource } from "./domain/packages.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   parseIssuer,
@@ -21,7 +22,7 @@ import {
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
-import { type ProviderName, SETTINGS } from "./settings.ts";
+import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 
 export interface Config {
   readonly host: string;
@@ -65,6 +66,15 @@ export interface Config {
   readonly buildDiskMb: number;
   readonly imagesMaxMb: number;
   readonly environmentRefreshMs: number;
+  readonly packages: {
+    /** What package files may use on the disk. 0: there is no cache. */
+    readonly cacheMb: number;
+    /** Without a slash at the end. */
+    readonly npm: string;
+    readonly pypi: string;
+    /** In lower case. */
+    readonly allowHosts: readonly string[];
+  };
   readonly agentCommand: readonly string[];
   readonly agentAdapter: AgentAdapter;
   readonly egressAllow: readonly string[];
@@ -228,9 +238,28 @@ class Reader extends SettingReader {
     return { docker: { socket, runtime }, localForm: this.choice("PLATFORM_LOCAL_FORM") };
   }
 
-  /** Hosts that are trusted more than others. */
-  hosts(): Pick<Config, "trustedProxies" | "webhookAllowHosts" | "connectorAllowHosts"> {
+  /** A registry's credentials would be read by every sandbox, so its URL has none. */
+  packages(): Config["packages"] {
+    const allowHosts = this.list("PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS").map((host) => host.toLowerCase());
+    const source = (name: NamesOf<"url">, fallback: string) => {
+      const url = this.url(name) ?? fallback;
+      const problem = wrongSource(url, allowHosts);
+      // A URL with a password is not shown.
+      if (problem !== null) this.problemOf(`${name} ${problem}`);
+      return url;
+    };
     return {
+      cacheMb: this.integer("PLATFORM_PACKAGE_CACHE_MB"),
+      npm: source("PLATFORM_PACKAGE_CACHE_NPM", PUBLIC_SOURCES.npm),
+      pypi: source("PLATFORM_PACKAGE_CACHE_PYPI", PUBLIC_SOURCES.pypi),
+      allowHosts,
+    };
+  }
+
+  /** Hosts that are trusted more than others, and registries. */
+  hosts(): Pick<Config, "trustedProxies" | "webhookAllowHosts" | "connectorAllowHosts" | "packages"> {
+    return {
+      packages: this.packages(),
       trustedProxies: this.parsed("PLATFORM_TRUSTED_PROXIES", parseTrustedProxies),
       webhookAllowHosts: this.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
       connectorAllowHosts: this.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),

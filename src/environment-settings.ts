@@ -1,4 +1,5 @@
-/** Settings of images, and of the builds of Dockerfiles. */
+/** Settings of images, of the builds of Dockerfiles, and of packages. */
+import { PACKAGE_SETTINGS } from "./package-settings.ts";
 import { DAY, define, duration, MINUTE } from "./setting.ts";
 
 export const ENVIRONMENT_SETTINGS = define({
@@ -64,4 +65,5 @@ export const ENVIRONMENT_SETTINGS = define({
     "How old the last build of an environment may be. If it is older, the next session starts a new build, which checks the registries for " +
       "newer base images. The session does not wait for this build.",
   ),
+  ...PACKAGE_SETTINGS,
 });

@@ -14,6 +14,7 @@ export const GROUPS = [
   "Sign-in",
   "Sandboxes",
   "Environments",
+  "Package cache",
   "Sessions",
   "Triggers",
   "Git",

@@ -203,3 +203,20 @@ test("headers for a collector are read, and a wrong value is not shown, because 
   expect(refused[0]).toContain("OTEL_EXPORTER_OTLP_HEADERS");
   expect(refused.join("")).not.toContain("canary");
 });
+
+test("a registry's URL has TLS, unless its host is allowed, and no credentials", () => {
+  const npm = "PLATFORM_PACKAGE_CACHE_NPM";
+  expect(read({}).packages).toEqual({
+    cacheMb: 10_240,
+    npm: "https://registry.npmjs.org",
+    pypi: "https://pypi.org/simple",
+    allowHosts: [],
+  });
+  const plain = "http://npm.example.com/npm/";
+  expect(problems({ [npm]: plain })).toEqual([expect.stringContaining(`${npm} uses plain http`)]);
+  const allowed = { [npm]: plain, PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "NPM.example.com" };
+  expect(read(allowed).packages.npm).toBe("http://npm.example.com/npm");
+  const refused = problems({ [npm]: "https://user:canary@npm.example.com" });
+  expect(refused).toEqual([expect.stringContaining(`${npm} has credentials`)]);
+  expect(refused.join("")).not.toContain("canary");
+});

@@ -67,6 +67,10 @@ export const LaunchSettings = Schema.Struct({
   agentPath: Schema.optionalKey(Schema.String),
   /** The environment that daemon and agent share: proxies, PATH, HOME. */
   commonEnv: Schema.Record(Schema.String, Schema.String),
+  /** The addresses at which package managers of the agent find registries, if nothing else tells them. Absent: their own. */
+  packages: Schema.optionalKey(
+    Schema.Struct({ npm: Schema.NullOr(Schema.String), pypi: Schema.NullOr(Schema.String) }),
+  ),
   /** The commit on refs/wip/<session> with the work that a former sandbox of the session saved, if there is one. */
   wip: Schema.optionalKey(Schema.String),
   /** The conversation with former sandboxes of the session. Absent without one. */

@@ -7,6 +7,7 @@
  */
 
 import { ADVICE } from "./failure.ts";
+import { PACKAGE_KINDS } from "./packages.ts";
 import { PROVIDERS } from "./sign-in.ts";
 
 /** Limits of buckets, in seconds: for answers, for work of a machine, and for work of an agent. */
@@ -171,6 +172,23 @@ export const COUNTERS = define({
     labels: ["model"],
     first: [[OTHER]],
   },
+  package_requests_total: {
+    about: "Requests of sandboxes to package registries, by registry and outcome.",
+    labels: ["kind", "outcome"],
+    first: PACKAGE_KINDS.flatMap((kind) => [
+      [kind, "hit"],
+      [kind, "miss"],
+      [kind, "failed"],
+    ]),
+  },
+  package_bytes_total: {
+    about: "Bytes of package files that sandboxes got, by registry and where they came from.",
+    labels: ["kind", "outcome"],
+    first: PACKAGE_KINDS.flatMap((kind) => [
+      [kind, "from_cache"],
+      [kind, "from_registry"],
+    ]),
+  },
   spans_dropped_total: {
     about: "Spans that the collector did not take.",
     labels: [],
@@ -202,6 +220,7 @@ export const GAUGES = define({
     labels: [],
   },
   sandbox_memory_bytes: { about: "Memory of all sandboxes on this node.", labels: [], first: [[]] },
+  package_cache_bytes: { about: "Package files on this node's disk.", labels: [], first: [[]] },
   warm_sandboxes: {
     about: "Sandboxes that wait for a session on this node and are ready.",
     labels: [],

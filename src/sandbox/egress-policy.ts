@@ -3,10 +3,12 @@
  *
  *  E1 `platform.internal` is this service, on port 80 only. The name never means another machine.
  *  E2 `llm.platform.internal` is the managed model gateway, if the account has one.
- *  E3 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
+ *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host.
+ *  E4 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
  *     project's secrets.
  */
 import { MODEL_PROVIDERS } from "../domain/model.ts";
+import { type PackageKind, PYPI_HOST, type PackageSources, npmAddress } from "../domain/packages.ts";
 
 export interface EgressPolicy {
   /** Host names, `*.example.org` for all subdomains, `*` for every public host. */
@@ -15,6 +17,8 @@ export interface EgressPolicy {
   /** The origin of the service's own listener. Null: unreachable. */
   readonly serviceUrl: string | null;
   readonly llmUpstream: string | null;
+  /** Registries that the package proxy answers for, and the project that asks. Absent: none. */
+  readonly packages?: (PackageSources & { readonly projectId: string }) | undefined;
 }
 
 export type EgressDecision =
@@ -65,4 +69,38 @@ export const decideEgress = (policy: EgressPolicy, name: string, port: number): 
   return [...policy.allow, ...models].some((pattern) => matches(pattern, host))
     ? { kind: "public", host, port }
     : { kind: "refused", reason: `${host} is not on the list of allowed hosts` };
+};
+
+/** Whether a policy lets a sandbox connect to the host and port of a URL. The address behind the name is checked by who connects. */
+export const mayReach = (policy: EgressPolicy, url: URL): boolean => {
+  const standard = url.protocol === "https:" ? 443 : 80;
+  return decideEgress(policy, url.hostname, url.port === "" ? standard : Number(url.port)).kind === "public";
+};
+
+/** A request that the package proxy answers. */
+export interface RegistryAsked {
+  readonly kind: PackageKind;
+  /** The upstream registry or index, without a slash at the end. */
+  readonly source: URL;
+  readonly projectId: string;
+}
+
+/** Whether a sandbox may use a registry: by its host, since the operator has chosen its port. */
+export const mayUse = (policy: EgressPolicy, source: string): boolean =>
+  decideEgress(policy, new URL(source).hostname, 443).kind === "public";
+
+/**
+ * The registry that a plain request is for (E3).
+ * @param url as the sandbox wrote it, with the scheme http
+ * @returns null if the request is for another host
+ */
+export const registryAsked = (policy: EgressPolicy, url: URL): RegistryAsked | null => {
+  const { packages } = policy;
+  if (packages === undefined) return null;
+  const { npm, pypi, projectId } = packages;
+  if (npm !== null && new URL(npmAddress(npm)).host === url.host && mayUse(policy, npm))
+    return { kind: "npm", source: new URL(npm), projectId };
+  if (pypi !== null && url.host === PYPI_HOST && mayUse(policy, pypi))
+    return { kind: "pypi", source: new URL(pypi), projectId };
+  return null;
 };

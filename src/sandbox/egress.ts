@@ -5,19 +5,14 @@
  */
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import {
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  type Server,
-  type ServerResponse,
-  createServer,
-  request,
-} from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, createServer, request } from "node:http";
 import { type Socket, connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect as connectTls } from "node:tls";
-import { type EgressPolicy, decideEgress } from "./egress-policy.ts";
+import { Refusal, endToEndHeaders, refusalBody, refusalOf } from "./egress-messages.ts";
+import { type EgressPolicy, decideEgress, mayReach, registryAsked } from "./egress-policy.ts";
+import type { PackageProxy } from "./packages/proxy.ts";
 import { AddressRefusal, publicAddress, type Resolve } from "./public-address.ts";
 
 /** Opens a connection to a numeric address. Tests redirect public addresses. */
@@ -39,29 +34,10 @@ export interface EgressOptions {
   readonly resolve?: Resolve;
   readonly dial?: Dial;
   readonly limits?: EgressLimits;
+  /** Answers requests to package registries, if the policy has some. */
+  readonly packages?: Pick<PackageProxy, "serve"> | undefined;
   /** Gets each host that the policy, or the check of its addresses, refuses. */
   readonly refused?: (host: string, reason: string) => void;
-}
-
-/** Headers for one connection only (RFC 9110, 7.6.1), or for the proxy itself. */
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
-
-class Refusal extends Error {
-  readonly status: 400 | 403 | 502 | 504;
-  constructor(status: 400 | 403 | 502 | 504, message: string) {
-    super(message);
-    this.status = status;
-  }
 }
 
 /** Where to connect: a numeric address for a public host, otherwise the operator's own origin. */
@@ -121,24 +97,6 @@ const allowedTarget = async (options: EgressOptions, host: string, port: number)
   };
 };
 
-const refusalOf = (error: unknown): Refusal =>
-  error instanceof Refusal ? error : new Refusal(502, "the host could not be reached");
-
-const refusalBody = (refusal: Refusal): string =>
-  `${JSON.stringify({ error: `egress proxy: ${refusal.message}`, code: refusal.status === 403 ? "egress_refused" : "egress_failed" })}\n`;
-
-const endToEndHeaders = (message: IncomingMessage): OutgoingHttpHeaders => {
-  const listed = (message.headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
-  const headers: Record<string, string[]> = {};
-  for (let index = 0; index + 1 < message.rawHeaders.length; index += 2) {
-    const name = message.rawHeaders[index] ?? "";
-    const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || listed.includes(lower)) continue;
-    (headers[lower] ??= []).push(message.rawHeaders[index + 1] ?? "");
-  }
-  return headers;
-};
-
 /** Connects, or refuses if that takes too long. */
 const connectTo = (target: Target, options: EgressOptions): Promise<Socket> => {
   const limits = options.limits ?? EGRESS_LIMITS;
@@ -173,6 +131,13 @@ const forward = async (
   const url = URL.canParse(incoming.url ?? "") ? new URL(incoming.url ?? "") : null;
   if (url === null || url.protocol !== "http:") {
     throw new Refusal(400, "this is a proxy. Send http:// URLs in absolute form, or CONNECT");
+  }
+  const asked = registryAsked(options.policy, url);
+  if (asked !== null && options.packages !== undefined) {
+    const path = rawPath(incoming.url ?? "", url);
+    const mayAsk = (file: URL): boolean =>
+      file.origin === asked.source.origin || mayReach(options.policy, file);
+    return options.packages.serve({ ...asked, path, incoming, outgoing, mayAsk });
   }
   const target = await chooseTarget(options, url.hostname, url.port === "" ? 80 : Number(url.port));
   const socket = await connectTo(target, options);

@@ -59,6 +59,8 @@ const makeLayout = (): Layout => {
     runtimeDefaultsFile: at("runtime-defaults.json"),
     attachmentsDir: at("attachments"),
     sessionEnvironment: at("session-environment"),
+    npmConfigFile: at("npmrc"),
+    configDirectory: at("config"),
     runtimePort: 1,
   };
 };

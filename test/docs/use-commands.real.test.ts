@@ -34,6 +34,7 @@ const DOCUMENTS = [
   "agent-tools.md",
   "approvals.md",
   "environments.md",
+  "packages.md",
   "warm-start.md",
   "devcontainer.md",
   "change-requests.md",

@@ -8,12 +8,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentAdapter } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
+import type { PackageSources } from "../../domain/packages.ts";
 import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
 import { type Control, type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
 import type { Isolation, Kind } from "./isolation.ts";
 import { type Parts, sandboxSettings } from "./layout.ts";
+import type { PackageProxy } from "../packages/proxy.ts";
 import {
   bundlesDirectory,
   contentHash,
@@ -82,6 +84,8 @@ export interface MachineOptions {
   readonly setupTimeoutMs: number;
   /** The origin of this service's listener, which platform.internal leads to. */
   readonly serviceUrl: string;
+  /** The registries for new sandboxes. Absent: their package managers ask registries themselves. */
+  readonly packageSources?: PackageSources;
   /** The service's PATH, to find bubblewrap and other programs. */
   readonly path: string;
 }
@@ -94,6 +98,8 @@ export interface Installation {
   readonly images: ImageStore;
   /** The runtime bundle's directory. It is made for the first sandbox with an image. */
   readonly bundle: () => Promise<string>;
+  /** Answers for package registries. Absent: nothing does. */
+  readonly packages?: PackageProxy;
   /** Empty if an engine bounds the sandboxes. */
   readonly groupParents: readonly GroupParent[];
   /** The limits that the kernel enforces, through our groups or an engine's. */

@@ -15,7 +15,9 @@ import type { Kind } from "./isolation.ts";
 import { openInstallation, removeTrials } from "./trial.ts";
 import { sandboxIds } from "./run-directory.ts";
 import { MachineSandboxes } from "./sandboxes.ts";
-import { Measures } from "../../telemetry/port.ts";
+import type * as Scope from "effect/Scope";
+import { Measures, type MeasuresApi } from "../../telemetry/port.ts";
+import { type PackageOptions, PackageProxy } from "../packages/proxy.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 
 /** How often running sandboxes are checked (api.md 8). */
@@ -41,6 +43,29 @@ const attempt = <A>(
       new SandboxError({ operation, message: error instanceof Error ? error.message : String(error) }),
   });
 
+/** The cache of package files: its directory, its size, and the hosts that may be private. */
+export type PackageCache = Pick<PackageOptions, "directory" | "bytes" | "allowHosts">;
+
+/** Opens the proxy to package registries in the caller's scope. Without its directory, sandboxes still have it, and nothing is kept. */
+const openPackages = (
+  cache: PackageCache,
+  measures: MeasuresApi,
+): Effect.Effect<PackageProxy, SandboxError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock;
+    const now = () => clock.currentTimeMillisUnsafe();
+    const open = (bytes: number) =>
+      attempt("create", () => PackageProxy.open({ ...cache, bytes, measures, now }));
+    return yield* Effect.acquireRelease(
+      open(cache.bytes).pipe(
+        Effect.catch((error) =>
+          Effect.andThen(Effect.logWarning(`packages are not kept: ${error.message}`), open(0)),
+        ),
+      ),
+      (opened) => Effect.promise(() => opened.close()),
+    );
+  });
+
 /**
  * The provider as a layer. Building it tries the kinds of isolation on this machine, strongest first, and takes over
  * the sandboxes that a former service of this installation left running. If no kind works, it fails and names what is
@@ -49,6 +74,7 @@ const attempt = <A>(
 export const machineProvider = (
   options: MachineOptions,
   kinds: readonly Kind[],
+  cache: PackageCache | null = null,
 ): Layer.Layer<SandboxProvider, SandboxError> =>
   Layer.effect(
     SandboxProvider,
@@ -61,8 +87,10 @@ export const machineProvider = (
       if (start.by === "engine") {
         yield* attempt("destroy", async () => start.removeOthers(new Set(await sandboxIds(options.runDir))));
       }
+      const measures = yield* Measures;
+      const packages = cache === null ? null : yield* openPackages(cache, measures);
       const sandboxes = yield* Effect.acquireRelease(
-        attempt("list", () => MachineSandboxes.open(installation)),
+        attempt("list", () => MachineSandboxes.open({ ...installation, ...(packages && { packages }) })),
         (opened) => Effect.sync(() => opened.close()),
       );
       yield* Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -73,11 +101,11 @@ export const machineProvider = (
         if ((await installation.images.list()).length > 0) await installation.bundle();
       }).pipe(Effect.catch((error) => Effect.logWarning(`images cannot be used: ${error.message}`)));
       yield* Effect.forkScoped(prepare);
-      const measures = yield* Measures;
       const look = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis;
         yield* attempt("list", () => sandboxes.watch(now));
         if (measures.isOn) measures.set("sandbox_memory_bytes", {}, sandboxes.memoryBytes());
+        measures.set("package_cache_bytes", {}, packages?.bytes ?? 0);
       }).pipe(Effect.catch((error) => Effect.logWarning(`sandboxes cannot be watched: ${error.message}`)));
       yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL_MS)));
 

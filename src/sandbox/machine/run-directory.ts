@@ -54,6 +54,17 @@ export const SandboxRecord = Schema.Struct({
   egressAllow: Schema.Array(Schema.String),
   secretNames: Schema.Array(Schema.String),
   llmUpstream: Schema.NullOr(Schema.String),
+  /**
+   * The package registries that it was started with. It asks for them over plain HTTP, so they stay as they are even if the settings
+   * change: its credentials for them would leave this machine without TLS. Absent: none.
+   */
+  packages: Schema.optionalKey(
+    Schema.Struct({
+      npm: Schema.NullOr(Schema.String),
+      pypi: Schema.NullOr(Schema.String),
+      projectId: Schema.String,
+    }),
+  ),
   /** The container that has its processes. Absent: they are the service's own. */
   container: Schema.optionalKey(
     Schema.Struct({

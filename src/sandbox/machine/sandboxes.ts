@@ -7,7 +7,7 @@
  *  L3 The first reason for an end is the one that is reported.
  */
 import { lstat, mkdir } from "node:fs/promises";
-import { boot, launchSettings } from "./boot.ts";
+import { boot, launchSettings, packagesOf } from "./boot.ts";
 import { removeGroupNow } from "./cgroup.ts";
 import { reportContainer } from "./container-boot.ts";
 import { openImage } from "./image.ts";
@@ -118,6 +118,7 @@ export class MachineSandboxes {
       egressAllow: spec.egressAllow,
       secretNames: Object.keys(spec.secrets),
       llmUpstream: spec.llmUpstream,
+      ...packagesOf(options, spec),
       ...(image !== null && { image: image.digest }),
     };
     let egress: Egress | null = null;
@@ -129,7 +130,7 @@ export class MachineSandboxes {
       const booted = await boot(this.#installation, {
         paths,
         record,
-        settings: launchSettings(this.#installation, spec, { uidBase, image }),
+        settings: launchSettings(this.#installation, spec, { record, image }),
         environment: spec.environment,
         image,
       });
@@ -312,12 +313,13 @@ export class MachineSandboxes {
   }
 
   #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
-    return openEgress(paths.proxySocket, { policy: this.#policy(record) });
+    const { packages } = this.#installation;
+    return openEgress(paths.proxySocket, { policy: this.#policy(record), packages });
   }
 
-  #policy({ egressAllow, secretNames, llmUpstream }: SandboxRecord): EgressPolicy {
+  #policy({ egressAllow, secretNames, llmUpstream, packages }: SandboxRecord): EgressPolicy {
     const { serviceUrl } = this.#installation.options;
-    return { allow: egressAllow, secretNames, serviceUrl, llmUpstream };
+    return { allow: egressAllow, secretNames, serviceUrl, llmUpstream, packages };
   }
 
   #enter(paths: SandboxPaths, record: SandboxRecord, egress: Egress): Entry {

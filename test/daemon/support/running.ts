@@ -98,6 +98,8 @@ export class Running {
       runtimeDefaultsFile: join(directory, "runtime-defaults.json"),
       attachmentsDir: join(directory, "attachments"),
       sessionEnvironment: join(directory, "session-environment"),
+      npmConfigFile: join(directory, "npmrc"),
+      configDirectory: join(directory, "config"),
       runtimePort: this.runtimePort,
     };
     this.service = new Service({ root: directory, projectId: PROJECT_ID, token: TOKEN });

@@ -1,0 +1,38 @@
+/** Settings of the package cache. */
+import { PUBLIC_SOURCES } from "./domain/packages.ts";
+import { define } from "./setting.ts";
+
+export const PACKAGE_SETTINGS = define({
+  PLATFORM_PACKAGE_CACHE_MB: {
+    group: "Package cache",
+    kind: "integer",
+    fallback: 10_240,
+    min: 0,
+    max: 100_000_000,
+    about:
+      "How much disk space [package files](packages.md) may use on each node, in MiB. Above it, the files that were unused for the longest time are " +
+      "removed. With `0` there is no cache, and new sandboxes ask the registries themselves.",
+  },
+  PLATFORM_PACKAGE_CACHE_NPM: {
+    group: "Package cache",
+    kind: "url",
+    fallback: null,
+    shown: `\`${PUBLIC_SOURCES.npm}\``,
+    about:
+      "The npm registry that sandboxes use if they may reach its host and no `.npmrc` names another one.",
+  },
+  PLATFORM_PACKAGE_CACHE_PYPI: {
+    group: "Package cache",
+    kind: "url",
+    fallback: null,
+    shown: `\`${PUBLIC_SOURCES.pypi}\``,
+    about:
+      "The Python package index that pip uses in sandboxes, with the path to its projects, if they may reach its host and pip has no other one.",
+  },
+  PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: {
+    group: "Package cache",
+    kind: "list",
+    separator: ",",
+    about: "Hosts of these registries that may have a private or loopback address, or use plain http.",
+  },
+});

@@ -1,0 +1,45 @@
+/** What the egress proxy and the package proxy share: refusals, and headers that pass a proxy. */
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+
+/** Headers for one connection only (RFC 9110, 7.6.1), or for the proxy itself. */
+export const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** The proxy answers a request itself. The message is for people. */
+export class Refusal extends Error {
+  readonly status: 400 | 403 | 502 | 504;
+  constructor(status: 400 | 403 | 502 | 504, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The refusal for any error. Texts of the system, which may name addresses inside, are left out. */
+export const refusalOf = (error: unknown): Refusal =>
+  error instanceof Refusal ? error : new Refusal(502, "the host could not be reached");
+
+/** The answer's body, as JSON. */
+export const refusalBody = (refusal: Refusal): string =>
+  `${JSON.stringify({ error: `egress proxy: ${refusal.message}`, code: refusal.status === 403 ? "egress_refused" : "egress_failed" })}\n`;
+
+/** The headers that are not for the proxy itself. Repeated ones stay repeated. */
+export const endToEndHeaders = (message: IncomingMessage): OutgoingHttpHeaders => {
+  const listed = (message.headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
+  const headers: Record<string, string[]> = {};
+  for (let index = 0; index + 1 < message.rawHeaders.length; index += 2) {
+    const name = message.rawHeaders[index] ?? "";
+    const lower = name.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || listed.includes(lower)) continue;
+    (headers[lower] ??= []).push(message.rawHeaders[index + 1] ?? "");
+  }
+  return headers;
+};

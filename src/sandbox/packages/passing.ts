@@ -1,0 +1,57 @@
+/** Passes a request on to a registry as it is, and the answer back. Nothing is kept. */
+import type { OutgoingHttpHeaders } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { endToEndHeaders, HOP_BY_HOP } from "../egress-messages.ts";
+import type { PackageRequest } from "./proxy.ts";
+import type { Answered, Upstream } from "./upstream.ts";
+
+const answerHeaders = ({ headers }: Answered): OutgoingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));
+
+/** Where a request passes to. */
+export interface Passing {
+  readonly url: URL;
+  /** As the registry shall see it. */
+  readonly path: string;
+  /** Whether the sandbox's credentials are for this origin. */
+  readonly hasCredentials: boolean;
+}
+
+const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "cookie"]);
+
+const requestHeaders = (
+  { incoming }: PackageRequest,
+  { hasCredentials }: Passing,
+): Record<string, string | string[]> =>
+  Object.fromEntries(
+    Object.entries(endToEndHeaders(incoming)).filter(
+      ([name]) => name !== "host" && name !== "expect" && (hasCredentials || !CREDENTIALS.has(name)),
+    ),
+  ) as Record<string, string[]>;
+
+/** A signal that tells when the sandbox has left. */
+export const leaving = ({ outgoing }: Pick<PackageRequest, "outgoing">): AbortSignal => {
+  const left = new AbortController();
+  outgoing.on("close", () => left.abort());
+  return left.signal;
+};
+
+/**
+ * @throws Refusal before anything was sent
+ */
+export const passOn = async (upstream: Upstream, request: PackageRequest, to: Passing): Promise<void> => {
+  const { incoming, outgoing } = request;
+  const hasBody =
+    incoming.headers["transfer-encoding"] !== undefined ||
+    Number(incoming.headers["content-length"] ?? 0) > 0;
+  const answer = await upstream.ask({
+    url: to.url,
+    path: to.path,
+    method: incoming.method ?? "GET",
+    headers: requestHeaders(request, to),
+    body: hasBody ? incoming : null,
+    signal: leaving(request),
+  });
+  outgoing.writeHead(answer.statusCode, answerHeaders(answer));
+  await pipeline(answer.body, outgoing);
+};
