@@ -10,7 +10,7 @@
  *  Y4 A caller that misses an entry asks for one more look before it answers so. Concurrent callers share a look, so a
  *     flood of misses costs one statement now and then, and no memory.
  */
-import type { KeyObject } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import * as Context from "effect/Context";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
@@ -89,32 +89,49 @@ export class Directory extends Context.Service<
   }
 >()("platform/actors/Directory") {}
 
+/** The parts of a manifest that are read later. The rest is not held: a service may hold a million triggers. */
+type HeldManifest = Pick<Manifest, "triggers" | "env" | "executor" | "warm" | "errors">;
+
 interface Parsed {
-  readonly good: GoodManifest | null;
-  readonly manifest: Manifest;
+  /** The commit that it was read from. Null: there is no good reading. */
+  readonly commit: string | null;
+  /** Of everything that it was parsed from: the text itself is not held. */
+  readonly digest: string;
+  readonly manifest: HeldManifest;
 }
 
-const NO_MANIFEST = parseManifest(new Uint8Array());
+const readParts = ({ triggers, env, executor, warm, errors }: Manifest): HeldManifest => ({
+  triggers,
+  env,
+  executor,
+  warm,
+  errors,
+});
+
+const NO_MANIFEST = readParts(parseManifest(new Uint8Array()));
 
 /** Parses a good reading's text into triggers. The same reading is not parsed twice. */
 const parsed = (good: GoodManifest | null, former: Parsed | undefined): Parsed => {
-  if (good === null) return { good, manifest: NO_MANIFEST };
-  const known = former?.good;
-  const isSame =
-    known?.commit === good.commit &&
-    known.text === good.text &&
-    known.agents.join("\n") === good.agents.join("\n");
-  if (former !== undefined && isSame) return former;
-  const manifest = withAgentFiles(parseManifest(Buffer.from(good.text)), new Set(good.agents));
-  return { good, manifest };
+  if (good === null) return { commit: null, digest: "", manifest: NO_MANIFEST };
+  const { commit, text, agents } = good;
+  const digest = createHash("sha256")
+    .update(JSON.stringify([commit, agents]))
+    .update(text)
+    .digest("hex");
+  if (former?.digest === digest) return former;
+  const manifest = withAgentFiles(parseManifest(Buffer.from(text)), new Set(agents));
+  return { commit, digest, manifest: readParts(manifest) };
 };
 
-const readingOf = ({ project, manifestFailure }: ProjectState, { good, manifest }: Parsed): ReadManifest => ({
+const readingOf = (
+  { project, manifestFailure }: ProjectState,
+  { commit, manifest }: Parsed,
+): ReadManifest => ({
   triggers: manifest.triggers,
   env: manifest.env,
   executor: manifest.executor,
   warm: manifest.warm,
-  commit: good?.commit ?? null,
+  commit,
   syncedAt: project.manifest.syncedAt,
   stale: manifestFailure !== null,
   errors: manifestFailure === null ? manifest.errors : [{ slug: null, index: null, ...manifestFailure }],

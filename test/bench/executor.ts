@@ -35,7 +35,7 @@ if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds takes a w
 const SESSIONS = 26;
 const CONNECTORS = 20;
 const HANGING = 5;
-const LISTS = 100;
+const LISTS = 400;
 /** A connector has 60 calls a minute. */
 const CALLS = 30;
 const AT_ONCE = 10;

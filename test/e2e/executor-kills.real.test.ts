@@ -73,6 +73,8 @@ describe("an agent's call", () => {
   beforeEach(async () => {
     server.calls.length = 0;
     server.answers.clear();
+    // A test that killed none leaves it running.
+    await other?.end("SIGKILL");
     other = await away.start(settings);
   }, TEST_MS);
   afterAll(async () => {
