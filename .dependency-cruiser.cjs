@@ -153,6 +153,8 @@ module.exports = {
           "^src/(domain|machines|actors|duties|services|http|proxy)/",
           PORTS,
           "^src/git/server/smart-http\\.ts$",
+          // The page's files are made once for all starts.
+          "^src/build-cache\\.ts$",
         ],
       },
     },

@@ -6,13 +6,15 @@
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 
 export interface Bundle {
   readonly path: string;
   /** Lower-case hex SHA-256 of the file. */
   readonly hash: string;
+  /** The files that it was made of, as absolute paths. */
+  readonly inputs: readonly string[];
 }
 
 /**
@@ -24,8 +26,10 @@ export const bundleDaemon = async (
   outFile: string,
   entry: string = fileURLToPath(new URL("main.ts", import.meta.url)),
 ): Promise<Bundle> => {
-  await build({
+  const { build } = await import("esbuild");
+  const { metafile } = await build({
     entryPoints: [entry],
+    metafile: true,
     outfile: outFile,
     bundle: true,
     minify: true,
@@ -40,5 +44,5 @@ export const bundleDaemon = async (
   const hash = createHash("sha256")
     .update(await readFile(outFile))
     .digest("hex");
-  return { path: outFile, hash };
+  return { path: outFile, hash, inputs: Object.keys(metafile.inputs).map((file) => resolve(file)) };
 };

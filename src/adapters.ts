@@ -9,9 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { RpcSerialization } from "effect/rpc";
 import type * as Scope from "effect/Scope";
-import { bundleCommandLine } from "./cli/bundle.ts";
-import { bundleDaemon } from "../daemon/bundle.ts";
-import { writeCodeCache } from "../daemon/code-cache.ts";
+import { sandboxPrograms } from "./sandbox-programs.ts";
 import { clusterRunner, singleRunner } from "./actors/cluster.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
@@ -164,22 +162,6 @@ export const connectorServers = ({ connectorAllowHosts }: Config) =>
 export const signInProviders = ({ signIn }: Config) =>
   Layer.effect(SignInProviders, Effect.try({ try: () => providersOf(signIn), catch: (error) => error }));
 
-/** The code cache lets the daemon start sooner. Without it the bundle starts all the same. */
-const codeCacheOf = (bundle: string): Effect.Effect<string | null> => {
-  const cache = `${bundle}.cache`;
-  return Effect.tryPromise(() => writeCodeCache(process.execPath, bundle, cache)).pipe(
-    Effect.as(cache),
-    Effect.catch((error) =>
-      Effect.as(
-        Effect.logWarning("the daemon's code cache could not be created; sandboxes start more slowly", {
-          error,
-        }),
-        null,
-      ),
-    ),
-  );
-};
-
 /**
  * Where images of sandboxes are. The data directory is closed to other users, so the sandboxes of a root service, which
  * have users of their own, could not use images in it.
@@ -263,19 +245,14 @@ const sandboxLimits = (config: Config): SandboxLimits => ({
 /** The options of a provider on this machine. Bundles the programs that run in sandboxes, and warms the daemon up. */
 export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<MachineOptions> {
   const { config, dataDir, installation, port } = place;
-  const daemonBundle = path.join(dataDir, "platform-agent.cjs");
-  const commandLine = path.join(dataDir, "platform.cjs");
-  yield* Effect.promise(() => Promise.all([bundleDaemon(daemonBundle), bundleCommandLine(commandLine)]));
-  const daemonCodeCache = yield* codeCacheOf(daemonBundle);
+  const programs = yield* sandboxPrograms(dataDir);
   return {
+    ...programs,
     imagesDir: imagesDirectory(place),
     runDir: runDirectoryOf(installation.installationId),
     installationId: installation.installationId,
     nodeId: installation.nodeId,
     nodePath: process.execPath,
-    daemonBundle,
-    daemonCodeCache,
-    commandLine,
     agentCommand: config.agentCommand,
     agentAdapter: config.agentAdapter,
     models: config.defaultModels,

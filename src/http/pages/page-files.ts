@@ -8,9 +8,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { cacheFileOf, madeOnce, type PageFile } from "./page-cache.ts";
-
-export type { PageFile };
+import * as Schema from "effect/Schema";
+import { keptFile, madeOnce } from "../../build-cache.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -24,6 +23,16 @@ const TYPES: Readonly<Record<string, string>> = {
  * nothing.
  */
 const LIBRARIES = [["markdown-it.js", fileURLToPath(import.meta.resolve("markdown-it/browser"))]] as const;
+
+const PageFile = Schema.Struct({
+  name: Schema.String,
+  type: Schema.String,
+  plain: Schema.Uint8ArrayFromBase64,
+  gzipped: Schema.Uint8ArrayFromBase64,
+  /** Quoted, as in HTTP. */
+  tag: Schema.String,
+});
+export type PageFile = typeof PageFile.Type;
 
 const compressed = promisify(gzip);
 
@@ -86,17 +95,17 @@ const make = async (directory: string, names: readonly string[]): Promise<readon
   ]);
 };
 
-/** The sources of the files, and the programs that make them. */
-const inputsOf = async (directory: string, names: readonly string[]): Promise<(string | Uint8Array)[]> => {
-  const files = names.map((name) => path.join(directory, name));
-  const makers = [import.meta.filename, ...LIBRARIES.map(([, file]) => file)];
-  const esbuild = fileURLToPath(import.meta.resolve("esbuild/package.json"));
-  return [...names, ...(await Promise.all([...files, ...makers, esbuild].map((file) => readFile(file))))];
-};
-
 const read = async (directory: string): Promise<readonly PageFile[]> => {
   const names = (await readdir(directory)).filter((name) => path.extname(name) in TYPES).toSorted();
-  return madeOnce(cacheFileOf(directory), await inputsOf(directory, names), () => make(directory, names));
+  const sources = names.map((name) => path.join(directory, name));
+  const inputs = [...sources, ...LIBRARIES.map(([, file]) => file), import.meta.filename];
+  return madeOnce({
+    file: keptFile(`page ${directory}`),
+    // A new file is an input that an earlier start did not have.
+    key: names.join(),
+    schema: Schema.Array(PageFile),
+    make: async () => ({ value: await make(directory, names), inputs }),
+  });
 };
 
 const pages = new Map<string, Promise<readonly PageFile[]>>();

@@ -1,0 +1,95 @@
+/**
+ * Keeps what a start builds from files of the clone (the page's minified files, the programs of sandboxes), so that the
+ * next start need not build it again. That takes more than a second of CPU time.
+ *
+ *  B1 A kept result is used only if everything that it was made of is the same, by content.
+ *  B2 A damaged file is like none. Each file appears whole, also if two services write it.
+ *  B3 Whatever is wrong with the cache, the result is made anew. A read-only clone keeps nothing.
+ *
+ * It lies in the clone, as Node's compile cache does (compile-cache.ts): who can write there can change the service itself.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import * as Schema from "effect/Schema";
+
+/** What was made, and the files that it was made of, as absolute paths. */
+export interface Made<A> {
+  readonly value: A;
+  readonly inputs: readonly string[];
+}
+
+export interface Recipe<A> {
+  /** Where the result is kept (`keptFile`). */
+  readonly file: string;
+  /** What the result depends on beside files. */
+  readonly key: string;
+  readonly schema: Schema.Codec<A, unknown>;
+  readonly make: () => Promise<Made<A>>;
+}
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** Says which versions of packages are installed. */
+const LOCKFILE = path.join(ROOT, "package-lock.json");
+
+const digest = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+/** @returns the file of the cache for a result. @param name differs for each result that is kept at the same time */
+export const keptFile = (name: string): string =>
+  path.join(ROOT, "node_modules/.cache/platform", `${digest(name).slice(0, 16)}.json`);
+
+const Record = Schema.Struct({
+  key: Schema.String,
+  inputs: Schema.Array(Schema.String),
+  /** Of the inputs' contents. */
+  digest: Schema.String,
+  value: Schema.Unknown,
+});
+const recordOf = Schema.decodeUnknownSync(Schema.fromJsonString(Record));
+
+const digestOf = async (inputs: readonly string[]): Promise<string> => {
+  const contents = await Promise.all([...inputs, LOCKFILE].map((input) => readFile(input)));
+  return digest(contents.map(digest).join());
+};
+
+/** The first line is the digest of the rest (B2). */
+const load = async <A>({ file, key, schema }: Recipe<A>): Promise<Made<A> | null> => {
+  try {
+    const text = await readFile(file, "utf8");
+    const end = text.indexOf("\n");
+    const body = text.slice(end + 1);
+    if (digest(body) !== text.slice(0, end)) return null;
+    const record = recordOf(body);
+    if (record.key !== key || record.digest !== (await digestOf(record.inputs))) return null;
+    return { value: Schema.decodeUnknownSync(schema)(record.value), inputs: record.inputs };
+  } catch {
+    return null;
+  }
+};
+
+const save = async <A>({ file, key, schema }: Recipe<A>, { value, inputs }: Made<A>): Promise<void> => {
+  const draft = `${file}.${randomUUID()}`;
+  try {
+    const body = JSON.stringify({
+      key,
+      inputs,
+      digest: await digestOf(inputs),
+      value: Schema.encodeSync(schema)(value),
+    });
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(draft, `${digest(body)}\n${body}`);
+    await rename(draft, file);
+  } catch {
+    await rm(draft, { force: true }).catch(() => undefined);
+  }
+};
+
+/** @returns what `make` returns, now or in an earlier start. Rejects only as `make` does. */
+export const madeOnce = async <A>(recipe: Recipe<A>): Promise<A> => {
+  const kept = await load(recipe);
+  if (kept !== null) return kept.value;
+  const made = await recipe.make();
+  await save(recipe, made);
+  return made.value;
+};
