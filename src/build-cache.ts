@@ -4,7 +4,7 @@
  *
  *  B1 A kept result is used only if everything that it was made of is the same, by content.
  *  B2 A damaged file is like none. Each file appears whole, also if two services write it.
- *  B3 Whatever is wrong with the cache, the result is made anew. A read-only clone keeps nothing.
+ *  B3 With a cache that cannot be read or written, the result is made anew. A read-only clone keeps nothing.
  *
  * It lies in the clone, as Node's compile cache does (compile-cache.ts): who can write there can change the service itself.
  */
@@ -14,7 +14,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Schema from "effect/Schema";
 
-/** What was made, and the files that it was made of, as absolute paths. */
+/** A result, and the files that it was made of, as absolute paths. */
 export interface Made<A> {
   readonly value: A;
   readonly inputs: readonly string[];

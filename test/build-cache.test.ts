@@ -1,4 +1,4 @@
-/** What a start builds is built once, and again if anything is in doubt. */
+/** The results of a start are built once, and again if anything is in doubt. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
