@@ -83,7 +83,9 @@ describe("a connector with oauth", () => {
     world.login.tokenForms.length = 0;
     // It is refused before anything is sent, and it is on record.
     const before = world.login.requests.length;
-    expect(textOf(await world.read(project, session))).toMatch(ENDED);
+    const [told, id] = textOf(await world.read(project, session)).split(" The call's id is ");
+    expect(told).toMatch(ENDED);
+    expect(id).toMatch(/^[0-9a-f-]{36}\.$/);
     expect(world.login.requests).toHaveLength(before);
     expect((await session.rows()).map(({ outcome }) => outcome)).toEqual(["denied", "error"]);
     await world.signIn(project);

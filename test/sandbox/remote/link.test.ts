@@ -197,7 +197,8 @@ describe("a sandbox's link", () => {
     const sandbox = await openSandbox();
     await admit(sandbox);
     const both = await Promise.all([start(sandbox), start(sandbox)]);
-    expect(both.map(({ kind }) => kind).toSorted()).toEqual(["refused", "started"]);
+    // The other one is refused, or finds its key forgotten already.
+    expect(both.filter(({ kind }) => kind === "started")).toHaveLength(1);
   });
 
   it("says that the service cannot be reached, and then can be started", async () => {
