@@ -10,7 +10,7 @@ import { parseTrustedProxies, type TrustedProxies } from "./domain/client-addres
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
-import { PUBLIC_SOURCES, wrongSource } from "./domain/packages.ts";
+import { wrongSource } from "./domain/packages.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   parseIssuer,
@@ -67,11 +67,11 @@ export interface Config {
   readonly imagesMaxMb: number;
   readonly environmentRefreshMs: number;
   readonly packages: {
-    /** What package files may use on the disk. 0: there is no cache. */
+    /** What package files may use on the disk. 0: there is no cache, because it is off or no registry is named. */
     readonly cacheMb: number;
     /** Without a slash at the end. */
-    readonly npm: string;
-    readonly pypi: string;
+    readonly npm: string | null;
+    readonly pypi: string | null;
     /** In lower case. */
     readonly allowHosts: readonly string[];
   };
@@ -241,19 +241,17 @@ class Reader extends SettingReader {
   /** A registry's credentials would be read by every sandbox, so its URL has none. */
   packages(): Config["packages"] {
     const allowHosts = this.list("PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS").map((host) => host.toLowerCase());
-    const source = (name: NamesOf<"url">, fallback: string) => {
-      const url = this.url(name) ?? fallback;
-      const problem = wrongSource(url, allowHosts);
+    const source = (name: NamesOf<"url">) => {
+      const url = this.url(name);
+      const problem = url === null ? null : wrongSource(url, allowHosts);
       // A URL with a password is not shown.
       if (problem !== null) this.problemOf(`${name} ${problem}`);
       return url;
     };
-    return {
-      cacheMb: this.integer("PLATFORM_PACKAGE_CACHE_MB"),
-      npm: source("PLATFORM_PACKAGE_CACHE_NPM", PUBLIC_SOURCES.npm),
-      pypi: source("PLATFORM_PACKAGE_CACHE_PYPI", PUBLIC_SOURCES.pypi),
-      allowHosts,
-    };
+    const npm = source("PLATFORM_PACKAGE_CACHE_NPM");
+    const pypi = source("PLATFORM_PACKAGE_CACHE_PYPI");
+    const cacheMb = npm === null && pypi === null ? 0 : this.integer("PLATFORM_PACKAGE_CACHE_MB");
+    return { cacheMb, npm, pypi, allowHosts };
   }
 
   /** Hosts that are trusted more than others, and registries. */

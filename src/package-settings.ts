@@ -1,5 +1,4 @@
 /** Settings of the package cache. */
-import { PUBLIC_SOURCES } from "./domain/packages.ts";
 import { define } from "./setting.ts";
 
 export const PACKAGE_SETTINGS = define({
@@ -11,23 +10,21 @@ export const PACKAGE_SETTINGS = define({
     max: 100_000_000,
     about:
       "How much disk space [package files](packages.md) may use on each node, in MiB. Above it, the files that were unused for the longest time are " +
-      "removed. With `0` there is no cache, and new sandboxes ask the registries themselves.",
+      "removed. With `0`, or if no registry is named, there is no cache, and sandboxes ask the registries themselves.",
   },
   PLATFORM_PACKAGE_CACHE_NPM: {
     group: "Package cache",
     kind: "url",
     fallback: null,
-    shown: `\`${PUBLIC_SOURCES.npm}\``,
     about:
-      "The npm registry that sandboxes use if they may reach its host and no `.npmrc` names another one.",
+      "The npm registry whose package files are kept. Sandboxes use it if they may reach its host and no `.npmrc` names another one. Without it, npm asks its own default.",
   },
   PLATFORM_PACKAGE_CACHE_PYPI: {
     group: "Package cache",
     kind: "url",
     fallback: null,
-    shown: `\`${PUBLIC_SOURCES.pypi}\``,
     about:
-      "The Python package index that pip uses in sandboxes, with the path to its projects, if they may reach its host and pip has no other one.",
+      "The Python package index that pip uses in sandboxes, with the path to its projects, if they may reach its host and pip has no other one. Its package files are kept. Without it, pip asks its own default.",
   },
   PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: {
     group: "Package cache",

@@ -207,11 +207,12 @@ test("headers for a collector are read, and a wrong value is not shown, because 
 test("a registry's URL has TLS, unless its host is allowed, and no credentials", () => {
   const npm = "PLATFORM_PACKAGE_CACHE_NPM";
   expect(read({}).packages).toEqual({
-    cacheMb: 10_240,
-    npm: "https://registry.npmjs.org",
-    pypi: "https://pypi.org/simple",
+    cacheMb: 0,
+    npm: null,
+    pypi: null,
     allowHosts: [],
   });
+  expect(read({ [npm]: "https://npm.example.com" }).packages).toMatchObject({ cacheMb: 10_240, pypi: null });
   const plain = "http://npm.example.com/npm/";
   expect(problems({ [npm]: plain })).toEqual([expect.stringContaining(`${npm} uses plain http`)]);
   const allowed = { [npm]: plain, PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "NPM.example.com" };

@@ -11,16 +11,11 @@ export type PackageKind = (typeof PACKAGE_KINDS)[number];
 
 /** The registries whose packages are cached, as URLs without a slash at the end. Null: not for this sandbox. */
 export interface PackageSources {
-  /** e.g. `https://registry.npmjs.org` */
+  /** e.g. `https://npm.example.com` */
   readonly npm: string | null;
-  /** The index, e.g. `https://pypi.org/simple` */
+  /** The index, e.g. `https://pypi.example.com/simple` */
   readonly pypi: string | null;
 }
-
-export const PUBLIC_SOURCES = {
-  npm: "https://registry.npmjs.org",
-  pypi: "https://pypi.org/simple",
-} as const;
 
 /**
  * The fault of a registry's URL, as the end of a sentence that begins with the setting's name. Null: none.

@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-const PACKAGES = { npm: "http://registry.npmjs.org/", pypi: "http://pypi.platform.internal/simple/" };
+const PACKAGES = { npm: "http://npm.example.com/", pypi: "http://pypi.platform.internal/simple/" };
 
 /** A sandbox whose Node is below the directory, as npm's own settings are. */
 const settings = (launch: Partial<LaunchSettings> = {}) => {
@@ -75,9 +75,7 @@ describe("the settings of package managers", () => {
       npm_config_globalconfig: join(directory, "npmrc"),
       XDG_CONFIG_DIRS: `${join(directory, "config")}:/etc/xdg`,
     });
-    expect(written()).toContain(
-      "registry=http://registry.npmjs.org/\nreplace-registry-host=registry.npmjs.org\n",
-    );
+    expect(written()).toContain("registry=http://npm.example.com/\nreplace-registry-host=npm.example.com\n");
     expect(readFileSync(join(directory, "config", "pip", "pip.conf"), "utf8")).toContain(
       "index-url = http://pypi.platform.internal/simple/\ntrusted-host = pypi.platform.internal\n",
     );
