@@ -1,33 +1,21 @@
 /** The real agent runtime through the relay: attachments, a restart, and its terminal. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { type LiveSession, POLL, useLiveSession } from "../support/service/live-session.ts";
+import type { Json } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { TEST_MS } from "../support/patience.ts";
 
 const PROMPT = "run: echo asked at first";
 
-let installation: Installation;
-let life: Life;
 let session: LiveSession;
 
 describe.runIf(sandboxesStartHere)("a session of the real opencode", () => {
-  beforeAll(async () => {
-    installation = await Installation.open();
-    life = await installation.start();
-    session = await LiveSession.start(life, installation, { initial_prompt: PROMPT });
-  }, TEST_MS);
-  afterAll(async () => {
-    try {
-      await session?.stop();
-    } finally {
-      await life?.end("SIGTERM");
-      await installation?.close();
-    }
-  }, TEST_MS);
+  const running = useLiveSession({ initial_prompt: PROMPT });
+  beforeAll(() => {
+    session = running();
+  });
 
   it("lets the agent read an attached file in its sandbox, and not change it", async () => {
     const { url, headers } = session.address("attachments?name=../clue.txt");

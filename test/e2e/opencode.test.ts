@@ -2,11 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type LiveSession, POLL, useLiveSession } from "../support/service/live-session.ts";
+import type { Json } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { TEST_MS } from "../support/patience.ts";
 
 interface Event {
   readonly type: string;
@@ -15,8 +14,6 @@ interface Event {
 
 const PROMPT = "run: echo asked at first";
 
-let installation: Installation;
-let life: Life;
 let session: LiveSession;
 
 /** An open event stream of the runtime: what came so far. */
@@ -42,19 +39,10 @@ const openEvents = async () => {
 };
 
 describe.runIf(sandboxesStartHere)("the real opencode behind the relay", () => {
-  beforeAll(async () => {
-    installation = await Installation.open();
-    life = await installation.start();
-    session = await LiveSession.start(life, installation, { initial_prompt: PROMPT });
-  }, TEST_MS);
-  afterAll(async () => {
-    try {
-      await session?.stop();
-    } finally {
-      await life?.end("SIGTERM");
-      await installation?.close();
-    }
-  }, TEST_MS);
+  const running = useLiveSession({ initial_prompt: PROMPT });
+  beforeAll(() => {
+    session = running();
+  });
 
   it("shows the prompt, the tool and the answer once each in the conversation", async () => {
     const page = () => session.call("GET", "conversation");

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { type DoctorReport, SandboxError, SandboxProvider } from "../port.ts";
+import { attempt, portOver } from "../operations.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
 import { EgressListener } from "../remote/egress-listener.ts";
 import { Cluster, type ClusterOptions } from "./cluster.ts";
@@ -16,16 +17,6 @@ export interface KubernetesOptions extends Omit<SandboxesOptions, "cluster" | "l
   readonly listen: ChannelPlace;
   readonly doctor: Effect.Effect<DoctorReport>;
 }
-
-const attempt = <A>(
-  operation: SandboxError["operation"],
-  run: () => Promise<A>,
-): Effect.Effect<A, SandboxError> =>
-  Effect.tryPromise({
-    try: run,
-    catch: (error) =>
-      new SandboxError({ operation, message: error instanceof Error ? error.message : String(error) }),
-  });
 
 /** The provider as a layer. Building it takes over the Pods that a former service of this installation left running. */
 export const kubernetesProvider = (options: KubernetesOptions): Layer.Layer<SandboxProvider, SandboxError> =>
@@ -45,18 +36,9 @@ export const kubernetesProvider = (options: KubernetesOptions): Layer.Layer<Sand
         attempt("list", () => KubernetesSandboxes.open({ ...options, cluster, listener, egress }, warn)),
         (opened) => Effect.sync(() => opened.close()),
       );
-      return SandboxProvider.of({
+      return portOver(sandboxes, {
         name: "kubernetes",
         summary: `Pods in the namespace ${cluster.namespace}${options.runtimeClass === null ? "" : `, runtime class ${options.runtimeClass}`}`,
-        create: (spec) => Effect.uninterruptible(attempt("create", () => sandboxes.create(spec))),
-        awaitExit: (id) => Effect.promise(() => sandboxes.exitOf(id)),
-        list: attempt("list", () => sandboxes.list()),
-        link: (id) => attempt("link", () => sandboxes.link(id)),
-        setSecretNames: (id, names) =>
-          Effect.uninterruptible(attempt("setSecretNames", () => sandboxes.setSecretNames(id, names))),
-        logs: (id) => attempt("logs", () => sandboxes.logs(id)),
-        end: (id) => Effect.uninterruptible(attempt("end", () => sandboxes.end(id))),
-        destroy: (id) => Effect.uninterruptible(attempt("destroy", () => sandboxes.destroy(id))),
         doctor: options.doctor,
       });
     }),

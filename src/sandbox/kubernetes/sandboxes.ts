@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema";
 import type { Egress } from "../egress.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
+import { OneAtATime } from "../operations.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
 import type { EgressListener } from "../remote/egress-listener.ts";
 import { type SandboxKeys, sandboxKeys } from "../remote/keys.ts";
@@ -87,7 +88,7 @@ const idOf = (pod: V1Pod): string => pod.metadata?.labels?.[LABELS.sandbox] ?? "
 export class KubernetesSandboxes {
   readonly #options: SandboxesOptions;
   readonly #entries = new Map<string, Entry>();
-  readonly #tails = new Map<string, Promise<void>>();
+  readonly #order = new OneAtATime();
   readonly #closing = new AbortController();
 
   private constructor(options: SandboxesOptions) {
@@ -114,7 +115,7 @@ export class KubernetesSandboxes {
 
   /** @throws Error that says why the cluster does not start it */
   create(spec: SandboxSpec): Promise<void> {
-    return this.#alone(spec.id, async () => {
+    return this.#order.run(spec.id, async () => {
       const { cluster } = this.#options;
       const pod = await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
       this.#mustBeOurs(pod);
@@ -185,7 +186,7 @@ export class KubernetesSandboxes {
   }
 
   setSecretNames(id: string, secretNames: readonly string[]): Promise<void> {
-    return this.#alone(id, async () => {
+    return this.#order.run(id, async () => {
       const entry = this.#known(id);
       const record = { ...recordOf(entry.pod), secretNames };
       const patch = { metadata: { annotations: { [EGRESS_ANNOTATION]: egressText(record) } } };
@@ -206,7 +207,7 @@ export class KubernetesSandboxes {
 
   /** The cluster stops a Pod past its deadline, and keeps it with its logs. */
   end(id: string): Promise<void> {
-    return this.#alone(id, async () => {
+    return this.#order.run(id, async () => {
       const entry = this.#entries.get(id);
       if (entry === undefined || entry.ended !== null) return;
       const { cluster } = this.#options;
@@ -220,7 +221,7 @@ export class KubernetesSandboxes {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#alone(id, async () => {
+    return this.#order.run(id, async () => {
       const { cluster } = this.#options;
       const name = podName(id);
       const pod = await cluster.readPod(name);
@@ -288,25 +289,10 @@ export class KubernetesSandboxes {
 
   #settle(entry: Entry, exit: SandboxExit): void {
     // C3. A destroy under way reports its own end.
-    if (entry.ended !== null || (exit === GONE && this.#tails.has(entry.id))) return;
+    if (entry.ended !== null || (exit === GONE && this.#order.isBusy(entry.id))) return;
     entry.ended = exit;
     entry.egress?.close();
     entry.exit.resolve(exit);
-  }
-
-  /** Runs `body` after every earlier operation on the same sandbox. */
-  async #alone<A>(id: string, body: () => Promise<A>): Promise<A> {
-    const result = (this.#tails.get(id) ?? Promise.resolve()).then(body);
-    const tail = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#tails.set(id, tail);
-    try {
-      return await result;
-    } finally {
-      if (this.#tails.get(id) === tail) this.#tails.delete(id);
-    }
   }
 }
 

@@ -19,6 +19,7 @@ import type * as Scope from "effect/Scope";
 import { Measures, type MeasuresApi } from "../../telemetry/port.ts";
 import { type PackageOptions, PackageProxy } from "../packages/proxy.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
+import { attempt, portOver } from "../operations.ts";
 
 /** How often running sandboxes are checked (api.md 8). */
 export const WATCH_INTERVAL_MS = 1_000;
@@ -32,16 +33,6 @@ export const summarize = ({ isolation, controls, ownUids }: Installation): strin
     `${limits.map((limit) => `${limit} by ${controls.has(limit) ? "the kernel" : "a watcher"}`).join(", ")}, disk by a watcher`,
   ].join("; ");
 };
-
-const attempt = <A>(
-  operation: SandboxError["operation"],
-  run: () => Promise<A>,
-): Effect.Effect<A, SandboxError> =>
-  Effect.tryPromise({
-    try: run,
-    catch: (error) =>
-      new SandboxError({ operation, message: error instanceof Error ? error.message : String(error) }),
-  });
 
 /** The cache of package files: its directory, its size, and the hosts that may be private. */
 export type PackageCache = Pick<PackageOptions, "directory" | "bytes" | "allowHosts">;
@@ -109,18 +100,9 @@ export const machineProvider = (
       }).pipe(Effect.catch((error) => Effect.logWarning(`sandboxes cannot be watched: ${error.message}`)));
       yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL_MS)));
 
-      return SandboxProvider.of({
+      return portOver(sandboxes, {
         name: installation.isolation.provider,
         summary: summarize(installation),
-        create: (spec) => Effect.uninterruptible(attempt("create", () => sandboxes.create(spec))),
-        awaitExit: (id) => Effect.promise(() => sandboxes.exitOf(id)),
-        list: attempt("list", () => sandboxes.list()),
-        link: (id) => attempt("link", () => sandboxes.link(id)),
-        setSecretNames: (id, names) =>
-          Effect.uninterruptible(attempt("setSecretNames", () => sandboxes.setSecretNames(id, names))),
-        logs: (id) => attempt("logs", () => sandboxes.logs(id)),
-        end: (id) => Effect.uninterruptible(attempt("end", () => sandboxes.end(id))),
-        destroy: (id) => Effect.uninterruptible(attempt("destroy", () => sandboxes.destroy(id))),
         doctor: doctorReport(options, kinds),
       });
     }),

@@ -16,6 +16,7 @@ import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
 import { readLogTail } from "./log-tail.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
+import { OneAtATime } from "../operations.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
 import {
   type SandboxPaths,
@@ -62,7 +63,7 @@ const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exi
 export class MachineSandboxes {
   readonly #installation: Installation;
   readonly #entries = new Map<string, Entry>();
-  readonly #tails = new Map<string, Promise<void>>();
+  readonly #order = new OneAtATime();
   readonly #uidBases = new Map<string, number>();
 
   readonly #kill: typeof killSandbox;
@@ -92,7 +93,7 @@ export class MachineSandboxes {
   }
 
   create(spec: SandboxSpec): Promise<void> {
-    return this.#alone(spec.id, async () => {
+    return this.#order.run(spec.id, async () => {
       const paths = this.#paths(spec.id);
       const earlier = await readRecord(paths);
       if (earlier?.launcher) return;
@@ -165,7 +166,7 @@ export class MachineSandboxes {
 
   /** A sandbox that is being created counts as running, so that it is not removed as a leftover. */
   #isRunning({ id, launcher }: SandboxRecord): boolean {
-    return launcher === null ? this.#tails.has(id) : isAlive(launcher);
+    return launcher === null ? this.#order.isBusy(id) : isAlive(launcher);
   }
 
   async link(id: string): Promise<DaemonLink> {
@@ -179,7 +180,7 @@ export class MachineSandboxes {
 
   /** The names decide which model hosts are open. They are also recorded for the service's next life. */
   setSecretNames(id: string, secretNames: readonly string[]): Promise<void> {
-    return this.#alone(id, async () => {
+    return this.#order.run(id, async () => {
       const entry = this.#entries.get(id);
       if (entry === undefined) throw new Error("the sandbox does not exist");
       entry.record = { ...entry.record, secretNames };
@@ -197,7 +198,7 @@ export class MachineSandboxes {
   }
 
   end(id: string): Promise<void> {
-    return this.#alone(id, async () => {
+    return this.#order.run(id, async () => {
       const paths = this.#paths(id);
       await endSandbox(paths, await readRecord(paths));
       const entry = this.#entries.get(id);
@@ -206,7 +207,7 @@ export class MachineSandboxes {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#alone(id, async () => {
+    return this.#order.run(id, async () => {
       const paths = this.#paths(id);
       const entry = this.#entries.get(id);
       await tearDown(paths, await readRecord(paths));
@@ -371,21 +372,5 @@ export class MachineSandboxes {
     const base = freeUids(this.#installation.options.installationId, new Set(this.#uidBases.values()));
     this.#uidBases.set(id, base);
     return base;
-  }
-
-  /** Runs `body` after every earlier operation on the same sandbox (L1). */
-  async #alone<A>(id: string, body: () => Promise<A>): Promise<A> {
-    const before = this.#tails.get(id) ?? Promise.resolve();
-    const result = before.then(body);
-    const tail = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#tails.set(id, tail);
-    try {
-      return await result;
-    } finally {
-      if (this.#tails.get(id) === tail) this.#tails.delete(id);
-    }
   }
 }

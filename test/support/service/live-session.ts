@@ -3,9 +3,9 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, vi } from "vitest";
-import { type Installation, type Json, type Life, TOKEN } from "./process-service.ts";
-import { WAIT_MS } from "../patience.ts";
+import { afterAll, beforeAll, expect, vi } from "vitest";
+import { Installation, type Json, type Life, TOKEN } from "./process-service.ts";
+import { TEST_MS, WAIT_MS } from "../patience.ts";
 
 /** A limit that ends a hung test, not a claim about speed. */
 export const POLL = { timeout: WAIT_MS, interval: 50 };
@@ -97,3 +97,24 @@ export class LiveSession {
     await vi.waitFor(() => expect(directoriesOf(String(id))).toEqual([]), POLL);
   }
 }
+
+/** A service with one session, for all tests of a suite. @returns it, once the tests run */
+export const useLiveSession = (body: Json): (() => LiveSession) => {
+  let installation: Installation;
+  let life: Life;
+  let session: LiveSession;
+  beforeAll(async () => {
+    installation = await Installation.open();
+    life = await installation.start();
+    session = await LiveSession.start(life, installation, body);
+  }, TEST_MS);
+  afterAll(async () => {
+    try {
+      await session?.stop();
+    } finally {
+      await life?.end("SIGTERM");
+      await installation?.close();
+    }
+  }, TEST_MS);
+  return () => session;
+};
