@@ -4,7 +4,7 @@ export interface Figure {
   readonly work: string;
   /** Where the figure is in the benchmark's last line. */
   readonly at: readonly (string | number)[];
-  readonly unit: "×" | "ms" | "µs" | "kB" | "of 10" | "a second";
+  readonly unit: "×" | "%" | "ms" | "µs" | "kB" | "of 10" | "a second";
   /** What the figure should be. Absent: nothing was set. */
   readonly aim?: string;
 }
@@ -133,6 +133,25 @@ export const BENCHES: readonly Bench[] = [
         at: ["rows", 3, "over_bare_ms"],
         unit: "ms",
       },
+    ],
+  },
+  {
+    name: "events",
+    options: "--rounds 2 --commits 10 --window-s 15",
+    figures: [
+      {
+        work: "1,000 readers of a project at rest, part of a core with Postgres",
+        at: ["rest", "ours", "readers_percent"],
+        unit: "%",
+        aim: "≤ 1",
+      },
+      {
+        work: "a commit at 1,000 readers, p99",
+        at: ["ours", "p99_ms", 1],
+        unit: "ms",
+        aim: "≤ 250",
+      },
+      { work: "the same at a bare server of events", at: ["bare", "p99_ms", 1], unit: "ms" },
     ],
   },
   {
