@@ -3,10 +3,22 @@
  * 150 kB (decision 0065).
  */
 import { ACTIONS } from "./actions.js";
-import { ApiError } from "./api.js";
+import { ApiError, getText } from "./api.js";
 
 /** The handlers of the forms of loaded modules, by their `data-action`. @type {Record<string, import("./forms.js").Submit>} */
 export const laterForms = {};
+
+/** Why a module did not come: the service does not respond, or it has only a newer version of the page. */
+const missing = async () => {
+  const own = import.meta.url.slice(import.meta.url.lastIndexOf("/") + 1);
+  const newest = await getText("/");
+  return newest.includes(own)
+    ? new ApiError(0, { code: "unreachable", error: "The service does not respond." })
+    : new ApiError(410, {
+        code: "outdated",
+        error: "The service was upgraded since this page was opened. Reload the page.",
+      });
+};
 
 /**
  * Loads a module, with the actions of its buttons and the handlers of its forms.
@@ -15,8 +27,8 @@ export const laterForms = {};
  * @param {() => Promise<Module>} read imports the module
  */
 export const bring = async (read) => {
-  const module = await read().catch(() => {
-    throw new ApiError(0, { code: "unreachable", error: "The service does not respond." });
+  const module = await read().catch(async () => {
+    throw await missing();
   });
   Object.assign(laterForms, module.forms);
   Object.assign(ACTIONS, module.actions);

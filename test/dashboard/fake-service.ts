@@ -1,10 +1,9 @@
 /** The API as the contract words it, over plain objects that a test can change, and the page's files under a strict CSP. */
 import { once } from "node:events";
-import * as fs from "node:fs";
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 import * as path from "node:path";
-import { fileURLToPath } from "node:url";
+import { readPage } from "../../src/http/pages/page-files.ts";
 import {
   type FakeConversation,
   isOfConversation,
@@ -20,13 +19,6 @@ import { lineFrame, openStream, RESET } from "./fake-streams.ts";
 import { MACHINES } from "./sample-machines.ts";
 
 const PAGE = path.resolve(import.meta.dirname, "../../dashboard");
-const LIBRARY = fileURLToPath(import.meta.resolve("markdown-it/browser"));
-const TYPES: Readonly<Record<string, string>> = {
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".css": "text/css; charset=utf-8",
-  ".svg": "image/svg+xml",
-};
 /** As strict as the service's own, and stricter: no text may become markup or script by any door. */
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -225,12 +217,11 @@ const refuse = (response: http.ServerResponse, status: number, code: string, err
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ error, code }));
 };
 
-const file = (response: http.ServerResponse, pathname: string) => {
+const file = async (response: http.ServerResponse, pathname: string) => {
   const name = pathname === "/" ? "index.html" : path.basename(pathname);
-  const type = TYPES[path.extname(name)];
-  const from = name === "markdown-it.js" ? LIBRARY : path.join(PAGE, name);
-  if (type === undefined || !fs.existsSync(from)) return refuse(response, 404, "not_found", name);
-  response.writeHead(200, { "content-type": type }).end(fs.readFileSync(from));
+  const found = (await readPage(PAGE)).find((one) => one.name === name);
+  if (found === undefined) return refuse(response, 404, "not_found", name);
+  response.writeHead(200, { "content-type": found.type }).end(found.plain);
 };
 
 /** The link with one of these codes signs in as that person. */

@@ -1,9 +1,13 @@
 import { expect, it } from "vitest";
 import { LATER_MAX_KB, pageSize, SIZE_MAX_KB } from "../bench/page/size.ts";
 
-it("is a page of at most 150 kB, compressed, and 30 kB for pages that few readers open", async () => {
+/** The page, its styles, two icons, and the parts of its script. */
+const FILES_MAX = 16;
+
+it("is a page of at most 130 kB in few files, compressed, and 30 kB for pages that few readers open", async () => {
   const { files, gzippedKb, laterKb } = await pageSize();
-  expect(files).toBeGreaterThan(50);
+  // Each is a request of a new reader.
+  expect(files).toBeLessThanOrEqual(FILES_MAX);
   expect(gzippedKb).toBeGreaterThan(50);
   expect(gzippedKb).toBeLessThanOrEqual(SIZE_MAX_KB);
   expect(laterKb).toBeGreaterThan(1);

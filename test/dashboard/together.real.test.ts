@@ -101,6 +101,25 @@ describe.skipIf(!hasChromium)(title, () => {
     complaints.length = 0;
   });
 
+  it("asks for a reload if the service was upgraded and a page's module is gone", async () => {
+    const { page, visit, complaints } = await start(world());
+    await visit("#/");
+    await page.locator(".card").first().waitFor();
+    // What a newer service serves: scripts with other names, without the former ones.
+    await page.route(/\/people-\w+\.js$/, (route) => route.fulfill({ status: 404 }));
+    await page.route(/\/$/, (route) =>
+      route.fulfill({ contentType: "text/html", body: "<script src=app-NEWER.js>" }),
+    );
+    await page.evaluate('location.hash = "#/people"');
+    await page.getByRole("alert").getByText("The service was upgraded since this page was opened.").waitFor();
+    expect(await page.getByText("The page tries again by itself.").count()).toBe(0);
+    await page.unrouteAll();
+    await page.reload();
+    await page.getByRole("heading", { name: "People" }).waitFor();
+    // The browser itself reports the missing module.
+    complaints.length = 0;
+  });
+
   it("keeps a message that is typed and sent while the service is away", async () => {
     const { page, fake, visit, complaints } = await start(world());
     await visit(SESSION);

@@ -25,14 +25,16 @@ const SECURITY_HEADERS = {
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
-  "cache-control": "no-cache",
 };
 
-/** A browser asks each time, and gets nothing if it has the file. */
-const answerFile = ({ plain, gzipped, type, tag }: PageFile) =>
+/** A browser asks each time, and gets nothing if it has the file. It does not ask for a file whose name says its content. */
+const CACHED = { lasting: "public, max-age=31536000, immutable", asked: "no-cache" } as const;
+
+const answerFile = ({ plain, gzipped, type, tag, isLasting }: PageFile) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
     const isGzipped = /\bgzip\b/.test(headers["accept-encoding"] ?? "");
-    const own = { ...SECURITY_HEADERS, etag: tag, vary: "accept-encoding" };
+    const cached = isLasting ? CACHED.lasting : CACHED.asked;
+    const own = { ...SECURITY_HEADERS, "cache-control": cached, etag: tag, vary: "accept-encoding" };
     if (headers["if-none-match"] === tag) return HttpServerResponse.empty({ status: 304, headers: own });
     return HttpServerResponse.uint8Array(isGzipped ? gzipped : plain, {
       contentType: type,

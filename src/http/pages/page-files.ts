@@ -1,6 +1,7 @@
 /**
- * The files of the page as the service sends them: minified and compressed, each with a tag by which a
- * browser knows that it has it. The modules stay what they are in the folder (decision 0050).
+ * The files of the page as the service sends them (decisions 0050, 0081): one script for each reader, and one for each page that
+ * few readers open, minified and compressed. A script and the styles are named by their content, so a
+ * browser keeps them without asking. `index.html` names the newest ones.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -8,6 +9,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import type { Plugin } from "esbuild";
 import * as Schema from "effect/Schema";
 import { keptFile, madeOnce } from "../../build-cache.ts";
 
@@ -18,12 +20,6 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/**
- * The page's libraries, by the names under which it imports them. Each is its package's file for browsers, which imports
- * nothing.
- */
-const LIBRARIES = [["markdown-it.js", fileURLToPath(import.meta.resolve("markdown-it/browser"))]] as const;
-
 const PageFile = Schema.Struct({
   name: Schema.String,
   type: Schema.String,
@@ -31,39 +27,59 @@ const PageFile = Schema.Struct({
   gzipped: Schema.Uint8ArrayFromBase64,
   /** Quoted, as in HTTP. */
   tag: Schema.String,
+  /** Its name says its content: a browser that has it need not ask again. */
+  isLasting: Schema.Boolean,
 });
 export type PageFile = typeof PageFile.Type;
 
 const compressed = promisify(gzip);
 
-const MINIFY = { minify: true, charset: "utf8", target: "esnext", logLevel: "error" } as const;
+/** What `index.html` loads. */
+const ENTRIES = ["app.js", "page.css"] as const;
 
-/** The style sheet that imports all others: they compress better as one file, and arrive with one request. */
-const STYLES = "page.css";
+/** The page imports its library as a file beside its own. That is the package's file for browsers, which imports nothing. */
+const LIBRARY = fileURLToPath(import.meta.resolve("markdown-it/browser"));
+const library: Plugin = {
+  name: "library",
+  setup: ({ onResolve }) => onResolve({ filter: /^\.\/markdown-it\.js$/ }, () => ({ path: LIBRARY })),
+};
 
-/** Code, minified one by one: each module stays a file. The style sheet has what it imports. */
-const minified = async (files: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>> => {
+/** @returns the scripts and styles by their new names, the new name of each entry, and the scripts that `app.js` needs at once. */
+const bundled = async (directory: string) => {
   const { build } = await import("esbuild");
-  const { outputFiles } = await build({
-    entryPoints: [...files],
+  const { outputFiles, metafile } = await build({
+    entryPoints: ENTRIES.map((name) => path.join(directory, name)),
+    bundle: true,
+    // Modules that are imported later are files of their own.
+    splitting: true,
+    format: "esm",
     // Nothing is written.
     outdir: "/",
     write: false,
-    // A module's imports stay.
-    bundle: true,
-    external: ["*.js"],
-    format: "esm",
-    legalComments: "none",
-    ...MINIFY,
+    entryNames: "[name]-[hash]",
+    chunkNames: "[name]-[hash]",
+    plugins: [library],
+    metafile: true,
+    minify: true,
+    charset: "utf8",
+    target: "esnext",
+    // The library's notice stays.
+    legalComments: "eof",
+    logLevel: "error",
   });
-  return new Map(outputFiles.map(({ path: file, contents }) => [path.basename(file), contents]));
-};
-
-/** A package's own minified file is for old browsers, too: for new ones it gets smaller. Its notice of the license stays. */
-const library = async (file: string): Promise<Uint8Array> => {
-  const { transform } = await import("esbuild");
-  const { code } = await transform(await readFile(file, "utf8"), { ...MINIFY, legalComments: "inline" });
-  return Buffer.from(code);
+  const outputs = Object.entries(metafile.outputs);
+  const entries = new Map(
+    outputs.flatMap(([file, { entryPoint }]) =>
+      entryPoint === undefined ? [] : [[path.basename(entryPoint), path.basename(file)] as const],
+    ),
+  );
+  const [, app] = outputs.find(([file]) => path.basename(file) === entries.get("app.js")) ?? [];
+  const parts = app?.imports.filter(({ kind }) => kind === "import-statement") ?? [];
+  return {
+    files: outputFiles.map(({ path: file, contents }) => ({ name: path.basename(file), plain: contents })),
+    entries,
+    parts: parts.map((part) => path.basename(part.path)),
+  };
 };
 
 /** Which size of blocks suits a file, each block with codes of its own, depends on how it mixes code and tables. */
@@ -74,31 +90,43 @@ const smallest = async (plain: Uint8Array): Promise<Uint8Array> => {
   return all.reduce((best, next) => (next.length < best.length ? next : best));
 };
 
-const served = async (name: string, plain: Uint8Array): Promise<PageFile> => ({
+interface Content {
+  readonly name: string;
+  readonly plain: Uint8Array;
+}
+
+const served = async ({ name, plain }: Content, isLasting: boolean): Promise<PageFile> => ({
   name,
   type: TYPES[path.extname(name)] ?? "application/octet-stream",
   plain,
   gzipped: await smallest(plain),
   tag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
+  isLasting,
 });
 
 const make = async (directory: string, names: readonly string[]): Promise<readonly PageFile[]> => {
-  const shown = names.filter((name) => path.extname(name) !== ".css" || name === STYLES);
-  const code = await minified(
-    shown.filter((name) => /\.(?:js|css)$/.test(name)).map((name) => path.join(directory, name)),
-  );
+  const { files, entries, parts } = await bundled(directory);
+  // The browser learns of all parts at once, not when it has read the first one.
+  const links = parts.map((part) => `<link rel="modulepreload" href="${part}" />`).join("");
+  const others = names.filter((name) => !/\.(?:js|css)$/.test(name));
+  const contents = others.map(async (name): Promise<Content> => {
+    const plain = await readFile(path.join(directory, name));
+    if (name !== "index.html") return { name, plain };
+    const html = ENTRIES.reduce(
+      (text, entry) => text.replace(`"${entry}"`, `"${entries.get(entry)}"`),
+      `${plain}`,
+    );
+    return { name, plain: Buffer.from(html.replace("</head>", `${links}</head>`)) };
+  });
   return Promise.all([
-    ...shown.map(async (name) =>
-      served(name, code.get(name) ?? (await readFile(path.join(directory, name)))),
-    ),
-    ...LIBRARIES.map(async ([name, file]) => served(name, await library(file))),
+    ...(await Promise.all(contents)).map((content) => served(content, false)),
+    ...files.map((content) => served(content, true)),
   ]);
 };
 
 const read = async (directory: string): Promise<readonly PageFile[]> => {
   const names = (await readdir(directory)).filter((name) => path.extname(name) in TYPES).toSorted();
-  const sources = names.map((name) => path.join(directory, name));
-  const inputs = [...sources, ...LIBRARIES.map(([, file]) => file), import.meta.filename];
+  const inputs = [...names.map((name) => path.join(directory, name)), LIBRARY, import.meta.filename];
   return madeOnce({
     file: keptFile(`page ${directory}`),
     // A new file is an input that an earlier start did not have.
@@ -110,7 +138,7 @@ const read = async (directory: string): Promise<readonly PageFile[]> => {
 
 const pages = new Map<string, Promise<readonly PageFile[]>>();
 
-/** Reads a page once in a process: there are a few dozen files, of a few kilobytes each, and none is added later. */
+/** Reads a page once in a process: no file is added later. */
 export const readPage = (directory: string): Promise<readonly PageFile[]> => {
   const known = pages.get(directory) ?? read(directory);
   pages.set(directory, known);

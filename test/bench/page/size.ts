@@ -4,8 +4,8 @@ import { type PageFile, readPage } from "../../../src/http/pages/page-files.ts";
 
 const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 
-/** Limits for the files that each reader loads, and for those that are loaded when their page is opened (decision 0065). */
-export const SIZE_MAX_KB = 150;
+/** Limits for the files that each reader loads, and for those that are loaded when their page is opened (decisions 0065, 0081). */
+export const SIZE_MAX_KB = 130;
 export const LATER_MAX_KB = 30;
 
 export interface PageSize {
@@ -34,7 +34,7 @@ const lateModules = (files: readonly PageFile[]): ReadonlySet<string> => {
     early.add(name);
     for (const [, next = ""] of source.matchAll(/(?:from|import)\s*"\.\/([\w-]+\.js)"/g)) reach(next);
   };
-  reach("app.js");
+  reach([...modules.keys()].find((name) => name.startsWith("app-")) ?? "");
   return new Set([...modules.keys()].filter((name) => !early.has(name)));
 };
 
