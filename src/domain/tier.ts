@@ -16,21 +16,19 @@ export const isTier = (name: unknown): name is Tier => TIERS.some((tier) => tier
 /**
  * Reads PLATFORM_TIER_CAPS: a JSON object from tier to cap, for tiers whose default is to change.
  *
- * @returns all caps, or one sentence that describes the expected form.
+ * @returns all caps, or the expected form, as it stands after "expected".
  */
 export const parseTierCaps = (text: string): Result.Result<TierCaps, string> => {
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return Result.fail('Tier caps must be a JSON object such as {"free": 50, "pro": 200}.');
+    return Result.fail('a JSON object such as {"free": 50, "pro": 200}');
   }
   const caps: Record<Tier, number> = { ...DEFAULT_TIER_CAPS };
   for (const [tier, cap] of Object.entries(value) as [string, unknown][]) {
     if (!isTier(tier))
-      return Result.fail(`Unknown tier ${JSON.stringify(tier)}. Tiers: ${TIERS.join(", ")}.`);
+      return Result.fail(`only the tiers ${TIERS.join(", ")}, without ${JSON.stringify(tier)}`);
     if (typeof cap !== "number" || !Number.isInteger(cap) || cap < 1 || cap > TIER_CAP_LIMIT) {
-      return Result.fail(
-        `The cap of tier ${tier} is ${JSON.stringify(cap)}. It must be a whole number from 1 to ${TIER_CAP_LIMIT}.`,
-      );
+      return Result.fail(`the cap of tier ${tier} to be a whole number from 1 to ${TIER_CAP_LIMIT}`);
     }
     caps[tier] = cap;
   }
@@ -42,7 +40,7 @@ export const parseTierList = (text: string): Result.Result<readonly Tier[], stri
   const value = parseJson(text);
   return Array.isArray(value) && value.every(isTier)
     ? Result.succeed(value)
-    : Result.fail(`Tiers must be a JSON list of ${TIERS.join(", ")}, such as ["pro"].`);
+    : Result.fail(`a JSON list of ${TIERS.join(", ")}, such as ["pro"]`);
 };
 
 const parseJson = (text: string): unknown => {

@@ -19,12 +19,12 @@ test.each([
   ["{free: 50}", "JSON object"],
   ['{"gold": 1}', '"gold"'],
   ['{"__proto__": 1}', '"__proto__"'],
-  ['{"free": 0}', "free is 0"],
-  ['{"free": -1}', "free is -1"],
-  ['{"free": 1.5}', "free is 1.5"],
-  ['{"pro": "50"}', 'pro is "50"'],
-  ['{"pro": null}', "pro is null"],
-  ['{"pro": 1e12}', "pro is 1000000000000"],
+  ['{"free": 0}', "the cap of tier free to be a whole number"],
+  ['{"free": -1}', "the cap of tier free to be a whole number"],
+  ['{"free": 1.5}', "the cap of tier free to be a whole number"],
+  ['{"pro": "50"}', "the cap of tier pro to be a whole number"],
+  ['{"pro": null}', "the cap of tier pro to be a whole number"],
+  ['{"pro": 1e12}', "the cap of tier pro to be a whole number"],
 ])("refuses the override %j and says why", (text, expected) => {
   const result = parseTierCaps(text);
   expect(Result.isFailure(result) && result.failure).toContain(expected);
