@@ -207,36 +207,36 @@ const drawSoon = () => {
   }, SETTLE_MS);
 };
 
+/** What hears of the project, for one visit. @returns {import("./live.js").Listener} */
+const makeListener = () => ({
+  changed: refreshSoon,
+  connected: (is) => {
+    // The service may be gone: the page says so as soon as it knows.
+    if (live === true && !is) refreshSoon();
+    live = is;
+    draw();
+  },
+});
+
 /** Follows the live data of the page at the address, and of no other page. @param {Visit} former */
 const followPage = (former) => {
   former.live?.end();
   former.live = null;
   const { page, params } = visit;
-  if (signedIn && page.follow !== undefined) visit.live = page.follow(params, drawSoon);
+  if (signedIn && page.follow !== undefined) visit.live = page.follow(params, drawSoon, makeListener());
 };
 
 /** @param {Visit} at @returns {string | undefined} */
 const projectOf = ({ params }) => params[0];
 
-/** Follows the project of the address, and no other. */
+/** Follows the project of the address, and no other. A page may hear of it by its own stream. */
 const followProject = () => {
-  const projectId = signedIn ? (projectOf(visit) ?? null) : null;
-  if (following?.projectId === projectId) return;
+  const asked = signedIn ? (projectOf(visit) ?? null) : null;
+  const projectId = visit.page.hearsProject === true ? null : asked;
+  if (projectId !== null && following?.projectId === projectId) return;
   following?.end();
-  following = null;
-  live = null;
-  if (projectId === null) return;
-  live = false;
-  const end = follow(projectId, {
-    changed: refreshSoon,
-    connected: (is) => {
-      // The service may be gone: the page says so as soon as it knows.
-      if (live === true && !is) refreshSoon();
-      live = is;
-      draw();
-    },
-  });
-  following = { projectId, end };
+  following = projectId === null ? null : { projectId, end: follow(projectId, makeListener()) };
+  live = asked === null ? null : false;
 };
 
 const leave = () => {
@@ -388,7 +388,7 @@ addEventListener("hashchange", () => {
 });
 /* eslint-disable no-restricted-globals -- the browser's timers */
 setInterval(() => {
-  const isPolled = following === null || visit.page.isPolled === true || visit.error !== null;
+  const isPolled = live === null || visit.page.isPolled === true || visit.error !== null;
   if (isPolled && document.visibilityState === "visible") void refresh();
   else draw();
 }, REDRAW_MS);

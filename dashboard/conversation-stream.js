@@ -8,14 +8,16 @@ import {
   applyState,
   emptyConversation,
 } from "./conversation-model.js";
+import { hearProject } from "./live.js";
+import { keepStream } from "./stream.js";
 
 const PAGE = 100;
 /** How many items are kept for a reader who is at the end. Older ones are read again when the reader asks for them. */
 const KEPT = 1000;
 /** How many of them are read when the others are forgotten: more than are in the document. */
 const NEWEST = 200;
-/** The browser reconnects by itself and resumes. After a refusal, a new stream is opened this much later. */
-const REOPEN_MS = 5000;
+/** After a page of it could not be read. */
+const AGAIN_MS = 5000;
 
 /**
  * @typedef {object} Reading
@@ -33,24 +35,20 @@ const REOPEN_MS = 5000;
  *
  * @param {string} path of the session in the API
  * @param {() => void} changed
+ * @param {import("./live.js").Listener} project hears by the same stream that its project has changed
  * @returns {Reading}
  */
-export const followConversation = (path, changed) => {
-  /** @type {EventSource | null} */
-  let source = null;
+export const followConversation = (path, changed, project) => {
+  /** @type {import("./stream.js").Stream | null} */
+  let stream = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let again;
   let ended = false;
   /** Above this number of items, a reader who is at the end begins again. */
   let limit = KEPT;
   const conversation = emptyConversation();
-  const later = () => {
-    clearTimeout(again);
-    // eslint-disable-next-line no-restricted-globals -- the browser's timer
-    if (!ended) again = setTimeout(reading.heard ? open : start, REOPEN_MS);
-  };
   const start = async () => {
-    source?.close();
+    clearTimeout(again);
     try {
       const page = await getJson(`${path}/conversation?limit=${reading.heard ? NEWEST : PAGE}`);
       if (ended) return;
@@ -58,17 +56,20 @@ export const followConversation = (path, changed) => {
       reading.heard = true;
       reading.problem = null;
       limit = KEPT;
-      open();
+      if (stream === null) stream = keepStream(open);
+      else stream.restart();
     } catch (error) {
+      if (ended) return;
       // The page still shows the items that it has, and the stream goes on after them.
       if (!reading.heard) reading.problem = problemOf(error);
-      later();
+      // eslint-disable-next-line no-restricted-globals -- the browser's timer
+      if (stream === null) again = setTimeout(start, AGAIN_MS);
+      else stream.restart();
     }
     changed();
   };
   const open = () => {
-    const events = new EventSource(`${path}/conversation/events?after=${conversation.seq}`);
-    source = events;
+    const events = new EventSource(`${path}/conversation/events?after=${conversation.seq}&project=1`);
     /** @param {string} name @param {(data: any, seq: number) => void} apply */
     const on = (name, apply) =>
       events.addEventListener(name, ({ data, lastEventId }) => {
@@ -79,9 +80,8 @@ export const followConversation = (path, changed) => {
     on("state", (state, seq) => applyState(conversation, state, seq));
     on("delta", (delta) => applyDelta(conversation, delta));
     events.addEventListener("reset", () => void start());
-    events.addEventListener("error", () => {
-      if (events.readyState === EventSource.CLOSED && source === events) later();
-    });
+    hearProject(events, project);
+    return events;
   };
   /** @type {Reading} */
   const reading = {
@@ -99,7 +99,7 @@ export const followConversation = (path, changed) => {
     end: () => {
       ended = true;
       clearTimeout(again);
-      source?.close();
+      stream?.end();
     },
   };
   void start();

@@ -100,8 +100,9 @@ const makeShown = (path, foot) => {
  *
  * @param {string} path of the session in the API
  * @param {() => void} changed called when the page around it has to change
+ * @param {import("./live.js").Listener} project
  */
-export const showConversation = (path, changed) => {
+export const showConversation = (path, changed, project) => {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let drawing;
   let rest = DRAW_MS;
@@ -124,7 +125,7 @@ export const showConversation = (path, changed) => {
     // eslint-disable-next-line no-restricted-globals -- the browser's timer
     drawing ??= setTimeout(draw, rest);
   };
-  const reading = followConversation(path, drawSoon);
+  const reading = followConversation(path, drawSoon, project);
   // The reader sees the effect of what they did at once.
   const foot = makeFoot(path, reading, { changed: draw, sent: () => toEnd(shown, reading) });
   const shown = makeShown(path, foot);

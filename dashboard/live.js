@@ -1,4 +1,5 @@
 /** A project's events, used as a signal to read the changed data again from the API. */
+import { keepStream } from "./stream.js";
 
 /** The states of the ledger (api.md 4). */
 export const FIRE_STATUSES = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
@@ -6,6 +7,8 @@ export const FIRE_STATUSES = ["queued", "fired", "failed", "skipped", "expired",
 /** Names of events, as the service sends them. An event without a name is a "message". */
 const EVENTS = [
   "message",
+  // In the stream of a conversation, for all of these.
+  "project",
   "reset",
   "session.status",
   "session.turn",
@@ -20,43 +23,45 @@ const EVENTS = [
   "change_request.merged",
   "change_request.closed",
 ];
-/** The browser reconnects by itself. After a refusal, a new stream is opened this much later. */
-const REOPEN_MS = 5000;
+
+/**
+ * @typedef {object} Listener
+ * @property {() => void} changed something in the project changed, or may have while no stream was open
+ * @property {(live: boolean) => void} connected
+ */
+
+/** @type {WeakSet<Listener>} those that have been connected */
+const met = new WeakSet();
+
+/**
+ * Tells a listener what a stream says of its project: the project's own stream, or one that has its news as `project`.
+ *
+ * @param {EventSource} source
+ * @param {Listener} listener
+ */
+export const hearProject = (source, listener) => {
+  for (const name of EVENTS) source.addEventListener(name, listener.changed);
+  source.addEventListener("open", (event) => {
+    // The service's first frame has the same name as the browser's own event.
+    if (event instanceof MessageEvent) return;
+    listener.connected(true);
+    // Something may have happened while no stream was open.
+    if (met.has(listener)) listener.changed();
+    met.add(listener);
+  });
+  source.addEventListener("error", () => listener.connected(false));
+};
 
 /**
  * Follows a project.
  *
  * @param {string} projectId
- * @param {{changed: () => void, connected: (live: boolean) => void}} listener `changed` is also called after a gap
+ * @param {Listener} listener
  * @returns {() => void} ends it
  */
-export const follow = (projectId, listener) => {
-  /** @type {EventSource | null} */
-  let source = null;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let reopening;
-  let opened = false;
-  const open = () => {
-    source = new EventSource(`/v1/projects/${encodeURIComponent(projectId)}/events`);
-    for (const name of EVENTS) source.addEventListener(name, listener.changed);
-    source.addEventListener("open", (event) => {
-      // The service's first frame has the same name as the browser's own event.
-      if (event instanceof MessageEvent) return;
-      listener.connected(true);
-      // Something may have happened while the stream was closed.
-      if (opened) listener.changed();
-      opened = true;
-    });
-    source.addEventListener("error", () => {
-      listener.connected(false);
-      if (source?.readyState !== EventSource.CLOSED) return;
-      // eslint-disable-next-line no-restricted-globals -- the browser's timer
-      reopening = setTimeout(open, REOPEN_MS);
-    });
-  };
-  open();
-  return () => {
-    clearTimeout(reopening);
-    source?.close();
-  };
-};
+export const follow = (projectId, listener) =>
+  keepStream(() => {
+    const source = new EventSource(`/v1/projects/${encodeURIComponent(projectId)}/events`);
+    hearProject(source, listener);
+    return source;
+  }).end;

@@ -1,10 +1,9 @@
 /** A session's live log: the service's stream of it, and the newest lines for the page to show. */
 import { h } from "./dom.js";
+import { keepStream } from "./stream.js";
 
 /** The page stays fast with this many lines. The API has the rest. */
 const SHOWN_LINES = 3000;
-/** The browser reconnects by itself and resumes. After a refusal, a new stream is opened this much later. */
-const REOPEN_MS = 5000;
 
 /** @typedef {{sandbox_id: string, at: string | null, source: string, line: string}} Line */
 
@@ -12,29 +11,33 @@ const REOPEN_MS = 5000;
  * @typedef {object} Log
  * @property {(Line | null)[]} lines the newest, oldest first; null where lines are missing
  * @property {boolean} heard whether the service has answered
+ * @property {(isWanted: boolean) => void} want reads on while it is wanted; the lines stay
  * @property {() => void} end
  */
 
 /**
- * Follows a log.
+ * A log that is followed while somebody wants it.
  *
  * @param {string} path of the session in the API
  * @param {() => void} changed
  * @returns {Log}
  */
 export const followLog = (path, changed) => {
-  /** @type {EventSource | null} */
-  let source = null;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let reopening;
+  /** @type {import("./stream.js").Stream | null} */
+  let stream = null;
+  const stop = () => {
+    stream?.end();
+    stream = null;
+  };
   /** @type {Log} */
   const log = {
     lines: [],
     heard: false,
-    end: () => {
-      clearTimeout(reopening);
-      source?.close();
+    want: (isWanted) => {
+      if (!isWanted) stop();
+      else stream ??= keepStream(open);
     },
+    end: stop,
   };
   /** @param {Line | null} line */
   const add = (line) => {
@@ -43,7 +46,7 @@ export const followLog = (path, changed) => {
     changed();
   };
   const open = () => {
-    source = new EventSource(`${path}/logs`);
+    const source = new EventSource(`${path}/logs`);
     let isFirst = true;
     source.addEventListener("open", (event) => {
       // The service's first frame has the same name as the browser's own event.
@@ -59,12 +62,9 @@ export const followLog = (path, changed) => {
     source.addEventListener("error", () => {
       log.heard = true;
       changed();
-      if (source?.readyState !== EventSource.CLOSED) return;
-      // eslint-disable-next-line no-restricted-globals -- the browser's timer
-      reopening = setTimeout(open, REOPEN_MS);
     });
+    return source;
   };
-  open();
   return log;
 };
 

@@ -3,15 +3,15 @@ import { getJson, getJsonOrNull } from "./api.js";
 import { conversationPlace, showConversation } from "./conversation.js";
 import { openRequests } from "./conversation-model.js";
 import { h } from "./dom.js";
-import { duration, moment } from "./format.js";
 import { bootView } from "./boot.js";
 import { awaitedView, sandboxEnvironment } from "./environment-build.js";
 import { isOver } from "./environment-log.js";
-import { followLog, logView } from "./log.js";
+import { followLog } from "./log.js";
 import { readAsked } from "./asked.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
+import { logSection, timeline } from "./session-life.js";
 import { followWork, workSummary, workView } from "./work.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
@@ -62,11 +62,14 @@ export const session = {
     };
   },
 
-  /** @param {string[]} params @param {() => void} changed */
-  follow: ([projectId = "", id = ""], changed) => {
+  /** The stream of its conversation has the project's news. */
+  hearsProject: true,
+
+  /** @param {string[]} params @param {() => void} changed @param {import("./live.js").Listener} project */
+  follow: ([projectId = "", id = ""], changed, project) => {
     const path = `${projectPath(projectId)}/sessions/${encodeURIComponent(id)}`;
     const log = followLog(path, changed);
-    const conversation = showConversation(path, changed);
+    const conversation = showConversation(path, changed, project);
     const work = followWork(path, changed);
     const ports = followPorts(path, changed);
     return {
@@ -79,6 +82,10 @@ export const session = {
         conversation.show(main, { session: data.session, me: me?.user.name ?? "You" });
         work.see(data.session);
         ports.see(data.session);
+        const place = main.querySelector(".session-log");
+        // The boot is shown as it happens, and its steps are in the log.
+        log.want(data.session.status === "provisioning" || place?.hasAttribute("open") === true);
+        place?.addEventListener("toggle", changed);
       },
       end: () => {
         ports.end();
@@ -113,7 +120,7 @@ export const session = {
         {},
         h("h2", {}, "Timeline"),
         timeline(found, sandbox),
-        bootView(found, sandbox, live?.log ?? null),
+        found.status === "provisioning" && bootView(found, sandbox, live?.log ?? null),
       ),
       h("section", {}, h("h2", {}, "Details"), sessionFacts(found, sandbox, awaited), detailActions(found)),
     ),
@@ -133,7 +140,7 @@ export const session = {
         h("h2", {}, "Prompt"),
         h("pre", { class: "text", tabindex: 0 }, found.initial_prompt),
       ),
-    h("section", { "data-key": "logs" }, h("h2", {}, "Logs"), logView(live?.log ?? null)),
+    logSection(found, sandbox, live?.log ?? null),
   ],
 };
 
@@ -262,48 +269,6 @@ const detailActions = (found) => {
     button("delete-session", "Delete", input),
   );
 };
-
-/** Why it was stopped. The service's other reasons are words. @param {Session} found */
-const stopWords = ({ stop_reason: reason }) =>
-  reason === "user_deactivated" ? "the person who started it was deactivated" : (reason ?? "");
-
-/** @param {Session} found @param {Sandbox | null} sandbox */
-const timeline = (found, sandbox) => {
-  const ended = sandbox?.ended_at ?? null;
-  /** @type {[string, string | null | undefined, string?][]} */
-  const all = [
-    ["Accepted", found.created_at],
-    ["Sandbox requested", sandbox?.created_at, sandbox?.provider],
-    ["Sandbox live", sandbox?.active_at],
-    ["Running", found.running_at],
-    ["Sandbox ended", ended],
-    ["Stopped", found.status === "stopped" ? found.stopped_at : null, stopWords(found)],
-    ["Failed", found.status === "failed" ? found.failure?.at : null, found.failure?.code],
-  ];
-  const steps = all
-    .flatMap(([label, at, detail]) => (at ? [{ label, at, detail }] : []))
-    .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
-  return h(
-    "ol",
-    { class: "timeline" },
-    steps.map(({ label, at, detail }, index) =>
-      h(
-        "li",
-        { "data-key": label },
-        h("span", { class: "step" }, label, detail ? h("span", { class: "quiet" }, ` ${detail}`) : null),
-        h(
-          "time",
-          { datetime: at, title: moment(at) },
-          index === 0 ? moment(at) : `+${duration(sinceOf(steps, index))}`,
-        ),
-      ),
-    ),
-    found.status === "provisioning" && h("li", { class: "pending", "data-key": "pending" }, "Starting…"),
-  );
-};
-
-/** Time since the previous step. @param {{at: string}[]} steps @param {number} index */
-const sinceOf = (steps, index) => Date.parse(steps[index]?.at ?? "") - Date.parse(steps[index - 1]?.at ?? "");
 
 /** @param {Session} found @param {Sandbox | null} sandbox @param {SessionPage["awaited"]} awaited */
 const sessionFacts = (found, sandbox, awaited) =>

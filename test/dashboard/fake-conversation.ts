@@ -91,6 +91,8 @@ export const isOfConversation = (pathname: string): boolean =>
 /** @param world whose conversation it serves */
 export const makeConversations = (world: { conversation: FakeConversation; sessions: Json[] }) => {
   const streams = new Set<http.ServerResponse>();
+  /** Those that asked for the project's news, too. */
+  const told = new Set<http.ServerResponse>();
   let reads = 0;
   /** `item` and `state` are kept, with the next number. All else is only sent. */
   const say = (event: string, data: Json) => {
@@ -126,6 +128,9 @@ export const makeConversations = (world: { conversation: FakeConversation; sessi
     cut: () => {
       for (const stream of streams) stream.destroy();
     },
+    news: () => {
+      for (const stream of told) stream.write(frame("project", {}));
+    },
     say,
     answer: (
       request: http.IncomingMessage,
@@ -159,7 +164,11 @@ export const makeConversations = (world: { conversation: FakeConversation; sessi
         if (seq > after) response.write(frame(event, data, seq));
       }
       streams.add(response);
-      response.on("close", () => streams.delete(response));
+      if (searchParams.get("project") === "1") told.add(response);
+      response.on("close", () => {
+        streams.delete(response);
+        told.delete(response);
+      });
     },
   };
 };

@@ -88,8 +88,9 @@ export interface FakeService {
   readonly emit: (type: string) => void;
   /** Adds a line to the log; null says that some are missing. */
   readonly log: (line: Json | null) => void;
-  /** How many follow a log. */
+  /** How many follow a log, and the events of a project. */
   readonly logReaders: () => number;
+  readonly eventReaders: () => number;
   /** Adds a version to the conversation, or sends what is not kept. */
   readonly say: (event: string, data: Json) => void;
   /** How often each page of the conversation was read, and how many follow it. */
@@ -184,6 +185,7 @@ export const startFakeService = async (
     world,
     writes,
     emit: (type) => {
+      conversations.news();
       for (const stream of streams)
         stream.write(`id: 1\nevent: ${type}\ndata: ${JSON.stringify({ type })}\n\n`);
     },
@@ -193,6 +195,7 @@ export const startFakeService = async (
       for (const stream of logs) stream.write(frame);
     },
     logReaders: () => logs.size,
+    eventReaders: () => streams.size,
     say: conversations.say,
     conversations,
     cutStreams: () => {

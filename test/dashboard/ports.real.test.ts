@@ -76,6 +76,7 @@ describe.skipIf(!hasChromium)(title, () => {
     }));
     const { page, visit } = await start(all);
     await visit(`${SESSIONS}/${SESSION_ID}`);
+    await page.getByText("Boot and log").click();
     await page.locator(".waterfall tr", { hasText: "Repository cloned" }).waitFor();
     const rows = (await page.locator(".waterfall tr").allInnerTexts()).map((row) => row.trim());
     expect(rows.map((row) => row.replaceAll(/\s*\t\s*/g, " "))).toEqual([

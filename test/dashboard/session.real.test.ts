@@ -1,4 +1,5 @@
 /** A session's page: how it boots, its log, what a person does with it; and older sessions in the list. */
+import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
@@ -8,6 +9,8 @@ const world = () => makeWorld(Date.now());
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
 
+const openLog = (page: Page) => page.getByText("Boot and log").click();
+
 const title = hasChromium ? "a session on its page" : "a session on its page (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
@@ -15,6 +18,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows how it boots, its facts, its prompt and its logs", async () => {
     const { page, visit } = await start(world());
     await visit(SESSION);
+    await openLog(page);
     await page.getByText("a line of no form").waitFor();
     expect(await page.locator(".timeline .step").allInnerTexts()).toEqual([
       "Accepted",
@@ -69,6 +73,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows its log as it grows, across the end of a sandbox and of a connection, each line once", async () => {
     const { page, fake, visit } = await start(world());
     await visit(SESSION);
+    await openLog(page);
     const log = page.locator(".logs");
     await log.getByText("a line of no form").waitFor();
     fake.log(logLine("2026-11-20T06:53:00.000Z", "runtime", "a live line"));
@@ -91,9 +96,12 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("keeps the newest lines of a long log on the page, and follows only a visible log", async () => {
+  it("keeps the newest lines of a long log on the page, and follows only an open log", async () => {
     const { page, fake, visit } = await start(world());
     await visit(SESSION);
+    await page.getByRole("log").locator(".item").first().waitFor();
+    expect(fake.logReaders()).toBe(0);
+    await openLog(page);
     await page.getByText("a line of no form").waitFor();
     for (let n = 0; n < 3500; n += 1) fake.log(logLine(null, "runtime", `line ${n}.`));
     await page.getByText("line 3499.").waitFor();

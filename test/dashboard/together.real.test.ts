@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, newPage, useBrowser } from "./browser.ts";
 import { OTTOS_CODE } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
+import { WAIT_MS } from "../support/patience.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
@@ -18,6 +19,12 @@ const write = async (page: Page, words: string): Promise<void> => {
 };
 const queueOf = (page: Page) => page.locator(".queued .item");
 const asked = (page: Page) => page.locator("[data-item=asked]");
+
+/** As the browser tells a page that its tab is hidden or shown. */
+const show = (page: Page, state: "hidden" | "visible") =>
+  page.evaluate(`
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => ${JSON.stringify(state)} });
+    document.dispatchEvent(new Event("visibilitychange"));`);
 
 const title = hasChromium ? "a session" : "a session (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
@@ -99,6 +106,28 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.evaluate("window.loadedOnce")).toBe(true);
     // The browser itself reports each connection that failed.
     complaints.length = 0;
+  });
+
+  it("needs one connection to the service while it is shown, and none while it is hidden", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(SESSION);
+    await page.getByText("live", { exact: true }).waitFor();
+    const streams = () => [fake.conversations.readers(), fake.eventReaders(), fake.logReaders()];
+    expect(streams()).toEqual([1, 0, 0]);
+    // One stream says both: what the agent says, and that the project has changed.
+    fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed once" }));
+    fake.emit("session.status");
+    await page.getByText("renamed once").first().waitFor();
+    await show(page, "hidden");
+    await expect.poll(streams, { timeout: WAIT_MS }).toEqual([0, 0, 0]);
+    fake.say("item", sampleItem("meanwhile", text("Said to nobody.")));
+    fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed twice" }));
+    await show(page, "visible");
+    await page.getByText("Said to nobody.").waitFor();
+    await page.getByText("renamed twice").first().waitFor();
+    expect(streams()).toEqual([1, 0, 0]);
+    await visit(PROJECT);
+    await expect.poll(streams).toEqual([0, 1, 0]);
   });
 
   it("asks for a reload if the service was upgraded and a page's module is gone", async () => {

@@ -81,6 +81,28 @@ describe("the events of a conversation", () => {
     reader.close();
   });
 
+  it("have the news of the project on request, without an id, after which a reader still resumes", async () => {
+    const sid = await begin();
+    const url = `${service.url}${target(sid)}`;
+    const [reader, silent] = [
+      await readEvents(`${url}?project=1`, { token: service.token }),
+      await readEvents(url, { token: service.token }),
+    ];
+    const place = (await reader.until(() => true)).id ?? "";
+    const other = await begin();
+    const news = await reader.until(({ event }) => event === "project");
+    expect([news.id, news.data]).toEqual([null, {}]);
+    say(sid, nativeItem("m", 1));
+    await silent.until(isItem("text of m at 1"));
+    expect(silent.events.map(({ event }) => event)).not.toContain("project");
+    const resumed = await readEvents(`${url}?project=1`, { token: service.token, lastEventId: place });
+    await resumed.until(isItem("text of m at 1"));
+    expect(other).not.toBe(sid);
+    for (const one of [reader, silent, resumed]) one.close();
+    const refused = await service.request("GET", `${target(sid)}?project=2`);
+    expect(expectStatus(refused, 400).text).toContain("must be 1");
+  });
+
   it("leave a reader that was cut after any event with the same as a reader that was not", async () => {
     const sid = await begin();
     const whole = await open(sid, { after: 0 });

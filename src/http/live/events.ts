@@ -6,6 +6,7 @@
  *     looks again until it can.
  */
 import * as Effect from "effect/Effect";
+import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
@@ -103,6 +104,25 @@ export const eventStream = Effect.fnUntraced(function* (
     Stream.fromIterable([encoded(opening), ...first.events.map(frameOf)]),
     reading({ ring, follower, from: first.cursor, isAll: first.events.length < PAGE, read, pass }),
   );
+});
+
+const NEWS = encoded("event: project\ndata: {}\n\n");
+
+/**
+ * Says in the stream of another subject that something in the project has changed. A browser has few connections, so its
+ * page reads both by one. These frames have no id: their reader reads again what it shows, also after a break.
+ */
+export const projectNews = Effect.fnUntraced(function* (tails: EventTails, projectId: string) {
+  const ring = yield* tailOf(tails, projectId);
+  const follower = yield* ring.attach;
+  const next = Effect.gen(function* () {
+    yield* follower.news.await;
+    if (ring.isOver) return [[], Option.none<null>()] as const;
+    const entries = ring.take(follower);
+    const isNew = entries === null || entries.some(({ cursor }) => cursor !== null);
+    return [isNew ? [NEWS] : [], Option.some(null)] as const;
+  });
+  return Stream.paginate(null, () => next);
 });
 
 /** The frames with a comment from time to time. */

@@ -9,7 +9,7 @@ import type { Principal } from "../../store/ports/identity.ts";
 import { badRequest } from "../api/errors.ts";
 import { opened, projectFor, sessionFor } from "../handlers/answers.ts";
 import { conversationStream, conversationTails, placeOf, type ConversationTails } from "./conversation.ts";
-import { eventResponse, eventStream, eventTails, keptOpen, type EventTails } from "./events.ts";
+import { eventResponse, eventStream, eventTails, keptOpen, projectNews, type EventTails } from "./events.ts";
 import { streamCounter } from "./stream-counter.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
@@ -53,17 +53,22 @@ const logs = (counted: Counted) =>
     }),
   );
 
-/** The versions of a session's conversation from a number on, and text as it grows. */
-const conversation = (counted: Counted, tails: ConversationTails) =>
+/** The versions of a session's conversation from a number on, and text as it grows; with `project=1`, also its project's news. */
+const conversation = (counted: Counted, tails: ConversationTails, projects: EventTails) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
       const request = yield* HttpServerRequest.HttpServerRequest;
-      const after = new URL(request.url, "http://service").searchParams.get("after");
-      const place = yield* placeOf(request.headers["last-event-id"] ?? null, after);
+      const query = new URL(request.url, "http://service").searchParams;
+      const place = yield* placeOf(request.headers["last-event-id"] ?? null, query.get("after"));
+      const project = query.get("project");
+      if (project !== null && project !== "1") return yield* badRequest("project", "must be 1");
       yield* counted(caller.tokenId);
       const end = yield* endOf(caller, pid);
-      return eventResponse(yield* conversationStream(tails, session.id, place), end);
+      const said = yield* conversationStream(tails, session.id, place);
+      if (project === null) return eventResponse(said, end);
+      const news = yield* projectNews(projects, pid);
+      return eventResponse(Stream.merge(said, news, { haltStrategy: "left" }), end);
     }),
   );
 
@@ -93,8 +98,9 @@ export const liveRoutes = Layer.unwrap(
   Effect.gen(function* () {
     // All kinds share one count, because the limit is for the token (api.md 1).
     const counted = streamCounter(STREAMS_MAX);
-    const live = answered(events(counted, yield* eventTails));
-    const talk = conversation(counted, yield* conversationTails);
+    const projects = yield* eventTails;
+    const live = answered(events(counted, projects));
+    const talk = conversation(counted, yield* conversationTails, projects);
     return HttpRouter.addAll([
       HttpRouter.route("GET", "/v1/projects/:pid/events", live),
       HttpRouter.route("GET", `${SESSION}/events`, live),

@@ -79,6 +79,13 @@ export const conversationEvents: RawOperation = {
       description: "The `seq` after which the stream begins. Without it, the stream has only later versions.",
       schema: { type: "integer", minimum: 0 },
     },
+    {
+      name: "project",
+      in: "query",
+      required: false,
+      description: "With `1`, the stream also says that something in the project has changed.",
+      schema: { type: "integer", enum: [1] },
+    },
     headerParameter("Last-Event-ID", "Resumes after this event. It wins over `after`."),
   ],
   responses: {
@@ -87,9 +94,10 @@ export const conversationEvents: RawOperation = {
       "`item` has a version of an item, `state` has `{seq, state, queue_held, usage}`. Their id is the version's `seq`. `delta` has " +
         "no id: `{item_id, offset, text}` is text that was added to the item's last text part at this offset, in " +
         "UTF-16 code units. A reader whose text has another length ignores it. After `reset` a reader reads the " +
-        "conversation again. An event has at most 96 KiB; a longer item is shortened and has `truncated: true`.",
+        "conversation again. An event has at most 96 KiB; a longer item is shortened and has `truncated: true`. " +
+        "`project` has no id and no data.",
     ),
-    400: refusal("`after` is not a whole number."),
+    400: refusal("`after` is not a whole number, or `project` is not 1."),
     ...reading,
     429: refusal("The token has too many open streams."),
   },
