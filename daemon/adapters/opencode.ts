@@ -49,12 +49,15 @@ const fixedOf = (hasConnectors: boolean): string =>
     ...(hasConnectors && { mcp: { [GATEWAY]: CONNECTORS } }),
   });
 
+/** opencode knows nothing of the gateway's models, and hides images from a model unless it is told. A project can say otherwise. */
+const SEES_IMAGES = { attachment: true, modalities: { input: ["text", "image"], output: ["text"] } };
+
 /** The managed gateway as a provider. Its key is named, never written. */
 const gatewayProvider = (models: readonly string[]) => ({
   name: "Managed model gateway",
   npm: "@ai-sdk/openai-compatible",
   options: { baseURL: "{env:PLATFORM_LLM_BASE_URL}", apiKey: "{env:PLATFORM_LLM_API_KEY}" },
-  models: Object.fromEntries(models.map((id) => [id, { name: id }])),
+  models: Object.fromEntries(models.map((id) => [id, { name: id, ...SEES_IMAGES }])),
 });
 
 /** All permissions, because the sandbox is the boundary. The project can restrict them. */

@@ -117,13 +117,18 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
   let daemon: Running;
   let turns = 0;
   /** Asks one model for a turn. @returns how it ended. */
-  const turnOf = async (model: string): Promise<HealthReport["turn"]["last"]> => {
+  /** @param model as `provider/model`; without a provider, the repository's */
+  const turnOf = async (
+    model: string,
+    ...files: readonly object[]
+  ): Promise<HealthReport["turn"]["last"]> => {
+    const [modelID, providerID = "stub"] = model.split("/").toReversed();
     const post = { method: "POST", headers: { "x-platform-user-context": daemon.context() } };
     const session = JSON.parse(
       (await daemon.ask("/session", { ...post, body: '{"title": "titled"}' })).body,
     ) as { id: string };
-    const parts = [{ type: "text", text: "say something" }];
-    const body = JSON.stringify({ agent: "build", model: { providerID: "stub", modelID: model }, parts });
+    const parts = [{ type: "text", text: "say something" }, ...files];
+    const body = JSON.stringify({ agent: "build", model: { providerID, modelID }, parts });
     const headers = { "x-platform-user-context": daemon.context(), "content-type": "application/json" };
     await daemon.ask(`/session/${session.id}/prompt_async`, { method: "POST", headers, body });
     const last = await turnAfter(daemon, turns);
@@ -133,19 +138,21 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
 
   beforeAll(async () => {
     stub = new ModelStub();
+    const baseURL = await stub.start();
     const config = {
       model: "stub/ok",
       provider: {
         stub: {
           npm: "@ai-sdk/openai-compatible",
-          options: { baseURL: await stub.start(), apiKey: KEY },
+          options: { baseURL, apiKey: KEY },
           models: Object.fromEntries(MODELS.map((id) => [id, { name: id }])),
         },
       },
     };
     daemon = await startDaemon({
-      environment: { PLATFORM_LLM_BASE_URL: "http://127.0.0.1:9/v1", PLATFORM_LLM_API_KEY: "unused" },
+      environment: { PLATFORM_LLM_BASE_URL: baseURL, PLATFORM_LLM_API_KEY: KEY },
       files: { "opencode.json": JSON.stringify(config) },
+      models: { managed: "ok" },
       agentEnv: { MODEL_KEY: KEY },
       // As the daemon's own, in less time.
       turnLimits: { tries: 2, modelCalls: 5 },
@@ -163,6 +170,22 @@ describe.skipIf(!existsSync(OPENCODE))("a turn whose model fails", () => {
     const config = JSON.parse((await daemon.ask("/config")).body) as { model: string };
     expect(config.model).toBe("stub/ok");
     expect(await turnOf("ok")).toMatchObject({ state: "completed", error: null });
+  });
+
+  test("shows an image to a model of the operator's gateway", async () => {
+    const dot =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const file = {
+      type: "file",
+      mime: "image/png",
+      filename: "dot.png",
+      url: `data:image/png;base64,${dot}`,
+    };
+    expect(await turnOf("managed/ok", file)).toMatchObject({ state: "completed", error: null });
+    const { text } =
+      stub.of("ok").find((call) => call.text.includes("dot.png") || call.text.includes(dot)) ?? {};
+    expect(text).toContain('"image_url"');
+    expect(text).not.toContain("does not support image input");
   });
 
   test("with a wrong key fails at once, in the provider's words and without the key", async () => {

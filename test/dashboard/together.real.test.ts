@@ -120,10 +120,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("renamed once").first().waitFor();
     await show(page, "hidden");
     await expect.poll(streams, { timeout: WAIT_MS }).toEqual([0, 0, 0]);
-    fake.say("item", sampleItem("meanwhile", text("Said to nobody.")));
+    fake.say("item", sampleItem("meanwhile", text("Said meanwhile.")));
     fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed twice" }));
     await show(page, "visible");
-    await page.getByText("Said to nobody.").waitFor();
+    await page.getByText("Said meanwhile.").waitFor();
     await page.getByText("renamed twice").first().waitFor();
     expect(streams()).toEqual([1, 0, 0]);
     await visit(PROJECT);
