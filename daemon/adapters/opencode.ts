@@ -49,7 +49,7 @@ const fixedOf = (hasConnectors: boolean): string =>
     ...(hasConnectors && { mcp: { [GATEWAY]: CONNECTORS } }),
   });
 
-/** opencode knows nothing of the gateway's models, and hides images from a model unless it is told. A project can say otherwise. */
+/** opencode does not know the gateway's models, and hides images from a model unless it is told. A project can say otherwise. */
 const SEES_IMAGES = { attachment: true, modalities: { input: ["text", "image"], output: ["text"] } };
 
 /** The managed gateway as a provider. Its key is named, never written. */

@@ -2,7 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, newPage, useBrowser } from "./browser.ts";
-import { OTTOS_CODE } from "./fake-service.ts";
+import { OTTOS_CODE, type World } from "./fake-service.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { WAIT_MS } from "../support/patience.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
@@ -19,6 +19,10 @@ const write = async (page: Page, words: string): Promise<void> => {
 };
 const queueOf = (page: Page) => page.locator(".queued .item");
 const asked = (page: Page) => page.locator("[data-item=asked]");
+
+const rename = (shown: World, name: string) => {
+  shown.projects = shown.projects.map((one) => ({ ...one, name }));
+};
 
 /** As the browser tells a page that its tab is hidden or shown. */
 const show = (page: Page, state: "hidden" | "visible") =>
@@ -115,13 +119,13 @@ describe.skipIf(!hasChromium)(title, () => {
     const streams = () => [fake.conversations.readers(), fake.eventReaders(), fake.logReaders()];
     expect(streams()).toEqual([1, 0, 0]);
     // One stream says both: what the agent says, and that the project has changed.
-    fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed once" }));
+    rename(fake.world, "renamed once");
     fake.emit("session.status");
     await page.getByText("renamed once").first().waitFor();
     await show(page, "hidden");
     await expect.poll(streams, { timeout: WAIT_MS }).toEqual([0, 0, 0]);
     fake.say("item", sampleItem("meanwhile", text("Said meanwhile.")));
-    fake.world.projects = fake.world.projects.map((one) => ({ ...one, name: "renamed twice" }));
+    rename(fake.world, "renamed twice");
     await show(page, "visible");
     await page.getByText("Said meanwhile.").waitFor();
     await page.getByText("renamed twice").first().waitFor();
