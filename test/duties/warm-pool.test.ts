@@ -95,6 +95,7 @@ const openNode = Effect.gen(function* () {
     egressAllow: [],
     gateway: null,
     bootTimeoutMs: BOOT_MS,
+    cloneCredentialTtlMs: 3_600_000,
   }).pipe(
     Layer.provideMerge(warmPoolLayer({ nodeId: NODE, warmMemoryMb: 2 * WARM_MB })),
     Layer.provide(directoryLayer),
