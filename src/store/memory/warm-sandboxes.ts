@@ -22,7 +22,7 @@ const give = (tables: TableSet, request: Parameters<Api["claim"]>[0]) => {
   if (held !== undefined) return held.id;
   const [oldest] = rows
     .filter((row) => row.projectId === projectId && row.nodeId === nodeId)
-    .filter((row) => row.claim === null && row.recipe !== null && (isPersons || row.wantedUntil === null))
+    .filter((row) => row.claim === null && row.recipe !== null && (isPersons || row.wantedBy !== "person"))
     .toSorted(oldestFirst);
   if (oldest === undefined) return null;
   tables.warmSandboxes.set(oldest.id, { ...oldest, claim: { sessionId, at: now } });
@@ -77,7 +77,11 @@ export const layer = Layer.effect(
       unclaimed: (nodeId) =>
         Effect.sync(() => unclaimed((row) => row.nodeId === nodeId).toSorted(oldestFirst)),
       countReady: (projectId) =>
-        Effect.sync(() => unclaimed((row) => row.projectId === projectId && row.recipe !== null).length),
+        Effect.sync(() => {
+          const ready = unclaimed((row) => row.projectId === projectId && row.recipe !== null);
+          const forTriggers = ready.filter(({ wantedBy }) => wantedBy === "trigger");
+          return { ready: ready.length, forTriggers: forTriggers.length };
+        }),
       keep: (request) => Effect.sync(() => keep(tables, request)),
       remove: (id) => Effect.sync(() => remove(tables, id)),
       abandoned: (nodeId, now) =>

@@ -12,13 +12,17 @@ import type { GivenSecrets } from "./sandboxes.ts";
 /** A session uses a sandbox within milliseconds of its claim, unless its node dies in between. */
 export const ABANDONED_MS = 60_000;
 
+/** The project's manifest, a person who is about to start a session, or a cron trigger that fires soon. */
+export type WantedBy = "manifest" | "person" | "trigger";
+
 export interface WarmSandbox {
   readonly id: string;
   readonly projectId: string;
   readonly nodeId: string;
   /** A digest of everything that it was started with. Null: it is not ready yet. */
   readonly recipe: string | null;
-  /** Null: the project's manifest asks for it. */
+  readonly wantedBy: WantedBy;
+  /** Null: as long as the manifest asks for it. */
   readonly wantedUntil: number | null;
   readonly createdAt: number;
 }
@@ -49,8 +53,10 @@ export class WarmSandboxes extends Context.Service<
     }) => Stored<string | null>;
     /** The unclaimed ones of a node, oldest first. */
     readonly unclaimed: (nodeId: string) => Stored<readonly WarmSandbox[]>;
-    /** How many of a project are ready, on all nodes. */
-    readonly countReady: (projectId: string) => Stored<number>;
+    /** How many of a project are ready, on all nodes, and how many of these wait for a trigger. */
+    readonly countReady: (
+      projectId: string,
+    ) => Stored<{ readonly ready: number; readonly forTriggers: number }>;
     /** An unclaimed one of the project stays at least until then. False: it has none on the node. */
     readonly keep: (request: {
       readonly projectId: string;
