@@ -54,7 +54,10 @@ const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: strin
  * Whether the commit may have settings or programs of its own for the runtime. Such a program must not run before it has the
  * session's variables.
  */
-export const configuresRuntime = ({ layout }: Settings, { configDir }: Pick<Prepared, "configDir">): boolean =>
+export const configuresRuntime = (
+  { layout }: Settings,
+  { configDir }: Pick<Prepared, "configDir">,
+): boolean =>
   [...runtimeConfigFiles("."), ".opencode", configDir.path].some(
     (path) => lstatSync(resolve(layout.workspace, path), { throwIfNoEntry: false }) !== undefined,
   );

@@ -198,10 +198,7 @@ export interface ClaimParts {
 }
 
 /** What a waiting sandbox gets with its session. */
-export const claimOf = (
-  spec: SandboxSpec,
-  { sessionId, branchCommit, credential }: ClaimParts,
-): Claim => ({
+export const claimOf = (spec: SandboxSpec, { sessionId, branchCommit, credential }: ClaimParts): Claim => ({
   session_id: sessionId,
   environment: splitEnvironment(spec.environment).session,
   ...(spec.wip !== null && { wip: spec.wip }),

@@ -33,7 +33,12 @@ import { Environments } from "../services/environments.ts";
 import { serviceContext } from "../services/service-context.ts";
 import { WarmPool } from "../services/warm-pool.ts";
 import { Projects } from "../store/ports/projects.ts";
-import { type NewWarmSandbox, type WantedBy, type WarmSandbox, WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
+import {
+  type NewWarmSandbox,
+  type WantedBy,
+  type WarmSandbox,
+  WarmSandboxes,
+} from "../store/ports/warm-sandboxes.ts";
 import { Measures } from "../telemetry/port.ts";
 import { DUTIES } from "./duties.ts";
 import { dutyPart, runDuty } from "./duty.ts";

@@ -25,7 +25,11 @@ export interface CredentialOptions {
  */
 export const mintCredential = Effect.fnUntraced(function* (
   { internalUrl, cloneCredentialTtlMs }: CredentialOptions,
-  { id: sessionId, projectId, bootstrapAcceptedAt }: Pick<Session, "id" | "projectId" | "bootstrapAcceptedAt">,
+  {
+    id: sessionId,
+    projectId,
+    bootstrapAcceptedAt,
+  }: Pick<Session, "id" | "projectId" | "bootstrapAcceptedAt">,
   sandboxId: string,
 ) {
   const now = yield* Clock.currentTimeMillis;

@@ -65,6 +65,20 @@ export const checkWarmSandboxes = (check: Check): void => {
     );
 
     check(
+      "is not given again to a session that has taken it and was stopped before its boot",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const sessionId = yield* admitSession(world);
+        const id = yield* addReady(world);
+        yield* addReady(world);
+        expect(yield* claim(world, sessionId)).toBe(id);
+        expect(yield* claim(world, sessionId)).toBe(id);
+        yield* tellSession(sessionId, { type: "branch.created", commit: "c".repeat(40), sandboxId: id });
+        expect(yield* claim(world, sessionId)).toBe(null);
+      }),
+    );
+
+    check(
       "is claimed once, however many sessions come at once (1,000 for 50) [E17]",
       Effect.gen(function* () {
         const world = yield* makeWorld(1000);
@@ -109,7 +123,9 @@ export const checkWarmSandboxes = (check: Check): void => {
         expect(yield* add(world, { atMost: 2 })).not.toBe(null);
         const { add: addTo, countReady } = yield* WarmSandboxes;
         const gone = { id: randomUUID(), projectId: randomUUID(), nodeId: NODE };
-        expect(yield* addTo({ ...gone, wantedBy: "manifest", wantedUntil: null, createdAt: NOON, atMost: 9 })).toBe(false);
+        expect(
+          yield* addTo({ ...gone, wantedBy: "manifest", wantedUntil: null, createdAt: NOON, atMost: 9 }),
+        ).toBe(false);
         expect(yield* countReady(world.projectId)).toEqual({ ready: 0, forTriggers: 0 });
         yield* addReady(world);
         yield* addReady(world, { wantedBy: "trigger", wantedUntil: NOON });

@@ -19,7 +19,8 @@ const give = (tables: TableSet, request: Parameters<Api["claim"]>[0]) => {
   const { projectId, sessionId, nodeId, isPersons, now } = request;
   const rows = [...tables.warmSandboxes.values()];
   const held = rows.find((row) => row.claim?.sessionId === sessionId);
-  if (held !== undefined) return held.id;
+  if (held !== undefined)
+    return tables.sessions.get(sessionId)?.record.sandboxId === held.id ? null : held.id;
   const [oldest] = rows
     .filter((row) => row.projectId === projectId && row.nodeId === nodeId)
     .filter((row) => row.claim === null && row.recipe !== null && (isPersons || row.wantedBy !== "person"))

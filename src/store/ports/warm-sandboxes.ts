@@ -1,7 +1,9 @@
 /**
  * Sandboxes that wait for a session.
  *
- *  W1 A sandbox is claimed once, by one session. The same session claims it again with the same answer.
+ *  W1 A sandbox is claimed once, by one session. The same session claims it again with the same answer, until it has taken it.
+ *     Afterwards it gets none while that row is left: it may have been stopped before its boot, and the end of that sandbox
+ *     would come after the restart.
  *  W2 A project never has more unclaimed ones on a node than a call of `add` allows.
  *  W3 A claimed one is never removed here: `Sandboxes.open` takes its row over, or `abandoned` names it.
  */
@@ -42,7 +44,7 @@ export class WarmSandboxes extends Context.Service<
       id: string,
       made: { readonly recipe: string; readonly secrets: GivenSecrets },
     ) => Stored<boolean>;
-    /** Gives the session one of the node that is ready, the oldest first. Null: none is ready. */
+    /** Gives the session one of the node that is ready, the oldest first. Null: none is ready, or see W1. */
     readonly claim: (request: {
       readonly projectId: string;
       readonly sessionId: string;

@@ -42,9 +42,11 @@ const makeClaim = Effect.gen(function* () {
     isPersons,
     now,
   }: Parameters<WarmSandboxes["Service"]["claim"]>[0]) {
-    const [held] = yield* sql<{ readonly id: string }>`
-      SELECT id FROM warm_sandboxes WHERE session_id = ${sessionId}`;
-    if (held !== undefined) return held.id;
+    const [held] = yield* sql<{ readonly id: string; readonly isTaken: boolean }>`
+      SELECT warm.id, session.state_context ->> 'sandboxId' IS NOT DISTINCT FROM warm.id::text AS "isTaken"
+      FROM warm_sandboxes AS warm JOIN project_sessions AS session ON session.id = warm.session_id
+      WHERE warm.session_id = ${sessionId}`;
+    if (held !== undefined) return held.isTaken ? null : held.id;
     const [claimed] = yield* sql<{ readonly id: string }>`
       UPDATE warm_sandboxes SET session_id = ${sessionId}, claimed_at = ${at(now)}
       WHERE id = (
