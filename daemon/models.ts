@@ -51,7 +51,7 @@ const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: strin
   ].some((path) => namesHosted(textOf(path)));
 
 /**
- * Whether the commit may have settings or programs of its own for the runtime. Such a program must not run before it has the
+ * Whether the commit may have settings or programs of its own for the runtime. A program of the commit must not run before it has the
  * session's variables.
  */
 export const configuresRuntime = (

@@ -102,7 +102,7 @@ git checkout --quiet --force --detach "$2" &&
 
 /**
  * Waits for the name of the session branch, and makes the checked out commit that of the branch: without the network, and with
- * one process of git, which moves HEAD in one step. The refs are new, so nobody reads them yet. It leaves what CHECKOUT_SCRIPT
+ * one process of git, which moves HEAD in one step. The refs are new, and unknown to other programs. It leaves what CHECKOUT_SCRIPT
  * leaves, and that script may follow it.
  * $1 commit; the name is the standard input.
  */

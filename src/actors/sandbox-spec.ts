@@ -189,7 +189,7 @@ export const recipeOf = (spec: SandboxSpec): string => {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };
 
-/** What a claim has beside the spec. */
+/** The parts of a claim that are not in the spec. */
 export interface ClaimParts {
   readonly sessionId: string;
   /** Where the session branch is; null if that is unknown. */

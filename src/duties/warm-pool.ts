@@ -12,7 +12,7 @@
  *     compares again (actors/sandbox-boot.ts).
  *  K5 After a failure, the project waits `PAUSE_MS` before its next try.
  *  K6 A round waits for no build: a project whose image is not ready now has none that waits.
- *  K7 When a trigger fires is known from the timers of this node (actors/schedules.ts). Nothing is kept of it but the row.
+ *  K7 When a trigger fires is known from the timers of this node (actors/schedules.ts). The instant is not stored again.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -247,21 +247,24 @@ const makeTidying = Effect.fnUntraced(function* (
   return { tidy, wanted };
 });
 
+/** Whether a trigger fires at an instant, and then not again soon. */
+const firesSeldom = ({ project, triggers }: KnownProject, id: string, at: number): boolean => {
+  const trigger = triggers.get(id.slice(project.id.length + 1));
+  if (project.triggersPaused || trigger?.type !== "cron") return false;
+  return (nextDue(trigger, at) ?? Infinity) - at >= TRIGGER_PERIOD_MS;
+};
+
 /** @returns a function that says whose cron triggers fire soon and seldom enough (K7): the next instants, by project. */
 const dueProjects = Effect.gen(function* () {
   const directory = yield* Directory;
   const { schedules } = yield* Timers;
-  const fires = (known: KnownProject, id: string, at: number): boolean => {
-    const trigger = known.triggers.get(id.slice(known.project.id.length + 1));
-    if (known.project.triggersPaused || trigger?.type !== "cron") return false;
-    return (nextDue(trigger, at) ?? Infinity) - at >= TRIGGER_PERIOD_MS;
-  };
   return (now: number): ReadonlyMap<string, number> => {
     const projects = new Map<string, number>();
     for (const { id, due } of schedules.soon(now + TRIGGER_LEAD_MS, TIMERS_MAX)) {
       const projectId = projectOf(id);
       const known = directory.known(projectId);
-      if (known !== null && !projects.has(projectId) && fires(known, id, due)) projects.set(projectId, due);
+      if (known !== null && !projects.has(projectId) && firesSeldom(known, id, due))
+        projects.set(projectId, due);
     }
     return projects;
   };

@@ -194,6 +194,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   it(
     "starts before a cron trigger fires, and becomes that of its session",
     async () => {
+      // oxlint-disable-next-line no-restricted-properties -- the instant is one of the machine's clock
       const at = new Date(Date.now() + BEFORE_CRON_MS);
       const cron = `${at.getUTCSeconds()} ${at.getUTCMinutes()} * * * *`;
       const trigger = `slug = "soon"\ntype = "cron"\ncron = "${cron}"\ntimezone = "UTC"\nprompt = "run: echo fired"\n`;

@@ -82,7 +82,7 @@ export const sandboxFaults = (tables: TableSet, running: ReadonlyMap<string, { r
       record?.status === "active" &&
       session?.status === "running" &&
       session.sandboxId === id;
-    // What waits is looked at later (warm-watch.ts).
+    // Waiting sandboxes are looked at later (warm-watch.ts).
     return isHeld || tables.warmSandboxes.has(id)
       ? []
       : [`I9 the sandbox ${id} exists, its record is ${record?.status ?? "missing"}`];

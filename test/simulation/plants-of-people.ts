@@ -7,7 +7,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
     put: "[event.messageId, ...queue]",
-    seed: 1_000_003,
+    seed: 1_000_001,
   },
   {
     name: "message-sent-during-a-turn",
@@ -28,14 +28,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        held: context.held && event.message.author.kind === "service",\n',
     put: "",
-    seed: 1_000_005,
+    seed: 1_000_004,
   },
   {
     name: "interrupt-of-a-turn-ends-the-next",
     file: "src/machines/conversation.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_006,
+    seed: 1_000_019,
   },
   {
     name: "interrupt-noted-only",

@@ -85,7 +85,7 @@ export class WarmWatch {
     );
   }
 
-  /** In the end, what exists is a live session's, or waits with its row, and no row is left of a claim. */
+  /** In the end, what exists is a live session's, or waits with its row, and no row of a claim remains. */
   atRest(pass: (ms: number) => void): readonly string[] {
     for (let waited = 0; waited < REST_MS && this.#left().length > 0; waited += LOOK_MS) pass(LOOK_MS);
     return this.#left();
@@ -105,7 +105,7 @@ export class WarmWatch {
           : [`W3 the sandbox ${id} waits without a row and has no session`],
       ),
       ...[...warmSandboxes.values()].flatMap(({ id, claim, recipe }) => {
-        if (claim !== null) return [`W3 the row of ${id} is left of the claim of ${claim.sessionId}`];
+        if (claim !== null) return [`W3 the row of ${id} remains after the claim of ${claim.sessionId}`];
         return recipe !== null && !running.has(id) ? [`K1 the row of ${id} has no sandbox`] : [];
       }),
     ];

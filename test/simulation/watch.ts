@@ -368,10 +368,8 @@ export class CommitWatch {
     const { tables } = this.#world;
     const record = tables.sandboxes.get(sandboxId)?.record;
     const session = tables.sessions.get(record?.sessionId ?? "")?.record;
-    if (session === undefined) {
-      this.violations.push(`I8 the sandbox ${sandboxId} was created without a session`);
-      return;
-    }
+    if (session === undefined)
+      return void this.violations.push(`I8 the sandbox ${sandboxId} was created without a session`);
     const tip = this.#world.ask(
       Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId: session.projectId }, session.id)),
     );
