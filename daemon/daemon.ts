@@ -89,7 +89,7 @@ interface Parts {
 
 export interface DaemonOptions {
   readonly settings: Settings;
-  /** What there was before the session, if the sandbox waited for it. */
+  /** The work of a sandbox that waited for its session. */
   readonly claimed?: Claimed | null;
   readonly version: string;
   readonly redactor: Redactor;

@@ -49,7 +49,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_015,
+    seed: 1_000_041,
   },
   {
     name: "second-answer-told-that-it-counts",
@@ -133,6 +133,6 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: '  if (status === "cancelled") return;',
     put: '  if (status !== "failed") return;',
-    seed: 1_000_002,
+    seed: 1_000_003,
   },
 ];
