@@ -55,7 +55,7 @@ const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: strin
  * session's variables.
  */
 export const configuresRuntime = (
-  { layout }: Settings,
+  { layout }: { readonly layout: Pick<Settings["layout"], "workspace"> },
   { configDir }: Pick<Prepared, "configDir">,
 ): boolean =>
   [...runtimeConfigFiles("."), ".opencode", configDir.path].some(
