@@ -37,7 +37,7 @@ import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { ConversationFeed, type After } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
 import { makeControl, type Controlled } from "./control.ts";
-import { fetchCredential, renewCredential } from "./git/credential.ts";
+import { fetchCredential, renewCredential, storeCredential } from "./git/credential.ts";
 import { effectLogger, makeLog, type Log } from "./logs/log.ts";
 import type { LogRing } from "./logs/log-ring.ts";
 import { writeRuntimeDefaults } from "./models.ts";
@@ -49,7 +49,7 @@ import { superviseRuntime, type Runtime } from "./runtime.ts";
 import { DaemonServer } from "./server.ts";
 import type { Settings } from "./settings.ts";
 import { runSetup, takeOverSetup, type SetupFailure } from "./setup.ts";
-import type { PreparedAhead, StartedAhead } from "./standby.ts";
+import type { Claimed, StartedAhead } from "./standby.ts";
 import { makeSteering, Steering } from "./steering.ts";
 
 /** The longest text of git that is reported. */
@@ -82,17 +82,15 @@ interface Parts {
   readonly allowance: Allowance;
   readonly agentEnv: AgentEnv;
   readonly ahead: StartedAhead | null;
-  readonly prepared: PreparedAhead | null;
+  readonly claimed: Claimed | null;
   /** The control surface's dependencies, once they exist. */
   readonly controlled: Deferred.Deferred<Controlled>;
 }
 
 export interface DaemonOptions {
   readonly settings: Settings;
-  /** The agent runtime, if it started before the session. */
-  readonly ahead?: StartedAhead | null;
-  /** The session branch's commit, if it is checked out already. */
-  readonly prepared?: PreparedAhead | null;
+  /** The work of a sandbox that waited for its session. */
+  readonly claimed?: Claimed | null;
   readonly version: string;
   readonly redactor: Redactor;
   readonly ring: LogRing;
@@ -111,9 +109,9 @@ export const runDaemon = ({
   version,
   redactor,
   ring,
-  ahead = null,
-  prepared = null,
+  claimed = null,
 }: DaemonOptions): Effect.Effect<never> => {
+  const ahead = claimed?.ahead ?? null;
   const allowance = new Allowance();
   const log = makeLog({ redactor, ring, allowance });
   const report = new Report({
@@ -152,7 +150,7 @@ export const runDaemon = ({
     agentEnv,
     controlled,
     ahead,
-    prepared,
+    claimed,
   };
   if (settings.initialPrompt !== null) report.bootstrap = { state: "pending", at: null };
   return Effect.andThen(serve(parts), boot(parts)).pipe(
@@ -237,13 +235,13 @@ const setUp = Effect.fnUntraced(function* (
   parts: Parts,
   checkout: Checkout | null,
 ): Effect.fn.Return<SetupFailure | null> {
-  const { settings, report, prepared } = parts;
+  const { settings, report, claimed } = parts;
   const { setup = null, configDir, commit } = checkout ?? {};
   if (setup === null || configDir === undefined) return null;
   const setupParts = { ...parts, onEnd: () => report.reached("setup_ended") };
-  const ahead = prepared?.setup ?? null;
+  const ahead = claimed?.prepared?.setup ?? null;
   if (ahead !== null) {
-    const isSame = prepared?.commit === commit;
+    const isSame = claimed?.prepared?.checkedOut.commit === commit;
     const wasOver = yield* ahead.isOver;
     if (isSame && (yield* takeOverSetup(setupParts, ahead.wish, ahead.run))) return null;
     // It may have needed the session.
@@ -281,16 +279,19 @@ const noteFault = Effect.fnUntraced(function* ({ feed, log }: Parts, { fault }: 
 });
 
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */
-const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log, prepared }: Parts) {
+const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log, claimed }: Parts) {
   const fetch = fetchCredential(settings, redactor);
-  const refused = yield* listenForRejections(
-    settings.layout.rejectionPipe,
-    settings.launch.commonEnv["PATH"] ?? "/usr/bin:/bin",
-  );
+  const refused = claimed?.refused ?? (yield* listenForRejections(settings));
+  let given = claimed?.claim.credential;
+  const first = Effect.suspend(() => {
+    const answer = given;
+    given = undefined;
+    return answer === undefined ? fetch : Effect.sync(() => storeCredential(settings, redactor, answer));
+  });
   const attempts = checkOut({
     settings,
-    prepared: prepared?.commit ?? null,
-    fetchCredential: fetch,
+    prepared: claimed?.prepared ?? null,
+    fetchCredential: first,
     onCredential: () => report.reached("credential"),
     onFailure: (failure) => {
       // Redacted before it is cut, like all of git's text. The end is kept, because it contains the reason.

@@ -1,8 +1,8 @@
 /**
  * The agent runtime's defaults: the model that it uses if the session and the repository name none (domain/model.ts).
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import * as Result from "effect/Result";
 import { agentFile } from "../src/domain/agent.ts";
 import {
@@ -18,6 +18,7 @@ import {
 import type { RuntimeAdapter, RuntimeModels } from "./adapters/adapter.ts";
 import type { AgentEnv } from "./agent-env.ts";
 import { writeForAgent } from "./files.ts";
+import type { Prepared } from "./git/checkout.ts";
 import type { Settings } from "./settings.ts";
 
 /** Larger configuration files are ignored. */
@@ -48,6 +49,18 @@ const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: strin
     ...runtimeConfigFiles(".").map((file) => join(configDir, file)),
     agentFile(configDir, agentName),
   ].some((path) => namesHosted(textOf(path)));
+
+/**
+ * Whether the commit may have settings or programs of its own for the runtime. A program of the commit must not run before it has the
+ * session's variables.
+ */
+export const configuresRuntime = (
+  { layout }: { readonly layout: Pick<Settings["layout"], "workspace"> },
+  { configDir }: Pick<Prepared, "configDir">,
+): boolean =>
+  [...runtimeConfigFiles("."), ".opencode", configDir.path].some(
+    (path) => lstatSync(resolve(layout.workspace, path), { throwIfNoEntry: false }) !== undefined,
+  );
 
 export interface RuntimeParts {
   readonly settings: Settings;

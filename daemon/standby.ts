@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
-import type * as Scope from "effect/Scope";
+import * as Scope from "effect/Scope";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { Claim } from "../src/domain/launch.ts";
 import {
@@ -41,9 +41,16 @@ import {
 } from "./answer.ts";
 import { BODY_LIMIT_BYTES, readBytes } from "./body.ts";
 import { writeForAgent } from "./files.ts";
-import { prepareCheckout, type Prepared } from "./git/checkout.ts";
+import {
+  type Adoptable,
+  cleanCheckout,
+  prepareCheckout,
+  type Prepared,
+  waitToAdopt,
+} from "./git/checkout.ts";
+import { listenForRejections } from "./git/rejections.ts";
 import type { Log } from "./logs/log.ts";
-import { writeRuntimeDefaults } from "./models.ts";
+import { configuresRuntime, writeRuntimeDefaults } from "./models.ts";
 import { endWhenLeftAlone } from "./orphan.ts";
 import { ProcessGroup } from "./process.ts";
 import type { Redactor } from "../src/domain/redactor.ts";
@@ -71,13 +78,16 @@ export interface Claimed {
   readonly ahead: StartedAhead | null;
   /** Null: the session branch's commit is not checked out. */
   readonly prepared: PreparedAhead | null;
+  /** Of the session's git (git/rejections.ts). */
+  readonly refused: Effect.Effect<void>;
 }
 
 /** The session branch's commit, checked out before the session. */
-export interface PreparedAhead {
-  readonly commit: string;
+export interface PreparedAhead extends Adoptable {
   /** Null: it has no setup command. */
   readonly setup: SetupAhead | null;
+  /** Removes what else than the commit's files is in the workspace. */
+  readonly undo: Effect.Effect<void>;
 }
 
 export interface StandbyOptions {
@@ -102,20 +112,32 @@ export const standBy = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Claimed, never, Scope.Scope> {
   const { adapter, log, settings } = options;
   const side = { settings, adapter, agentEnv: new AgentEnv(settings, options.redactor) };
-  const waiting = new Waiting(options, yield* setupAhead(side, options));
+  const beginSetup = yield* setupAhead(side, options);
+  const scope = yield* Effect.scope;
+  const waiting = new Waiting(options, (checkedOut) =>
+    Effect.gen(function* () {
+      const adopt = yield* waitToAdopt(settings, checkedOut.commit);
+      if (adapter.ahead !== null && waiting.runtime === "ready" && !configuresRuntime(settings, checkedOut))
+        yield* rehearse(options, adapter.ahead, settings.layout.workspace);
+      const setup = beginSetup(checkedOut);
+      return { checkedOut, adopt, setup, undo: setup?.undo ?? cleanCheckout(settings) };
+    }).pipe(Scope.provide(scope), Effect.runPromise),
+  );
+  const refused = yield* listenForRejections(settings);
   const ahead = adapter.ahead === null ? null : yield* startAhead(side, adapter.ahead);
   if (ahead === null || adapter.ahead === null) waiting.runtime = "ready";
   else {
-    yield* Effect.forkScoped(rehearse(options, adapter.ahead, waiting));
+    yield* Effect.forkScoped(becomeReady(options, adapter.ahead, waiting));
     yield* Effect.forkScoped(endWith(options, ahead.group, waiting));
   }
   const claim = yield* Effect.scoped(listen(options, waiting));
   writeForAgent(`${settings.layout.sessionEnvironment}.json`, JSON.stringify(claim.environment));
   log("claimed", { session: claim.session_id });
   const { prepared } = waiting;
-  if (prepared === null || prepared.commit === claim.branch_commit) return { claim, ahead, prepared };
-  if (prepared.setup !== null) yield* prepared.setup.undo;
-  return { claim, ahead, prepared: null };
+  if (prepared === null || prepared.checkedOut.commit === claim.branch_commit)
+    return { claim, ahead, prepared, refused };
+  yield* prepared.undo;
+  return { claim, ahead, prepared: null, refused };
 });
 
 /** The agent's side before there is a session. */
@@ -149,17 +171,21 @@ const startAhead = Effect.fnUntraced(function* (
   };
 });
 
-/** Reports that the runtime is ready once it answers and has opened a project. A session can do without the rehearsal. */
-const rehearse = ({ adapter, settings, log }: StandbyOptions, ahead: AheadOfSession, waiting: Waiting) =>
+/** Reports that the runtime is ready once it answers and has opened a project. */
+const becomeReady = (options: StandbyOptions, ahead: AheadOfSession, waiting: Waiting) =>
   Effect.gen(function* () {
+    const { adapter, settings, log } = options;
     yield* Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY));
-    const home = settings.launch.commonEnv["HOME"] ?? "/";
-    yield* Effect.catch(ahead.rehearse(home), ({ message }) =>
-      Effect.sync(() => log("the rehearsal failed", { message })),
-    );
+    yield* rehearse(options, ahead, settings.launch.commonEnv["HOME"] ?? "/");
     waiting.runtime = "ready";
     log("waits for a session");
   });
+
+/** A session can do without it. */
+const rehearse = ({ log }: StandbyOptions, ahead: AheadOfSession, directory: string) =>
+  Effect.catch(ahead.rehearse(directory), ({ message }) =>
+    Effect.sync(() => log("the rehearsal failed", { message })),
+  );
 
 /** The end of the runtime before the claim ends the daemon (W3). */
 const endWith = ({ log }: StandbyOptions, group: ProcessGroup, waiting: Waiting) =>
@@ -198,7 +224,7 @@ const listen = Effect.fnUntraced(function* (options: StandbyOptions, waiting: Wa
 class Waiting {
   runtime: "starting" | "ready" = "starting";
   readonly #options: StandbyOptions;
-  readonly #beginSetup: (prepared: Prepared) => SetupAhead | null;
+  readonly #begin: (checkedOut: Prepared) => Promise<PreparedAhead>;
   readonly #servers: Server[] = [];
   readonly #claim = Deferred.makeUnsafe<Claim>();
   readonly claimed = Deferred.await(this.#claim);
@@ -207,9 +233,10 @@ class Waiting {
   #preparing: Promise<unknown> | null = null;
   #heard = false;
 
-  constructor(options: StandbyOptions, beginSetup: (prepared: Prepared) => SetupAhead | null) {
+  /** @param begin begins what the session of a commit needs */
+  constructor(options: StandbyOptions, begin: (checkedOut: Prepared) => Promise<PreparedAhead>) {
     this.#options = options;
-    this.#beginSetup = beginSetup;
+    this.#begin = begin;
   }
 
   wasHeard(): boolean {
@@ -309,14 +336,19 @@ class Waiting {
     if (!Buffer.isBuffer(pack)) return answerError(response, pack.status, pack.body);
     if (this.isClaimed || this.#preparing !== null)
       return answerError(response, CLAIMED.status, CLAIMED.body);
-    const done = Effect.runPromise(Effect.result(prepareCheckout(settings, { commit, pack })));
+    const done = this.#unpack({ commit, pack });
     this.#preparing = done;
-    const result = await done;
-    if (Result.isSuccess(result)) {
-      this.prepared = { commit, setup: this.#beginSetup(result.success) };
-      return answerJson(response, 200, { commit });
-    }
-    log("the commit was not prepared", { message: result.failure.message });
+    const failed = await done;
+    if (failed === null) return answerJson(response, 200, { commit });
+    log("the commit was not prepared", { message: failed });
     answerError(response, NOT_PREPARED.status, NOT_PREPARED.body);
+  }
+
+  /** @returns why it failed; null if the commit is checked out */
+  async #unpack(given: Parameters<typeof prepareCheckout>[1]): Promise<string | null> {
+    const checkedOut = await Effect.runPromise(Effect.result(prepareCheckout(this.#options.settings, given)));
+    if (Result.isFailure(checkedOut)) return checkedOut.failure.message;
+    this.prepared = await this.#begin(checkedOut.success);
+    return null;
   }
 }

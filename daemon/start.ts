@@ -99,14 +99,14 @@ const runAfterClaim = (
 ): Effect.Effect<never> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { claim, ahead, prepared } = yield* standBy({
+      const claimed = yield* standBy({
         ...options,
         log,
         allowance,
         adapter: adapterOf(options.settings),
       });
-      const settings = claimedSettings(environment, options.settings, claim);
-      return yield* runDaemon({ ...options, settings, ring, ahead, prepared });
+      const settings = claimedSettings(environment, options.settings, claimed.claim);
+      return yield* runDaemon({ ...options, settings, ring, claimed });
     }),
   );
 

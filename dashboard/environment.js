@@ -146,13 +146,14 @@ const nothingBuilds = ({ kind, dockerfile }) =>
 const quiet = (...text) => h("p", { class: "quiet" }, ...text);
 
 /** Sandboxes that wait for a session. @param {Environment["waiting"]} waiting @returns {Child} */
-const waitingView = ({ wanted, ready, possible }) => {
+const waitingView = ({ wanted, ready, for_triggers: forTriggers, possible }) => {
   if (!possible)
     return quiet(
       "No sandbox waits on this node (",
       code("PLATFORM_WARM_MEMORY_MB"),
       "). Each session starts its own.",
     );
+  if (forTriggers > 0) return h("p", {}, "A sandbox is ready for a cron trigger that fires soon.");
   if (wanted === 0)
     return quiet(
       "A sandbox starts when a person begins to write a prompt. To keep one ready at all times, write ",

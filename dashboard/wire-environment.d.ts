@@ -69,7 +69,7 @@ export interface Environment {
   /** The build on whose image a new sandbox would boot now. */
   image_of: Build | null;
   /** Sandboxes that wait for a session. */
-  waiting: { wanted: number; ready: number; possible: boolean };
+  waiting: { wanted: number; ready: number; for_triggers: number; possible: boolean };
 }
 
 export interface BuildLog {

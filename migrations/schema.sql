@@ -933,13 +933,16 @@ CREATE TABLE warm_sandboxes (
   created_at timestamp with time zone NOT NULL,
   session_id uuid,
   claimed_at timestamp with time zone,
+  wanted_by text NOT NULL,
   CONSTRAINT warm_sandboxes_claim_whole CHECK ((num_nonnulls(session_id, claimed_at) = ANY (ARRAY[0, 2]))),
   CONSTRAINT warm_sandboxes_claimed_ready CHECK (((session_id IS NULL) OR (recipe IS NOT NULL))),
   CONSTRAINT warm_sandboxes_pkey PRIMARY KEY (id),
   CONSTRAINT warm_sandboxes_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT warm_sandboxes_ready_whole CHECK ((num_nonnulls(recipe, secrets_revision, secret_versions) = ANY (ARRAY[0, 3]))),
   CONSTRAINT warm_sandboxes_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
-  CONSTRAINT warm_sandboxes_session_unique UNIQUE (session_id)
+  CONSTRAINT warm_sandboxes_session_unique UNIQUE (session_id),
+  CONSTRAINT warm_sandboxes_wanted_by_check CHECK ((wanted_by = ANY (ARRAY['manifest'::text, 'person'::text, 'trigger'::text]))),
+  CONSTRAINT warm_sandboxes_wanted_whole CHECK (((wanted_by = 'manifest'::text) = (wanted_until IS NULL)))
 );
 CREATE INDEX warm_sandboxes_node_idx ON public.warm_sandboxes USING btree (node_id);
 CREATE INDEX warm_sandboxes_project_idx ON public.warm_sandboxes USING btree (project_id);

@@ -7,14 +7,23 @@
  * restart the branch has moved on from its base, and a shallow branch could be neither merged nor compared with the
  * base.
  */
+import type { Writable } from "node:stream";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
+import type * as Scope from "effect/Scope";
 import { configDirOf, type ConfigDir } from "../config-dir.ts";
 import type { CloneCredential } from "./credential.ts";
 import type { HttpFailure } from "../http-client.ts";
-import { runForBytes, runToEnd, type Launch, type Finished, type LaunchFailure } from "../process.ts";
+import {
+  ProcessGroup,
+  runForBytes,
+  runToEnd,
+  type Launch,
+  type Finished,
+  type LaunchFailure,
+} from "../process.ts";
 import { manifestParts, type ManifestParts } from "../manifest.ts";
 import type { Settings } from "../settings.ts";
 
@@ -26,7 +35,16 @@ export class CheckoutFailure extends Schema.TaggedError<CheckoutFailure>()("Chec
 /** A commit that is checked out. */
 export interface Prepared extends ManifestParts {
   readonly commit: string;
+  /** The text of its platform.toml. Empty if it has none. */
+  readonly manifest: string;
   readonly configDir: ConfigDir;
+}
+
+/** A commit that is checked out before there is a session. */
+export interface Adoptable {
+  readonly checkedOut: Prepared;
+  /** Makes it the commit of the session branch. Once. */
+  readonly adopt: (branch: string) => Effect.Effect<void, CheckoutFailure>;
 }
 
 export interface Checkout extends Prepared {
@@ -39,10 +57,12 @@ export interface CheckoutOptions {
   /** Called after each failed attempt. */
   readonly onFailure: (failure: CheckoutFailure) => void;
   readonly onCredential: () => void;
-  /** The commit of the session branch, if `prepareCheckout` has checked it out. */
-  readonly prepared: string | null;
+  /** The commit of the session branch, if it is checked out already. */
+  readonly prepared: Adoptable | null;
 }
 
+/** How many characters of what the adopting program says are kept. */
+const ADOPT_SAID = 2000;
 /** A connection without any traffic for this long has failed (threats.md "Faults": git hangs). */
 const STALL_S = 20;
 const RETRY_FIRST = "250 millis";
@@ -81,17 +101,18 @@ git checkout --quiet --force --detach "$2" &&
 `;
 
 /**
- * Makes the checked out commit the session branch's, without the network and with few processes. Then prints commit and
- * manifest. It leaves what CHECKOUT_SCRIPT leaves, and that script may follow it.
- * $1 session branch, $2 commit.
+ * Waits for the name of the session branch, and makes the checked out commit that of the branch: without the network, and with
+ * one process of git, which moves HEAD in one step. The refs are new, and unknown to other programs. It leaves what CHECKOUT_SCRIPT
+ * leaves, and that script may follow it.
+ * $1 commit; the name is the standard input.
  */
 const ADOPT_SCRIPT = `
-printf 'update refs/heads/%s %s\\nupdate refs/remotes/origin/%s %s\\n' "$1" "$2" "$1" "$2" | git update-ref --stdin &&
+read -r branch &&
+printf '%s\\n' "$1" >".git/refs/heads/$branch" &&
+printf '%s\\n' "$1" >".git/refs/remotes/origin/$branch" &&
 printf '[remote "origin"]\\n\\tfetch = +refs/heads/%s:refs/remotes/origin/%s\\n[branch "%s"]\\n\\tremote = origin\\n\\tmerge = refs/heads/%s\\n' \\
-  "$1" "$1" "$1" "$1" >>.git/config &&
-git symbolic-ref HEAD "refs/heads/$1" &&
-printf '%s\\n' "$2" &&
-{ git cat-file blob "$2:platform.toml" 2>/dev/null || :; }
+  "$branch" "$branch" "$branch" "$branch" >>.git/config &&
+git symbolic-ref HEAD "refs/heads/$branch"
 `;
 
 /** @param pack of the commit, a git pack without deltas against other objects. */
@@ -111,7 +132,7 @@ export const prepareCheckout = (
     ]),
     input: pack,
   }).pipe(
-    Effect.mapError(({ message }) => new CheckoutFailure({ message: `git cannot be started: ${message}` })),
+    Effect.mapError(notStarted),
     Effect.flatMap(({ code, stdout, stderr }) =>
       code === 0
         ? preparedAt(settings, commit, stdout)
@@ -119,15 +140,44 @@ export const prepareCheckout = (
     ),
   );
 
+/**
+ * Starts the program that gives a prepared commit to the session branch. It waits for the branch's name until the scope closes:
+ * its start, behind the launch prefix, takes longer than its work.
+ */
+export const waitToAdopt = Effect.fnUntraced(function* (
+  settings: Settings,
+  commit: string,
+): Effect.fn.Return<Adoptable["adopt"], never, Scope.Scope> {
+  let name: Writable | null = null;
+  let said = "";
+  const launch = gitLaunch(settings, ["sh", "-c", ADOPT_SCRIPT, "adopt", commit]);
+  const group = yield* Effect.acquireRelease(
+    ProcessGroup.start({ ...launch, talk: ({ stdin }) => (name = stdin) }, (_, chunk) => {
+      if (said.length < ADOPT_SAID) said += chunk.toString("utf8");
+    }),
+    ({ end }) => end,
+  );
+  return (branch) =>
+    Effect.suspend(() => {
+      name?.end(`${branch}\n`);
+      return group.exit;
+    }).pipe(
+      Effect.mapError(notStarted),
+      Effect.flatMap(({ code }) =>
+        code === 0 ? Effect.void : Effect.fail(new CheckoutFailure({ message: said.trim() })),
+      ),
+    );
+});
+
 /** Resets the workspace to the files of the commit. If that fails, the session begins with the other files, too. */
 export const cleanCheckout = (settings: Settings): Effect.Effect<void> =>
   Effect.ignore(runToEnd(gitLaunch(settings, ["sh", "-c", "git reset --quiet --hard && git clean -ffdxq"])));
 
+const notStarted = ({ message }: LaunchFailure) =>
+  new CheckoutFailure({ message: `git cannot be started: ${message}` });
+
 const run = (launch: Launch): Effect.Effect<Finished, CheckoutFailure> =>
-  Effect.mapError(
-    runToEnd(launch),
-    ({ message }: LaunchFailure) => new CheckoutFailure({ message: `git cannot be started: ${message}` }),
-  );
+  Effect.mapError(runToEnd(launch), notStarted);
 
 /** Retries until the branch is checked out, or until it is interrupted at the deadline. */
 export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
@@ -140,11 +190,16 @@ export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
     const credential = yield* withCredential;
     return yield* readClone(yield* run(checkoutLaunch(settings, credential)), credential, settings);
   });
-  const adopt = (commit: string) =>
+  const adopt = (from: Adoptable) =>
     Effect.gen(function* () {
-      const adopting = run(gitLaunch(settings, ["sh", "-c", ADOPT_SCRIPT, "adopt", settings.branch, commit]));
-      const [credential, finished] = yield* Effect.all([withCredential, adopting], { concurrency: 2 });
-      return yield* readClone(finished, credential, settings);
+      const [credential] = yield* Effect.all([withCredential, from.adopt(settings.branch)], {
+        concurrency: 2,
+      });
+      // The setup command may have made links meanwhile.
+      const configDir = yield* Effect.promise(() =>
+        configDirOf(from.checkedOut.manifest, settings.layout.workspace),
+      );
+      return { ...from.checkedOut, configDir, credential } satisfies Checkout;
     });
   // If the short way fails, the long one says why, or mends it.
   const attempt = prepared === null ? clone : Effect.catch(adopt(prepared), () => clone);
@@ -174,14 +229,14 @@ const preparedAt = Effect.fnUntraced(function* (settings: Settings, commit: stri
   const parts = yield* manifestParts(manifest, (path, maxBytes) =>
     fileAt(settings, `${commit}:${path}`, maxBytes),
   );
-  return { commit, configDir, ...parts } satisfies Prepared;
+  return { commit, manifest, configDir, ...parts } satisfies Prepared;
 });
 
 /** The first bytes of a file of a commit. Git reads it as the agent, and follows no link. */
 const fileAt = (settings: Settings, object: string, maxBytes: number) =>
   runForBytes(gitLaunch(settings, ["git", "cat-file", "blob", object]), maxBytes).pipe(
     Effect.map(({ code, stdout }) => (code === 0 ? new Uint8Array(stdout) : null)),
-    Effect.mapError(({ message }) => new CheckoutFailure({ message: `git cannot be started: ${message}` })),
+    Effect.mapError(notStarted),
   );
 
 /** A command in the workspace, as the agent, with the platform's git settings and no secrets. */

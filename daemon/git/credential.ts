@@ -6,22 +6,11 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import * as Schema from "effect/Schema";
 import { writeForAgent } from "../files.ts";
 import { callJson, type HttpFailure } from "../http-client.ts";
+import { GitCredential } from "../../src/domain/launch.ts";
 import type { Redactor } from "../../src/domain/redactor.ts";
 import type { Settings } from "../settings.ts";
-
-const Answer = Schema.Struct({
-  repo_url: Schema.NonEmptyString,
-  auth: Schema.Struct({
-    type: Schema.Literal("basic"),
-    username: Schema.NonEmptyString,
-    password: Schema.NonEmptyString,
-  }),
-  expires_at: Schema.NonEmptyString,
-  bootstrap: Schema.Literals(["pending", "done"]),
-});
 
 /** The part of the answer that the daemon keeps. Only the credential file contains name and password. */
 export interface CloneCredential {
@@ -49,22 +38,25 @@ export const fetchCredential = (
       timeoutMs: CALL_TIMEOUT_MS,
       proxyEnv: settings.launch.commonEnv,
     },
-    Answer,
-  ).pipe(
-    Effect.map((answer) => {
-      redactor.add(answer.auth.password);
-      writeForAgent(
-        settings.layout.credentialFile,
-        `username=${answer.auth.username}\npassword=${answer.auth.password}\n`,
-      );
-      writeForAgent(settings.layout.gitConfigFile, gitConfig(settings, answer.repo_url));
-      return {
-        repoUrl: answer.repo_url,
-        expiresAtMs: Date.parse(answer.expires_at),
-        bootstrap: answer.bootstrap,
-      };
-    }),
-  );
+    GitCredential,
+  ).pipe(Effect.map((answer) => storeCredential(settings, redactor, answer)));
+
+/** Stores a credential where the agent's git looks for it. */
+export const storeCredential = (
+  settings: Settings,
+  redactor: Redactor,
+  answer: typeof GitCredential.Type,
+): CloneCredential => {
+  const { username, password } = answer.auth;
+  redactor.add(password);
+  writeForAgent(settings.layout.credentialFile, `username=${username}\npassword=${password}\n`);
+  writeForAgent(settings.layout.gitConfigFile, gitConfig(settings, answer.repo_url));
+  return {
+    repoUrl: answer.repo_url,
+    expiresAtMs: Date.parse(answer.expires_at),
+    bootstrap: answer.bootstrap,
+  };
+};
 
 /**
  * Keeps the credential file fresh while it runs: at 80 % of a credential's lifetime, and when git was refused with it.

@@ -8,6 +8,7 @@ import { Socket } from "node:net";
 import * as Effect from "effect/Effect";
 import * as Latch from "effect/Latch";
 import type * as Scope from "effect/Scope";
+import type { Settings } from "../settings.ts";
 
 /** Every user may write, only the daemon may read. */
 const PIPE_MODE = "622";
@@ -15,15 +16,16 @@ const PIPE_MODE = "622";
 /**
  * Creates the pipe and listens until the scope closes.
  *
- * @param programs the PATH of the platform's own programs: in an image's root, `mkfifo` could be anything
  * @returns an effect that completes at the next refusal, or at once if there was one since it last completed.
  */
-export const listenForRejections = Effect.fnUntraced(function* (
-  path: string,
-  programs: string,
-): Effect.fn.Return<Effect.Effect<void>, never, Scope.Scope> {
+export const listenForRejections = Effect.fnUntraced(function* ({
+  layout,
+  launch,
+}: Pick<Settings, "layout" | "launch">): Effect.fn.Return<Effect.Effect<void>, never, Scope.Scope> {
   const refused = Latch.makeUnsafe(false);
-  yield* makePipe(path, programs);
+  const path = layout.rejectionPipe;
+  // The platform's own programs: in an image's root, `mkfifo` could be anything.
+  yield* makePipe(path, launch.commonEnv["PATH"] ?? "/usr/bin:/bin");
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       // Opened for writing too, so that the pipe always has a writer and never ends.

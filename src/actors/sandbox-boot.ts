@@ -9,10 +9,12 @@ import { failure, type Failure } from "../domain/failure.ts";
 import { GitBackend } from "../git/port.ts";
 import type { SandboxEvent } from "../machines/sandbox.ts";
 import { DaemonClient, type DaemonHealth } from "../sandbox/daemon.ts";
-import { SandboxProvider, type SandboxError, type SandboxExit, type SandboxSpec } from "../sandbox/port.ts";
+import { SandboxProvider, type SandboxError, type SandboxExit } from "../sandbox/port.ts";
+import { mintCredential } from "../services/clone-credential.ts";
 import { reportBoot, traceBoot } from "../services/boot-times.ts";
 import { serviceContext } from "../services/service-context.ts";
 import type { BootEnvironment } from "../services/environments.ts";
+import type { CloneCredentials } from "../store/ports/clone-credentials.ts";
 import { Sandboxes, type Sandbox } from "../store/ports/sandboxes.ts";
 import { Measures, seconds, Traces } from "../telemetry/port.ts";
 import { Sessions } from "../store/ports/sessions.ts";
@@ -22,6 +24,8 @@ import { claimOf, recipeOf, sandboxSpec, type SpecOptions } from "./sandbox-spec
 const CLAIM_AGAIN = Duration.millis(50);
 /** A booting daemon is polled often, so that `running` follows readiness at once. */
 const BOOT_POLL = Duration.millis(20);
+/** One that waited for its session is ready in a few of these. */
+const CLAIMED_POLL = Duration.millis(5);
 
 export const bootFailed = (reason: Failure): SandboxEvent => ({ type: "boot.failed", failure: reason });
 
@@ -50,21 +54,23 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const noteBootstrap = yield* bootstrapNoter;
   const measures = yield* Measures;
   const traces = yield* Traces;
-  const start = yield* starter;
+  const start = yield* starter(options);
   return Effect.fnUntraced(function* (sandbox: Sandbox, environment: BootEnvironment) {
     const { id, sessionId, createdAt } = sandbox;
     const now = yield* Clock.currentTimeMillis;
-    if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: now + options.bootTimeoutMs }))) return undefined;
+    const bootDeadlineAt = now + options.bootTimeoutMs;
+    if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: bootDeadlineAt }))) return undefined;
     const since = seconds();
     let created: number | null = null;
     const health = Effect.flatMap(provider.link(id), daemon.health);
-    const spec = yield* makeSpec(id, environment);
+    const made = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
     const last: LastWord = { health: null };
-    const ready = pollUntilReady(health, last);
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
-    const booting = start(sandbox, spec).pipe(
+    const booting = start(sandbox, made).pipe(
       Effect.tap(() => Effect.sync(() => (created = seconds() - since))),
-      Effect.andThen(Effect.raceFirst(ready, ended)),
+      Effect.flatMap((how) =>
+        Effect.raceFirst(pollUntilReady(health, how === "claimed" ? CLAIMED_POLL : BOOT_POLL, last), ended),
+      ),
       Effect.catchTag("SandboxError", (error) => Effect.succeed(bootFailed(notCreated(error)))),
     );
     const outcome = yield* Effect.timeoutOrElse(booting, {
@@ -85,50 +91,56 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   });
 });
 
+/** What a sandbox boots by. */
+type Made = Effect.Success<ReturnType<Effect.Success<ReturnType<typeof sandboxSpec>>>>;
+
 /**
  * @returns a function that makes a session's sandbox run. One that waited for a session gets it, unless it has ended, or the
  * project has changed since it was started. Then it is replaced.
  */
-const starter = Effect.gen(function* () {
+const starter = Effect.fnUntraced(function* (options: SpecOptions) {
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
   const sandboxes = yield* Sandboxes;
   const measures = yield* Measures;
   const sign = yield* serviceContext;
-  const sessions = yield* Sessions;
   const git = yield* GitBackend;
+  const credentials = yield* Effect.context<CloneCredentials>();
 
   /** Where the session branch is. Null if Git does not say: then the sandbox fetches. */
-  const branchCommit = (sessionId: string) =>
-    Effect.gen(function* () {
-      const session = yield* sessions.get(sessionId);
-      return session === null ? null : yield* git.branchTip({ projectId: session.projectId }, sessionId);
-    }).pipe(Effect.catchTag("GitError", () => Effect.succeed(null)));
+  const branchCommit = ({ id, projectId }: Made["session"]) =>
+    Effect.catchTag(git.branchTip({ projectId }, id), "GitError", () => Effect.succeed(null));
 
-  /** Repeated until the boot's deadline, because a claim whose answer was lost may have begun. */
-  const claim = (sandbox: Sandbox, spec: SandboxSpec) =>
-    Effect.gen(function* () {
-      const link = yield* provider.link(sandbox.id);
-      const { id, sessionId } = sandbox;
-      const [context, commit] = yield* Effect.all([sign(id, sessionId), branchCommit(sessionId)], {
-        concurrency: "unbounded",
-      });
-      yield* daemon.claim(link, context, claimOf(spec, sessionId, commit));
-      return "claimed" as const;
-    }).pipe(Effect.retry(Schedule.spaced(CLAIM_AGAIN)), Effect.orDie);
+  /** The claim is repeated until the boot's deadline, because one whose answer was lost may have begun. */
+  const claim = Effect.fnUntraced(function* (id: string, { spec, session }: Made) {
+    const sessionId = session.id;
+    const minting = Effect.provideContext(mintCredential(options, session, id), credentials);
+    const [credential, commit] = yield* Effect.all([minting, branchCommit(session)], {
+      concurrency: "unbounded",
+    });
+    const body = claimOf(spec, { sessionId, branchCommit: commit, credential });
+    const attempt = Effect.gen(function* () {
+      const link = yield* provider.link(id);
+      yield* daemon.claim(link, yield* sign(id, sessionId), body);
+    });
+    yield* Effect.orDie(Effect.retry(attempt, Schedule.spaced(CLAIM_AGAIN)));
+    return "claimed" as const;
+  });
 
-  return Effect.fnUntraced(function* (sandbox: Sandbox, spec: SandboxSpec) {
-    const { id, warmRecipe } = sandbox;
-    if (warmRecipe === null) return yield* provider.create(spec);
-    const outcome =
-      warmRecipe === recipeOf(spec)
-        ? yield* Effect.raceFirst(Effect.as(provider.awaitExit(id), "ended" as const), claim(sandbox, spec))
-        : "outdated";
-    measures.count("warm_claims_total", { outcome });
-    if (outcome === "claimed") return;
-    yield* provider.destroy(id);
-    yield* sandboxes.forgetWarmth(id);
+  return Effect.fnUntraced(function* ({ id, warmRecipe }: Sandbox, made: Made) {
+    const { spec } = made;
+    if (warmRecipe !== null) {
+      const outcome =
+        warmRecipe === recipeOf(spec)
+          ? yield* Effect.raceFirst(Effect.as(provider.awaitExit(id), "ended" as const), claim(id, made))
+          : "outdated";
+      measures.count("warm_claims_total", { outcome });
+      if (outcome === "claimed") return outcome;
+      yield* provider.destroy(id);
+      yield* sandboxes.forgetWarmth(id);
+    }
     yield* provider.create(spec);
+    return "started" as const;
   });
 });
 
@@ -138,7 +150,11 @@ interface LastWord {
 }
 
 /** Ends with the boot's outcome: `running` is written only on the daemon's own word (api.md 3). */
-const pollUntilReady = <E, R>(health: Effect.Effect<DaemonHealth, E, R>, last: LastWord) =>
+const pollUntilReady = <E, R>(
+  health: Effect.Effect<DaemonHealth, E, R>,
+  pause: Duration.Duration,
+  last: LastWord,
+) =>
   Effect.gen(function* () {
     last.health = yield* health;
     if (last.health.runtime.state === "failed" || last.health.status === "error")
@@ -146,7 +162,7 @@ const pollUntilReady = <E, R>(health: Effect.Effect<DaemonHealth, E, R>, last: L
     if (!last.health.repo.ready || last.health.runtime.state !== "ready")
       return yield* Effect.fail("booting" as const);
     return { type: "daemon.ready" as const };
-  }).pipe(Effect.retry(Schedule.spaced(BOOT_POLL)), Effect.orDie);
+  }).pipe(Effect.retry(Schedule.spaced(pause)), Effect.orDie);
 
 const notCreated = ({ node, message }: SandboxError): Failure =>
   failure(node === "dead" ? "sandbox_lost" : "sandbox_create_failed", message);

@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { type EnvironmentInput, injectedEnvironment, splitEnvironment } from "../domain/environment.ts";
-import type { Claim } from "../domain/launch.ts";
+import type { Claim, GitCredential } from "../domain/launch.ts";
 import type { SandboxSpec } from "../sandbox/port.ts";
 import { Projects } from "../store/ports/projects.ts";
-import { Sandboxes } from "../store/ports/sandboxes.ts";
+import { type Sandbox, Sandboxes } from "../store/ports/sandboxes.ts";
 import { Sessions } from "../store/ports/sessions.ts";
 import { Secrets } from "../store/ports/secrets.ts";
 import { Conversations } from "../store/ports/conversations.ts";
@@ -29,6 +29,8 @@ export interface SpecOptions {
   } | null;
   /** PLATFORM_BOOT_TIMEOUT_MS. */
   readonly bootTimeoutMs: number;
+  /** PLATFORM_CLONE_CREDENTIAL_TTL_MS. */
+  readonly cloneCredentialTtlMs: number;
 }
 
 /**
@@ -64,9 +66,11 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const keyring = yield* Keyring;
   const services = yield* Effect.context<Secrets | Keyring>();
   return Effect.fnUntraced(function* ({ sandboxId, projectId, environment, session }: Standing) {
-    const [state = null] = yield* projects.states([projectId]);
+    const [[state = null], { given, values }] = yield* Effect.all(
+      [projects.states([projectId]), Effect.provideContext(openSecrets(projectId), services)],
+      { concurrency: "unbounded" },
+    );
     const { project, tier } = yield* found(`project ${projectId}`, state);
-    const { given, values } = yield* Effect.provideContext(openSecrets(projectId), services);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
     const spec = {
@@ -94,8 +98,11 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   });
 });
 
+/** What a spec takes from the sandbox's record. */
+type Booting = Pick<Sandbox, "id" | "sessionId" | "bootDeadlineAt">;
+
 /**
- * Builds the spec of a session's sandbox from the tables as they are now, so a booting sandbox gets the newest secrets.
+ * Builds the spec of a session's sandbox, with the session, from the tables as they are now, so a booting sandbox gets the newest secrets.
  * Its image was chosen before (services/environments.ts).
  */
 export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
@@ -103,25 +110,30 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const sessions = yield* Sessions;
   const services = yield* Effect.context<Conversations>();
   const makeStanding = yield* standingSpec(options);
-  return Effect.fnUntraced(function* (sandboxId: string, environment: BootEnvironment) {
-    const row = yield* found(`sandbox ${sandboxId}`, yield* sandboxes.get(sandboxId));
-    const session = yield* found(`session ${row.sessionId}`, yield* sessions.get(row.sessionId));
-    const { id: sessionId, projectId } = session;
-    const { spec, given } = yield* makeStanding({
+  return Effect.fnUntraced(function* (row: Booting, environment: BootEnvironment) {
+    const { id: sandboxId, sessionId } = row;
+    const session = yield* found(`session ${sessionId}`, yield* sessions.get(sessionId));
+    const { projectId } = session;
+    const standing = makeStanding({
       sandboxId,
       projectId,
       environment,
       session: { ...session, sessionId },
     });
+    const [{ spec, given }, recap] = yield* Effect.all(
+      [standing, Effect.provideContext(readRecap(sessionId), services)],
+      { concurrency: "unbounded" },
+    );
     // Recorded once: a boot that is performed again may join a sandbox that started with the secrets recorded then.
     yield* sandboxes.noteSecrets(sandboxId, null, given);
-    return {
+    const whole = {
       ...spec,
       sessionId,
       wip: session.saved?.wip ?? null,
-      recap: yield* Effect.provideContext(readRecap(sessionId), services),
+      recap,
       bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
     } satisfies SandboxSpec;
+    return { spec: whole, session };
   });
 });
 
@@ -177,15 +189,21 @@ export const recipeOf = (spec: SandboxSpec): string => {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 };
 
-/**
- * What a waiting sandbox gets with its session.
- * @param branchCommit where the session branch is; null if that is unknown
- */
-export const claimOf = (spec: SandboxSpec, sessionId: string, branchCommit: string | null): Claim => ({
+/** The parts of a claim that are not in the spec. */
+export interface ClaimParts {
+  readonly sessionId: string;
+  /** Where the session branch is; null if that is unknown. */
+  readonly branchCommit: string | null;
+  readonly credential: GitCredential;
+}
+
+/** What a waiting sandbox gets with its session. */
+export const claimOf = (spec: SandboxSpec, { sessionId, branchCommit, credential }: ClaimParts): Claim => ({
   session_id: sessionId,
   environment: splitEnvironment(spec.environment).session,
   ...(spec.wip !== null && { wip: spec.wip }),
   ...(spec.recap !== null && { recap: spec.recap }),
   ...(branchCommit !== null && { branch_commit: branchCommit }),
+  credential,
   boot_deadline_ms: spec.bootDeadlineMs,
 });

@@ -69,9 +69,10 @@ const bootInTurn = Effect.fnUntraced(function* (
     const projectId = (yield* sessions.get(row.sessionId))?.projectId ?? row.sessionId;
     const [state = null] = yield* projects.states([projectId]);
     const environment = yield* environments.forBoot(row, { projectId, manifest: state?.manifest ?? null });
-    const booting = Effect.flatMap(record, (newest) => boot(newest, environment));
     // A sandbox that waited has started already, and needs no place.
-    return yield* row.warmRecipe === null ? places.boot(projectId, booting) : booting;
+    if (row.warmRecipe !== null) return yield* boot(row, environment);
+    const booting = Effect.flatMap(record, (newest) => boot(newest, environment));
+    return yield* places.boot(projectId, booting);
   }).pipe(
     Effect.catchTag("EnvironmentFailed", ({ message }) =>
       Effect.succeed(bootFailed(failure("environment_failed", message))),

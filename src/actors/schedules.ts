@@ -19,7 +19,8 @@ const STALE_MAX = 1024;
 /** The address of a trigger's actor. */
 export const triggerActorId = (projectId: string, slug: string): string => `${projectId}/${slug}`;
 
-const projectOf = (id: string): string => id.slice(0, id.indexOf("/"));
+/** The project of a trigger's actor. */
+export const projectOf = (id: string): string => id.slice(0, id.indexOf("/"));
 
 /** Expression and zone in one text. It identifies a schedule: a trigger whose text changes starts counting again. */
 export const scheduleOf = ({ cron, timezone }: CronTriggerDefinition): string => `${cron} ${timezone}`;
@@ -121,6 +122,18 @@ export class Schedules {
       return entry;
     }
     return null;
+  }
+
+  /** The entries that are due up to an instant, the earliest first, and at most so many. They stay. */
+  soon(until: number, atMost: number): readonly Scheduled[] {
+    const found: Entry[] = [];
+    while (found.length < atMost && this.first <= until) {
+      const due = this.first;
+      const entry = this.#heap.pop();
+      if (entry !== undefined && entry.due === due && entry.rangAt === null) found.push(entry);
+    }
+    for (const entry of found) this.#heap.push(entry, entry.due);
+    return found;
   }
 
   /** Entries that rang up to an instant and were not armed since. They ring again now. */

@@ -104,6 +104,20 @@ export const LaunchSettings = Schema.Struct({
 });
 export type LaunchSettings = typeof LaunchSettings.Type;
 
+/** What the agent's git gets to the session's repository: the answer of `GET …/git/clone-credential` (api.md 7). */
+export const GitCredential = Schema.Struct({
+  repo_url: Schema.NonEmptyString,
+  auth: Schema.Struct({
+    type: Schema.Literal("basic"),
+    username: Schema.NonEmptyString,
+    password: Schema.NonEmptyString,
+  }),
+  expires_at: Schema.NonEmptyString,
+  /** `done`: the initial prompt was accepted in an earlier boot. */
+  bootstrap: Schema.Literals(["pending", "done"]),
+});
+export type GitCredential = typeof GitCredential.Type;
+
 /** What a waiting sandbox gets with its session: the body of `POST /platform/claim` (api.md 7). */
 export const Claim = Schema.Struct({
   session_id: Schema.String,
@@ -113,6 +127,8 @@ export const Claim = Schema.Struct({
   recap: LaunchSettings.fields.recap,
   /** Where the session branch is. A sandbox that was prepared with this commit does not fetch. Absent: unknown. */
   branch_commit: Schema.optionalKey(Schema.String),
+  /** The first credential. Absent: the sandbox asks for one. */
+  credential: Schema.optionalKey(GitCredential),
   /** Counted from the claim. */
   boot_deadline_ms: LaunchSettings.fields.bootDeadlineMs,
 });

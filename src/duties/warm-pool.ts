@@ -1,17 +1,18 @@
 /**
- * Keeps sandboxes that wait for a session (services/warm-pool.ts): as many as the manifest of each project asks for, and one for
- * each person who is about to start a session.
+ * Keeps sandboxes that wait for a session (services/warm-pool.ts): as many as the manifest of each project asks for, one for each
+ * person who is about to start a session, and one for each project whose cron trigger fires soon.
  *
  *  K1 A row is written before its sandbox is started, and deleted before its sandbox is destroyed. A sandbox without a row is
  *     removed as an orphan (orphans.ts).
  *  K2 Only sandboxes that this process started wait. They end with it. If it is killed, its next life ends them, perhaps in
  *     a new version.
- *  K3 All together have the places of their budget. A person who is about to start a session comes before a project that
- *     keeps some ready: the oldest of those goes.
+ *  K3 All together have the places of their budget. A person who is about to start a session comes first, then projects that
+ *     keep some ready, then triggers. Where there is no place, the oldest one of the last kind goes.
  *  K4 A waiting sandbox that the project would start differently now is replaced. A session does not rely on that: it
  *     compares again (actors/sandbox-boot.ts).
  *  K5 After a failure, the project waits `PAUSE_MS` before its next try.
  *  K6 A round waits for no build: a project whose image is not ready now has none that waits.
+ *  K7 When a trigger fires is known from the timers of this node (actors/schedules.ts). The instant is not stored again.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -19,18 +20,25 @@ import * as FiberMap from "effect/FiberMap";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandbox-spec.ts";
+import { nextDue, projectOf } from "../actors/schedules.ts";
+import { Timers } from "../actors/timers.ts";
 import { GitBackend } from "../git/port.ts";
 import { CHECKOUT_PACK_BYTES, DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
 import { answeredInTime, linked } from "../services/answered.ts";
 import { BootPlaces } from "../services/boot-places.ts";
-import { Directory } from "../services/directory.ts";
+import { Directory, type KnownProject } from "../services/directory.ts";
 import { newUuid } from "../services/entropy.ts";
 import { Environments } from "../services/environments.ts";
 import { serviceContext } from "../services/service-context.ts";
 import { WarmPool } from "../services/warm-pool.ts";
 import { Projects } from "../store/ports/projects.ts";
-import { type WarmSandbox, WarmSandboxes } from "../store/ports/warm-sandboxes.ts";
+import {
+  type NewWarmSandbox,
+  type WantedBy,
+  type WarmSandbox,
+  WarmSandboxes,
+} from "../store/ports/warm-sandboxes.ts";
 import { Measures } from "../telemetry/port.ts";
 import { DUTIES } from "./duties.ts";
 import { dutyPart, runDuty } from "./duty.ts";
@@ -40,6 +48,17 @@ const NAME = "warm_pool";
 const READY_POLL = "100 millis";
 const PAUSE_MS = 60_000;
 const END_WITHIN = "10 seconds";
+/** A sandbox for a trigger starts so long before its instant. Most starts with a setup command take less. */
+export const TRIGGER_LEAD_MS = 2 * 60_000;
+/** It waits so long after the instant: the session may have waited in line, or on another node. */
+export const TRIGGER_GRACE_MS = 60_000;
+/**
+ * A trigger that fires more often has none. It would take the memory for more than a tenth of the time, and that is for the
+ * project to decide, with `warm` in its manifest.
+ */
+export const TRIGGER_PERIOD_MS = 10 * TRIGGER_LEAD_MS;
+/** At most so many timers are looked at in a round. */
+const TIMERS_MAX = 1000;
 /** To find out how a project would start a sandbox takes some statements, or the whole time of a build. */
 const COMPARE_WITHIN = "5 seconds";
 
@@ -150,13 +169,13 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
 
   const begin = Effect.fnUntraced(function* (
     projectId: string,
-    { wantedUntil, atMost }: Pick<WarmSandbox, "wantedUntil"> & { readonly atMost: number },
+    wish: Pick<NewWarmSandbox, "wantedBy" | "wantedUntil" | "atMost">,
   ) {
     const now = yield* Clock.currentTimeMillis;
     if ((again.get(projectId) ?? 0) > now) return;
     again.delete(projectId);
     const id = yield* newUuid;
-    if (!(yield* warm.add({ id, projectId, nodeId, wantedUntil, atMost, createdAt: now }))) return;
+    if (!(yield* warm.add({ id, projectId, nodeId, ...wish, createdAt: now }))) return;
     mine.add(id);
     const failed = (error: unknown) =>
       Effect.gen(function* () {
@@ -218,7 +237,7 @@ const makeTidying = Effect.fnUntraced(function* (
     const stay: WarmSandbox[] = [];
     for (const row of rows) {
       const place = stay.filter(
-        ({ projectId, wantedUntil }) => projectId === row.projectId && wantedUntil === null,
+        ({ projectId, wantedBy }) => projectId === row.projectId && wantedBy === "manifest",
       ).length;
       if (yield* staysFor(row, place, running)) stay.push(row);
       else yield* drop(row.id);
@@ -226,6 +245,29 @@ const makeTidying = Effect.fnUntraced(function* (
     return stay;
   });
   return { tidy, wanted };
+});
+
+/** Whether a trigger fires at an instant, and then not again soon. */
+const firesSeldom = ({ project, triggers }: KnownProject, id: string, at: number): boolean => {
+  const trigger = triggers.get(id.slice(project.id.length + 1));
+  if (project.triggersPaused || trigger?.type !== "cron") return false;
+  return (nextDue(trigger, at) ?? Infinity) - at >= TRIGGER_PERIOD_MS;
+};
+
+/** @returns a function that says whose cron triggers fire soon and seldom enough (K7): the next instants, by project. */
+const dueProjects = Effect.gen(function* () {
+  const directory = yield* Directory;
+  const { schedules } = yield* Timers;
+  return (now: number): ReadonlyMap<string, number> => {
+    const projects = new Map<string, number>();
+    for (const { id, due } of schedules.soon(now + TRIGGER_LEAD_MS, TIMERS_MAX)) {
+      const projectId = projectOf(id);
+      const known = directory.known(projectId);
+      if (known !== null && !projects.has(projectId) && firesSeldom(known, id, due))
+        projects.set(projectId, due);
+    }
+    return projects;
+  };
 });
 
 export const warmPoolDuty = (options: WarmPoolDutyOptions) =>
@@ -242,28 +284,38 @@ export const warmPoolDuty = (options: WarmPoolDutyOptions) =>
       const { tidy, wanted } = yield* makeTidying(options, keeping);
       const { nodeId } = options;
 
-      /** One for a person. If no place is free, the oldest that a project keeps ready goes (K3). */
-      const grant = Effect.fnUntraced(function* (projectId: string, until: number) {
-        if (yield* warm.keep({ projectId, nodeId, until })) return;
+      const due = yield* dueProjects;
+
+      /** Whether there is a place. If none is free, the oldest of these kinds goes (K3). */
+      const makeRoom = Effect.fnUntraced(function* (kinds: readonly WantedBy[]) {
         const rows = yield* warm.unclaimed(nodeId);
-        if (rows.length >= pool.places) {
-          const oldest = rows.find(({ wantedUntil }) => wantedUntil === null);
-          if (oldest === undefined) return;
-          yield* keeping.drop(oldest.id);
-        }
-        yield* keeping.begin(projectId, { wantedUntil: until, atMost: 1 });
+        if (rows.length < pool.places) return true;
+        const [oldest] = kinds.flatMap((kind) => rows.find(({ wantedBy }) => wantedBy === kind) ?? []);
+        if (oldest !== undefined) yield* keeping.drop(oldest.id);
+        return oldest !== undefined;
+      });
+      const grant = Effect.fnUntraced(function* (projectId: string, wantedUntil: number) {
+        if (yield* warm.keep({ projectId, nodeId, until: wantedUntil })) return;
+        if (yield* makeRoom(["trigger", "manifest"]))
+          yield* keeping.begin(projectId, { wantedBy: "person", wantedUntil, atMost: 1 });
       });
 
       const round = Effect.gen(function* () {
         const stay = yield* tidy;
         for (const [projectId, until] of yield* pool.wishes) yield* grant(projectId, until);
-        let free = pool.places - (yield* warm.unclaimed(nodeId)).length;
         for (const { project } of directory.all()) {
           const atMost = wanted(project.id);
           const has = stay.filter(({ projectId }) => projectId === project.id).length;
-          for (let count = has; count < atMost && free > 0; count += 1, free -= 1)
-            yield* keeping.begin(project.id, { wantedUntil: null, atMost });
+          for (let count = has; count < atMost && (yield* makeRoom(["trigger"])); count += 1)
+            yield* keeping.begin(project.id, { wantedBy: "manifest", wantedUntil: null, atMost });
         }
+        for (const [projectId, at] of due(yield* Clock.currentTimeMillis))
+          if (yield* makeRoom([]))
+            yield* keeping.begin(projectId, {
+              wantedBy: "trigger",
+              wantedUntil: at + TRIGGER_GRACE_MS,
+              atMost: 1,
+            });
         if (measures.isOn) {
           const rows = yield* warm.unclaimed(nodeId);
           measures.set("warm_sandboxes", {}, rows.filter(({ recipe }) => recipe !== null).length);

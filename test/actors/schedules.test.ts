@@ -39,6 +39,16 @@ const nextTask = () =>
   });
 
 describe("an entry", () => {
+  test("say what is due soon, the earliest first and up to a number, and keep it", () => {
+    const schedules = new Schedules();
+    schedules.keep("p", wanted("p", { c: ["s", 3], a: ["s", 1], b: ["s", 2], d: ["s", 9], e: ["s", 2] }));
+    schedules.arm("p/e", { due: 20 * SECOND, schedule: "s" });
+    expect(ids(schedules.soon(3 * SECOND, 10))).toEqual(["p/a", "p/b", "p/c"]);
+    expect(ids(schedules.soon(3 * SECOND, 2))).toEqual(["p/a", "p/b"]);
+    expect(taken(schedules, 30)).toEqual(["p/a", "p/b", "p/c", "p/d", "p/e"]);
+    expect(schedules.soon(30 * SECOND, 10)).toEqual([]);
+  });
+
   test("rings once when its instant comes, earliest first", () => {
     const schedules = new Schedules();
     schedules.keep("p", wanted("p", { late: ["s", 30], soon: ["s", 5], next: ["s", 10] }));

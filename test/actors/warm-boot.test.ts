@@ -26,7 +26,8 @@ const open = Effect.fnUntraced(function* (recipe?: string) {
       const makeSpec = yield* waitingSpec(SPEC_OPTIONS);
       const { spec, given } = yield* makeSpec(id, projectId, { image: null, variables: {} });
       yield* world.sandboxes.plant(spec);
-      const row = { id, projectId, nodeId: "node-1", wantedUntil: null, createdAt: NOON, atMost: 1 };
+      const kind = { wantedBy: "manifest", wantedUntil: null } as const;
+      const row = { id, projectId, nodeId: "node-1", ...kind, createdAt: NOON, atMost: 1 };
       yield* warm.add(row);
       yield* warm.ready(id, { recipe: recipe ?? recipeOf(spec), secrets: given });
     }),

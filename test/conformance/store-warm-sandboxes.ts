@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
-import { ABANDONED_MS, WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
+import { ABANDONED_MS, type WantedBy, WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
 import { admitSession, openSandbox, tellSession } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 import type { Check } from "./store-fixture.ts";
@@ -12,6 +12,7 @@ const NODE = "node-1";
 const MADE = { recipe: "recipe", secrets: { revision: 3, versions: { KEY: 2 } } };
 
 interface Wanted {
+  readonly wantedBy?: WantedBy;
   readonly wantedUntil?: number;
   readonly createdAt?: number;
   readonly nodeId?: string;
@@ -24,6 +25,7 @@ const add = Effect.fnUntraced(function* ({ projectId }: World, wanted: Wanted = 
     id,
     projectId,
     nodeId: NODE,
+    wantedBy: wanted.wantedUntil === undefined ? "manifest" : "person",
     wantedUntil: null,
     createdAt: NOON,
     atMost: 100,
@@ -63,6 +65,20 @@ export const checkWarmSandboxes = (check: Check): void => {
     );
 
     check(
+      "is not given again to a session that has taken it and was stopped before its boot",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const sessionId = yield* admitSession(world);
+        const id = yield* addReady(world);
+        yield* addReady(world);
+        expect(yield* claim(world, sessionId)).toBe(id);
+        expect(yield* claim(world, sessionId)).toBe(id);
+        yield* tellSession(sessionId, { type: "branch.created", commit: "c".repeat(40), sandboxId: id });
+        expect(yield* claim(world, sessionId)).toBe(null);
+      }),
+    );
+
+    check(
       "is claimed once, however many sessions come at once (1,000 for 50) [E17]",
       Effect.gen(function* () {
         const world = yield* makeWorld(1000);
@@ -92,6 +108,8 @@ export const checkWarmSandboxes = (check: Check): void => {
         const sessionId = yield* admitSession(world);
         expect(yield* claim(world, sessionId, false)).toBe(null);
         expect(yield* claim(world, sessionId, true)).toBe(asked);
+        const due = yield* addReady(world, { wantedBy: "trigger", wantedUntil: NOON + 1000 });
+        expect(yield* claim(world, yield* admitSession(world), false)).toBe(due);
       }),
     );
 
@@ -105,10 +123,13 @@ export const checkWarmSandboxes = (check: Check): void => {
         expect(yield* add(world, { atMost: 2 })).not.toBe(null);
         const { add: addTo, countReady } = yield* WarmSandboxes;
         const gone = { id: randomUUID(), projectId: randomUUID(), nodeId: NODE };
-        expect(yield* addTo({ ...gone, wantedUntil: null, createdAt: NOON, atMost: 9 })).toBe(false);
-        expect(yield* countReady(world.projectId)).toBe(0);
+        expect(
+          yield* addTo({ ...gone, wantedBy: "manifest", wantedUntil: null, createdAt: NOON, atMost: 9 }),
+        ).toBe(false);
+        expect(yield* countReady(world.projectId)).toEqual({ ready: 0, forTriggers: 0 });
         yield* addReady(world);
-        expect(yield* countReady(world.projectId)).toBe(1);
+        yield* addReady(world, { wantedBy: "trigger", wantedUntil: NOON });
+        expect(yield* countReady(world.projectId)).toEqual({ ready: 2, forTriggers: 1 });
       }),
     );
 

@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { configDirOf } from "../../daemon/config-dir.ts";
+import { configuresRuntime } from "../../daemon/models.ts";
 
 let workspace: string;
 beforeAll(() => {
@@ -42,4 +43,21 @@ describe("the agent config directory", () => {
     expect(path).toBe(join(workspace, ".platform/runtime"));
     expect(problem).toContain("platform.toml is not valid TOML");
   });
+});
+
+describe("a commit", () => {
+  test.each(["opencode.json", "opencode.jsonc", ".opencode", "conf"])(
+    "may configure the runtime if it has %s",
+    (name) => {
+      const directory = mkdtempSync(join(tmpdir(), "configures-"));
+      const configDir = { path: join(directory, "conf"), problem: null };
+      const configures = () => configuresRuntime({ layout: { workspace: directory } }, { configDir });
+      writeFileSync(join(directory, "README.md"), "");
+      expect(configures()).toBe(false);
+      // A link may lead anywhere, and be repaired later.
+      symlinkSync("/nowhere", join(directory, name));
+      expect(configures()).toBe(true);
+      rmSync(directory, { recursive: true });
+    },
+  );
 });

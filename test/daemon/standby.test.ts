@@ -170,6 +170,25 @@ describe("a daemon that waits for its session", () => {
     expect((await running.git("rev-parse", "origin/main")).trim()).toMatch(/^[0-9a-f]{40}$/);
   });
 
+  test("takes the credential that its claim brings, and asks for none", async () => {
+    await start();
+    const { commit, pack } = packed();
+    expect(codeOf(await prepare(commit, pack))).toBe("200");
+    const credential = {
+      repo_url: "http://platform.internal/v1/git/of-the-claim.git",
+      auth: { type: "basic", username: "session", password: "canary-password" },
+      expires_at: "2999-01-01T00:00:00.000Z",
+      bootstrap: "pending",
+    };
+    const body = claimOf(running.sessionId, { branch_commit: commit, credential });
+    expect(codeOf(await claim(body))).toBe("200");
+    await running.logged("ready");
+    expect(running.service.seen).toEqual([]);
+    expect(readFileSync(running.layout.credentialFile, "utf8")).toContain("password=canary-password");
+    expect(readFileSync(running.layout.gitConfigFile, "utf8")).toContain("http://platform.internal");
+    expect(running.output).not.toContain("canary-password");
+  });
+
   test.each([
     ["it has another commit", [], "0".repeat(40)],
     [

@@ -103,7 +103,7 @@ export const sampleEnvironment = (now: number, projectId: string): FakeEnvironme
       builder: "buildah",
       current: BUILD_ID,
       image_of: READY_BUILD_ID,
-      waiting: { wanted: 2, ready: 1, possible: true },
+      waiting: { wanted: 2, ready: 1, for_triggers: 0, possible: true },
     },
     builds,
     buildLogs: {

@@ -183,7 +183,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
         builder: null,
         current: null,
         image_of: null,
-        waiting: { wanted: 1, ready: 0, possible: false },
+        waiting: { wanted: 1, ready: 0, for_triggers: 0, possible: false },
       };
       world.builds = [];
     },
@@ -193,7 +193,19 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
     hash: ENVIRONMENT,
     shows: ".row",
     change: (world) => {
-      world.environment = { ...world.environment, waiting: { wanted: 0, ready: 0, possible: true } };
+      world.environment = {
+        ...world.environment,
+        waiting: { wanted: 0, ready: 0, for_triggers: 0, possible: true },
+      };
+    },
+  },
+  {
+    name: "environment-waits-for-a-trigger",
+    hash: ENVIRONMENT,
+    shows: ".row",
+    change: (world) => {
+      const waiting = { wanted: 0, ready: 1, for_triggers: 1, possible: true };
+      world.environment = { ...world.environment, waiting };
     },
   },
   {

@@ -1,5 +1,5 @@
 /** Which sandboxes wait for a session on a node (duties/warm-pool.ts K1 to K5). */
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { it } from "@effect/vitest";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -8,8 +8,10 @@ import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
+import { Schedules, triggerActorId } from "../../src/actors/schedules.ts";
+import { Timers } from "../../src/actors/timers.ts";
 import { DUTIES } from "../../src/duties/duties.ts";
-import { warmPoolDuty } from "../../src/duties/warm-pool.ts";
+import { TRIGGER_GRACE_MS, TRIGGER_LEAD_MS, warmPoolDuty } from "../../src/duties/warm-pool.ts";
 import { simulatedBackend } from "../../src/git/simulated.ts";
 import { DaemonClient, type DaemonHealth } from "../../src/sandbox/daemon.ts";
 import { simulatedDaemon } from "../../src/sandbox/daemon-simulated.ts";
@@ -28,17 +30,20 @@ const NODE = "node-1";
 const BOOT_MS = 120_000;
 const PERIOD = DUTIES.warm_pool.periodMs;
 
-const manifest = (warm: number) => ({
-  commit: String(warm).repeat(40),
-  good: {
-    bringsModel: null,
-    commit: String(warm).repeat(40),
-    text: `[environment]\nwarm = ${warm}\n`,
-    agents: [],
-    environment: null,
-  },
-  failure: null,
-});
+const manifest = (text: string) => {
+  const commit = createHash("sha1").update(text).digest("hex");
+  return {
+    commit,
+    good: { bringsModel: null, commit, text, agents: [], environment: null },
+    failure: null,
+  };
+};
+
+const keeps = (warm: number) => `[environment]\nwarm = ${warm}\n`;
+
+const SLUG = "tick";
+const cron = (expression: string) =>
+  `[[triggers]]\nslug = "${SLUG}"\ntype = "cron"\ncron = "${expression}"\ntimezone = "UTC"\nprompt = "Go on."\n`;
 
 /** All daemons: their answers, and the commits that they got. */
 class Daemons {
@@ -89,15 +94,25 @@ const openNode = Effect.gen(function* () {
   const inStore = Effect.provideContext(store);
   const world = yield* inStore(makeWorld(20));
   yield* inStore(makeRepository(world.projectId));
+  /** The timers of the node's triggers. */
+  const schedules = new Schedules();
+  const timers = Layer.succeed(Timers, {
+    since: NOON,
+    schedules,
+    changed: Effect.void,
+    arm: () => Effect.void,
+    tellAgain: () => Effect.void,
+  });
   const duty = warmPoolDuty({
     nodeId: NODE,
     internalUrl: "http://platform.internal",
     egressAllow: [],
     gateway: null,
     bootTimeoutMs: BOOT_MS,
+    cloneCredentialTtlMs: 3_600_000,
   }).pipe(
     Layer.provideMerge(warmPoolLayer({ nodeId: NODE, warmMemoryMb: 2 * WARM_MB })),
-    Layer.provide(directoryLayer),
+    Layer.provide(Layer.merge(directoryLayer, timers)),
     Layer.provide(Layer.succeedContext(store)),
   );
   /** Begins a life of the service. */
@@ -107,15 +122,26 @@ const openNode = Effect.gen(function* () {
     return { pool: Context.get(context, WarmPool), end: Scope.close(scope, Exit.void) };
   });
   const warm = Context.get(store, WarmSandboxes);
-  const asks = (count: number, projectId = world.projectId) =>
-    Context.get(store, Projects).recordManifest(projectId, { ...manifest(count), now: NOON });
+  const projects = Context.get(store, Projects);
+  const reads = (text: string, projectId = world.projectId) =>
+    projects.recordManifest(projectId, { ...manifest(text), now: NOON });
+  const asks = (count: number) => reads(keeps(count));
+  /** A trigger of the project is due at this instant. */
+  const rings = (due: number, projectId = world.projectId) => {
+    const [id, next] = [triggerActorId(projectId, SLUG), { due, schedule: "of the test" }];
+    schedules.keep(projectId, new Map([[id, { ...next, from: NOON }]]));
+    schedules.arm(id, next);
+  };
   const sandboxes = Context.get(store, SimulatedSandboxes);
   return {
     world,
     daemons,
     boots,
     begin,
+    projects,
+    reads,
     asks,
+    rings,
     warm,
     sandboxes,
     inStore,
@@ -241,7 +267,7 @@ describe("sandboxes that wait for a session", () => {
       expect([yield* rows, yield* running]).toEqual([[], []]);
       // As after a kill: the row and the sandbox of a former life.
       const left = { id: randomUUID(), projectId: world.projectId, nodeId: NODE };
-      yield* warm.add({ ...left, wantedUntil: null, createdAt: NOON, atMost: 1 });
+      yield* warm.add({ ...left, wantedBy: "manifest", wantedUntil: null, createdAt: NOON, atMost: 1 });
       yield* warm.ready(left.id, { recipe: "of a former version", secrets: { revision: 0, versions: {} } });
       if (spec !== undefined) yield* sandboxes.plant({ ...spec, id: left.id });
       yield* begin;
@@ -299,6 +325,73 @@ describe("sandboxes that wait for a session", () => {
       yield* TestClock.adjust(ABANDONED_MS);
       yield* rounds(3);
       expect(yield* running).not.toContain(first);
+    }),
+  );
+});
+
+describe("sandboxes that wait for a trigger", () => {
+  const MINUTE = 60_000;
+
+  it.effect("start shortly before its instant, are given to its session, and go if none comes", () =>
+    Effect.gen(function* () {
+      const { begin, reads, rings, ready, rows, running, world, inStore } = yield* openNode;
+      yield* reads(cron("0 0 * * * *"));
+      const due = NOON + 60 * MINUTE;
+      rings(due);
+      const { pool } = yield* begin;
+      yield* TestClock.setTime(due - TRIGGER_LEAD_MS - 2 * PERIOD);
+      yield* rounds(1);
+      expect(yield* rows).toEqual([]);
+      yield* rounds(3);
+      const [first = ""] = yield* ready;
+      expect(yield* rows).toMatchObject([{ wantedBy: "trigger", wantedUntil: due + TRIGGER_GRACE_MS }]);
+      const session = { id: yield* inStore(admitSession(world)), projectId: world.projectId };
+      expect(yield* pool.claim({ ...session, origin: "trigger" })).toBe(first);
+      yield* inStore(openSandbox(session.id, NOON, first));
+      yield* rounds(3);
+      // The instant has not passed, so another one starts. No session comes.
+      expect(yield* ready).toHaveLength(1);
+      rings(due + 60 * MINUTE);
+      yield* TestClock.setTime(due + TRIGGER_GRACE_MS);
+      yield* rounds(2);
+      expect([yield* rows, yield* running]).toEqual([[], [first]]);
+    }),
+  );
+
+  it.effect.each([
+    ["fires more often than every 20 minutes", "0 */19 * * * *", false],
+    ["is paused with its project", "0 0 * * * *", true],
+  ] as const)("do not start if it %s", ([, expression, isPaused]) =>
+    Effect.gen(function* () {
+      const { begin, reads, rings, rows, projects, world } = yield* openNode;
+      yield* reads(cron(expression));
+      if (isPaused) yield* projects.update(world.projectId, { triggersPaused: true }, NOON);
+      rings(NOON + 19 * MINUTE);
+      yield* begin;
+      yield* TestClock.setTime(NOON + 18 * MINUTE);
+      yield* rounds(3);
+      expect(yield* rows).toEqual([]);
+    }),
+  );
+
+  it.effect("come after those of manifests and of people, which take their places", () =>
+    Effect.gen(function* () {
+      const { begin, asks, reads, rings, rows, world, inStore } = yield* openNode;
+      const [other, third] = [yield* inStore(addProject(world)), yield* inStore(addProject(world))];
+      const kinds = Effect.map(rows, (all) => all.map(({ wantedBy }) => wantedBy).toSorted());
+      for (const id of [other, third]) {
+        yield* reads(cron("0 0 * * * *"), id);
+        rings(NOON + MINUTE, id);
+      }
+      const { pool } = yield* begin;
+      yield* rounds(3);
+      expect(yield* kinds).toEqual(["trigger", "trigger"]);
+      yield* asks(1);
+      yield* rounds(3);
+      expect(yield* kinds).toEqual(["manifest", "trigger"]);
+      yield* pool.wish(yield* inStore(addProject(world)));
+      yield* rounds(3);
+      expect(yield* kinds).toEqual(["manifest", "person"]);
     }),
   );
 });

@@ -75,6 +75,9 @@ const sandboxOf = (session: LiveSession): Promise<Json> => session.call("GET", "
 /** Room for those of all tests. */
 const SETTINGS = { PLATFORM_WARM_MEMORY_MB: "6000" };
 
+/** From the making of a project to the instant of its trigger: within the lead, and longer than a start takes on a busy machine. */
+const BEFORE_CRON_MS = 80_000;
+
 /** Prints the variables that differ between two sessions, the commit's subject, the branch, and what was checked out. */
 const SHOW =
   'run: echo "$PLATFORM_SESSION_ID $PLATFORM_BRANCH_NAME $PLATFORM_BASE_REF $PLATFORM_AGENT_NAME"; git log -1 --format=%s; git branch --show-current; git reflog --format=%gs';
@@ -179,11 +182,33 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
         for (const target of ["", "/git/clone-credential", "/connectors", "/sessions"])
           // A service key without a live session is told so.
           expect([401, 403], target).toContain(await statusOf(`/v1/projects/${pid}${target}`, secret));
-      expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 1, possible: true });
+      expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 1, for_triggers: 0, possible: true });
       const session = await LiveSession.startIn(life, pid);
       expect(await sandboxOf(session)).toMatchObject({ waited: true });
-      expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 0, possible: true });
+      expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 0, for_triggers: 0, possible: true });
       await session.stop();
+    },
+    TEST_MS,
+  );
+
+  it(
+    "starts before a cron trigger fires, and becomes that of its session",
+    async () => {
+      // oxlint-disable-next-line no-restricted-properties -- the instant is one of the machine's clock
+      const at = new Date(Date.now() + BEFORE_CRON_MS);
+      const cron = `${at.getUTCSeconds()} ${at.getUTCMinutes()} * * * *`;
+      const trigger = `slug = "soon"\ntype = "cron"\ncron = "${cron}"\ntimezone = "UTC"\nprompt = "run: echo fired"\n`;
+      const pid = await life.project(await installation.repository(`[[triggers]]\n${trigger}`));
+      await isReady(pid, 1);
+      expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 1, for_triggers: 1, possible: true });
+      const listed = async () =>
+        (await life.call("GET", `/v1/projects/${pid}/sessions`))["sessions"] as readonly Json[];
+      await expect.poll(listed, POLL).toHaveLength(1);
+      const [{ id }] = (await listed()) as [Json];
+      const target = `/v1/projects/${pid}/sessions/${String(id)}`;
+      await life.session(pid, String(id), ["running", "failed"]);
+      expect(await life.call("GET", `${target}/sandbox`)).toMatchObject({ waited: true, status: "active" });
+      await life.call("POST", `${target}/stop`);
     },
     TEST_MS,
   );

@@ -83,7 +83,7 @@ const nothing = {
   builder: "simulated",
   current: null,
   image_of: null,
-  waiting: { wanted: 0, ready: 0, possible: false },
+  waiting: { wanted: 0, ready: 0, for_triggers: 0, possible: false },
 };
 
 describe("the environment of a project", () => {
@@ -155,7 +155,7 @@ describe("the environment of a project", () => {
       builder: "simulated",
       current: build,
       image_of: shown["current"],
-      waiting: { wanted: 0, ready: 0, possible: false },
+      waiting: { wanted: 0, ready: 0, for_triggers: 0, possible: false },
     });
     const { id } = buildOf(shown["current"]);
     const last = await reader.until(({ event, data }) => {

@@ -22,9 +22,9 @@ import { Projects } from "../../src/store/ports/projects.ts";
 import { Approving } from "./approvals.ts";
 import { answerOf, sessionIdOf } from "./answers.ts";
 import { accountOf, callerOf, refusal, type Ask, type Endpoint, type Subject } from "./asking.ts";
-import { hasPeople } from "./config.ts";
+import { hasPeople, hasWarm } from "./config.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
-import { bodyOf, HOOK, HOOK_VALUE, manifestOf } from "./manifests.ts";
+import { bodyOf, HOOK, HOOK_VALUE, manifestOf, warmManifestOf } from "./manifests.ts";
 import { databaseFault } from "./postgres/orders.ts";
 import { flakyPorts } from "./ports.ts";
 import { Requests } from "./requests.ts";
@@ -34,6 +34,7 @@ import { clockStepOf, downtimeOf, frozenFor, type Step, type StepKind } from "./
 import type { Node } from "./nodes.ts";
 import { People } from "./people.ts";
 import { freezeAfterStop } from "./second-thoughts.ts";
+import { wish } from "./warm-watch.ts";
 import type { World } from "./world.ts";
 
 const CAPS = [0, 1, 2, 3, 5] as const;
@@ -172,6 +173,7 @@ export class Actions {
     resume: (step) => this.#people.resume(step),
     answer: (step) => this.#people.answer(step),
     call: (step) => this.#orCreate(this.#approving.call(step), step),
+    wish: ({ which }) => wish(this.#world, this.#next(), which),
     decide: (step) => this.#orCreate(this.#approving.decide(step), step),
   };
 
@@ -267,7 +269,7 @@ export class Actions {
   /** A push to the default branch; now and then the service hears of it at once. */
   #push(which: number, how: number): void {
     const { id: projectId } = this.#project(which);
-    const files = { "platform.toml": manifestOf(how) };
+    const files = { "platform.toml": (hasWarm(this.#world.seed) ? warmManifestOf : manifestOf)(how) };
     const onto = this.#world.ask(Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, "main")));
     const commit = { branch: "main", onto, files, subject: `manifest ${this.#ledger.tick()}` };
     const tip = this.#world.ask(

@@ -14,7 +14,7 @@ import {
   lastFiredFaults,
   outcomeFaults,
 } from "./books.ts";
-import { BOOT_TIMEOUT_MS } from "./config.ts";
+import { BOOT_TIMEOUT_MS, hasWarm } from "./config.ts";
 import { conversationFaults } from "./conversations.ts";
 import type { Ledger } from "./ledger.ts";
 import { unendedMerges } from "./merges.ts";
@@ -82,7 +82,10 @@ export const sandboxFaults = (tables: TableSet, running: ReadonlyMap<string, { r
       record?.status === "active" &&
       session?.status === "running" &&
       session.sandboxId === id;
-    return isHeld ? [] : [`I9 the sandbox ${id} exists, its record is ${record?.status ?? "missing"}`];
+    // Waiting sandboxes are looked at later (warm-watch.ts).
+    return isHeld || tables.warmSandboxes.has(id)
+      ? []
+      : [`I9 the sandbox ${id} exists, its record is ${record?.status ?? "missing"}`];
   }),
   ...[...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) =>
     status === "running" && !running.has(sandboxId ?? "") ? [`I9 session ${id} runs without a sandbox`] : [],
@@ -212,7 +215,7 @@ export const checkAtRest = (world: World, ledger: Ledger, time: (ms: number) => 
     ...branchFaults(world, ledger),
     ...counterFaults(world),
     ...world.secrecy.lookAtRest(tables, world.boundary.trace),
-    ...(world.seed % REST_LOOKED_AT === 0
+    ...(world.seed % REST_LOOKED_AT === 0 && !hasWarm(world.seed)
       ? [...quietFaults(world, pass), ...restartFaults(world, pass)]
       : []),
   ];

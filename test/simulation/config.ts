@@ -1,5 +1,6 @@
 /** The configuration of simulated services. */
 import { readConfig } from "../../src/config.ts";
+import { WARM_MB } from "../../src/services/warm-pool.ts";
 
 export const BOOT_TIMEOUT_MS = 4_000;
 const IDLE_TIMEOUT_MS = 45_000;
@@ -15,8 +16,13 @@ export const REQUEST_TTL_MS = 20_000;
 export const PEOPLE_FROM = 1_000_000;
 /** Seeds from this one on have people, and agents whose calls people decide on. */
 export const APPROVALS_FROM = 2_000_000;
-export const hasApprovals = (seed: number): boolean => seed >= APPROVALS_FROM;
-export const hasPeople = (seed: number): boolean => seed >= PEOPLE_FROM;
+/** Seeds from this one on have sandboxes that wait for a session, and no people. No test draws them among others. */
+export const WARM_FROM = 3_000_000_000;
+export const hasWarm = (seed: number): boolean => seed >= WARM_FROM;
+export const hasApprovals = (seed: number): boolean => seed >= APPROVALS_FROM && !hasWarm(seed);
+export const hasPeople = (seed: number): boolean => seed >= PEOPLE_FROM && !hasWarm(seed);
+/** So many sandboxes may wait on a node. */
+export const PLACES = 2;
 
 const SETTINGS = {
   PLATFORM_BOOT_TIMEOUT_MS: String(BOOT_TIMEOUT_MS),
@@ -30,6 +36,7 @@ const SETTINGS = {
   PLATFORM_ACTOR_IDLE_MS: "20000",
   PLATFORM_QUEUE_TTL_MS: "600000",
   PLATFORM_QUEUE_MAX: "6",
+  PLATFORM_WARM_MEMORY_MB: "0",
 };
 
 const CONFIG = readConfig(SETTINGS, "/");
@@ -42,5 +49,10 @@ const CONFIG_WITH_PEOPLE = readConfig(
   "/",
 );
 
+const CONFIG_WITH_WARM = readConfig({ ...SETTINGS, PLATFORM_WARM_MEMORY_MB: String(PLACES * WARM_MB) }, "/");
+
 /** The configuration of the services of this seed's world. */
-export const configOf = (seed: number) => (hasPeople(seed) ? CONFIG_WITH_PEOPLE : CONFIG);
+export const configOf = (seed: number) => {
+  if (hasWarm(seed)) return CONFIG_WITH_WARM;
+  return hasPeople(seed) ? CONFIG_WITH_PEOPLE : CONFIG;
+};

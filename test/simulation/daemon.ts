@@ -31,6 +31,8 @@ export interface SimulatedDaemons {
   readonly talks: Talks;
   /** Null: the world has no people. */
   readonly runtimes: Runtimes | null;
+  /** Called when a daemon that waits takes a session. */
+  onClaim: (sandboxId: string, sessionId: string) => void;
   /** From now on every new daemon is a healthy one. */
   readonly heal: () => void;
   /** Whether the agent of this sandbox is in a turn that goes on for a while, and has not lasted too long. */
@@ -133,9 +135,17 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       error: failed ? "the simulated runtime failed" : null,
     };
   };
-  return {
+  const claim: DaemonClient["Service"]["claim"] = (link, _context, { session_id: sessionId }) =>
+    Effect.suspend(() => {
+      if (healthOf(idOf(link)) === null)
+        return Effect.fail(new DaemonUnreachable({ message: "no daemon answers" }));
+      simulated.onClaim(idOf(link), sessionId);
+      return Effect.void;
+    });
+  const simulated: SimulatedDaemons = {
     talks,
     runtimes,
+    onClaim: () => undefined,
     isAtWork: (id) => {
       const daemon = daemons.get(id);
       if (runtimes !== null) return isInTurn(runtimes.of(id), time.elapsed);
@@ -150,7 +160,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
     },
     layer: Layer.succeed(DaemonClient, {
       prepare: () => Effect.void,
-      claim: () => Effect.void,
+      claim,
       health: (link) =>
         Effect.suspend(() => {
           const health = healthOf(idOf(link));
@@ -174,4 +184,5 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
         Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
     }),
   };
+  return simulated;
 };

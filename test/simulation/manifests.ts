@@ -57,5 +57,9 @@ export const manifestOf = (how: number): string => {
   return HOOK_TRIGGER + (how % 2 === 0 ? HOOK_FILTER : "") + tick + tock;
 };
 
+/** The same where sandboxes wait: projects keep none, one or two ready. */
+export const warmManifestOf = (how: number): string =>
+  `${manifestOf(how)}\n[environment]\nwarm = ${(how >> 2) % 3}\n`;
+
 /** Two of three pass the filter. */
 export const bodyOf = (n: number): Uint8Array => Buffer.from(JSON.stringify({ n, wanted: n % 3 !== 1 }));

@@ -147,6 +147,24 @@ export const OF_APPROVALS: Names = [
   "upstream.call",
 ];
 /** All calls that can be marked in worlds without people. */
+/** What waiting sandboxes ask for. */
+export const OF_WARM: Names = [
+  "daemon.claim",
+  "daemon.prepare",
+  "git.pack",
+  "store.CloneCredentials.mint",
+  "store.Sandboxes.forgetWarmth",
+  "store.WarmSandboxes.abandoned",
+  "store.WarmSandboxes.add",
+  "store.WarmSandboxes.add",
+  "store.WarmSandboxes.claim",
+  "store.WarmSandboxes.claim",
+  "store.WarmSandboxes.keep",
+  "store.WarmSandboxes.ready",
+  "store.WarmSandboxes.ready",
+  "store.WarmSandboxes.remove",
+  "store.WarmSandboxes.unclaimed",
+];
 export const MARKABLE: ReadonlySet<string> = new Set([...COMMON, ...SELDOM, ...OF_REQUESTS]);
 
 /** Ports whose calls fail in ways of their own (ports.ts), so that a mark only crashes there. */
@@ -193,6 +211,10 @@ export const marksOfPeople = (random: Random): readonly Mark[] => [
 /** Where people decide on calls: three of an approval's calls. */
 export const marksOfApprovals = (random: Random): readonly Mark[] =>
   Array.from({ length: 3 }, () => markOf(random, OF_APPROVALS, NTH_MAX));
+
+/** Where sandboxes wait: three of their calls. */
+export const marksOfWarm = (random: Random): readonly Mark[] =>
+  Array.from({ length: 3 }, () => markOf(random, OF_WARM, NTH_MAX));
 
 /** A run's marks: one of a call that it makes, two of such as it may not make at all, one that is late, and one of a change request's. */
 export const marksOf = (random: Random): readonly Mark[] => [

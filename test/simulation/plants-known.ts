@@ -72,6 +72,11 @@ export const SAMPLE = [
   "second-decision-counts",
   "approved-call-made-by-each-node",
   "result-of-a-caller-that-left-kept-back",
+  // sandboxes that wait: E17, E18, W3 and K3
+  "waiting-sandbox-given-twice",
+  "outdated-waiting-sandbox-taken",
+  "claimed-sandbox-left-by-its-session",
+  "one-more-waits-than-there-are-places",
   // src/duties/sweeper.ts Z1
   "idle-while-at-work",
 ] as const;

@@ -8,7 +8,7 @@
  *                                                        writes down what it finds
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { APPROVALS_FROM, hasApprovals, hasPeople, PEOPLE_FROM } from "./config.ts";
+import { APPROVALS_FROM, hasApprovals, hasPeople, hasWarm, PEOPLE_FROM, WARM_FROM } from "./config.ts";
 import { simulationWith } from "./planting.ts";
 import { PLANTS, type Plant } from "./plants.ts";
 import { simulate } from "./run.ts";
@@ -36,6 +36,7 @@ const FILES = [
   "plants-of-people.ts",
   "plants-of-placement.ts",
   "plants-of-requests.ts",
+  "plants-of-warm.ts",
 ].map((name) => new URL(name, import.meta.url));
 
 const writtenOf = (seed: number): string =>
@@ -53,6 +54,7 @@ const writeDown = ({ name }: Plant, seed: number): void => {
 
 /** A bug that concerns people is looked for where there are some. */
 const firstOf = ({ seed }: Plant): number => {
+  if (hasWarm(seed)) return Number(from) + WARM_FROM;
   if (hasApprovals(seed)) return Number(from) + APPROVALS_FROM;
   return Number(from) + (hasPeople(seed) ? PEOPLE_FROM : 0);
 };

@@ -7,7 +7,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
     put: "[event.messageId, ...queue]",
-    seed: 1_000_003,
+    seed: 1_000_001,
   },
   {
     name: "message-sent-during-a-turn",
@@ -28,14 +28,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        held: context.held && event.message.author.kind === "service",\n',
     put: "",
-    seed: 1_000_005,
+    seed: 1_000_004,
   },
   {
     name: "interrupt-of-a-turn-ends-the-next",
     file: "src/machines/conversation.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_006,
+    seed: 1_000_019,
   },
   {
     name: "interrupt-noted-only",
@@ -49,7 +49,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_015,
+    seed: 1_000_041,
   },
   {
     name: "second-answer-told-that-it-counts",
@@ -133,6 +133,6 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: '  if (status === "cancelled") return;',
     put: '  if (status !== "failed") return;',
-    seed: 1_000_002,
+    seed: 1_000_003,
   },
 ];

@@ -4,6 +4,7 @@ import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
 import { PLANTS_OF_PEOPLE } from "./plants-of-people.ts";
 import { PLANTS_OF_PLACEMENT } from "./plants-of-placement.ts";
 import { PLANTS_OF_REQUESTS } from "./plants-of-requests.ts";
+import { PLANTS_OF_WARM } from "./plants-of-warm.ts";
 
 /** A replacement of text. */
 export interface Edit {
@@ -30,6 +31,7 @@ export const PLANTS: readonly Plant[] = [
   ...PLANTS_OF_CONVERSATIONS,
   ...PLANTS_OF_PEOPLE,
   ...PLANTS_OF_APPROVALS,
+  ...PLANTS_OF_WARM,
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",

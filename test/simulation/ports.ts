@@ -27,10 +27,11 @@ import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { Previews } from "../../src/store/ports/previews.ts";
+import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
 import { SessionLogs } from "../../src/store/ports/session-logs.ts";
 import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 import type { Boundary } from "./boundary.ts";
-import { hasApprovals, hasPeople } from "./config.ts";
+import { hasApprovals, hasPeople, hasWarm } from "./config.ts";
 import type { MadeMerge } from "./merges.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
@@ -118,8 +119,14 @@ export const STORE = [
 /** Behind the boundary where agents call tools that ask. Elsewhere, calls of these ports move no draw. */
 const STORE_OF_APPROVALS = [Approvals, ExecutorCalls] as const;
 
+/** The same where sandboxes wait for sessions. */
+const STORE_OF_WARM = [WarmSandboxes] as const;
+
 type StoreServices = Context.Service.Identifier<
-  (typeof STORE)[number] | (typeof STORE_OF_APPROVALS)[number] | typeof Connectors
+  | (typeof STORE)[number]
+  | (typeof STORE_OF_APPROVALS)[number]
+  | (typeof STORE_OF_WARM)[number]
+  | typeof Connectors
 >;
 /** The twins as they are, with their other sides. */
 export type Twins =
@@ -144,10 +151,12 @@ const FLAKY = [
   "store.Fires",
 ];
 const FLAKY_WITH_PEOPLE = [...FLAKY, "store.Conversations", "store.Conversations.memory"];
+const FLAKY_WITH_WARM = [...FLAKY, "store.WarmSandboxes"];
 const FLAKY_WITH_APPROVALS = [...FLAKY_WITH_PEOPLE, "store.Approvals", "upstream"];
 
 /** The ports of which a share of calls may go wrong. */
 export const flakyPorts = (seed: number): readonly string[] => {
+  if (hasWarm(seed)) return FLAKY_WITH_WARM;
   if (hasApprovals(seed)) return FLAKY_WITH_APPROVALS;
   return hasPeople(seed) ? FLAKY_WITH_PEOPLE : FLAKY;
 };
@@ -156,6 +165,8 @@ export interface PortOptions {
   readonly boundary: Boundary;
   /** Whether agents call tools that ask. */
   readonly isAsking: boolean;
+  /** Whether sandboxes wait for sessions. */
+  readonly isWarm: boolean;
   /** Whose ports they are. */
   readonly process: Process;
   readonly random: Random;
@@ -212,11 +223,23 @@ const unreliable = (
 /** The ports as the service sees them in this simulation. */
 export const portsBehind = (
   twins: Context.Context<Twins>,
-  { isAsking, boundary, process, random, providerFaults, lies, opening, destroying, merged }: PortOptions,
+  {
+    isAsking,
+    isWarm,
+    boundary,
+    process,
+    random,
+    providerFaults,
+    lies,
+    opening,
+    destroying,
+    merged,
+  }: PortOptions,
 ) => {
   const control = Context.get(twins, SimulatedSandboxes);
   let ports = twins;
-  for (const tag of isAsking ? [...STORE, ...STORE_OF_APPROVALS] : STORE) {
+  const more = [...(isAsking ? STORE_OF_APPROVALS : []), ...(isWarm ? STORE_OF_WARM : [])];
+  for (const tag of [...STORE, ...more]) {
     const port = tag.key.split("/").at(-1) ?? tag.key;
     ports = addBehind(ports, tag as Context.Service<unknown, object>, {
       boundary,

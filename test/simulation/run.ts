@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { Actions } from "./actions.ts";
 import { checkAtRest } from "./at-rest.ts";
 import { ApprovalsWatch } from "./approvals-watch.ts";
-import { hasApprovals, hasPeople } from "./config.ts";
+import { hasApprovals, hasPeople, hasWarm } from "./config.ts";
 import { Ledger } from "./ledger.ts";
-import { marksOf, marksOfApprovals, marksOfPeople } from "./marks.ts";
+import { marksOf, marksOfApprovals, marksOfPeople, marksOfWarm } from "./marks.ts";
 import { Merges } from "./merges.ts";
 import { peopleFaults } from "./people-at-rest.ts";
 import { PeopleWatch } from "./people-watch.ts";
@@ -14,6 +14,7 @@ import { SnapshotWatch } from "./postgres/watch.ts";
 import { Random } from "./random.ts";
 import { stepsOf, type Step } from "./steps.ts";
 import { CommitWatch } from "./watch.ts";
+import { WarmWatch } from "./warm-watch.ts";
 import { World } from "./world.ts";
 
 export interface RunOptions {
@@ -36,7 +37,7 @@ export interface RunResult {
 }
 
 export const planOf = ({ seed, steps }: Pick<RunOptions, "seed" | "steps">): readonly Step[] =>
-  stepsOf(new Random(seed, "steps"), { steps, people: hasPeople(seed), approvals: hasApprovals(seed) });
+  stepsOf(new Random(seed, "steps"), { seed, steps });
 
 /** More than these are not looked for: the run has failed. */
 const VIOLATIONS_MAX = 5;
@@ -53,6 +54,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
   const merges = new Merges(world, ledger, violations);
   const people = hasPeople(options.seed) ? new PeopleWatch(world, { ledger, violations }) : null;
   const approvals = hasApprovals(options.seed) ? new ApprovalsWatch(world, { ledger, violations }) : null;
+  const warm = hasWarm(options.seed) ? new WarmWatch(world, { violations }) : null;
   const pass = (ms: number) => world.pass(ms);
   try {
     pass(START_MS);
@@ -63,6 +65,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
     boundary.mark(marksOf(new Random(options.seed, "marks")));
     if (people !== null) boundary.mark(marksOfPeople(new Random(options.seed, "marks of people")));
     if (approvals !== null) boundary.mark(marksOfApprovals(new Random(options.seed, "marks of approvals")));
+    if (warm !== null) boundary.mark(marksOfWarm(new Random(options.seed, "marks of waiting sandboxes")));
     for (const step of options.only ?? planOf(options)) {
       actions.perform(step);
       pass(step.wait);
@@ -75,6 +78,7 @@ export const simulate = (options: RunOptions, bridge: Bridge | null = null): Run
       violations.push(...peopleFaults(world, { ledger, watch: people, pass }));
     if (violations.length === 0) violations.push(...merges.atRest());
     if (violations.length === 0 && approvals !== null) violations.push(...approvals.atRest(pass));
+    if (violations.length === 0 && warm !== null) violations.push(...warm.atRest(pass));
   } catch (error) {
     violations.push(`crashed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   }

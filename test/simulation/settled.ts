@@ -6,7 +6,7 @@ import { Connectors } from "../../src/store/ports/connectors.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { commitManifest, makeAccount, makeRepository, newProject, numbered } from "../support/world/world.ts";
-import { HOOK_SECRET, HOOK_VALUE, manifestOf } from "./manifests.ts";
+import { HOOK_SECRET, HOOK_VALUE, manifestOf, warmManifestOf } from "./manifests.ts";
 import { CATALOGUE, CONNECTOR, SLUG, UPSTREAM_URL } from "./upstream.ts";
 
 /** Friday noon. */
@@ -44,6 +44,11 @@ export const withConnectors = Effect.gen(function* () {
     yield* connectors.saw(key, { catalogue: CATALOGUE, pin, protocol: "2025-11-25", at: BEGINNING });
     yield* connectors.accept(key, { pin, userId: USERS[account], now: BEGINNING });
   }
+});
+
+/** Sandboxes wait for sessions of two projects. */
+export const withWarmth = Effect.gen(function* () {
+  for (const [index, { id }] of PROJECTS.entries()) yield* commitManifest(id, warmManifestOf(index * 24 + 4));
 });
 
 /** Three projects, each with a repository, a manifest and a secret. */

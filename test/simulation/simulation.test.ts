@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BATCH_LIMIT_MS, explained, runsFrom } from "./batch.ts";
 import { PEOPLE_FROM } from "./config.ts";
-import { MARKABLE, OF_APPROVALS, OF_PEOPLE } from "./marks.ts";
+import { MARKABLE, OF_APPROVALS, OF_PEOPLE, OF_WARM } from "./marks.ts";
 import { simulate } from "./run.ts";
 import { SHORT_STEPS } from "./steps.ts";
 
@@ -27,10 +27,13 @@ const BY_CHANCE = [
 ];
 
 /** Its runs meet what is looked for below. */
-const FIXED_WITH_PEOPLE = { seed: 1_000_055, runs: 6 };
+const FIXED_WITH_PEOPLE = { seed: 1_000_059, runs: 6 };
 
 /** The same, where people decide on calls. */
 const FIXED_WITH_APPROVALS = { seed: 2_000_001, runs: 8 };
+
+/** The same, where sandboxes wait for sessions. */
+const FIXED_WITH_WARM = { seed: 3_000_000_001, runs: 12 };
 
 describe("a simulated service", () => {
   it("leaves the same trace from the same seed, byte for byte, and a different one from a different seed [I20]", () => {
@@ -107,6 +110,19 @@ describe("a simulated service", () => {
         expect(totals.hits.get(`approval ${state}`) ?? 0, state).toBeGreaterThan(0);
       // A call that is never made wastes its marks.
       expect(OF_APPROVALS.filter((name) => !totals.calls.has(name))).toEqual([]);
+    },
+    BATCH_LIMIT_MS,
+  );
+
+  it(
+    `keeps every invariant in ${FIXED_WITH_WARM.runs} runs from a fixed seed where sandboxes wait for sessions [E17] [E18]`,
+    () => {
+      const totals = runsFrom(FIXED_WITH_WARM.seed, FIXED_WITH_WARM.runs);
+      expect(explained(totals)).toBe("");
+      for (const point of ["wished", "claimed", "step secret", "crash after store.WarmSandboxes.keep"])
+        expect(totals.hits.get(point) ?? 0, point).toBeGreaterThan(0);
+      // A call that is never made wastes its marks.
+      expect(OF_WARM.filter((name) => !totals.calls.has(name))).toEqual([]);
     },
     BATCH_LIMIT_MS,
   );

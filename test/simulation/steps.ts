@@ -1,4 +1,5 @@
 /** What happens to a simulated service from outside, drawn from the seed before it begins: a failing run is made shorter by leaving steps out. */
+import { hasApprovals, hasPeople, hasWarm } from "./config.ts";
 import type { Random } from "./random.ts";
 
 export const KINDS = [
@@ -36,7 +37,9 @@ export const KINDS = [
 export const TALKING = ["say", "unsay", "interrupt", "resume", "answer"] as const;
 /** The steps about approvals, for worlds that have them. */
 export const APPROVING = ["call", "decide"] as const;
-export type StepKind = (typeof KINDS | typeof TALKING | typeof APPROVING)[number];
+/** The step for worlds in which sandboxes wait. */
+export const WISHING = ["wish"] as const;
+export type StepKind = (typeof KINDS | typeof TALKING | typeof APPROVING | typeof WISHING)[number];
 
 export interface Step {
   readonly do: StepKind;
@@ -129,6 +132,31 @@ const WEIGHTS_WITH_APPROVALS: Readonly<Partial<Record<StepKind, number>>> = {
   decide: 32,
 };
 
+/** Where sandboxes wait: mostly sessions, and what makes sandboxes outdated or ends them. */
+const WEIGHTS_WITH_WARM: Readonly<Partial<Record<StepKind, number>>> = {
+  create: 22,
+  stop: 14,
+  restart: 8,
+  remove: 3,
+  fire: 6,
+  deliver: 10,
+  pause: 1,
+  archive: 2,
+  cap: 2,
+  manifest: 6,
+  crash: 4,
+  crash_soon: 9,
+  freeze: 2,
+  restore: 1,
+  clock: 1,
+  outage: 2,
+  flaky: 4,
+  exit: 8,
+  secret: 9,
+  lie: 1,
+  wish: 14,
+};
+
 type Weights = readonly (readonly [StepKind, number])[];
 const ORDINARY: Weights = KINDS.map((kind) => [kind, WEIGHTS[kind]]);
 const WITH_PEOPLE: Weights = [...KINDS, ...TALKING].map((kind) => [kind, WEIGHTS_WITH_PEOPLE[kind] ?? 0]);
@@ -137,6 +165,8 @@ const WITH_APPROVALS: Weights = [...KINDS, ...TALKING, ...APPROVING].map((kind) 
   kind,
   WEIGHTS_WITH_APPROVALS[kind] ?? 0,
 ]);
+
+const WITH_WARM: Weights = [...KINDS, ...WISHING].map((kind) => [kind, WEIGHTS_WITH_WARM[kind] ?? 0]);
 
 const drawn = (random: Random, weights: Weights): StepKind => {
   let at = random.fraction() * weights.reduce((sum, [, weight]) => sum + weight, 0);
@@ -156,16 +186,19 @@ const waitAfter = (random: Random): number => {
   return draw < 0.99 ? random.between(5 * SECOND, 30 * SECOND) : random.between(MINUTE, 4 * MINUTE);
 };
 
+const weightsOf = (seed: number): Weights => {
+  if (hasWarm(seed)) return WITH_WARM;
+  if (hasApprovals(seed)) return WITH_APPROVALS;
+  return hasPeople(seed) ? WITH_PEOPLE : ORDINARY;
+};
+
+/** @param seed says what the world has */
 export const stepsOf = (
   random: Random,
-  {
-    steps,
-    people,
-    approvals,
-  }: { readonly steps: number; readonly people: boolean; readonly approvals: boolean },
+  { seed, steps }: { readonly seed: number; readonly steps: number },
 ): readonly Step[] =>
   Array.from({ length: steps }, () => ({
-    do: drawn(random, approvals ? WITH_APPROVALS : people ? WITH_PEOPLE : ORDINARY),
+    do: drawn(random, weightsOf(seed)),
     which: random.next() % 1024,
     how: random.next() % 1024,
     wait: waitAfter(random),

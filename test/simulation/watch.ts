@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import { triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers } from "../../src/actors/timers.ts";
 import { GitBackend } from "../../src/git/port.ts";
+import type { SandboxSpec } from "../../src/sandbox/port.ts";
 import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import type { QueueRow, TableSet } from "../../src/store/memory/tables.ts";
 import type { Call } from "./boundary.ts";
@@ -253,9 +254,9 @@ export class CommitWatch {
   look(): void {}
 
   #look(call: Call): void {
-    const { port, operation, about, given, process } = call;
+    const { port, operation, given, process } = call;
     this.violations.push(...this.#conversations.look(call, this.#world.tables));
-    if (port === "provider" && operation === "create") this.#lookAtCreate(about);
+    if (port === "provider" && operation === "create") this.#lookAtCreate(given[0] as SandboxSpec);
     if (operation === "changedSince") this.#lookAtCalm();
     if (!port.startsWith("store.") || !WRITES.has(operation)) return;
     const { tables } = this.#world;
@@ -362,14 +363,13 @@ export class CommitWatch {
   }
 
   /** I8: by now the session has its branch, and the sandbox has its record. */
-  #lookAtCreate(sandboxId: string): void {
+  #lookAtCreate({ id: sandboxId, sessionId }: SandboxSpec): void {
+    if (sessionId === null) return this.#world.keepSecret(sandboxId);
     const { tables } = this.#world;
     const record = tables.sandboxes.get(sandboxId)?.record;
     const session = tables.sessions.get(record?.sessionId ?? "")?.record;
-    if (session === undefined) {
-      this.violations.push(`I8 the sandbox ${sandboxId} was created without a session`);
-      return;
-    }
+    if (session === undefined)
+      return void this.violations.push(`I8 the sandbox ${sandboxId} was created without a session`);
     const tip = this.#world.ask(
       Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId: session.projectId }, session.id)),
     );
@@ -388,8 +388,9 @@ export class CommitWatch {
   /** I9: only a live session's own actor removes its sandbox, and it makes sure that the sandbox goes. */
   #lookAtDestroy(sandboxId: string): void {
     const { tables, liedAbout, isOwnershipVague } = this.#world;
-    const status = tables.sandboxes.get(sandboxId)?.record.status;
-    if (status === "provisioning" || status === "active")
+    const { status, warmRecipe = null } = tables.sandboxes.get(sandboxId)?.record ?? {};
+    // A boot replaces one that waited and is outdated.
+    if ((status === "provisioning" && warmRecipe === null) || status === "active")
       this.violations.push(`I9 the sandbox ${sandboxId} was destroyed while its record is ${status}`);
     const isForgotten = status !== undefined && tables.sandboxOutbox.of(sandboxId).length === 0;
     // A late owner may have created it again: then the round must remove it.

@@ -33,7 +33,7 @@ import { Tables, type TableSet } from "../../src/store/memory/tables.ts";
 import { ConnectorServers } from "../../src/connectors/port.ts";
 import { Boundary } from "./boundary.ts";
 import { AFTERMATH_MS, Calm } from "./calm.ts";
-import { configOf, hasApprovals, hasPeople } from "./config.ts";
+import { configOf, hasApprovals, hasPeople, hasWarm } from "./config.ts";
 import { Cursors } from "./cursors.ts";
 import { simulatedDaemons, type SimulatedDaemons } from "./daemon.ts";
 import type { MadeMerge } from "./merges.ts";
@@ -47,7 +47,7 @@ import { Places } from "./places.ts";
 import { Random } from "./random.ts";
 import { addAccount } from "./restoring.ts";
 import { Secrecy } from "./secrecy.ts";
-import { BEGINNING, MASTER, settled, withConnectors, withProjects } from "./settled.ts";
+import { BEGINNING, MASTER, settled, withConnectors, withProjects, withWarmth } from "./settled.ts";
 import { Upstream } from "./upstream.ts";
 import { Process, SimulatedTime, WallClock } from "./time.ts";
 
@@ -154,6 +154,7 @@ export class World {
     addAccount(this);
     Effect.runSync(Effect.provideContext(withProjects, this.twins));
     if (this.upstream !== null) Effect.runSync(Effect.provideContext(withConnectors, this.twins));
+    if (hasWarm(seed)) Effect.runSync(Effect.provideContext(withWarmth, this.twins));
     this.refresh();
     this.#entropy = this.#random("entropy");
     this.#jitter = this.#random("jitter");
@@ -246,6 +247,7 @@ export class World {
     return portsBehind(bridge === null ? twins : storeOver(twins, STORE, { life: process.name, call }), {
       boundary: this.boundary,
       isAsking: this.upstream !== null,
+      isWarm: hasWarm(this.seed),
       random: this.#providerRandom,
       process,
       providerFaults: () => this.providerFaults,

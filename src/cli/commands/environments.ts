@@ -94,6 +94,11 @@ const setupText = ({ setup, devcontainer }: Environment): string | null => {
   return names.length > 0 ? names.join(" ") : setupLine(setup);
 };
 
+const readyText = ({ wanted, ready, for_triggers: forTriggers }: Environment["waiting"]): string | null => {
+  if (forTriggers > 0) return `${ready}, for a cron trigger that fires soon`;
+  return wanted === 0 ? null : `${ready} of ${wanted}`;
+};
+
 const shown = (environment: Environment): string => {
   const { kind, image, builder, current, waiting } = environment;
   return fields([
@@ -105,7 +110,7 @@ const shown = (environment: Environment): string => {
     ["builder", builder ?? "none: Dockerfiles have no effect"],
     ["newest build", current && `${current.id} ${resultOf(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],
-    ["ready before a session", waiting.wanted === 0 ? null : `${waiting.ready} of ${waiting.wanted}`],
+    ["ready before a session", readyText(waiting)],
   ]);
 };
 

@@ -117,6 +117,9 @@ const EnvironmentWire = Schema.Struct({
       description: "How many sandboxes the manifest keeps ready for sessions, on each node.",
     }),
     ready: Schema.Finite.annotate({ description: "How many are ready, on all nodes." }),
+    for_triggers: Schema.Finite.annotate({
+      description: "How many of these are ready because a cron trigger fires soon.",
+    }),
     possible: Schema.Boolean.annotate({
       description:
         "False: the operator lets no sandbox wait on the node that answers (`PLATFORM_WARM_MEMORY_MB`).",

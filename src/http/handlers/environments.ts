@@ -103,6 +103,7 @@ const show = Effect.fnUntraced(function* (pid: string) {
   const { builder } = yield* Environments;
   const { kind } = plan;
   const own = manifest === null ? null : parseManifest(Buffer.from(manifest.text)).setup;
+  const counted = yield* (yield* WarmSandboxes).countReady(pid);
   const nothing = {
     kind,
     image: null,
@@ -114,7 +115,8 @@ const show = Effect.fnUntraced(function* (pid: string) {
     image_of: null,
     waiting: {
       wanted: manifest === null ? 0 : parseManifest(Buffer.from(manifest.text)).warm,
-      ready: yield* (yield* WarmSandboxes).countReady(pid),
+      ready: counted.ready,
+      for_triggers: counted.forTriggers,
       possible: (yield* WarmPool).places > 0,
     },
   };

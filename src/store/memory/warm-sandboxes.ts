@@ -19,10 +19,11 @@ const give = (tables: TableSet, request: Parameters<Api["claim"]>[0]) => {
   const { projectId, sessionId, nodeId, isPersons, now } = request;
   const rows = [...tables.warmSandboxes.values()];
   const held = rows.find((row) => row.claim?.sessionId === sessionId);
-  if (held !== undefined) return held.id;
+  if (held !== undefined)
+    return tables.sessions.get(sessionId)?.record.sandboxId === held.id ? null : held.id;
   const [oldest] = rows
     .filter((row) => row.projectId === projectId && row.nodeId === nodeId)
-    .filter((row) => row.claim === null && row.recipe !== null && (isPersons || row.wantedUntil === null))
+    .filter((row) => row.claim === null && row.recipe !== null && (isPersons || row.wantedBy !== "person"))
     .toSorted(oldestFirst);
   if (oldest === undefined) return null;
   tables.warmSandboxes.set(oldest.id, { ...oldest, claim: { sessionId, at: now } });
@@ -77,7 +78,11 @@ export const layer = Layer.effect(
       unclaimed: (nodeId) =>
         Effect.sync(() => unclaimed((row) => row.nodeId === nodeId).toSorted(oldestFirst)),
       countReady: (projectId) =>
-        Effect.sync(() => unclaimed((row) => row.projectId === projectId && row.recipe !== null).length),
+        Effect.sync(() => {
+          const ready = unclaimed((row) => row.projectId === projectId && row.recipe !== null);
+          const forTriggers = ready.filter(({ wantedBy }) => wantedBy === "trigger");
+          return { ready: ready.length, forTriggers: forTriggers.length };
+        }),
       keep: (request) => Effect.sync(() => keep(tables, request)),
       remove: (id) => Effect.sync(() => remove(tables, id)),
       abandoned: (nodeId, now) =>

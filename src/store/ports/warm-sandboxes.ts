@@ -1,7 +1,9 @@
 /**
  * Sandboxes that wait for a session.
  *
- *  W1 A sandbox is claimed once, by one session. The same session claims it again with the same answer.
+ *  W1 A sandbox is claimed once, by one session. The same session claims it again with the same answer, until it has taken it.
+ *     Afterwards it gets none while that row is left: it may have been stopped before its boot, and the end of that sandbox
+ *     would come after the restart.
  *  W2 A project never has more unclaimed ones on a node than a call of `add` allows.
  *  W3 A claimed one is never removed here: `Sandboxes.open` takes its row over, or `abandoned` names it.
  */
@@ -12,13 +14,17 @@ import type { GivenSecrets } from "./sandboxes.ts";
 /** A session uses a sandbox within milliseconds of its claim, unless its node dies in between. */
 export const ABANDONED_MS = 60_000;
 
+/** The project's manifest, a person who is about to start a session, or a cron trigger that fires soon. */
+export type WantedBy = "manifest" | "person" | "trigger";
+
 export interface WarmSandbox {
   readonly id: string;
   readonly projectId: string;
   readonly nodeId: string;
   /** A digest of everything that it was started with. Null: it is not ready yet. */
   readonly recipe: string | null;
-  /** Null: the project's manifest asks for it. */
+  readonly wantedBy: WantedBy;
+  /** Null: as long as the manifest asks for it. */
   readonly wantedUntil: number | null;
   readonly createdAt: number;
 }
@@ -38,7 +44,7 @@ export class WarmSandboxes extends Context.Service<
       id: string,
       made: { readonly recipe: string; readonly secrets: GivenSecrets },
     ) => Stored<boolean>;
-    /** Gives the session one of the node that is ready, the oldest first. Null: none is ready. */
+    /** Gives the session one of the node that is ready, the oldest first. Null: none is ready, or see W1. */
     readonly claim: (request: {
       readonly projectId: string;
       readonly sessionId: string;
@@ -49,8 +55,10 @@ export class WarmSandboxes extends Context.Service<
     }) => Stored<string | null>;
     /** The unclaimed ones of a node, oldest first. */
     readonly unclaimed: (nodeId: string) => Stored<readonly WarmSandbox[]>;
-    /** How many of a project are ready, on all nodes. */
-    readonly countReady: (projectId: string) => Stored<number>;
+    /** How many of a project are ready, on all nodes, and how many of these wait for a trigger. */
+    readonly countReady: (
+      projectId: string,
+    ) => Stored<{ readonly ready: number; readonly forTriggers: number }>;
     /** An unclaimed one of the project stays at least until then. False: it has none on the node. */
     readonly keep: (request: {
       readonly projectId: string;

@@ -11,7 +11,7 @@ import {
 import { at, json, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
-  id, project_id AS "projectId", node_id AS "nodeId", recipe, wanted_until AS "wantedUntil", created_at AS "createdAt"`;
+  id, project_id AS "projectId", node_id AS "nodeId", recipe, wanted_by AS "wantedBy", wanted_until AS "wantedUntil", created_at AS "createdAt"`;
 
 const idsOf = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
 
@@ -22,9 +22,9 @@ const makeAdd = Effect.gen(function* () {
     const projects = yield* sql`SELECT FROM projects WHERE id = ${added.projectId} FOR NO KEY UPDATE`;
     if (projects.length === 0) return false;
     const rows = yield* sql`
-      INSERT INTO warm_sandboxes (id, project_id, node_id, wanted_until, created_at)
-      SELECT ${added.id}::uuid, ${added.projectId}::uuid, ${added.nodeId}, ${at(added.wantedUntil)}::timestamptz,
-        ${at(added.createdAt)}::timestamptz
+      INSERT INTO warm_sandboxes (id, project_id, node_id, wanted_by, wanted_until, created_at)
+      SELECT ${added.id}::uuid, ${added.projectId}::uuid, ${added.nodeId}, ${added.wantedBy},
+        ${at(added.wantedUntil)}::timestamptz, ${at(added.createdAt)}::timestamptz
       WHERE ${added.atMost} > (
         SELECT count(*) FROM warm_sandboxes
         WHERE project_id = ${added.projectId} AND node_id = ${added.nodeId} AND session_id IS NULL)
@@ -42,15 +42,17 @@ const makeClaim = Effect.gen(function* () {
     isPersons,
     now,
   }: Parameters<WarmSandboxes["Service"]["claim"]>[0]) {
-    const [held] = yield* sql<{ readonly id: string }>`
-      SELECT id FROM warm_sandboxes WHERE session_id = ${sessionId}`;
-    if (held !== undefined) return held.id;
+    const [held] = yield* sql<{ readonly id: string; readonly isTaken: boolean }>`
+      SELECT warm.id, session.state_context ->> 'sandboxId' IS NOT DISTINCT FROM warm.id::text AS "isTaken"
+      FROM warm_sandboxes AS warm JOIN project_sessions AS session ON session.id = warm.session_id
+      WHERE warm.session_id = ${sessionId}`;
+    if (held !== undefined) return held.isTaken ? null : held.id;
     const [claimed] = yield* sql<{ readonly id: string }>`
       UPDATE warm_sandboxes SET session_id = ${sessionId}, claimed_at = ${at(now)}
       WHERE id = (
         SELECT id FROM warm_sandboxes
         WHERE project_id = ${projectId} AND node_id = ${nodeId} AND session_id IS NULL AND recipe IS NOT NULL
-          AND (${isPersons} OR wanted_until IS NULL)
+          AND (${isPersons} OR wanted_by <> 'person')
         ORDER BY created_at, id LIMIT 1
         FOR UPDATE SKIP LOCKED)
       RETURNING id`;
@@ -81,10 +83,12 @@ export const layer = Layer.effect(
           SELECT ${columns} FROM warm_sandboxes WHERE node_id = ${nodeId} AND session_id IS NULL
           ORDER BY created_at, id`.pipe(stored("warmSandboxes.unclaimed")),
       countReady: (projectId) =>
-        sql<{ readonly count: number }>`
-          SELECT count(*)::integer AS count FROM warm_sandboxes
+        sql<{ readonly ready: number; readonly forTriggers: number }>`
+          SELECT count(*)::integer AS ready,
+            count(*) FILTER (WHERE wanted_by = 'trigger')::integer AS "forTriggers"
+          FROM warm_sandboxes
           WHERE project_id = ${projectId} AND session_id IS NULL AND recipe IS NOT NULL`.pipe(
-          Effect.map(([row]) => row?.count ?? 0),
+          Effect.map(([counted]) => counted ?? { ready: 0, forTriggers: 0 }),
           stored("warmSandboxes.countReady"),
         ),
       keep: ({ projectId, nodeId, until }) =>

@@ -126,6 +126,7 @@ const scriptedDaemon = (script: DaemonScript) =>
   });
 
 export const SPEC_OPTIONS: SpecOptions = {
+  cloneCredentialTtlMs: 3_600_000,
   internalUrl: "http://platform.internal",
   egressAllow: [],
   gateway: null,

@@ -89,7 +89,7 @@ export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = 
       builder: "buildah",
       current: build,
       image_of: build,
-      waiting: { wanted: 1, ready: 1, possible: true },
+      waiting: { wanted: 1, ready: 1, for_triggers: 0, possible: true },
     },
   },
   "environments.builds": {
