@@ -66,6 +66,7 @@ export interface Config {
   readonly buildDiskMb: number;
   readonly imagesMaxMb: number;
   readonly environmentRefreshMs: number;
+  readonly environmentBasesMs: number;
   readonly packages: {
     /** What package files may use on the disk. 0: there is no cache, because it is off or no registry is named. */
     readonly cacheMb: number;
@@ -141,6 +142,12 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
 
 export type { Environment };
 
+/** After which times environments are looked at again. */
+const environmentAges = (read: Reader) => ({
+  environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
+  environmentBasesMs: read.duration("PLATFORM_ENVIRONMENT_BASES_MS"),
+});
+
 /**
  * Reads all settings. A setting that is absent or empty has its default.
  *
@@ -177,7 +184,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     buildMemoryMb: read.integer("PLATFORM_BUILD_MEMORY_MB"),
     buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
     imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
-    environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
+    ...environmentAges(read),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),

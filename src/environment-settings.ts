@@ -1,6 +1,6 @@
 /** Settings of images, of the builds of Dockerfiles, and of packages. */
 import { PACKAGE_SETTINGS } from "./package-settings.ts";
-import { DAY, define, duration, MINUTE } from "./setting.ts";
+import { DAY, define, duration, HOUR, MINUTE } from "./setting.ts";
 
 export const ENVIRONMENT_SETTINGS = define({
   PLATFORM_IMAGES_DIR: {
@@ -64,6 +64,12 @@ export const ENVIRONMENT_SETTINGS = define({
     7 * DAY,
     "How old the last build of an environment may be. If it is older, the next session starts a new build, which checks the registries for " +
       "newer base images. The session does not wait for this build.",
+  ),
+  PLATFORM_ENVIRONMENT_BASES_MS: duration(
+    "Environments",
+    6 * HOUR,
+    "After which time the service looks up the tags of base images again. If a tag stands for another image than at the last build, a new build " +
+      "starts at once. Each tag is looked up once for all projects.",
   ),
   ...PACKAGE_SETTINGS,
 });

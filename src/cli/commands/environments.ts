@@ -94,8 +94,19 @@ const setupText = ({ setup, devcontainer }: Environment): string | null => {
   return names.length > 0 ? names.join(" ") : setupLine(setup);
 };
 
+type Base = Environment["bases"][number];
+
+/** A base image with the digest that its tag has now, and when the registry said so. */
+const baseText = (reference: string, base: Omit<Base, "reference">): string => {
+  const { digest, built_digest: built, looked_up_at: looked, problem } = base;
+  const known =
+    digest === null || looked === null ? "never looked up" : `${digest}, looked up ${time(looked)}`;
+  const changed = digest !== null && built !== null && digest !== built ? ", changed since the build" : "";
+  return `${reference} ${known}${changed}${problem === null ? "" : `; the last look failed: ${problem}`}`;
+};
+
 const shown = (environment: Environment): string => {
-  const { kind, image, builder, current, waiting } = environment;
+  const { kind, image, builder, current, bases, waiting } = environment;
   return fields([
     ["environment", KINDS[kind]],
     ["image", image],
@@ -105,6 +116,7 @@ const shown = (environment: Environment): string => {
     ["builder", builder ?? "none: Dockerfiles have no effect"],
     ["newest build", current && `${current.id} ${resultOf(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],
+    ...bases.map(({ reference, ...base }): [string, string] => ["made from", baseText(reference, base)]),
     ["ready before a session", waiting.wanted === 0 ? null : `${waiting.ready} of ${waiting.wanted}`],
   ]);
 };
