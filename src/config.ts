@@ -20,6 +20,7 @@ import {
   type SignInSettings,
 } from "./domain/sign-in.ts";
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
+import { type RegistryLocation, readRegistryLocation } from "./domain/registry-reference.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
@@ -67,6 +68,8 @@ export interface Config {
   readonly imagesMaxMb: number;
   readonly environmentRefreshMs: number;
   readonly environmentBasesMs: number;
+  /** Where images are pushed for a cluster. Null: nowhere. */
+  readonly imageRegistry: (RegistryLocation & { readonly authFile: string | null }) | null;
   readonly packages: {
     /** What package files may use on the disk. 0: there is no cache, because it is off or no registry is named. */
     readonly cacheMb: number;
@@ -142,8 +145,19 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
 
 export type { Environment };
 
-/** After which times environments are looked at again. */
-const environmentAges = (read: Reader) => ({
+/** Where images are pushed, with the file of its credentials. */
+const imageRegistryOf = (
+  read: Reader,
+  located: (file: string | null) => string | null,
+): Config["imageRegistry"] => {
+  const location = read.parsed("PLATFORM_IMAGE_REGISTRY", readRegistryLocation);
+  const authFile = located(read.text("PLATFORM_IMAGE_REGISTRY_AUTH"));
+  return location === null ? null : { ...location, authFile };
+};
+
+/** Where images of environments are pushed, and after which times environments are looked at again. */
+const environmentsOf = (read: Reader, located: (file: string | null) => string | null) => ({
+  imageRegistry: imageRegistryOf(read, located),
   environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
   environmentBasesMs: read.duration("PLATFORM_ENVIRONMENT_BASES_MS"),
 });
@@ -184,7 +198,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     buildMemoryMb: read.integer("PLATFORM_BUILD_MEMORY_MB"),
     buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
     imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
-    ...environmentAges(read),
+    ...environmentsOf(read, located),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),

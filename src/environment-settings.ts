@@ -71,5 +71,22 @@ export const ENVIRONMENT_SETTINGS = define({
     "After which time the service looks up the tags of base images again. If a tag stands for another image than at the last build, a new build " +
       "starts at once. Each tag is looked up once for all projects.",
   ),
+  PLATFORM_IMAGE_REGISTRY: {
+    group: "Environments",
+    kind: "structured",
+    fallback: null,
+    expects: "host and path in a registry",
+    about:
+      "Where images of builds are pushed for sandboxes in a cluster, e.g. `images.example.com/team/platform`. Each image is pushed after its build. Only a " +
+      "registry without TLS needs `http://` before its host.",
+  },
+  PLATFORM_IMAGE_REGISTRY_AUTH: {
+    group: "Environments",
+    kind: "text",
+    fallback: null,
+    about:
+      'The file with the credentials for that registry, in the format of container engines: `{"auths": {"images.example.com": {"auth": "…"}}}`. It is ' +
+      "read again for each image. The cluster needs its own credentials for reading.",
+  },
   ...PACKAGE_SETTINGS,
 });

@@ -1,4 +1,5 @@
 /** References to images in registries, as Dockerfiles and devcontainer.json files write them. */
+import * as Result from "effect/Result";
 
 /** The longest reference, in characters. */
 const REFERENCE_MAX = 500;
@@ -40,7 +41,8 @@ export interface TaggedReference {
  */
 export const taggedReference = (given: string): TaggedReference | null => {
   const full = fullReference(given);
-  if (full === null || full.includes("@")) return null;
+  // A name that begins with a point is a path.
+  if (full === null || full.includes("@") || full.startsWith(".")) return null;
   const slash = full.indexOf("/");
   const [registry, rest] = [full.slice(0, slash), full.slice(slash + 1)];
   const [repository = "", tag = "latest"] = rest.split(":");
@@ -51,3 +53,30 @@ export const taggedReference = (given: string): TaggedReference | null => {
 
 /** Whether a text is a digest of an image, as this service keeps them. */
 export const isImageDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
+
+/** Where an operator keeps images for a cluster. */
+export interface RegistryLocation {
+  /** `https://…`, or `http://…` if the operator wrote that. */
+  readonly origin: string;
+  /** The path of all images, e.g. `team/platform`. */
+  readonly repository: string;
+}
+
+const LOCATION_RULE =
+  "Give a registry's host and a path in lower case, e.g. images.example.com/team/platform. Only a registry without TLS needs http:// before it.";
+
+/** Reads the place in a registry that a setting names. */
+export const readRegistryLocation = (text: string): Result.Result<RegistryLocation, string> => {
+  const [, scheme = "https", rest = ""] = /^(?:(https?):\/\/)?(.*)$/s.exec(text) ?? [];
+  const slash = rest.indexOf("/");
+  const [host, repository] = [rest.slice(0, slash), rest.slice(slash + 1)];
+  const isPath = new RegExp(`^${NAME_PART}(?:/${NAME_PART})*$`).test(repository);
+  const url = URL.parse(`${scheme}://${host}`);
+  return slash > 0 &&
+    isPath &&
+    text.length <= REFERENCE_MAX &&
+    url !== null &&
+    url.host === host.toLowerCase()
+    ? Result.succeed({ origin: url.origin, repository })
+    : Result.fail(LOCATION_RULE);
+};

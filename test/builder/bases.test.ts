@@ -2,7 +2,6 @@
 import { expect, it } from "vitest";
 import { basesOf, BASES_MAX } from "../../src/builder/bases.ts";
 import { parseDockerfile } from "../../src/builder/dockerfile.ts";
-import { hasNewerBase } from "../../src/domain/base-image.ts";
 
 const bases = (
   source: string,
@@ -67,15 +66,4 @@ it("stops behind the stage that is built", () => {
 it("has a limit", () => {
   const many = Array.from({ length: BASES_MAX + 5 }, (_, at) => `FROM images.example.com/a:${at}\n`).join("");
   expect(bases(many)).toHaveLength(BASES_MAX);
-});
-
-const at = (digest: string | null) => [{ reference: "images.example.com/a:1", digest }];
-
-it("takes a tag for changed only if both digests are known", () => {
-  const [one, other] = ["a", "b"].map((letter) => `sha256:${letter.repeat(64)}`) as [string, string];
-  expect(hasNewerBase(at(one), at(other))).toBe(true);
-  expect(hasNewerBase(at(one), at(one))).toBe(false);
-  expect(hasNewerBase(at(null), at(other))).toBe(false);
-  expect(hasNewerBase(at(one), at(null))).toBe(false);
-  expect(hasNewerBase(at(one), [])).toBe(false);
 });

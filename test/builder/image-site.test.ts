@@ -33,9 +33,14 @@ const LIMITS = {
   imageFiles: 1,
 };
 const site = (imagesBytes: number) =>
-  imageSite({ store, directory: path.join(home, "site"), limits: LIMITS, egressAllow: [], imagesBytes }).pipe(
-    Layer.provide(simulatedBuilder()),
-  );
+  imageSite({
+    store,
+    directory: path.join(home, "site"),
+    limits: LIMITS,
+    egressAllow: [],
+    imagesBytes,
+    registry: null,
+  }).pipe(Layer.provide(simulatedBuilder()));
 const collect = (imagesBytes: number, kept: readonly string[]) =>
   Effect.runPromise(
     Effect.flatMap(BuildSite, (one) => one.collect({ kept: new Set(kept), now: 0 })).pipe(
@@ -76,6 +81,7 @@ it("looks up the tags from which it builds, and builds from what they stand for 
     limits: { ...LIMITS, diskBytes: 1000, imageFiles: 10 },
     egressAllow: ["images.example.com"],
     imagesBytes: 1000,
+    registry: null,
     askRegistry,
   }).pipe(Layer.provideMerge(simulatedBuilder({ write })));
   const build = Effect.fnUntraced(function* (number: number, dockerfile: string) {

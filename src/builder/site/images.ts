@@ -17,6 +17,7 @@ import type { BuiltImage } from "../../machines/environment-build.ts";
 import type { ImageFacts } from "../../sandbox/images/image.ts";
 import { type AskRegistry, RegistryFailure } from "../../sandbox/images/registry/client.ts";
 import { lookUp as lookUpTag, publicRegistries } from "../../sandbox/images/registry/lookup.ts";
+import type { RegistryImages } from "../../sandbox/images/registry/images.ts";
 import type { ImageStore, NamedImage } from "../../sandbox/images/store.ts";
 import { UnpackFailure } from "../../sandbox/images/unpack/failure.ts";
 import { prepareRoot } from "../../sandbox/images/unpack/mount-points.ts";
@@ -36,6 +37,8 @@ export interface ImageSiteOptions {
   readonly egressAllow: readonly string[];
   /** The files of all images together, in bytes (PLATFORM_IMAGES_MAX_MB). */
   readonly imagesBytes: number;
+  /** Where images are pushed for sandboxes elsewhere. Null: nowhere. */
+  readonly registry: RegistryImages | null;
   /** How registries are asked for the digests of tags. Tests do without a network. */
   readonly askRegistry?: AskRegistry;
 }
@@ -120,10 +123,51 @@ const makeBasesIn = (lookUp: ReturnType<typeof baseLookup>) =>
     );
   });
 
+/** Pushes a new image. A failure fails no build: the start of a sandbox tries again, and reports it. */
+const pushing = (
+  registry: RegistryImages,
+  id: string,
+  report: (event: SiteEvent) => Effect.Effect<void>,
+): Effect.Effect<void> =>
+  Effect.tryPromise(() => registry.ensure(buildImageName(id))).pipe(
+    Effect.match({
+      onSuccess: (reference) => `The image is in the registry as ${reference ?? "nothing"}.\n`,
+      onFailure: ({ cause }) =>
+        `The image could not be pushed to ${registry.place}: ${cause instanceof Error ? cause.message : String(cause)}. The next sandbox that needs it tries again.\n`,
+    }),
+    Effect.flatMap((text) => report({ kind: "log", text })),
+  );
+
+/** Removes images from the registry, where it allows that. Others stay there until its operator removes them. */
+const forgetting = (registry: RegistryImages, names: readonly string[]): Effect.Effect<void> =>
+  Effect.forEach(
+    names,
+    (name) =>
+      Effect.tryPromise(() => registry.forget(name)).pipe(
+        Effect.flatMap((outcome) =>
+          outcome === "not_supported"
+            ? Effect.logInfo("the registry keeps an image: it does not let images be removed", {
+                image: name,
+              })
+            : Effect.void,
+        ),
+        Effect.catch(({ cause }) =>
+          Effect.logWarning("an image could not be removed from the registry", cause, { image: name }),
+        ),
+      ),
+    { discard: true },
+  );
+
 /** @returns a function that makes room on the disk */
-const collecting = ({ store, imagesBytes }: ImageSiteOptions) =>
+const collecting = ({ store, imagesBytes, registry }: ImageSiteOptions) =>
   Effect.fnUntraced(function* ({ kept }: CollectRequest) {
     const removed = excess(yield* Effect.promise(() => store.list()), kept, imagesBytes);
+    // A sandbox of another name of the same image pushes it again.
+    if (registry !== null)
+      yield* forgetting(
+        registry,
+        removed.map(({ name }) => name),
+      );
     yield* Effect.promise(() => Promise.all(removed.map(({ name }) => store.remove(name))));
     return removed.flatMap(({ name }) => buildOfImageName(name) ?? []);
   });
@@ -197,7 +241,9 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
       }),
     );
     yield* attempt(() => prepareRoot(join(output, "root")));
-    return builtImage(yield* attempt(() => store.keep(output, buildImageName(id), facts)));
+    const kept = yield* attempt(() => store.keep(output, buildImageName(id), facts));
+    if (options.registry !== null) yield* pushing(options.registry, id, report);
+    return builtImage(kept);
   }, Effect.scoped);
 
   return BuildSite.of({

@@ -43,6 +43,8 @@ export class ImageRegistry {
   access: RegistryAccess | null = null;
   /** Answers in the registry's place. False: the registry answers. */
   answering: Answering = () => false;
+  /** Whether manifests can be removed. */
+  allowsRemoval = false;
   /** Whether it names the digest of a manifest in a header. */
   namesDigests = true;
   readonly #close: () => void;
@@ -129,6 +131,13 @@ export class ImageRegistry {
     response: ServerResponse,
     { repository, reference }: { readonly repository: string; readonly reference: string },
   ): Promise<void> {
+    if (request.method === "DELETE") {
+      if (!this.allowsRemoval) return refuse(response, 405, "UNSUPPORTED");
+      const removed = this.manifests.get(`${repository} ${reference}`);
+      if (removed === undefined) return refuse(response, 404, "MANIFEST_UNKNOWN");
+      for (const [name, content] of this.manifests) if (content === removed) this.manifests.delete(name);
+      return void response.writeHead(202).end();
+    }
     if (request.method !== "PUT") {
       const found = this.manifests.get(`${repository} ${reference}`);
       if (found === undefined) return refuse(response, 404, "MANIFEST_UNKNOWN");

@@ -62,7 +62,7 @@ export interface RegistryOptions {
 
 /** One request to the registry. */
 export interface RegistryRequest {
-  readonly method: "GET" | "HEAD" | "POST" | "PUT";
+  readonly method: "DELETE" | "GET" | "HEAD" | "POST" | "PUT";
   /** Below `/v2/<repository>/`, or an address that the registry has named. */
   readonly to: string | URL;
   readonly headers?: Readonly<Record<string, string>>;
