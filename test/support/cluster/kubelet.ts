@@ -21,14 +21,24 @@ import type { V1Container, V1ContainerStatus, V1Pod } from "@kubernetes/client-n
 import type { FakeApiServer } from "./api-server.ts";
 import type { StoreEvent } from "./store.ts";
 
-/** A directory that has what an image has. `host`: this machine's own programs. */
-export type Image = { readonly root: string } | "host";
+/** A directory that has what an image has, and its variables. `host`: this machine's own programs. */
+export type Image = { readonly root: string; readonly env?: Readonly<Record<string, string>> } | "host";
+
+/** A container's runtime and a cluster set these, unless the image does. */
+const RUNTIME_VARIABLES = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOSTNAME: "pod",
+  KUBERNETES_SERVICE_HOST: "10.0.0.1",
+  KUBERNETES_PORT_443_TCP: "tcp://10.0.0.1:443",
+};
 
 export interface KubeletOptions {
   readonly server: FakeApiServer;
   /** Short, and other users can traverse it. */
   readonly directory: string;
-  readonly images: Readonly<Record<string, Image>>;
+  readonly images: Record<string, Image>;
+  /** Pulls an image that is not here. Null: no registry has it. */
+  readonly pull?: (reference: string) => Promise<Image | null>;
 }
 
 interface Running {
@@ -131,6 +141,7 @@ export class FakeKubelet {
     this.#pods.set(name, local);
     makeWritable(local.directory);
     for (const { name: volume } of pod.spec?.volumes ?? []) makeWritable(join(local.directory, volume));
+    await this.#pull(pod);
     const missing = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
       ({ image = "" }) => !(image in this.#options.images),
     );
@@ -159,6 +170,16 @@ export class FakeKubelet {
           status.containerStatuses?.find(({ name: known }) => known === container.name) ?? runs(container),
       ),
     }));
+  }
+
+  async #pull(pod: V1Pod): Promise<void> {
+    const { images, pull } = this.#options;
+    for (const { image = "" } of pod.spec?.containers ?? []) {
+      if (image in images) continue;
+      // eslint-disable-next-line no-await-in-loop -- two containers
+      const pulled = (await pull?.(image)) ?? null;
+      if (pulled !== null) images[image] = pulled;
+    }
   }
 
   #cannotPull(pod: string, container: V1Container): void {
@@ -237,7 +258,11 @@ export class FakeKubelet {
       name,
       valueFrom?.fieldRef?.fieldPath === "status.podIP" ? local.ip : (value ?? ""),
     ]);
-    const variables = new Map(environment.map(([name = "", value = ""]) => [name, value]));
+    const own = image === "host" ? {} : image.env;
+    const variables = new Map([
+      ...Object.entries({ ...RUNTIME_VARIABLES, ...own }),
+      ...environment.map(([name = "", value = ""]) => [name, value] as const),
+    ]);
     const expanded = (container.command ?? []).map((part) =>
       part.replaceAll(/\$\(([A-Z_]+)\)/g, (whole, name: string) => variables.get(name) ?? whole),
     );
@@ -377,7 +402,7 @@ const rootOf = (image: Image): string[] => {
   return names.flatMap((name) => {
     const source = join(root, name);
     const target = `/${name}`;
-    if (image !== "host" || !OPENED.has(target)) return readOnly(source, target);
+    if (!OPENED.has(target)) return readOnly(source, target);
     return readdirSync(source).flatMap((entry) => readOnly(join(source, entry), `${target}/${entry}`));
   });
 };
