@@ -186,16 +186,16 @@ describe("a registry with credentials", () => {
   });
 });
 
-describe("a push that fails", () => {
-  const refusing = (status: number, code: string, message: string): void => {
-    registry.answering = ({ method }, response) => {
-      if (method !== "POST" && method !== "PUT") return false;
-      response.writeHead(status, { "content-type": "application/json" });
-      response.end(JSON.stringify({ errors: [{ code, message }] }));
-      return true;
-    };
+const refusing = (status: number, code: string, message: string): void => {
+  registry.answering = ({ method }, response) => {
+    if (method !== "POST" && method !== "PUT") return false;
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify({ errors: [{ code, message }] }));
+    return true;
   };
+};
 
+describe("a push that fails", () => {
   it.each([
     [403, "DENIED", "requested access is denied", "forbidden", "does not allow this in"],
     [413, "SIZE_INVALID", "too large", "full", "has no room for it in"],
@@ -234,11 +234,12 @@ describe("a push that fails", () => {
   });
 });
 
+const read = (text: string) => {
+  const result = readRegistryLocation(text);
+  return result._tag === "Success" ? [result.success.origin, result.success.repository] : null;
+};
+
 it("reads the place that a setting names", () => {
-  const read = (text: string) => {
-    const result = readRegistryLocation(text);
-    return result._tag === "Success" ? [result.success.origin, result.success.repository] : null;
-  };
   expect(read("images.example.com/team/platform")).toEqual(["https://images.example.com", "team/platform"]);
   expect(read("http://127.0.0.1:5000/p")).toEqual(["http://127.0.0.1:5000", "p"]);
   for (const text of [

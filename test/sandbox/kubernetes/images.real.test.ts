@@ -1,7 +1,7 @@
 /** Images of this machine in a cluster: pushed to a registry, pulled by digest, with their files and variables. */
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
@@ -66,6 +66,9 @@ const pull = async (reference: string) => {
   return { root, env: Object.fromEntries(env) as Record<string, string> };
 };
 
+const failure = (create: Effect.Effect<void, { readonly message: string }>) =>
+  Effect.map(Effect.flip(create), ({ message }) => message);
+
 describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, () => {
   const buildId = randomUUID();
   const name = buildImageName(buildId);
@@ -111,8 +114,6 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
     const layer = cluster.layer({ images, ...changes });
     return Effect.runPromise(Effect.provide(Effect.flatMap(SandboxProvider, body), layer));
   };
-  const failure = (create: Effect.Effect<void, { readonly message: string }>) =>
-    Effect.map(Effect.flip(create), ({ message }) => message);
 
   for (const one of cluster === null
     ? []
@@ -172,7 +173,7 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
           yield* provider.create(spec);
           const files = join(cluster.directory, podName(spec.id), "files/workspace");
           yield* Effect.promise(() =>
-            expect.poll(() => existsSync(join(files, "environment")), { timeout: 8000 }).toBe(true),
+            expect.poll(() => existsSync(join(files, "environment")), { timeout: TEST_MS }).toBe(true),
           );
           expect(readFileSync(join(files, "said"), "utf8")).toBe("hello from the image\n");
           const said = readFileSync(join(files, "environment"), "utf8");
@@ -188,9 +189,7 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
           expect(existsSync(join(cluster.directory, podName(spec.id), "run/run/image-environment"))).toBe(
             false,
           );
-          const daemons = processesOf(podName(spec.id)).filter((text) =>
-            text.includes("PLATFORM_WORKSPACE="),
-          );
+          const daemons = daemonsOf(podName(spec.id));
           expect(daemons.length).toBeGreaterThan(0);
           for (const text of daemons) expect(text).not.toMatch(/GREETING|evil/);
           yield* provider.destroy(spec.id);
@@ -235,13 +234,14 @@ describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, 
   });
 });
 
-/** The environments of all processes that see a Pod's directory. */
-const processesOf = (pod: string): readonly string[] =>
+/** The environments of PID 1 and of the daemon of a Pod. */
+const daemonsOf = (pod: string): readonly string[] =>
   readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))
     .flatMap((pid) => {
       try {
-        const sees = readFileSync(`/proc/${pid}/mountinfo`, "utf8").includes(pod);
+        const isDaemons = statSync(`/proc/${pid}`).uid === 1000;
+        const sees = isDaemons && readFileSync(`/proc/${pid}/mountinfo`, "utf8").includes(pod);
         return sees ? [readFileSync(`/proc/${pid}/environ`, "utf8")] : [];
       } catch {
         return [];

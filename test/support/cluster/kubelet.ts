@@ -12,25 +12,14 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
-  readdirSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { V1Container, V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
+import { type Image, RUNTIME_VARIABLES, rootOf } from "./images.ts";
 import type { FakeApiServer } from "./api-server.ts";
 import type { StoreEvent } from "./store.ts";
-
-/** A directory that has what an image has, and its variables. `host`: this machine's own programs. */
-export type Image = { readonly root: string; readonly env?: Readonly<Record<string, string>> } | "host";
-
-/** A container's runtime and a cluster set these, unless the image does. */
-const RUNTIME_VARIABLES = {
-  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  HOSTNAME: "pod",
-  KUBERNETES_SERVICE_HOST: "10.0.0.1",
-  KUBERNETES_PORT_443_TCP: "tcp://10.0.0.1:443",
-};
 
 export interface KubeletOptions {
   readonly server: FakeApiServer;
@@ -384,27 +373,6 @@ const killQuietly = (pid: number, signal: NodeJS.Signals): void => {
   } catch {
     // It has ended.
   }
-};
-
-/** Of these, mount points are made in a copy of the directory, as a container's runtime does. */
-const OPENED = new Set(["/usr", "/etc"]);
-/** Made anew by the Pod's own mounts. */
-const REPLACED = new Set(["/usr/local", "/etc/passwd", "/etc/group"]);
-const HOST_ROOT = ["usr", "bin", "lib", "lib64", "sbin", "etc"];
-
-const readOnly = (source: string, target: string): string[] =>
-  REPLACED.has(target) ? [] : ["--ro-bind-try", source, target];
-
-/** The first level of an image's root. */
-const rootOf = (image: Image): string[] => {
-  const root = image === "host" ? "/" : image.root;
-  const names = image === "host" ? HOST_ROOT : readdirSync(root);
-  return names.flatMap((name) => {
-    const source = join(root, name);
-    const target = `/${name}`;
-    if (!OPENED.has(target)) return readOnly(source, target);
-    return readdirSync(source).flatMap((entry) => readOnly(join(source, entry), `${target}/${entry}`));
-  });
 };
 
 const tick = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
