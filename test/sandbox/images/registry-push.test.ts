@@ -107,7 +107,7 @@ describe("an image of this machine", () => {
     expect(readdirSync(join(home, "scratch"))).toEqual([]);
   });
 
-  it("is sent once, by whoever asks, and by the next service", async () => {
+  it("is sent once, also for two callers at once and for the next service", async () => {
     await addImage("tools");
     const one = images();
     const [first, second] = await Promise.all([one.ensure("tools"), one.ensure("tools")]);
@@ -116,7 +116,7 @@ describe("an image of this machine", () => {
     expect(await one.ensure("tools")).toBe(first);
     expect(await images().ensure("tools")).toBe(first);
     expect(sent()).toBe(before);
-    // Another registry's note says nothing of this one.
+    // A note about one registry does not count for another one.
     expect(registry.manifests.size).toBe(2);
     const elsewhere = images({ location: { origin: `http://${registry.host}`, repository: "other" } });
     expect(await elsewhere.ensure("tools")).toContain("/other@sha256:");

@@ -2,7 +2,7 @@
  * Images of this machine in a registry, for sandboxes that run elsewhere.
  *
  *  P1 A reference that `ensure` returns names one image by its digest, and the registry has it at that moment.
- *  P2 What the registry has already is not sent again.
+ *  P2 A part that the registry has already is not sent again.
  *  P3 Calls for one image share one push.
  *
  *     <image's directory>/pushed.json   where the image was pushed to. It goes with the image
@@ -36,9 +36,9 @@ export interface RegistryImagesOptions {
 /** What became of an image in the registry. */
 export type Forgotten =
   | "removed"
-  /** It was not there. */
+  /** The registry does not have it. */
   | "absent"
-  /** The registry lets nobody remove images. It is for its operator to do. */
+  /** The registry refuses removals through its API. Its operator removes images. */
   | "not_supported";
 
 const Pushed = Schema.fromJsonString(Schema.Struct({ place: Schema.String, digest: Schema.String }));
@@ -107,7 +107,7 @@ export class RegistryImages {
   }
 
   /**
-   * Puts an image into the registry, unless it is there.
+   * Puts an image into the registry, unless the registry has it.
    * @param name as a sandbox's spec has it
    * @returns its reference by digest. Null: this machine has no image of that name
    * @throws RegistryFailure, or Error if the image cannot be packed
