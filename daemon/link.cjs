@@ -13,7 +13,7 @@
  *
  * It is plain JavaScript like forwarder.cjs, and loads nothing but Node's own modules.
  *
- *   node link.cjs RUN_DIRECTORY START_KEY_FILE ADDRESS PORT
+ *   node link.cjs RUN_DIRECTORY START_KEY_FILE ADDRESS PORT [LOOK_MS]
  */
 "use strict";
 const { existsSync, readFileSync, renameSync, rmSync, writeFile, writeFileSync } = require("node:fs");
@@ -22,7 +22,7 @@ const { connect: connectPlain, createServer: createPlainServer } = require("node
 const { join } = require("node:path");
 const { connect: connectTls, createServer: createTlsServer } = require("node:tls");
 
-const [directory = "", keyFile = "", host = "", port = ""] = process.argv.slice(2);
+const [directory = "", keyFile = "", host = "", port = "", lookMs = "15000"] = process.argv.slice(2);
 const DAEMON_SOCKET = join(directory, "d.sock");
 const EGRESS_SOCKET = join(directory, "proxy", "egress.sock");
 const LAUNCH_FILE = join(directory, "launch.json");
@@ -36,8 +36,8 @@ const EGRESS_CONNECTIONS_MAX = 512;
 const LINK_CONNECTIONS_MAX = 1024;
 /** A launch file has a conversation at most. */
 const START_BYTES_MAX = 64 * 1024 * 1024;
-/** Pause between two looks at the service and the daemon. */
-const LOOK_MS = 15_000;
+/** Pause between two looks at the service and the daemon: 15 s, unless a test makes it short. */
+const LOOK_MS = Number(lookMs);
 /** The service is in the same network, and answers at once. */
 const ANSWER_MS = 5_000;
 /** A daemon that does not answer so many looks has ended. */

@@ -4,6 +4,7 @@
  */
 import { readFileSync, rmSync } from "node:fs";
 import * as Schema from "effect/Schema";
+import { imageVariables, processVariables } from "../src/domain/image-variables.ts";
 import {
   AGENT_READABLE_DIR,
   DAEMON_SOCKET,
@@ -113,7 +114,22 @@ type Variables = Readonly<Record<string, string | undefined>>;
 export const readLaunch = (layout: Layout): LaunchSettings => {
   const launch = decodeLaunch(readFileSync(layout.launchFile, "utf8"));
   rmSync(layout.launchFile);
-  return launch;
+  return withImageVariables(launch);
+};
+
+/** The image's variables are for the agent alone: the daemon reads them as text, and never has them in its environment. */
+const withImageVariables = (launch: LaunchSettings): LaunchSettings => {
+  const { imageEnvironment } = launch;
+  if (imageEnvironment === undefined) return launch;
+  const { file, pathBefore, pathAfter } = imageEnvironment;
+  const variables = processVariables(readFileSync(file, "utf8"));
+  rmSync(file);
+  const { PATH: path = "" } = variables;
+  return {
+    ...launch,
+    imageEnv: { ...imageVariables(variables), ...launch.imageEnv },
+    ...(path !== "" && { agentPath: `${pathBefore}:${path}:${pathAfter}` }),
+  };
 };
 
 /**

@@ -22,6 +22,7 @@ import { projectHead, projectPath } from "./project.js";
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire-environment.d.ts").Build} Build */
 /** @typedef {import("./wire-environment.d.ts").Environment} Environment */
+/** @typedef {import("./wire-environment.d.ts").Base} Base */
 /** @typedef {import("./dom.js").Child} Child */
 /** @typedef {{project: Project, environment: Environment, builds: Build[], more: boolean}} EnvironmentPage */
 /** @typedef {ReturnType<typeof followBuild>} Following */
@@ -172,12 +173,13 @@ const NOT_BUILT = {
 };
 
 /** @param {Project} project @param {Environment} found @returns {Child[]} */
-const built = (project, { dockerfile, devcontainer, builder, image_of: image }) => [
+const built = (project, { dockerfile, devcontainer, builder, image_of: image, bases }) => [
   facts([
     ...(dockerfile === null ? [] : sourceFacts(dockerfile.path, dockerfile)),
     ...(devcontainer === null ? [] : saidFacts(devcontainer)),
     ["Builder", builder],
-    ["Image", builder !== null && imageText(project.id, image, dockerfile?.key ?? "")],
+    ["Image", builder !== null && imageText(project.id, { image, bases }, dockerfile?.key ?? "")],
+    ["Base images", bases.length > 0 && h("ul", { class: "plain" }, bases.map(baseView))],
   ]),
 ];
 
@@ -189,6 +191,26 @@ const saidFacts = ({ variables, ignored }) => {
     ["Ignored", ignored.length > 0 && code(ignored.join(" "))],
   ];
 };
+
+/** Whether the tag stands for another image than at the build. @param {Base} base */
+const hasChanged = ({ digest, built_digest: former }) =>
+  digest !== null && former !== null && digest !== former;
+
+/** A base image, its digest, and when the registry was asked. @param {Base} base */
+const baseView = (base) =>
+  h(
+    "li",
+    { "data-key": base.reference },
+    code(base.reference),
+    base.digest !== null && [" ", code(base.digest.slice(0, DIGEST_SHOWN))],
+    ", looked up ",
+    time(base.looked_up_at),
+    hasChanged(base) && ", changed since the build",
+    base.problem !== null && [". The last look failed: ", base.problem],
+  );
+
+/** `sha256:` and twelve digits: enough to compare with what other tools show. */
+const DIGEST_SHOWN = 19;
 
 /** A file that could be used, or why it could not. @param {string} branch @param {Environment["devcontainer"]} found @returns {Child[]} */
 const unusedView = (branch, found) => {
@@ -237,15 +259,20 @@ const SOURCES = {
   devcontainer: built,
 };
 
-/** What a new sandbox would boot on. @param {string} projectId @param {Build | null} image @param {string} key */
-const imageText = (projectId, image, key) => {
+/**
+ * What a new sandbox would boot on.
+ * @param {string} projectId @param {{image: Build | null, bases: Base[]}} found @param {string} key
+ */
+const imageText = (projectId, { image, bases }, key) => {
   if (image === null) return "none yet";
   return h(
     "span",
     {},
     linkToBuild(projectId, image.id),
     image.image && `, ${size(image.image.bytes)}`,
-    image.key !== key && ", stale: built from an earlier commit",
+    image.key !== key
+      ? ", stale: built from an earlier commit"
+      : bases.some(hasChanged) && ", stale: a base image has changed since",
   );
 };
 

@@ -55,6 +55,18 @@ export interface Devcontainer {
   ignored: string[];
 }
 
+/** A tag from which the image was made. */
+export interface Base {
+  reference: string;
+  /** The digest when the image was built. */
+  built_digest: string | null;
+  /** The digest now, and when the registry said so. */
+  digest: string | null;
+  looked_up_at: string | null;
+  /** Why the last look failed. */
+  problem: string | null;
+}
+
 export interface Environment {
   kind: "machine" | "image" | "dockerfile" | "devcontainer";
   image: string | null;
@@ -68,6 +80,7 @@ export interface Environment {
   current: Build | null;
   /** The build on whose image a new sandbox would boot now. */
   image_of: Build | null;
+  bases: Base[];
   /** Sandboxes that wait for a session. */
   waiting: { wanted: number; ready: number; for_triggers: number; possible: boolean };
 }

@@ -335,6 +335,19 @@ CREATE INDEX device_logins_expiry_idx ON public.device_logins USING btree (expir
 CREATE INDEX device_logins_project_idx ON public.device_logins USING btree (project_id) WHERE (project_id IS NOT NULL);
 CREATE INDEX device_logins_user_idx ON public.device_logins USING btree (user_id) WHERE (user_id IS NOT NULL);
 
+CREATE TABLE environment_bases (
+  reference text NOT NULL,
+  digest text,
+  looked_up_at timestamp with time zone,
+  tried_at timestamp with time zone NOT NULL,
+  failures integer NOT NULL DEFAULT 0,
+  problem text,
+  due_at timestamp with time zone NOT NULL,
+  CONSTRAINT environment_bases_answer_dated CHECK (((digest IS NULL) = (looked_up_at IS NULL))),
+  CONSTRAINT environment_bases_pkey PRIMARY KEY (reference),
+  CONSTRAINT environment_bases_problem_known CHECK (((problem IS NULL) = (failures = 0)))
+);
+
 CREATE TABLE environment_build_logs (
   build_id uuid NOT NULL,
   number integer NOT NULL,
@@ -361,6 +374,7 @@ CREATE TABLE environment_builds (
   created_at timestamp with time zone NOT NULL,
   begun_at timestamp with time zone,
   ended_at timestamp with time zone,
+  bases jsonb NOT NULL DEFAULT '[]'::jsonb,
   CONSTRAINT environment_builds_cause_known CHECK ((cause = ANY (ARRAY['manifest'::text, 'session'::text, 'asked'::text, 'refresh'::text]))),
   CONSTRAINT environment_builds_end_dated CHECK (((status = ANY (ARRAY['ready'::text, 'failed'::text, 'cancelled'::text])) = (ended_at IS NOT NULL))),
   CONSTRAINT environment_builds_pkey PRIMARY KEY (id),

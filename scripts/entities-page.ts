@@ -33,6 +33,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   project_sessions: "A session: its state machine's snapshot and what the API shows of it.",
   warm_sandboxes: "A sandbox that waits for a session.",
   session_sandboxes: "One boot of a session's sandbox: the sandbox machine's snapshot.",
+  environment_bases:
+    "What the tag of a base image stands for, as its registry said last. All projects share it.",
   environment_builds:
     "A build of a project's Dockerfile on one node: the build machine's snapshot, and its step.",
   environment_build_logs: "A piece of a build's output.",

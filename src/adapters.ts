@@ -37,6 +37,7 @@ import { simulatedSite } from "./builder/site/simulated.ts";
 import type { Installation } from "./installation.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
+import { RegistryImages } from "./sandbox/images/registry/images.ts";
 import { ImageStore } from "./sandbox/images/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { dockerKind } from "./sandbox/docker/docker.ts";
@@ -212,6 +213,19 @@ const buildLimits = ({ buildTimeoutMs, buildMemoryMb, buildDiskMb }: Config): Bu
   imageFiles: 2_000_000,
 });
 
+/** The registry to which images of this machine are pushed (PLATFORM_IMAGE_REGISTRY). Null: none is named. */
+export const registryImages = (place: Place): RegistryImages | null => {
+  const { imageRegistry } = place.config;
+  if (imageRegistry === null) return null;
+  const { authFile, ...location } = imageRegistry;
+  return new RegistryImages({
+    store: new ImageStore(imagesDirectory(place)),
+    location,
+    authFile,
+    scratch: path.join(place.dataDir, "pushes"),
+  });
+};
+
 /** The builder of projects' environments on this node (PLATFORM_BUILDER). */
 export const buildSite = (place: Place) => {
   const { config, dataDir } = place;
@@ -227,6 +241,7 @@ export const buildSite = (place: Place) => {
         limits: buildLimits(config),
         egressAllow: config.egressAllow,
         imagesBytes: config.imagesMaxMb * MIB,
+        registry: registryImages(place),
       }).pipe(
         Layer.provide(buildahBuilder(builderOptions(place, { directory: "environments", suffix: "b" }))),
       );

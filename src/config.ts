@@ -20,6 +20,7 @@ import {
   type SignInSettings,
 } from "./domain/sign-in.ts";
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
+import { type RegistryLocation, readRegistryLocation } from "./domain/registry-reference.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
@@ -66,6 +67,9 @@ export interface Config {
   readonly buildDiskMb: number;
   readonly imagesMaxMb: number;
   readonly environmentRefreshMs: number;
+  readonly environmentBasesMs: number;
+  /** Where images are pushed for a cluster. Null: nowhere. */
+  readonly imageRegistry: (RegistryLocation & { readonly authFile: string | null }) | null;
   readonly packages: {
     /** What package files may use on the disk. 0: there is no cache, because it is off or no registry is named. */
     readonly cacheMb: number;
@@ -141,6 +145,23 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
 
 export type { Environment };
 
+/** Where images are pushed, with the file of its credentials. */
+const imageRegistryOf = (
+  read: Reader,
+  located: (file: string | null) => string | null,
+): Config["imageRegistry"] => {
+  const location = read.parsed("PLATFORM_IMAGE_REGISTRY", readRegistryLocation);
+  const authFile = located(read.text("PLATFORM_IMAGE_REGISTRY_AUTH"));
+  return location === null ? null : { ...location, authFile };
+};
+
+/** Where images of environments are pushed, and after which times environments are looked at again. */
+const environmentsOf = (read: Reader, located: (file: string | null) => string | null) => ({
+  imageRegistry: imageRegistryOf(read, located),
+  environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
+  environmentBasesMs: read.duration("PLATFORM_ENVIRONMENT_BASES_MS"),
+});
+
 /**
  * Reads all settings. A setting that is absent or empty has its default.
  *
@@ -177,7 +198,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     buildMemoryMb: read.integer("PLATFORM_BUILD_MEMORY_MB"),
     buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
     imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
-    environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
+    ...environmentsOf(read, located),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),

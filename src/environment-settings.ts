@@ -1,6 +1,6 @@
 /** Settings of images, of the builds of Dockerfiles, and of packages. */
 import { PACKAGE_SETTINGS } from "./package-settings.ts";
-import { DAY, define, duration, MINUTE } from "./setting.ts";
+import { DAY, define, duration, HOUR, MINUTE } from "./setting.ts";
 
 export const ENVIRONMENT_SETTINGS = define({
   PLATFORM_IMAGES_DIR: {
@@ -65,5 +65,28 @@ export const ENVIRONMENT_SETTINGS = define({
     "How old the last build of an environment may be. If it is older, the next session starts a new build, which checks the registries for " +
       "newer base images. The session does not wait for this build.",
   ),
+  PLATFORM_ENVIRONMENT_BASES_MS: duration(
+    "Environments",
+    6 * HOUR,
+    "After which time the service looks up the tags of base images again. If a tag stands for another image than at the last build, a new build " +
+      "starts at once. Each tag is looked up once for all projects.",
+  ),
+  PLATFORM_IMAGE_REGISTRY: {
+    group: "Environments",
+    kind: "structured",
+    fallback: null,
+    expects: "host and path in a registry",
+    about:
+      "Where images of builds are pushed for sandboxes in a cluster, e.g. `images.example.com/team/platform`. Each image is pushed after its build. Only a " +
+      "registry without TLS needs `http://` before its host.",
+  },
+  PLATFORM_IMAGE_REGISTRY_AUTH: {
+    group: "Environments",
+    kind: "text",
+    fallback: null,
+    about:
+      'The file with the credentials for that registry, in the format of container engines: `{"auths": {"images.example.com": {"auth": "…"}}}`. It is ' +
+      "read again for each image. The cluster needs its own credentials for reading.",
+  },
   ...PACKAGE_SETTINGS,
 });

@@ -19,6 +19,7 @@ import { conversationHubLayer } from "./services/conversation-hub.ts";
 import { RequestBranches, requestBranchesLayer } from "./duties/change-requests.ts";
 import { approvalsLayer } from "./duties/approvals.ts";
 import { connectorsLayer } from "./duties/connectors.ts";
+import { baseImagesLayer } from "./duties/base-images.ts";
 import { environmentsLayer as environmentsDuty } from "./duties/environments.ts";
 import { DUTIES, DUTY_NAMES, type DutyName } from "./duties/duties.ts";
 import type { Lease } from "./actors/lease.ts";
@@ -161,7 +162,7 @@ const modelPolicy = (config: Config) =>
 const environmentLayers = ({ config, nodeId }: Pick<ServiceOptions<never>, "config" | "nodeId">) =>
   Layer.mergeAll(
     environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
-    buildingLayer({ nodeId, atOnce: config.buildsAtOnce }),
+    buildingLayer({ nodeId, atOnce: config.buildsAtOnce, basesMs: config.environmentBasesMs }),
   );
 
 /** Ports, then actors over them, then the services that the endpoints use: the service without HTTP. */
@@ -193,7 +194,13 @@ export const actorLayers = <E>({
     orphansLayer,
     peopleLayer,
     unclaimedLayer,
-    Layer.merge(environmentsDuty({ nodeId }), warmPoolDuty({ nodeId, ...spec })),
+    Layer.merge(
+      Layer.merge(
+        environmentsDuty({ nodeId }),
+        baseImagesLayer({ nodeId, everyMs: config.environmentBasesMs }),
+      ),
+      warmPoolDuty({ nodeId, ...spec }),
+    ),
     sweeperLayer({ nodeId, ...config }),
     secretsLayer({ nodeId }),
     Layer.merge(connectorsLayer, approvalsLayer({ takesMessages: config.agentAdapter !== "plain" })),

@@ -39,6 +39,7 @@ const DURATIONS = [
   ["PLATFORM_SANDBOX_ORPHAN_MS", "sandboxOrphanMs", 86_400_000],
   ["PLATFORM_BUILD_TIMEOUT_MS", "buildTimeoutMs", 1_800_000],
   ["PLATFORM_ENVIRONMENT_REFRESH_MS", "environmentRefreshMs", 604_800_000],
+  ["PLATFORM_ENVIRONMENT_BASES_MS", "environmentBasesMs", 21_600_000],
 ] as const;
 
 /** Not a whole number from 1 to a year's milliseconds, written in digits alone; `|` ends each. */

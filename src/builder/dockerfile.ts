@@ -15,9 +15,14 @@ export interface Instruction {
 /** One stage: FROM and its instructions. */
 export type Stage = readonly [Instruction, ...Instruction[]];
 
-export type Parsed =
-  | { readonly kind: "stages"; readonly stages: readonly Stage[] }
-  | { readonly kind: "error"; readonly line: number; readonly problem: string };
+export interface Dockerfile {
+  readonly kind: "stages";
+  /** The ARGs before the first FROM. */
+  readonly globals: readonly Instruction[];
+  readonly stages: readonly Stage[];
+}
+
+export type Parsed = Dockerfile | { readonly kind: "error"; readonly line: number; readonly problem: string };
 
 /** The longest Dockerfile that is accepted, in bytes. */
 export const DOCKERFILE_BYTES_MAX = 1024 * 1024;
@@ -95,14 +100,15 @@ const problemOf = ({ keyword, text }: Instruction, stages: number): string | nul
 export const parseDockerfile = (source: string): Parsed => {
   const lines = source.replace(/^\uFEFF/, "").split(/\r?\n/);
   const stages: [Instruction, ...Instruction[]][] = [];
+  const globals: Instruction[] = [];
   for (const instruction of instructionsOf(lines)) {
     const problem = problemOf(instruction, stages.length);
     if (problem !== null) return { kind: "error", line: instruction.line, problem };
     if (instruction.keyword === "FROM") stages.push([instruction]);
-    else stages.at(-1)?.push(instruction);
+    else (stages.at(-1) ?? globals).push(instruction);
   }
   if (stages.length === 0) return { kind: "error", line: 1, problem: "there is no FROM" };
-  return { kind: "stages", stages };
+  return { kind: "stages", globals, stages };
 };
 
 /** The image that a FROM names, without its flags. */

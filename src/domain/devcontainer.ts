@@ -15,6 +15,7 @@ import {
 } from "./devcontainer-variables.ts";
 import { type DockerfileFields, type EnvironmentFault, readDockerfileFields } from "./environment-source.ts";
 import { type Jsonc, type JsoncField, type JsoncObject, parseJsonc } from "./jsonc.ts";
+import { fullReference } from "./registry-reference.ts";
 
 /** Where most repositories have it. */
 export const DEFAULT_DEVCONTAINER = ".devcontainer/devcontainer.json";
@@ -91,26 +92,6 @@ const readText = (fields: JsoncObject, name: string, shown: string): Fallible<st
   return Result.isSuccess(resolved)
     ? Result.succeed(resolved.success)
     : issue(field, unresolvedReason(shown, resolved.failure));
-};
-
-/** The longest reference, in characters. */
-const REFERENCE_MAX = 500;
-const NAME_PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
-/** As registries have it: an optional host, a path in lower case, a tag, a digest. Nothing that a Dockerfile could misread. */
-const REFERENCE = new RegExp(
-  `^(?:(?:[A-Za-z0-9.-]+|\\[[0-9A-Fa-f:]+\\])(?::[0-9]{1,5})?/)?${NAME_PART}(?:/${NAME_PART})*` +
-    `(?::[\\w][\\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`,
-);
-
-/**
- * The reference with its registry, as container engines read it: `node:24` is one of Docker's own images.
- * @returns null if it is no reference
- */
-const fullReference = (given: string): string | null => {
-  if (given.length > REFERENCE_MAX || !REFERENCE.test(given)) return null;
-  const [first = "", ...rest] = given.split("/");
-  if (rest.length === 0) return `docker.io/library/${given}`;
-  return /[.:[]/.test(first) || first === "localhost" ? given : `docker.io/${given}`;
 };
 
 const readImage = (document: JsoncObject, field: JsoncField): Fallible<DevcontainerBuild> => {

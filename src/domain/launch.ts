@@ -53,6 +53,16 @@ export const LaunchSettings = Schema.Struct({
   ),
   /** Variables that the image and then the project's devcontainer.json set. Everything else overrides them. Absent: none. */
   imageEnv: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** The image's own variables, from a provider that cannot read the image. `imageEnv` overrides them. Absent: none. */
+  imageEnvironment: Schema.optionalKey(
+    Schema.Struct({
+      /** A file with the environment of a program in the image: `NAME=value`, each ended by NUL. */
+      file: Schema.String,
+      /** The platform's search paths before and behind the image's PATH. */
+      pathBefore: Schema.String,
+      pathAfter: Schema.String,
+    }),
+  ),
   /**
    * The injected environment, from a provider that keeps it out of the environment of PID 1. Absent: it is in the daemon's
    * own environment.

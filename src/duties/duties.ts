@@ -123,6 +123,13 @@ export const DUTIES = {
     signal: null,
     owner: "each node",
   },
+  base_images: {
+    about: "looks up tags of base images",
+    // How late a tag that is due is looked up. How often is PLATFORM_ENVIRONMENT_BASES_MS.
+    periodMs: MINUTE,
+    signal: null,
+    owner: "each node",
+  },
   warm_pool: {
     about: "keeps sandboxes ready for sessions",
     periodMs: 5 * SECOND,

@@ -5,6 +5,7 @@
  *  U2 A build runs once however often it is asked for: later callers wait for the same outcome.
  *  U3 A build without a caller that waits for it ends after UNWATCHED_MS.
  */
+import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
@@ -16,12 +17,14 @@ import { Actors } from "../actors/actors.ts";
 import { waitOutOutage } from "../actors/supervisor.ts";
 import { BuildSite, type SiteEvent, type SiteRequest } from "../builder/site/port.ts";
 import { BuildError } from "../builder/port.ts";
+import type { BuildBase } from "../domain/base-image.ts";
 import type { BuildFailure } from "../domain/build-failure.ts";
 import { Redactor } from "../domain/redactor.ts";
 import { cutText, storableText } from "../domain/text.ts";
 import type { GitBackend } from "../git/port.ts";
 import type { EnvironmentBuildEvent } from "../machines/environment-build.ts";
 import { openSecrets } from "../duties/secrets.ts";
+import { EnvironmentBases } from "../store/ports/environment-bases.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../store/ports/environment-builds.ts";
 import type { Secrets } from "../store/ports/secrets.ts";
 import { buildFiles } from "./build-sources.ts";
@@ -130,8 +133,9 @@ const filesOf =
     );
 
 /** @returns a function that builds once, from the first file to the kept image. */
-const makeBuild = Effect.gen(function* () {
+const makeBuild = Effect.fnUntraced(function* (basesMs: number) {
   const builds = yield* EnvironmentBuilds;
+  const bases = yield* EnvironmentBases;
   const actors = yield* Actors;
   const site = yield* BuildSite;
   const services = yield* Effect.context<Secrets | Keyring | GitBackend>();
@@ -156,6 +160,15 @@ const makeBuild = Effect.gen(function* () {
       ),
     );
 
+  /** Later looks are compared with this one, so an outage of the database must not lose it. */
+  const noteBases = Effect.fnUntraced(function* (id: string, found: readonly BuildBase[]) {
+    const now = yield* Clock.currentTimeMillis;
+    yield* waitOutOutage("a build's base images", builds.noteBases(id, found));
+    for (const { reference, digest } of found)
+      if (digest !== null)
+        yield* waitOutOutage("base images", bases.found({ reference, digest, now, dueAt: now + basesMs }));
+  });
+
   return Effect.fnUntraced(function* (build: EnvironmentBuild) {
     const { id, projectId, source, cause } = build;
     yield* tell(id, { type: "build.begun" });
@@ -166,6 +179,8 @@ const makeBuild = Effect.gen(function* () {
       switch (event.kind) {
         case "context":
           return tell(id, { type: "context.read" });
+        case "bases":
+          return noteBases(id, event.bases);
         case "step": {
           const { step, line, instruction } = event;
           return Effect.andThen(
@@ -200,11 +215,13 @@ export interface BuildingOptions {
   readonly nodeId: string;
   /** PLATFORM_BUILDS_AT_ONCE. */
   readonly atOnce: number;
+  /** After which time the tag of a base image is looked up again, ms (PLATFORM_ENVIRONMENT_BASES_MS). */
+  readonly basesMs: number;
 }
 
 /** @returns a function that runs a build when it has a place, and the numbers of both kinds. */
-const makeTurns = Effect.fnUntraced(function* (atOnce: number) {
-  const build = yield* makeBuild;
+const makeTurns = Effect.fnUntraced(function* ({ atOnce, basesMs }: Omit<BuildingOptions, "nodeId">) {
+  const build = yield* makeBuild(basesMs);
   const places = yield* Semaphore.make(atOnce);
   const count = { running: 0, waiting: 0 };
   const move = (by: Partial<typeof count>) =>
@@ -228,12 +245,12 @@ const makeTurns = Effect.fnUntraced(function* (atOnce: number) {
   return { inTurn, state: () => ({ ...count }) };
 });
 
-export const buildingLayer = ({ nodeId: self, atOnce }: BuildingOptions) =>
+export const buildingLayer = ({ nodeId: self, ...options }: BuildingOptions) =>
   Layer.effect(
     Building,
     Effect.gen(function* () {
       const elsewhere = yield* BuildingElsewhere;
-      const { inTurn, state } = yield* makeTurns(atOnce);
+      const { inTurn, state } = yield* makeTurns(options);
       // The rows are equal for all callers of one build, so the first one's is used.
       const rows = new Map<string, EnvironmentBuild>();
       const fibers = new Map<string, Fiber.Fiber<BuildOutcome>>();

@@ -4,6 +4,7 @@
  *  W1 A sandbox of a project with a Dockerfile boots on an image of that project, or it fails with the reason. It gets the
  *     node's own files only if the operator has chosen that nothing is built (PLATFORM_BUILDER=none).
  *  W2 A boot waits for a build only if the project has no image yet. Otherwise it takes the newest one, marked stale.
+ *     An image whose base images have changed since is not the newest one any more, and boots like that of an earlier Dockerfile.
  *  W3 At most one build of a key is under way on a node. A build that failed is not begun again by a boot, unless its
  *     failure may pass by itself, and then not within RETRY_PAUSE_MS.
  */
@@ -17,10 +18,12 @@ import * as Schema from "effect/Schema";
 import { Actors } from "../actors/actors.ts";
 import { waitOutOutage } from "../actors/supervisor.ts";
 import { BuildSite } from "../builder/site/port.ts";
+import { hasNewerBase } from "../domain/base-image.ts";
 import { type BuildFailure, describeBuildFailure, mayPass } from "../domain/build-failure.ts";
 import type { BuildSource } from "../domain/environment-source.ts";
 import { parseManifest } from "../domain/manifest.ts";
 import { isLiveBuildState } from "../machines/environment-build.ts";
+import { EnvironmentBases } from "../store/ports/environment-bases.ts";
 import {
   type BuildCause,
   EnvironmentBuilds,
@@ -90,6 +93,14 @@ export class Environments extends Context.Service<
      */
     readonly prepare: (projectId: string, manifest: GoodManifest) => Effect.Effect<void, StoreError>;
     /**
+     * Begins the build of a Dockerfile on this node again if a base image of its last build has changed since. Once for
+     * each change: a build that fails is left to the next boot. @returns the new build
+     */
+    readonly renew: (
+      projectId: string,
+      source: BuildSource,
+    ) => Effect.Effect<EnvironmentBuild | null, StoreError>;
+    /**
      * Waits until a sandbox can boot, and records what it boots on. An image may be older than the manifest in force. The
      * variables are always those of the manifest.
      */
@@ -124,9 +135,12 @@ const NOT_BUILT =
 
 type Wanted = Pick<EnvironmentBuild, "projectId" | "nodeId" | "source">;
 
+const REFRESH: Asked = { cause: "refresh", requestedBy: null };
+
 /** @returns the functions that begin builds, wait for them, and find their images. */
 const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: EnvironmentsOptions) {
   const builds = yield* EnvironmentBuilds;
+  const known = yield* EnvironmentBases;
   const actors = yield* Actors;
   const site = yield* BuildSite;
 
@@ -160,13 +174,28 @@ const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: En
     return found;
   });
 
-  /** The build that a boot without an image waits for. */
+  /** Whether a base image has changed since a build. */
+  const hasChanged = ({ bases }: EnvironmentBuild) =>
+    bases.length === 0
+      ? Effect.succeed(false)
+      : Effect.map(known.get(bases.map(({ reference }) => reference)), (now) => hasNewerBase(bases, now));
+
+  /** Null: no base image of the last build has changed, or a build is under way. */
+  const renew = Effect.fnUntraced(function* (wanted: Wanted) {
+    const { projectId, nodeId, source } = wanted;
+    const newest = yield* builds.newestOf({ projectId, nodeId, key: source.key });
+    if (newest === null || isLiveBuildState(newest.status) || !(yield* hasChanged(newest))) return null;
+    return yield* begin(wanted, REFRESH);
+  });
+
+  /** The build that a boot without an image waits for, or that makes up for a stale one. */
   const needed = Effect.fnUntraced(function* (wanted: Wanted) {
     const { projectId, nodeId, source } = wanted;
     const newest = yield* builds.newestOf({ projectId, nodeId, key: source.key });
     const asked = { cause: "session", requestedBy: null } as const;
+    if (newest !== null && isLiveBuildState(newest.status)) return newest;
+    if (newest !== null && (yield* hasChanged(newest))) return yield* begin(wanted, REFRESH);
     if (newest === null || newest.status === "ready") return yield* begin(wanted, asked);
-    if (isLiveBuildState(newest.status)) return newest;
     const since = (yield* Clock.currentTimeMillis) - (newest.endedAt ?? 0);
     const isAgain = newest.failure !== null && mayPass(newest.failure) && since > RETRY_PAUSE_MS;
     return isAgain ? yield* begin(wanted, asked) : newest;
@@ -177,7 +206,7 @@ const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: En
     const newest = yield* builds.newestOf({ ...of, key });
     return newest === null || (yield* Clock.currentTimeMillis) - newest.createdAt > refreshMs;
   });
-  return { over, begin, imagesOf, needed, isOld };
+  return { over, begin, imagesOf, hasChanged, renew, needed, isOld };
 });
 
 const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
@@ -185,7 +214,7 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
   const builds = yield* EnvironmentBuilds;
   const sandboxes = yield* Sandboxes;
   const site = yield* BuildSite;
-  const { over, begin, imagesOf, needed, isOld } = yield* makeLooking(options);
+  const { over, begin, imagesOf, hasChanged, renew, needed, isOld } = yield* makeLooking(options);
 
   const forDockerfile = Effect.fnUntraced(function* (
     { id: sandboxId, nodeId }: Pick<Sandbox, "id" | "nodeId">,
@@ -201,9 +230,10 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
       const current = images.find((build) => build.source.key === source.key);
       const image = current ?? images[0];
       if (image !== undefined) {
-        if (current === undefined) yield* needed(wanted);
-        else if (yield* isOld(wanted)) yield* begin(wanted, { cause: "refresh", requestedBy: null });
-        yield* note(image.id, current === undefined);
+        const isStale = current === undefined || (yield* hasChanged(current));
+        if (isStale) yield* needed(wanted);
+        else if (yield* isOld(wanted)) yield* begin(wanted, REFRESH);
+        yield* note(image.id, isStale);
         if (nodeId !== self) return site.imageName(image.id);
         yield* site.noteUse(image.id, yield* Clock.currentTimeMillis);
         // Before the note, the image could still be removed to make room.
@@ -229,6 +259,7 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
       if (known === null)
         yield* begin({ projectId, nodeId: self, source }, { cause: "manifest", requestedBy: null });
     }),
+    renew: (projectId, source) => renew({ projectId, nodeId: self, source }),
     forBoot: Effect.fnUntraced(function* (sandbox, { projectId, manifest }) {
       const plan = planOf(manifest);
       switch (plan.kind) {

@@ -7,8 +7,10 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { imageSite } from "../../src/builder/site/images.ts";
-import { simulatedBuilder } from "../../src/builder/simulated.ts";
-import { BuildSite } from "../../src/builder/site/port.ts";
+import type { AskRegistry } from "../../src/sandbox/images/registry/client.ts";
+import { SimulatedBuilds, simulatedBuilder } from "../../src/builder/simulated.ts";
+import { BuildSite, type SiteEvent } from "../../src/builder/site/port.ts";
+import { sourceOf } from "../support/world/environment-builds.ts";
 import { buildImageName } from "../../src/domain/image.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 
@@ -31,9 +33,14 @@ const LIMITS = {
   imageFiles: 1,
 };
 const site = (imagesBytes: number) =>
-  imageSite({ store, directory: path.join(home, "site"), limits: LIMITS, egressAllow: [], imagesBytes }).pipe(
-    Layer.provide(simulatedBuilder()),
-  );
+  imageSite({
+    store,
+    directory: path.join(home, "site"),
+    limits: LIMITS,
+    egressAllow: [],
+    imagesBytes,
+    registry: null,
+  }).pipe(Layer.provide(simulatedBuilder()));
 const collect = (imagesBytes: number, kept: readonly string[]) =>
   Effect.runPromise(
     Effect.flatMap(BuildSite, (one) => one.collect({ kept: new Set(kept), now: 0 })).pipe(
@@ -53,6 +60,66 @@ const add = async (name: string, content: number, usedMs: number) => {
   });
   await store.noteUse(name, usedMs);
 };
+
+/** What a builder writes. */
+const write = (output: string) =>
+  Effect.promise(() => mkdir(path.join(output, "root")).then(() => undefined));
+
+it("looks up the tags from which it builds, and builds from what they stand for now", async () => {
+  const digest = `sha256:${"d".repeat(64)}`;
+  const asked: string[] = [];
+  const askRegistry: AskRegistry = async ({ url }) => {
+    asked.push(url.href);
+    const isKnown = url.pathname.includes("/known/");
+    const headers = isKnown ? { "docker-content-digest": digest } : {};
+    const body = { dump: async () => undefined, async *[Symbol.asyncIterator]() {} };
+    return { statusCode: isKnown ? 200 : 404, headers, body } as never;
+  };
+  const layer = imageSite({
+    store,
+    directory: path.join(home, "site"),
+    limits: { ...LIMITS, diskBytes: 1000, imageFiles: 10 },
+    egressAllow: ["images.example.com"],
+    imagesBytes: 1000,
+    registry: null,
+    askRegistry,
+  }).pipe(Layer.provideMerge(simulatedBuilder({ write })));
+  const build = Effect.fnUntraced(function* (number: number, dockerfile: string) {
+    const content = new TextEncoder().encode(dockerfile);
+    const entries = [{ path: "Dockerfile", kind: "file", size: content.length, content }] as const;
+    const events: SiteEvent[] = [];
+    yield* (yield* BuildSite).build(
+      {
+        id: id(number),
+        projectId: id(9),
+        source: { ...sourceOf("k"), dockerfile: "Dockerfile", context: "" },
+        secrets: {},
+        pull: "missing",
+        files: () => Effect.succeed({ entries, next: null }),
+      },
+      (event) => Effect.sync(() => void events.push(event)),
+    );
+    const request = (yield* (yield* SimulatedBuilds).requests).at(-1);
+    return [request?.pull, events.find(({ kind }) => kind === "bases")];
+  });
+  await Effect.runPromise(
+    Effect.gen(function* () {
+      const one = { reference: "images.example.com/known/a:1", digest };
+      const other = { reference: "images.example.com/b:latest", digest: null };
+      expect(yield* build(1, `FROM ${one.reference}\nCOPY --from=images.example.com/b / /\n`)).toEqual([
+        "newer",
+        { kind: "bases", bases: [one, other] },
+      ]);
+      expect(yield* build(2, `FROM ${other.reference}\n`)).toEqual([
+        "missing",
+        { kind: "bases", bases: [other] },
+      ]);
+      const before = asked.length;
+      expect(yield* build(3, "FROM scratch\n")).toEqual(["missing", undefined]);
+      expect(asked).toHaveLength(before);
+    }).pipe(Effect.provide(layer), Effect.scoped),
+  );
+});
 
 it("removes images of builds, the least recently used first, until all are within the budget", async () => {
   await add(buildImageName(id(1)), 1, 3000);

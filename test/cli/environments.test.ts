@@ -102,6 +102,29 @@ it("shows the devcontainer.json that is used, or that could be", async () => {
   );
 });
 
+it("shows the base images with their digests, and which of them have changed", async () => {
+  const tag = "images.example.com/team/base:1";
+  const [first, second] = ["1", "2"].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
+  site.tags.set(tag, first);
+  const files = { ".platform/Dockerfile": `FROM ${tag}\n` };
+  const other = await makeProject(service, { files });
+  const lineOf = () =>
+    eventually(async () => {
+      const shown = /^made from +(.*)$/m.exec((await run(["show", other])).stdout)?.[1];
+      expect(shown).toBeDefined();
+      return shown ?? "";
+    });
+  expect(await lineOf()).toMatch(new RegExp(`^${tag} ${first}, looked up [-0-9: ]+Z$`));
+  // Another project's build finds that the tag has moved.
+  site.tags.set(tag, second);
+  await makeProject(service, { files: { ".platform/Dockerfile": `FROM ${tag}\nRUN true\n` } });
+  await eventually(async () =>
+    expect(await lineOf()).toMatch(
+      new RegExp(`^${tag} ${second}, looked up [-0-9: ]+Z, changed since the build$`),
+    ),
+  );
+});
+
 /** The first piece of a log. */
 const piece = (text: string) => [{ number: 1, text }];
 

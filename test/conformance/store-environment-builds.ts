@@ -47,6 +47,7 @@ const checkOpening = (check: Check): void => {
         status: "queued",
         tries: 0,
         step: null,
+        bases: [],
         image: null,
         failure: null,
         createdAt: NOON,

@@ -17,6 +17,7 @@ import { checkConversationReaders } from "./store-conversation-readers.ts";
 import { checkConversationSteps } from "./store-conversation-steps.ts";
 import { checkApprovals } from "./store-approvals.ts";
 import { checkConversations } from "./store-conversations.ts";
+import { checkEnvironmentBases } from "./store-environment-bases.ts";
 import { checkEnvironmentBuilds } from "./store-environment-builds.ts";
 import { checkEvents, checkPages } from "./store-events.ts";
 import { checkGrants } from "./store-grants.ts";
@@ -51,6 +52,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkSessionLists(check);
     checkSandboxes(check);
     checkWarmSandboxes(check);
+    checkEnvironmentBases(check);
     checkEnvironmentBuilds(check);
     checkAdmission(check);
     checkQueue(check);

@@ -61,6 +61,27 @@ describe.skipIf(!hasChromium)(title, () => {
     expect((await state.innerText()).trim()).toBe("ready");
   });
 
+  it("shows the base images, and that one has changed since the build", async () => {
+    const { page, visit, fake } = await start(worldWith());
+    await visit(ENVIRONMENT);
+    const base = page.locator("li", { hasText: "images.example.com/team/debian:13" });
+    await base.getByText("sha256:bbbbbbbbbbbb, looked up").waitFor();
+    expect(await base.innerText()).toContain("changed since the build");
+    await page.locator("dd", { hasText: "stale: a base image has changed since" }).waitFor();
+    const bases = [
+      {
+        reference: "images.example.com/other:1",
+        digest: null,
+        built_digest: null,
+        looked_up_at: null,
+        problem: "away",
+      },
+    ];
+    fake.world.environment = { ...fake.world.environment, bases };
+    await page.reload();
+    await page.getByText("looked up never. The last look failed: away").waitFor();
+  });
+
   it("shows the setup command, or how to add one", async () => {
     const { page, visit, fake } = await start(worldWith());
     await visit(ENVIRONMENT);

@@ -103,6 +103,16 @@ export const sampleEnvironment = (now: number, projectId: string): FakeEnvironme
       builder: "buildah",
       current: BUILD_ID,
       image_of: READY_BUILD_ID,
+      bases: [
+        {
+          reference: "images.example.com/team/debian:13",
+          built_digest: `sha256:${"a".repeat(64)}`,
+          digest: `sha256:${"b".repeat(64)}`,
+          looked_up_at: ago(now, 3600),
+          problem: null,
+          due_at: ago(now, -3600),
+        },
+      ],
       waiting: { wanted: 2, ready: 1, for_triggers: 0, possible: true },
     },
     builds,

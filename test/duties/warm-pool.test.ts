@@ -73,6 +73,7 @@ const openNode = Effect.gen(function* () {
     builder: null,
     begin: () => Effect.succeed(null),
     prepare: () => Effect.void,
+    renew: () => Effect.succeed(null),
     forBoot: () =>
       Effect.suspend(() => {
         if (boots.isBuilding) return Effect.never;

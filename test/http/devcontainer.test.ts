@@ -116,6 +116,7 @@ describe("a project with a devcontainer.json", () => {
       builder: "simulated",
       current: null,
       image_of: null,
+      bases: [],
       waiting: { wanted: 0, ready: 0, possible: false },
       devcontainer: { ...unused, problem: null },
     });

@@ -75,6 +75,9 @@ const built = (pid: string, bid: string, status: string): Promise<Fields> =>
     return build;
   });
 
+/** What the tag debian:13 stands for. */
+const DIGEST = `sha256:${"d".repeat(64)}`;
+
 const nothing = {
   image: null,
   setup: null,
@@ -83,6 +86,7 @@ const nothing = {
   builder: "simulated",
   current: null,
   image_of: null,
+  bases: [],
   waiting: { wanted: 0, ready: 0, for_triggers: 0, possible: false },
 };
 
@@ -109,6 +113,7 @@ describe("the environment of a project", () => {
   });
 
   it("is the Dockerfile of the default branch, with its build and its events", async () => {
+    site.tags.set("docker.io/library/debian:13", DIGEST);
     const pid = await makeProject(service, {
       files: {
         "tools/Dockerfile": "FROM debian:13\n",
@@ -155,6 +160,16 @@ describe("the environment of a project", () => {
       builder: "simulated",
       current: build,
       image_of: shown["current"],
+      bases: [
+        {
+          reference: "docker.io/library/debian:13",
+          built_digest: DIGEST,
+          digest: DIGEST,
+          looked_up_at: expect.any(String) as string,
+          problem: null,
+          due_at: expect.any(String) as string,
+        },
+      ],
       waiting: { wanted: 0, ready: 0, for_triggers: 0, possible: false },
     });
     const { id } = buildOf(shown["current"]);

@@ -16,10 +16,11 @@ import { removeGroupNow } from "../../sandbox/machine/cgroup.ts";
 import { removeTree } from "../../sandbox/machine/run-directory.ts";
 import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
 import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
+import { readDockerfile } from "../context-file.ts";
 import { buildError } from "./failure.ts";
 import { type BuildahOptions, type Installation, openInstallation } from "./installation.ts";
 import { firstBlockUid, type LayerStore, LayerStores } from "./layer-stores.ts";
-import { checkRequest, readDockerfile } from "./request.ts";
+import { checkRequest } from "./request.ts";
 import { findBuildTools } from "./requirements.ts";
 import { BuildRun } from "./run.ts";
 
@@ -58,7 +59,7 @@ class Builds {
     let run: BuildRun | null = null;
     const work = async (): Promise<void> => {
       await checkRequest(request);
-      const stages = await readDockerfile(request);
+      const { stages } = await readDockerfile(request);
       const { path, installationId } = this.#options;
       const found = findBuildTools(path, firstBlockUid(installationId));
       if ("problem" in found) throw buildError({ code: "builder_unavailable", problem: found.problem });

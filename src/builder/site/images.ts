@@ -9,16 +9,24 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Stream from "effect/Stream";
+import type { BuildBase } from "../../domain/base-image.ts";
+import type { BuildSource } from "../../domain/environment-source.ts";
 import { buildImageName, buildOfImageName } from "../../domain/image.ts";
+import { taggedReference } from "../../domain/registry-reference.ts";
 import type { BuiltImage } from "../../machines/environment-build.ts";
 import type { ImageFacts } from "../../sandbox/images/image.ts";
+import { type AskRegistry, RegistryFailure } from "../../sandbox/images/registry/client.ts";
+import { lookUp as lookUpTag, publicRegistries } from "../../sandbox/images/registry/lookup.ts";
+import type { RegistryImages } from "../../sandbox/images/registry/images.ts";
 import type { ImageStore, NamedImage } from "../../sandbox/images/store.ts";
 import { UnpackFailure } from "../../sandbox/images/unpack/failure.ts";
 import { prepareRoot } from "../../sandbox/images/unpack/mount-points.ts";
 import { removeTree } from "../../sandbox/machine/run-directory.ts";
+import { basesOf } from "../bases.ts";
+import { readDockerfile } from "../context-file.ts";
 import { writeContext } from "./context.ts";
 import { BuildError, type BuildLimits, type BuildRequest, EnvironmentBuilder } from "../port.ts";
-import { BuildSite, type CollectRequest, type SiteEvent, type SiteRequest } from "./port.ts";
+import { BaseUnknown, BuildSite, type CollectRequest, type SiteEvent, type SiteRequest } from "./port.ts";
 
 export interface ImageSiteOptions {
   readonly store: ImageStore;
@@ -29,6 +37,10 @@ export interface ImageSiteOptions {
   readonly egressAllow: readonly string[];
   /** The files of all images together, in bytes (PLATFORM_IMAGES_MAX_MB). */
   readonly imagesBytes: number;
+  /** Where images are pushed for sandboxes elsewhere. Null: nowhere. */
+  readonly registry: RegistryImages | null;
+  /** How registries are asked for the digests of tags. Tests do without a network. */
+  readonly askRegistry?: AskRegistry;
 }
 
 const builtImage = ({ digest, bytes, files }: ImageFacts): BuiltImage => ({ digest, bytes, files });
@@ -78,6 +90,101 @@ const excess = (
   return removed;
 };
 
+/** @returns a function that asks a registry for the digest of a tag */
+const baseLookup = ({ egressAllow, askRegistry: ask = publicRegistries() }: ImageSiteOptions) =>
+  Effect.fnUntraced(function* (reference: string): Effect.fn.Return<string, BaseUnknown> {
+    const tag = taggedReference(reference);
+    if (tag === null)
+      return yield* new BaseUnknown({ message: `${reference} is no tag of an image`, waitMs: null });
+    return yield* Effect.tryPromise({
+      try: () => lookUpTag(tag, { egressAllow, ask }),
+      catch: (error) =>
+        new BaseUnknown({
+          message: error instanceof Error ? error.message : String(error),
+          waitMs: error instanceof RegistryFailure ? error.waitMs : null,
+        }),
+    });
+  });
+
+/** @returns a function that names the tags from which a Dockerfile builds; the builder reports faults of the file */
+const makeBasesIn = (lookUp: ReturnType<typeof baseLookup>) =>
+  Effect.fnUntraced(function* (request: Parameters<typeof readDockerfile>[0], source: BuildSource) {
+    const dockerfile = yield* Effect.option(attempt(() => readDockerfile(request)));
+    if (Option.isNone(dockerfile)) return [];
+    return yield* Effect.forEach(
+      basesOf(dockerfile.value, source),
+      (reference) =>
+        lookUp(reference).pipe(
+          Effect.orElseSucceed(() => null),
+          Effect.map((digest): BuildBase => ({ reference, digest })),
+        ),
+      // A Dockerfile has at most BASES_MAX. Each look has a time limit.
+      { concurrency: "unbounded" },
+    );
+  });
+
+/** Pushes a new image. A failure fails no build: the start of a sandbox tries again, and reports it. */
+const pushing = (
+  registry: RegistryImages,
+  id: string,
+  report: (event: SiteEvent) => Effect.Effect<void>,
+): Effect.Effect<void> =>
+  Effect.tryPromise(() => registry.ensure(buildImageName(id))).pipe(
+    Effect.match({
+      onSuccess: (reference) => `The image is in the registry as ${reference ?? "nothing"}.\n`,
+      onFailure: ({ cause }) =>
+        `The image could not be pushed to ${registry.place}: ${cause instanceof Error ? cause.message : String(cause)}. The next sandbox that needs it tries again.\n`,
+    }),
+    Effect.flatMap((text) => report({ kind: "log", text })),
+  );
+
+/** Removes images from the registry, where it allows that. Others stay there until its operator removes them. */
+const forgetting = (registry: RegistryImages, names: readonly string[]): Effect.Effect<void> =>
+  Effect.forEach(
+    names,
+    (name) =>
+      Effect.tryPromise(() => registry.forget(name)).pipe(
+        Effect.flatMap((outcome) =>
+          outcome === "not_supported"
+            ? Effect.logInfo("the registry keeps an image: it does not let images be removed", {
+                image: name,
+              })
+            : Effect.void,
+        ),
+        Effect.catch(({ cause }) =>
+          Effect.logWarning("an image could not be removed from the registry", cause, { image: name }),
+        ),
+      ),
+    { discard: true },
+  );
+
+/** @returns a function that makes room on the disk */
+const collecting = ({ store, imagesBytes, registry }: ImageSiteOptions) =>
+  Effect.fnUntraced(function* ({ kept }: CollectRequest) {
+    const removed = excess(yield* Effect.promise(() => store.list()), kept, imagesBytes);
+    // A sandbox of another name of the same image pushes it again.
+    if (registry !== null)
+      yield* forgetting(
+        registry,
+        removed.map(({ name }) => name),
+      );
+    yield* Effect.promise(() => Promise.all(removed.map(({ name }) => store.remove(name))));
+    return removed.flatMap(({ name }) => buildOfImageName(name) ?? []);
+  });
+
+/** Runs a builder. @returns the facts of the image; its files are in the output */
+const runBuilder =
+  (builder: EnvironmentBuilder["Service"]) =>
+  (request: BuildRequest, report: (event: SiteEvent) => Effect.Effect<void>) =>
+    Stream.runFoldEffect(
+      builder.build(request),
+      (): Option.Option<ImageFacts> => Option.none(),
+      (former, event) =>
+        event.kind === "built"
+          ? Effect.succeed(Option.some({ digest: event.digest, ...event.config }))
+          : Effect.as(report(event), former),
+    );
+
 const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
   const { store, directory, limits } = options;
   const builder = yield* EnvironmentBuilder;
@@ -87,21 +194,13 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
     await mkdir(contexts, { recursive: true, mode: 0o700 });
   });
 
+  const lookUp = baseLookup(options);
+  const basesIn = makeBasesIn(lookUp);
+
   const find = (id: string) =>
     Effect.map(
       attempt(() => store.find(buildImageName(id))),
       (image) => image && builtImage(image),
-    );
-
-  /** Runs the builder. @returns the facts of the image; its files are in the output */
-  const runBuilder = (request: BuildRequest, report: (event: SiteEvent) => Effect.Effect<void>) =>
-    Stream.runFoldEffect(
-      builder.build(request),
-      (): Option.Option<ImageFacts> => Option.none(),
-      (former, event) =>
-        event.kind === "built"
-          ? Effect.succeed(Option.some({ digest: event.digest, ...event.config }))
-          : Effect.as(report(event), former),
     );
 
   const build = Effect.fnUntraced(function* (
@@ -114,44 +213,47 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
     yield* writeContext(context, files, { bytes: limits.diskBytes, files: limits.imageFiles });
     yield* report({ kind: "context" });
     const output = yield* temporary(() => store.openDraft());
-    const request: BuildRequest = {
-      id,
+    const place = {
       contextDirectory: context,
       dockerfile:
         source.context === "" ? source.dockerfile : source.dockerfile.slice(source.context.length + 1),
+    };
+    const bases = yield* basesIn(place, source);
+    if (bases.length > 0) yield* report({ kind: "bases", bases });
+    const request: BuildRequest = {
+      id,
+      ...place,
       target: source.target,
       args: source.args,
       secrets,
       layerStore: projectId,
       egressAllow: options.egressAllow,
-      pull,
+      // A digest that is on record must be that of the image that is used.
+      pull: bases.some(({ digest }) => digest !== null) ? "newer" : pull,
       limits,
       output,
     };
     const facts = yield* Effect.flatMap(
-      runBuilder(request, report),
+      runBuilder(builder)(request, report),
       Option.match({
         onNone: () => Effect.die(new Error("a build ended without an image")),
         onSome: Effect.succeed,
       }),
     );
     yield* attempt(() => prepareRoot(join(output, "root")));
-    return builtImage(yield* attempt(() => store.keep(output, buildImageName(id), facts)));
+    const kept = yield* attempt(() => store.keep(output, buildImageName(id), facts));
+    if (options.registry !== null) yield* pushing(options.registry, id, report);
+    return builtImage(kept);
   }, Effect.scoped);
-
-  const collect = Effect.fnUntraced(function* ({ kept }: CollectRequest) {
-    const removed = excess(yield* Effect.promise(() => store.list()), kept, options.imagesBytes);
-    yield* Effect.promise(() => Promise.all(removed.map(({ name }) => store.remove(name))));
-    return removed.flatMap(({ name }) => buildOfImageName(name) ?? []);
-  });
 
   return BuildSite.of({
     builder: builder.name,
     imageName: buildImageName,
     build,
+    lookUp,
     find: (id) => Effect.orDie(find(id)),
     noteUse: (id, now) => Effect.promise(() => store.noteUse(buildImageName(id), now)),
-    collect,
+    collect: collecting(options),
   });
 });
 
@@ -174,6 +276,7 @@ export const noSite: Layer.Layer<BuildSite> = Layer.succeed(
           },
         }),
       ),
+    lookUp: () => new BaseUnknown({ message: "this node builds no images", waitMs: null }),
     find: () => Effect.succeed(null),
     noteUse: () => Effect.void,
     collect: () => Effect.succeed([]),

@@ -7,6 +7,8 @@
  */
 import * as Context from "effect/Context";
 import type * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import type { BuildBase } from "../../domain/base-image.ts";
 import type { BuildSource } from "../../domain/environment-source.ts";
 import type { TreePage } from "../../git/port.ts";
 import type { BuiltImage } from "../../machines/environment-build.ts";
@@ -27,7 +29,18 @@ export interface SiteRequest {
 }
 
 /** What a site reports while it builds. */
-export type SiteEvent = { readonly kind: "context" } | Exclude<BuildEvent, { readonly kind: "built" }>;
+export type SiteEvent =
+  | { readonly kind: "context" }
+  /** The tags from which the image is made, as they are now. Only for a Dockerfile with base images in registries. */
+  | { readonly kind: "bases"; readonly bases: readonly BuildBase[] }
+  | Exclude<BuildEvent, { readonly kind: "built" }>;
+
+/** A registry has not said what a tag stands for. The message is for people. */
+export class BaseUnknown extends Schema.TaggedError<BaseUnknown>()("BaseUnknown", {
+  message: Schema.String,
+  /** The registry asks not to be asked again for so long, ms. */
+  waitMs: Schema.NullOr(Schema.Finite),
+}) {}
 
 export interface CollectRequest {
   /** Builds whose images must stay: sandboxes use them, or would use them next. */
@@ -46,6 +59,8 @@ export class BuildSite extends Context.Service<
       request: SiteRequest,
       report: (event: SiteEvent) => Effect.Effect<void>,
     ) => Effect.Effect<BuiltImage, BuildError>;
+    /** Asks a registry what a tag stands for now, as a build here would find it. @param reference with registry and tag */
+    readonly lookUp: (reference: string) => Effect.Effect<string, BaseUnknown>;
     /** The image of a build. Null: it is not here. */
     readonly find: (id: string) => Effect.Effect<BuiltImage | null>;
     /** The name under which a sandbox's spec asks for the image of a build. */

@@ -9,7 +9,9 @@ import type { BuildFailure } from "../../domain/build-failure.ts";
 import { buildImageName } from "../../domain/image.ts";
 import type { BuiltImage } from "../../machines/environment-build.ts";
 import { BuildError } from "../port.ts";
-import { BuildSite, type SiteRequest } from "./port.ts";
+import { basesOf } from "../bases.ts";
+import { parseDockerfile } from "../dockerfile.ts";
+import { BaseUnknown, BuildSite, type SiteRequest } from "./port.ts";
 
 /** What becomes of a build. */
 export interface SimulatedSitePlan {
@@ -30,6 +32,10 @@ export class SimulatedSite {
   readonly running = new Set<string>();
   /** Called for each build. */
   plan: (request: SiteRequest) => SimulatedSitePlan = () => AT_ONCE;
+  /** What tags stand for, by reference. A tag that is not here is unknown to its registry. */
+  readonly tags = new Map<string, string>();
+  /** References that were looked up, in order. */
+  readonly looks: string[] = [];
   /** How many images are kept beside those that must stay. */
   budget = Number.POSITIVE_INFINITY;
 
@@ -37,6 +43,14 @@ export class SimulatedSite {
     builder: "simulated",
     imageName: buildImageName,
     find: (id) => Effect.sync(() => this.images.get(id) ?? null),
+    lookUp: (reference) =>
+      Effect.suspend(() => {
+        this.looks.push(reference);
+        const digest = this.tags.get(reference);
+        return digest === undefined
+          ? new BaseUnknown({ message: `no registry has ${reference}`, waitMs: null })
+          : Effect.succeed(digest);
+      }),
     noteUse: () => Effect.void,
     collect: ({ kept }) =>
       Effect.sync(() => {
@@ -61,14 +75,22 @@ export class SimulatedSite {
     const known = this.images.get(request.id);
     if (known !== undefined) return known;
     const content = createHash("sha256");
+    let dockerfile = "";
     for (let after: string | null = null, isMore = true; isMore;) {
       const page: Effect.Success<ReturnType<SiteRequest["files"]>> = yield* request.files(after);
-      for (const { path, content: bytes } of page.entries) content.update(path).update(bytes);
+      for (const { path, content: bytes } of page.entries) {
+        content.update(path).update(bytes);
+        if (path.endsWith("Dockerfile")) dockerfile = Buffer.from(bytes).toString("utf8");
+      }
       after = page.next;
       isMore = after !== null;
     }
     const { stepsMs, exportMs, failure } = this.plan(request);
     yield* report({ kind: "context" });
+    const parsed = parseDockerfile(dockerfile);
+    const references = parsed.kind === "stages" ? basesOf(parsed, request.source) : [];
+    const bases = references.map((reference) => ({ reference, digest: this.tags.get(reference) ?? null }));
+    if (bases.length > 0) yield* report({ kind: "bases", bases });
     yield* report({ kind: "step", step: 1, line: 1, instruction: "FROM scratch" });
     yield* Effect.sleep(stepsMs);
     if (failure !== null) return yield* new BuildError({ failure });

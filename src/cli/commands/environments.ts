@@ -99,8 +99,19 @@ const readyText = ({ wanted, ready, for_triggers: forTriggers }: Environment["wa
   return wanted === 0 ? null : `${ready} of ${wanted}`;
 };
 
+type Base = Environment["bases"][number];
+
+/** A base image with the digest that its tag has now, and when the registry said so. */
+const baseText = (reference: string, base: Omit<Base, "reference">): string => {
+  const { digest, built_digest: built, looked_up_at: looked, problem } = base;
+  const known =
+    digest === null || looked === null ? "never looked up" : `${digest}, looked up ${time(looked)}`;
+  const changed = digest !== null && built !== null && digest !== built ? ", changed since the build" : "";
+  return `${reference} ${known}${changed}${problem === null ? "" : `; the last look failed: ${problem}`}`;
+};
+
 const shown = (environment: Environment): string => {
-  const { kind, image, builder, current, waiting } = environment;
+  const { kind, image, builder, current, bases, waiting } = environment;
   return fields([
     ["environment", KINDS[kind]],
     ["image", image],
@@ -110,6 +121,7 @@ const shown = (environment: Environment): string => {
     ["builder", builder ?? "none: Dockerfiles have no effect"],
     ["newest build", current && `${current.id} ${resultOf(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],
+    ...bases.map(({ reference, ...base }): [string, string] => ["made from", baseText(reference, base)]),
     ["ready before a session", readyText(waiting)],
   ]);
 };

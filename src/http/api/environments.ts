@@ -88,6 +88,22 @@ const DevcontainerWire = Schema.Struct({
   }),
 }).annotate({ identifier: "Devcontainer" });
 
+const BaseWire = Schema.Struct({
+  reference: Schema.String.annotate({ description: "With registry and tag." }),
+  built_digest: nullable(Schema.String).annotate({
+    description: "The digest when the image was built. Null: the registry did not say.",
+  }),
+  digest: nullable(Schema.String).annotate({
+    description:
+      "The digest now. If it differs from `built_digest`, sessions are stale until the next build is ready.",
+  }),
+  looked_up_at: nullable(Instant).annotate({ description: "When the registry said so. Null: it never did." }),
+  problem: nullable(Schema.String).annotate({
+    description: "Why the last look failed. Null: it did not.",
+  }),
+  due_at: nullable(Instant).annotate({ description: "The next look is not before." }),
+}).annotate({ identifier: "EnvironmentBase" });
+
 const EnvironmentWire = Schema.Struct({
   kind: Schema.Literals(["machine", "image", "dockerfile", "devcontainer"]).annotate({
     description:
@@ -111,6 +127,10 @@ const EnvironmentWire = Schema.Struct({
   image_of: nullable(BuildWire).annotate({
     description:
       "The build on whose image a new sandbox on this node would boot now. Null: no image exists. The sandbox would wait for a build, or fail if the build has failed.",
+  }),
+  bases: Schema.Array(BaseWire).annotate({
+    description:
+      "The tags from which that image was made, and what they stand for now. Empty without base images in registries, and for builds of former releases.",
   }),
   waiting: Schema.Struct({
     wanted: Schema.Finite.annotate({

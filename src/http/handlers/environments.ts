@@ -10,6 +10,7 @@ import { LIVE_BUILD_STATES } from "../../machines/environment-build.ts";
 import { unusedDevcontainer } from "../../services/build-sources.ts";
 import { Environments, planOf } from "../../services/environments.ts";
 import { WarmPool } from "../../services/warm-pool.ts";
+import { EnvironmentBases } from "../../store/ports/environment-bases.ts";
 import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/environment-builds.ts";
 import { WarmSandboxes } from "../../store/ports/warm-sandboxes.ts";
 import { Projects, type Project } from "../../store/ports/projects.ts";
@@ -94,7 +95,28 @@ const buildsOf = Effect.fnUntraced(function* (projectId: string, { key }: BuildS
   const current = yield* builds.newestOf({ projectId, nodeId, key });
   const ready = yield* builds.ready({ projectId, nodeId, limit: READY_LOOKED_AT });
   const image = ready.find(({ source }) => source.key === key) ?? ready[0];
-  return { current: current && buildWire(current), image_of: image === undefined ? null : buildWire(image) };
+  return {
+    current: current && buildWire(current),
+    image_of: image === undefined ? null : buildWire(image),
+    bases: image === undefined ? [] : yield* basesOf(image),
+  };
+});
+
+/** The tags of a build's base images, with what registries said last. */
+const basesOf = Effect.fnUntraced(function* ({ bases }: EnvironmentBuild) {
+  const references = bases.map(({ reference }) => reference);
+  const known = references.length === 0 ? [] : yield* (yield* EnvironmentBases).get(references);
+  return bases.map(({ reference, digest: built }) => {
+    const last = known.find((base) => base.reference === reference);
+    return {
+      reference,
+      built_digest: built,
+      digest: last?.digest ?? null,
+      looked_up_at: instantOrNull(last?.lookedUpAt ?? null),
+      problem: last?.problem ?? null,
+      due_at: instantOrNull(last?.dueAt ?? null),
+    };
+  });
 });
 
 const show = Effect.fnUntraced(function* (pid: string) {
@@ -113,6 +135,7 @@ const show = Effect.fnUntraced(function* (pid: string) {
     builder,
     current: null,
     image_of: null,
+    bases: [],
     waiting: {
       wanted: manifest === null ? 0 : parseManifest(Buffer.from(manifest.text)).warm,
       ready: counted.ready,

@@ -4,7 +4,7 @@ import { FORWARDER_PORT } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { SandboxSpec } from "../port.ts";
-import { AGENT_UID } from "./pod.ts";
+import { AGENT_UID, IMAGE_ENVIRONMENT } from "./pod.ts";
 
 export interface LaunchOptions {
   readonly agentCommand: readonly string[];
@@ -15,6 +15,7 @@ export interface LaunchOptions {
 }
 
 const USUAL_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+const AGENT_BINARIES = "/opt/platform/bin";
 const HOME = "/opt/platform/home";
 
 /** The agent is another user than the daemon, and has no capability. */
@@ -54,7 +55,12 @@ export const launchText =
       agentCommand: options.agentCommand,
       adapter: options.agentAdapter,
       // The image's programs come before the bundle's.
-      agentPath: `/opt/platform/bin:${USUAL_PATH}:${BUNDLE_TOOLS}`,
+      agentPath: `${AGENT_BINARIES}:${USUAL_PATH}:${BUNDLE_TOOLS}`,
+      imageEnvironment: {
+        file: IMAGE_ENVIRONMENT,
+        pathBefore: AGENT_BINARIES,
+        pathAfter: `/usr/local/bin:${BUNDLE_TOOLS}`,
+      },
       ...(spec.variables !== undefined && { imageEnv: spec.variables }),
       ...(options.models !== undefined && { models: options.models }),
       environment: spec.environment,

@@ -1,6 +1,6 @@
 /**
  * One sandbox as a Pod. Its description has no variable of the sandbox and no secret: those come over its link
- * (../remote/start.ts). The image of the project is untrusted, so no program of it and no variable of it runs as the daemon.
+ * (../remote/start.ts). The image of the project is untrusted: no program of it runs as the daemon, and its variables are for the agent.
  */
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
@@ -26,6 +26,8 @@ const DAEMON = 1000;
 export const AGENT_UID = 1001;
 const LIBRARY = "/opt/platform/lib";
 const RUN = "/run/platform";
+/** The environment that the image gives a program, for the daemon to read. */
+export const IMAGE_ENVIRONMENT = `${RUN}/image-environment`;
 const KEY_DIRECTORY = "/run/platform-key";
 /** Seconds between SIGTERM and SIGKILL. */
 const GRACE_S = 10;
@@ -115,6 +117,28 @@ const preparing = (
   },
 ];
 
+/**
+ * Writes down the environment that the image's programs get. The sandbox's first program clears its own, because the image could lead
+ * it astray. This one can write that file and nothing else, and no program of the image runs.
+ */
+const imageVariables = (
+  options: PodOptions,
+  spec: Pick<SandboxSpec, "image">,
+  resources: V1Container["resources"] & object,
+): V1Container => ({
+  name: "image-variables",
+  image: spec.image ?? options.image,
+  command: [`${BUNDLE_TOOLS}/cp`, "-f", "/proc/self/environ", IMAGE_ENVIRONMENT],
+  workingDir: "/",
+  env: clearedLoader(),
+  volumeMounts: [
+    mount("platform", "/opt/platform", { readOnly: true }),
+    mount("run", RUN, { subPath: "run" }),
+  ],
+  securityContext: unprivileged(DAEMON),
+  resources,
+});
+
 /** The way to the service. It alone has the start key, and no program of the image runs in it. */
 const linkContainer = ({ runtimeImage: image }: PodOptions): V1Container => ({
   name: "link",
@@ -164,6 +188,8 @@ const LOADER_VARIABLES = [
   "LOCPATH",
 ];
 
+const clearedLoader = () => LOADER_VARIABLES.map((name) => ({ name, value: "" }));
+
 const sandboxContainer = (options: PodOptions, spec: Pick<SandboxSpec, "image">): V1Container => ({
   name: SANDBOX_CONTAINER,
   image: spec.image ?? options.image,
@@ -182,7 +208,7 @@ const sandboxContainer = (options: PodOptions, spec: Pick<SandboxSpec, "image">)
     "/usr/local/bin/platform-entrypoint",
   ],
   workingDir: "/workspace",
-  env: LOADER_VARIABLES.map((name) => ({ name, value: "" })),
+  env: clearedLoader(),
   volumeMounts: [
     mount("platform", "/opt/platform", { readOnly: true }),
     mount("files", "/opt/platform/home", { subPath: "home" }),
@@ -251,7 +277,10 @@ export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
     dnsConfig: { nameservers: ["127.0.0.1"] },
     terminationGracePeriodSeconds: GRACE_S,
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
-    initContainers: preparing(options, resourcesOf(options.limits)),
+    initContainers: [
+      ...preparing(options, resourcesOf(options.limits)),
+      imageVariables(options, spec, resourcesOf(options.limits)),
+    ],
     containers: [sandboxContainer(options, spec), linkContainer(options)],
     volumes: volumesOf(spec.id, options.limits),
   },

@@ -11,6 +11,8 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import * as Schema from "effect/Schema";
 import type { Egress } from "../egress.ts";
+import { buildOfImageName } from "../../domain/image.ts";
+import type { RegistryImages } from "../images/registry/images.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { OneAtATime } from "../operations.ts";
@@ -51,6 +53,8 @@ export interface SandboxesOptions extends PodOptions {
   readonly secret: Uint8Array;
   /** The origin that platform.internal leads to. */
   readonly serviceUrl: string;
+  /** Where images of this machine are pushed. Absent: only references to registries can be used. */
+  readonly images?: Pick<RegistryImages, "ensure">;
   /** The launch file for a spec. */
   readonly launchOf: (spec: SandboxSpec) => string;
 }
@@ -117,7 +121,10 @@ export class KubernetesSandboxes {
   create(spec: SandboxSpec): Promise<void> {
     return this.#order.run(spec.id, async () => {
       const { cluster } = this.#options;
-      const pod = await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
+      const image = await this.#imageOf(spec);
+      const pod = await cluster
+        .createPod(podName(spec.id), podOf(this.#options, { ...spec, image }))
+        .catch(explained);
       this.#mustBeOurs(pod);
       if (pod.metadata?.deletionTimestamp !== undefined)
         throw new Error("the sandbox's Pod is being removed from the cluster");
@@ -128,6 +135,20 @@ export class KubernetesSandboxes {
       // The key in it opens nothing any more.
       await cluster.deleteSecret(podName(spec.id));
     });
+  }
+
+  /** The reference that the cluster pulls. An image of this machine is pushed first. */
+  async #imageOf({ image }: SandboxSpec): Promise<string | null> {
+    if (image === null) return null;
+    const { images } = this.#options;
+    const reference = (await images?.ensure(image).catch(notPushed)) ?? null;
+    if (reference !== null) return reference;
+    if (buildOfImageName(image) === null) return image;
+    throw new Error(
+      images === undefined
+        ? "image unavailable: the image of the project's Dockerfile is on the service's machine. Name a registry for the cluster in PLATFORM_IMAGE_REGISTRY"
+        : "image unavailable: the image of the project's Dockerfile is not on this machine any more. Restart the session",
+    );
   }
 
   async #start(entry: Entry, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
@@ -306,6 +327,11 @@ const explained = (error: unknown): never => {
   if (error instanceof ClusterFailure && error.status === 403)
     throw new Error(`the service may not create Pods: ${error.message}`);
   throw error;
+};
+
+const notPushed = (error: unknown): never => {
+  const why = error instanceof Error ? error.message : String(error);
+  throw new Error(`image unavailable: the image cannot be pushed for the cluster: ${why}`, { cause: error });
 };
 
 const pause = (ms: number): Promise<void> => {

@@ -1,6 +1,5 @@
 /** The image of one sandbox: found on this machine, with the runtime bundle that works in it. */
-import { checkSecretName } from "../../domain/secret.ts";
-import type { Image } from "../images/image.ts";
+import { imageVariables } from "../../domain/image-variables.ts";
 import type { Installation } from "./installation.ts";
 import type { ImageRoot } from "./layout.ts";
 
@@ -12,9 +11,6 @@ export interface OpenedImage extends ImageRoot {
   /** The image's PATH. Null if it sets none. */
   readonly path: string | null;
 }
-
-/** Variables of an image are bounded like secrets: together, in bytes. */
-const ENV_BYTES_MAX = 64 * 1024;
 
 /**
  * @param name as the project's manifest names it
@@ -31,18 +27,7 @@ export const openImage = async (installation: Installation, name: string): Promi
     root: image.root,
     bundle: await installation.bundle(),
     digest: image.digest,
-    env: agentVariables(image),
+    env: imageVariables(image.env),
     path: image.env["PATH"] ?? null,
   };
-};
-
-/** Names that lead our own programs astray, or that the platform sets, stay out (domain/secret.ts). */
-const agentVariables = ({ env }: Image): Record<string, string> => {
-  let bytes = 0;
-  const kept = Object.entries(env).filter(([name, value]) => {
-    const issue = checkSecretName(name.toUpperCase());
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
-    return issue === null && !value.includes("\0") && bytes <= ENV_BYTES_MAX;
-  });
-  return Object.fromEntries(kept);
 };

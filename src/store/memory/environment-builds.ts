@@ -55,7 +55,7 @@ const open = (tables: TableSet, { now, ...build }: NewBuild) =>
         isLiveBuildState(row.snapshot.state),
     );
     if (live !== undefined) return { build: live, isNew: false };
-    const record = { ...build, step: null, createdAt: now, begunAt: null, endedAt: null };
+    const record = { ...build, step: null, bases: [], createdAt: now, begunAt: null, endedAt: null };
     const row = {
       record,
       snapshot: NEW_BUILD.snapshot,
@@ -135,15 +135,22 @@ const usedBySandboxes = (tables: TableSet, where: (sandbox: Sandbox) => boolean)
     ),
   );
 
-const inUse = (tables: TableSet, nodeId: string): ReadonlySet<string> => {
-  const newest = new Map<string, string>();
-  for (const { id, projectId } of records(
+/** In the order of their projects. */
+const newestReady = (tables: TableSet, nodeId: string): readonly EnvironmentBuild[] => {
+  const newest = new Map<string, EnvironmentBuild>();
+  for (const build of records(
     tables,
     (row) => row.record.nodeId === nodeId && row.snapshot.state === "ready" && !row.isForgotten,
   ))
-    if (!newest.has(projectId)) newest.set(projectId, id);
-  return new Set([...newest.values(), ...usedBySandboxes(tables, (sandbox) => sandbox.nodeId === nodeId)]);
+    if (!newest.has(build.projectId)) newest.set(build.projectId, build);
+  return [...newest.values()].toSorted((a, b) => (a.projectId < b.projectId ? -1 : 1));
 };
+
+const inUse = (tables: TableSet, nodeId: string): ReadonlySet<string> =>
+  new Set([
+    ...newestReady(tables, nodeId).map(({ id }) => id),
+    ...usedBySandboxes(tables, (sandbox) => sandbox.nodeId === nodeId),
+  ]);
 
 /** Removes a build. Sandboxes that had it lose the reference, as by the foreign key in Postgres. */
 const remove = (tables: TableSet, id: string): void => {
@@ -200,6 +207,7 @@ export const layer = Layer.effect(
             !isForgotten,
         ).slice(0, limit),
       ),
+    newestReady: (nodeId) => Effect.sync(() => newestReady(tables, nodeId)),
     list: (projectId, request) =>
       Effect.suspend(() =>
         pageFrom(
@@ -212,6 +220,12 @@ export const layer = Layer.effect(
       Effect.sync(() =>
         change(tables, id, ({ record, snapshot }) =>
           isLiveBuildState(snapshot.state) ? { record: { ...record, step } } : {},
+        ),
+      ),
+    noteBases: (id, bases) =>
+      Effect.sync(() =>
+        change(tables, id, ({ record, snapshot }) =>
+          isLiveBuildState(snapshot.state) ? { record: { ...record, bases } } : {},
         ),
       ),
     appendLog: (id, text) => Effect.sync(() => appendLog(tables, id, text)),

@@ -11,6 +11,7 @@ import { roleIn, type ProjectRole } from "../../domain/role.ts";
 import { isLive } from "../../domain/session.ts";
 import type { ChangeRequestCommand, ChangeRequestSnapshot } from "../../machines/change-request.ts";
 import type { ConversationCommand, ConversationSnapshot } from "../../machines/conversation.ts";
+import type { EnvironmentBase } from "../ports/environment-bases.ts";
 import type { EnvironmentBuildCommand, EnvironmentBuildSnapshot } from "../../machines/environment-build.ts";
 import type { SandboxCommand, SandboxSnapshot } from "../../machines/sandbox.ts";
 import type { SessionCommand, SessionSnapshot } from "../../machines/session.ts";
@@ -261,6 +262,7 @@ export class TableSet {
   readonly events = new EventTable();
   readonly changeRequests = new Map<string, ChangeRequestRow>();
   readonly changeRequestOutbox = new Outbox<ChangeRequestCommand>();
+  readonly environmentBases = new Map<string, EnvironmentBase>();
   readonly environmentBuilds = new Map<string, EnvironmentBuildRow>();
   readonly environmentBuildOutbox = new Outbox<EnvironmentBuildCommand>();
   /** By project, then by name. */

@@ -1,5 +1,6 @@
 /** The ledger of builds: each build of a project's environment, its actor's memory, and its log. */
 import * as Context from "effect/Context";
+import type { BuildBase } from "../../domain/base-image.ts";
 import type { BuildFailure } from "../../domain/build-failure.ts";
 import type { BuildSource } from "../../domain/environment-source.ts";
 import type {
@@ -42,6 +43,8 @@ export interface EnvironmentBuild {
   readonly status: EnvironmentBuildState;
   readonly tries: number;
   readonly step: BuildStep | null;
+  /** Empty until they were looked up, and for a Dockerfile without a base image. */
+  readonly bases: readonly BuildBase[];
   readonly image: BuiltImage | null;
   readonly failure: BuildFailure | null;
   readonly createdAt: number;
@@ -86,10 +89,14 @@ export class EnvironmentBuilds extends Context.Service<
       readonly nodeId: string;
       readonly limit: number;
     }) => Stored<readonly EnvironmentBuild[]>;
+    /** The newest ready build of each project on this node that still has its image. */
+    readonly newestReady: (nodeId: string) => Stored<readonly EnvironmentBuild[]>;
     /** A project's builds on all nodes, newest first. */
     readonly list: (projectId: string, request: PageRequest) => Stored<Page<EnvironmentBuild>, BadCursor>;
     /** Records the step that begins. A build that is over stays as it is. */
     readonly noteStep: (id: string, step: BuildStep) => Stored<void>;
+    /** Records from which tags the build is made. A build that is over stays as it is. */
+    readonly noteBases: (id: string, bases: readonly BuildBase[]) => Stored<void>;
     /**
      * Adds a piece to the log, behind the last one. Beyond BUILD_LOG_BYTES the log gets one last piece that says so, and
      * nothing more. A build that does not exist gets none.

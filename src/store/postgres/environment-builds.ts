@@ -35,7 +35,7 @@ const LIVE = "status IN ('queued', 'resolving', 'building', 'exporting')";
 
 const COLUMNS = `
   id, project_id AS "projectId", node_id AS "nodeId", source, cause, requested_by AS "requestedBy", status,
-  state_context AS context, step, created_at AS "createdAt", begun_at AS "begunAt", ended_at AS "endedAt"`;
+  state_context AS context, step, bases, created_at AS "createdAt", begun_at AS "begunAt", ended_at AS "endedAt"`;
 
 type Row = Omit<EnvironmentBuild, "tries" | "image" | "failure"> & {
   readonly context: EnvironmentBuildContext;
@@ -171,6 +171,14 @@ const makeReads = Effect.gen(function* () {
       Effect.map((rows) => rows.map(buildOf)),
       stored("environmentBuilds.ready"),
     );
+  const newestReady: Service["newestReady"] = (nodeId) =>
+    sql<Row>`
+      SELECT DISTINCT ON (project_id) ${columns} FROM environment_builds
+      WHERE node_id = ${nodeId} AND status = 'ready' AND NOT is_forgotten
+      ORDER BY project_id, created_at DESC, id DESC`.pipe(
+      Effect.map((rows) => rows.map(buildOf)),
+      stored("environmentBuilds.newestReady"),
+    );
   const list: Service["list"] = Effect.fnUntraced(function* (projectId, { cursor, limit }) {
     const position = yield* positionOf(cursor);
     const rows = yield* sql<Row>`
@@ -179,7 +187,7 @@ const makeReads = Effect.gen(function* () {
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
     return pageOf(rows.map(buildOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   }, stored("environmentBuilds.list"));
-  return { get, newestOf, ready, list };
+  return { get, newestOf, ready, newestReady, list };
 });
 
 const makeLogs = Effect.gen(function* () {
@@ -259,6 +267,11 @@ export const layer = Layer.effect(
         sql`UPDATE environment_builds SET step = ${json(step)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
           Effect.asVoid,
           stored("environmentBuilds.noteStep"),
+        ),
+      noteBases: (id, bases) =>
+        sql`UPDATE environment_builds SET bases = ${json(bases)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
+          Effect.asVoid,
+          stored("environmentBuilds.noteBases"),
         ),
       ...(yield* makeReads),
       ...(yield* makeLogs),

@@ -17,6 +17,7 @@ import * as Counters from "./counters.ts";
 import * as Endings from "./connection/endings.ts";
 import * as EventLog from "./event-log.ts";
 import * as DeviceLogins from "./device-logins.ts";
+import * as EnvironmentBases from "./environment-bases.ts";
 import * as EnvironmentBuilds from "./environment-builds.ts";
 import * as Events from "./events.ts";
 import * as ExecutorCalls from "./executor-calls.ts";
@@ -62,6 +63,7 @@ export const postgresStore = Layer.mergeAll(
   Conversations.layer,
   Counters.layer,
   DeviceLogins.layer,
+  EnvironmentBases.layer,
   EnvironmentBuilds.layer,
   Events.layer,
   ExecutorCalls.layer,

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
-import type * as Layer from "effect/Layer";
+import * as Layer from "effect/Layer";
 import { makeBundle } from "../../../src/sandbox/bundle/bundle.ts";
 import { findProgram } from "../../../src/sandbox/machine/tools.ts";
+import type { RegistryImages } from "../../../src/sandbox/images/registry/images.ts";
 import { launchText } from "../../../src/sandbox/kubernetes/launch.ts";
 import { podName } from "../../../src/sandbox/kubernetes/pod.ts";
 import { type KubernetesOptions, kubernetesProvider } from "../../../src/sandbox/kubernetes/provider.ts";
@@ -21,7 +22,7 @@ import {
 } from "../../../src/sandbox/port.ts";
 import type { Subject } from "../../conformance/sandbox.ts";
 import { FakeApiServer, NAMESPACE } from "../../support/cluster/api-server.ts";
-import { FakeKubelet } from "../../support/cluster/kubelet.ts";
+import { FakeKubelet, type KubeletOptions } from "../../support/cluster/kubelet.ts";
 
 const MIB = 1024 ** 2;
 const STAND_IN = fileURLToPath(new URL("../stand-in-daemon.mjs", import.meta.url));
@@ -65,7 +66,7 @@ export class TestCluster {
     this.directory = directory;
   }
 
-  static async open(): Promise<TestCluster> {
+  static async open({ pull }: Pick<KubeletOptions, "pull"> = {}): Promise<TestCluster> {
     const directory = await mkdtemp("/tmp/platform-k8s-");
     await chmod(directory, 0o755);
     const path = process.env["PATH"] ?? "";
@@ -88,6 +89,7 @@ export class TestCluster {
       server,
       directory,
       images: { "registry.test/runtime:1": { root: runtime }, "registry.test/tools:1": "host" },
+      ...(pull !== undefined && { pull }),
     });
     return new TestCluster(server, kubelet, directory);
   }
@@ -122,12 +124,19 @@ export class TestCluster {
     });
   }
 
-  subject(): Subject {
+  /** @param wish an image of this machine, and where it is pushed */
+  subject({
+    image = null,
+    images,
+  }: { readonly image?: string | null; readonly images?: () => RegistryImages } = {}): Subject {
+    const layer = Layer.unwrap(
+      Effect.sync(() => this.layer(images === undefined ? {} : { images: images() })),
+    );
     return {
-      layer: this.layer(),
+      layer,
       end: (id) => Effect.asVoid(Effect.andThen(ask(id, "/platform/health"), ask(id, "/exit/7"))),
       leftovers: (id) => Effect.sync(() => this.leftovers(id)),
-      image: null,
+      image,
       persistent: true,
     };
   }

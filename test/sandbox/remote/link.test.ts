@@ -7,7 +7,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type Server, createServer, request } from "node:http";
+import { createServer, type Server, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
@@ -20,6 +20,8 @@ import { type ChannelKey, dialChannel } from "../../../src/sandbox/remote/channe
 import { EgressListener } from "../../../src/sandbox/remote/egress-listener.ts";
 import { sandboxKeys } from "../../../src/sandbox/remote/keys.ts";
 import { hasStarted, startOverLink } from "../../../src/sandbox/remote/start.ts";
+import { Front } from "./front.ts";
+import { WAIT_MS } from "../../support/patience.ts";
 import { freePort } from "../../support/machine/free-port.ts";
 
 const LINK = fileURLToPath(new URL("../../../daemon/link.cjs", import.meta.url));
@@ -30,13 +32,18 @@ let directory = "";
 let listener: EgressListener;
 /** The service's own listener, which sandboxes reach as platform.internal. */
 let service: Server;
+/** The answer that is not finished. */
+let hanging: ServerResponse | null = null;
 let cleanups: (() => unknown)[] = [];
 
 beforeEach(async () => {
   directory = await mkdtemp("/tmp/platform-link-");
   listener = await EgressListener.open({ host: HOST, port: 0 });
   service = createServer((incoming, outgoing) => {
-    if (incoming.url === "/hang") return void outgoing.write("first");
+    if (incoming.url === "/hang") {
+      hanging = outgoing;
+      return void outgoing.write("first");
+    }
     outgoing.end(`service ${incoming.url}`);
   });
   service.listen(0, HOST);
@@ -61,9 +68,12 @@ interface Sandbox {
   readonly keys: ReturnType<typeof sandboxKeys>;
   readonly link: { readonly host: string; readonly port: number };
   readonly process: ChildProcess;
+  /** The daemon. */
+  readonly daemon: Server;
 }
 
-const openSandbox = async (): Promise<Sandbox> => {
+/** @param lookMs how often the link looks at the service and the daemon, if not as seldom as it usually does */
+const openSandbox = async (lookMs?: number): Promise<Sandbox> => {
   const id = randomUUID();
   const run = join(directory, id.slice(0, 8));
   mkdirSync(join(run, "proxy"), { recursive: true });
@@ -72,7 +82,8 @@ const openSandbox = async (): Promise<Sandbox> => {
   const daemon = createServer((_request, response) => response.end(JSON.stringify({ daemon: id })));
   daemon.listen(join(run, "d.sock"));
   const link = { host: HOST, port: await freePort() };
-  const child = spawn(process.execPath, [LINK, run, join(run, "key"), HOST, String(link.port)], {
+  const looks = lookMs === undefined ? [] : [String(lookMs)];
+  const child = spawn(process.execPath, [LINK, run, join(run, "key"), HOST, String(link.port), ...looks], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   cleanups.push(
@@ -80,7 +91,7 @@ const openSandbox = async (): Promise<Sandbox> => {
     () => child.exitCode ?? (child.kill("SIGKILL"), once(child, "exit")),
   );
   await once(child.stdout, "data");
-  return { id, run, keys, link, process: child };
+  return { id, run, keys, link, process: child, daemon };
 };
 
 const admit = (sandbox: Sandbox) =>
@@ -273,6 +284,102 @@ describe("the egress listener", () => {
     await ended;
     expect(await throughProxy(sandbox, "/hello")).toBeNull();
     expect(await shakesHands(sandbox.keys.egress)).toBe(false);
+  });
+});
+
+/** A sandbox whose link looks often, through a front. */
+const watched = async (lookMs: number) => {
+  const front = new Front(HOST, () => listener.port);
+  const port = await front.open();
+  cleanups.push(() => front.shut());
+  const sandbox = await openSandbox(lookMs);
+  await admit(sandbox);
+  expect(await start(sandbox, { egress: { host: HOST, port } })).toEqual({ kind: "started" });
+  return { sandbox, front, port };
+};
+
+const egressSocket = ({ run }: Sandbox) => join(run, "proxy/egress.sock");
+const socketExists = (sandbox: Sandbox, exists: boolean) =>
+  expect.poll(() => existsSync(egressSocket(sandbox)), { timeout: WAIT_MS, interval: 10 }).toBe(exists);
+const endOf = async ({ process: child }: Sandbox): Promise<number | null> => {
+  if (child.exitCode === null) await once(child, "exit");
+  return child.exitCode;
+};
+
+describe("a link that looks at the service and at the daemon", () => {
+  /** Pause between two looks, in milliseconds. */
+  const OFTEN = 20;
+
+  it("has a way out only while the service answers, again and again (L3)", async () => {
+    const { sandbox, front, port } = await watched(OFTEN);
+    for (let outage = 0; outage < 2; outage += 1) {
+      await socketExists(sandbox, true);
+      expect(await throughProxy(sandbox, "/again")).toBe("service /again");
+      front.shut();
+      await socketExists(sandbox, false);
+      await front.open(port);
+    }
+    await socketExists(sandbox, true);
+    // The daemon and the link lived all the time.
+    expect(sandbox.process.exitCode).toBeNull();
+    expect(await throughLink(sandbox, sandbox.keys.link)).toBe(JSON.stringify({ daemon: sandbox.id }));
+  });
+
+  it("has no way out to a service that does not know the sandbox (L3)", async () => {
+    const { sandbox, front } = await watched(OFTEN);
+    const { port } = listener;
+    await listener.close();
+    listener = await EgressListener.open({ host: HOST, port });
+    await socketExists(sandbox, false);
+    await front.looks(3);
+    expect(existsSync(egressSocket(sandbox))).toBe(false);
+    await admit(sandbox);
+    await socketExists(sandbox, true);
+  });
+
+  it("keeps a connection that is open while the service takes no new ones (L3)", async () => {
+    const { sandbox, front } = await watched(OFTEN);
+    const call = request({
+      createConnection: () => connect(egressSocket(sandbox)),
+      path: "http://platform.internal/hang",
+      headers: { host: "platform.internal" },
+    });
+    call.end();
+    const [answer] = await once(call, "response");
+    expect(String((await once(answer, "data"))[0])).toBe("first");
+    front.shut();
+    await socketExists(sandbox, false);
+    const second = once(answer, "data");
+    hanging?.write("second");
+    expect(String((await second)[0])).toBe("second");
+    call.destroy();
+  });
+
+  it("ends when the daemon has ended, and not before (L4)", async () => {
+    const { sandbox, front } = await watched(OFTEN);
+    await front.looks(10);
+    expect(sandbox.process.exitCode).toBeNull();
+    let output = "";
+    sandbox.process.stdout?.on("data", (chunk) => (output += chunk));
+    sandbox.daemon.close();
+    expect(await endOf(sandbox)).toBe(0);
+    expect(output).toContain("the daemon has ended");
+  });
+
+  it("outlives a daemon that is away for a look (L4)", async () => {
+    const { sandbox, front } = await watched(500);
+    await front.looks(2);
+    sandbox.daemon.close();
+    // With the second look, the first one has found no daemon. Two more would end it: the daemon has a second to come back.
+    await front.looks(2);
+    sandbox.daemon.listen(join(sandbox.run, "d.sock"));
+    await Promise.race([front.looks(5), endOf(sandbox)]);
+    expect(sandbox.process.exitCode).toBeNull();
+  });
+
+  it("ends if it is never started, even if something listens in the daemon's place (L4)", async () => {
+    const sandbox = await openSandbox(5);
+    expect(await endOf(sandbox)).toBe(0);
   });
 });
 

@@ -12,23 +12,22 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
-  readdirSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { V1Container, V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
+import { type Image, RUNTIME_VARIABLES, rootOf } from "./images.ts";
 import type { FakeApiServer } from "./api-server.ts";
 import type { StoreEvent } from "./store.ts";
-
-/** A directory that has what an image has. `host`: this machine's own programs. */
-export type Image = { readonly root: string } | "host";
 
 export interface KubeletOptions {
   readonly server: FakeApiServer;
   /** Short, and other users can traverse it. */
   readonly directory: string;
-  readonly images: Readonly<Record<string, Image>>;
+  readonly images: Record<string, Image>;
+  /** Pulls an image that is not here. Null: no registry has it. */
+  readonly pull?: (reference: string) => Promise<Image | null>;
 }
 
 interface Running {
@@ -131,6 +130,7 @@ export class FakeKubelet {
     this.#pods.set(name, local);
     makeWritable(local.directory);
     for (const { name: volume } of pod.spec?.volumes ?? []) makeWritable(join(local.directory, volume));
+    await this.#pull(pod);
     const missing = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
       ({ image = "" }) => !(image in this.#options.images),
     );
@@ -159,6 +159,16 @@ export class FakeKubelet {
           status.containerStatuses?.find(({ name: known }) => known === container.name) ?? runs(container),
       ),
     }));
+  }
+
+  async #pull(pod: V1Pod): Promise<void> {
+    const { images, pull } = this.#options;
+    for (const { image = "" } of pod.spec?.containers ?? []) {
+      if (image in images) continue;
+      // eslint-disable-next-line no-await-in-loop -- two containers
+      const pulled = (await pull?.(image)) ?? null;
+      if (pulled !== null) images[image] = pulled;
+    }
   }
 
   #cannotPull(pod: string, container: V1Container): void {
@@ -237,7 +247,11 @@ export class FakeKubelet {
       name,
       valueFrom?.fieldRef?.fieldPath === "status.podIP" ? local.ip : (value ?? ""),
     ]);
-    const variables = new Map(environment.map(([name = "", value = ""]) => [name, value]));
+    const own = image === "host" ? {} : image.env;
+    const variables = new Map([
+      ...Object.entries({ ...RUNTIME_VARIABLES, ...own }),
+      ...environment.map(([name = "", value = ""]) => [name, value] as const),
+    ]);
     const expanded = (container.command ?? []).map((part) =>
       part.replaceAll(/\$\(([A-Z_]+)\)/g, (whole, name: string) => variables.get(name) ?? whole),
     );
@@ -359,27 +373,6 @@ const killQuietly = (pid: number, signal: NodeJS.Signals): void => {
   } catch {
     // It has ended.
   }
-};
-
-/** Of these, mount points are made in a copy of the directory, as a container's runtime does. */
-const OPENED = new Set(["/usr", "/etc"]);
-/** Made anew by the Pod's own mounts. */
-const REPLACED = new Set(["/usr/local", "/etc/passwd", "/etc/group"]);
-const HOST_ROOT = ["usr", "bin", "lib", "lib64", "sbin", "etc"];
-
-const readOnly = (source: string, target: string): string[] =>
-  REPLACED.has(target) ? [] : ["--ro-bind-try", source, target];
-
-/** The first level of an image's root. */
-const rootOf = (image: Image): string[] => {
-  const root = image === "host" ? "/" : image.root;
-  const names = image === "host" ? HOST_ROOT : readdirSync(root);
-  return names.flatMap((name) => {
-    const source = join(root, name);
-    const target = `/${name}`;
-    if (image !== "host" || !OPENED.has(target)) return readOnly(source, target);
-    return readdirSync(source).flatMap((entry) => readOnly(join(source, entry), `${target}/${entry}`));
-  });
 };
 
 const tick = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));

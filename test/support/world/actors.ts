@@ -149,7 +149,7 @@ const entities = Layer.mergeAll(
   Layer.provideMerge(
     Layer.mergeAll(
       environmentsLayer({ nodeId: "node-1", refreshMs: REFRESH_MS }),
-      buildingLayer({ nodeId: "node-1", atOnce: 1 }),
+      buildingLayer({ nodeId: "node-1", atOnce: 1, basesMs: 3_600_000 }),
     ),
   ),
   Layer.provideMerge(actorsLayer),

@@ -84,7 +84,7 @@ export const openBuildingNode = Effect.fnUntraced(function* ({
   const ports = Context.add(twins, EnvironmentBuilds, ledger(Context.get(twins, EnvironmentBuilds)));
   const inPorts = Effect.provideContext(ports);
   const world: World = yield* inPorts(makeWorldWithRepository(20));
-  const layer = buildingLayer({ nodeId: "node-1", atOnce }).pipe(
+  const layer = buildingLayer({ nodeId: "node-1", atOnce, basesMs: 3_600_000 }).pipe(
     Layer.provide(actorsElsewhere(told)),
     Layer.provide(elsewhere === undefined ? Layer.empty : Layer.succeed(BuildingElsewhere, elsewhere)),
     Layer.provide(Layer.succeedContext(ports)),

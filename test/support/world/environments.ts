@@ -32,7 +32,7 @@ const entities = environmentBuildActors({ maxIdleMs: 60_000 }).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       environmentsLayer({ nodeId: NODE, refreshMs: REFRESH_MS }),
-      buildingLayer({ nodeId: NODE, atOnce: 1 }),
+      buildingLayer({ nodeId: NODE, atOnce: 1, basesMs: 3_600_000 }),
     ),
   ),
   Layer.provide(keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] })),

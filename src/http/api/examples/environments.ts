@@ -13,6 +13,8 @@ const source = {
   key: "5d1f7c0a9e3b64827f60c8d1b2a39e4f5c6d7081a2b3c4d5e6f708192a3b4c5d",
 };
 
+const BASE_DIGEST = "sha256:3b9c1e7f5a2d4c6b8e0f1a3c5d7e9b2f4a6c8d0e2b4f6a8c0d2e4f6b8a0c2e4d";
+
 const build = {
   id: BUILD,
   project_id: PROJECT,
@@ -89,6 +91,16 @@ export const ENVIRONMENT_EXAMPLES: Readonly<Record<string, OperationExample>> = 
       builder: "buildah",
       current: build,
       image_of: build,
+      bases: [
+        {
+          reference: "images.example.com/team/debian:13",
+          built_digest: BASE_DIGEST,
+          digest: BASE_DIGEST,
+          looked_up_at: "2026-03-01T12:00:00.000Z",
+          problem: null,
+          due_at: "2026-03-01T18:00:00.000Z",
+        },
+      ],
       waiting: { wanted: 1, ready: 1, for_triggers: 0, possible: true },
     },
   },

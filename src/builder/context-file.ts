@@ -1,0 +1,28 @@
+/** Reads the Dockerfile of a context that a stranger wrote. */
+import { readFile, realpath, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { type Dockerfile, DOCKERFILE_BYTES_MAX, parseDockerfile } from "./dockerfile.ts";
+import { BuildError, type BuildRequest } from "./port.ts";
+
+const failed = (failure: BuildError["failure"]): BuildError => new BuildError({ failure });
+
+/**
+ * Reads the Dockerfile of a request. The context may have symbolic links to anywhere: a file outside is not read.
+ * @throws BuildError `context_missing` or `syntax`
+ */
+export const readDockerfile = async ({
+  contextDirectory,
+  dockerfile,
+}: Pick<BuildRequest, "contextDirectory" | "dockerfile">): Promise<Dockerfile> => {
+  const missing = failed({ code: "context_missing", path: dockerfile });
+  const context = await realpath(contextDirectory).catch(() => null);
+  const path = await realpath(join(contextDirectory, dockerfile)).catch(() => null);
+  if (context === null || path === null || !path.startsWith(context + sep)) throw missing;
+  const found = await stat(path);
+  if (!found.isFile()) throw missing;
+  if (found.size > DOCKERFILE_BYTES_MAX)
+    throw failed({ code: "syntax", line: 1, problem: "the Dockerfile is larger than 1 MiB" });
+  const parsed = parseDockerfile(await readFile(path, "utf8"));
+  if (parsed.kind === "error") throw failed({ code: "syntax", line: parsed.line, problem: parsed.problem });
+  return parsed;
+};

@@ -1,0 +1,228 @@
+/**
+ * Images of this machine in a registry, for sandboxes that run elsewhere.
+ *
+ *  P1 A reference that `ensure` returns names one image by its digest, and the registry has it at that moment.
+ *  P2 A part that the registry has already is not sent again.
+ *  P3 Calls for one image share one push.
+ *
+ *     <image's directory>/pushed.json   where the image was pushed to. It goes with the image
+ */
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import * as Schema from "effect/Schema";
+import { request } from "undici";
+import type { RegistryLocation } from "../../../domain/registry-reference.ts";
+import type { Image } from "../image.ts";
+import type { ImageStore } from "../store.ts";
+import { type AskRegistry, drop, Registry, type RegistryCredentials, RegistryFailure } from "./client.ts";
+import { type Blob, MANIFEST_TYPE, type PackedImage, withPacked } from "./layer.ts";
+
+/** One request without much content, in milliseconds. */
+const CALL_MS = 30_000;
+/** One upload, in milliseconds. */
+const UPLOAD_MS = 30 * 60_000;
+
+export interface RegistryImagesOptions {
+  readonly store: ImageStore;
+  /** PLATFORM_IMAGE_REGISTRY */
+  readonly location: RegistryLocation;
+  /** A file with credentials as container engines write it (PLATFORM_IMAGE_REGISTRY_AUTH). Null: none. */
+  readonly authFile: string | null;
+  /** A directory for packed images under way, on a disk. */
+  readonly scratch: string;
+}
+
+/** What became of an image in the registry. */
+export type Forgotten =
+  | "removed"
+  /** The registry does not have it. */
+  | "absent"
+  /** The registry refuses removals through its API. Its operator removes images. */
+  | "not_supported";
+
+const Pushed = Schema.fromJsonString(Schema.Struct({ place: Schema.String, digest: Schema.String }));
+const decodePushed = Schema.decodeUnknownOption(Pushed);
+
+const AuthFile = Schema.fromJsonString(
+  Schema.Struct({
+    auths: Schema.Record(
+      Schema.String,
+      Schema.Struct({
+        auth: Schema.optionalKey(Schema.String),
+        username: Schema.optionalKey(Schema.String),
+        password: Schema.optionalKey(Schema.String),
+      }),
+    ),
+  }),
+);
+const decodeAuthFile = Schema.decodeUnknownOption(AuthFile);
+
+/** The operator's registry may have any address. */
+const askDirectly: AskRegistry = ({ url, signal, method = "GET", headers, body = null }) =>
+  request(url, {
+    method: method as "GET",
+    headers,
+    body,
+    signal,
+    headersTimeout: UPLOAD_MS,
+    bodyTimeout: CALL_MS,
+  });
+
+const wrongFile = (file: string, why: string): RegistryFailure =>
+  new RegistryFailure("unauthorized", `PLATFORM_IMAGE_REGISTRY_AUTH is ${file}, ${why}`);
+
+/** Read again for each push, so that new credentials count at once. */
+const credentialsIn = async (file: string, host: string): Promise<RegistryCredentials> => {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw wrongFile(file, `which cannot be read (${error.code ?? error.message})`);
+  });
+  const decoded = decodeAuthFile(text);
+  if (decoded._tag === "None")
+    throw wrongFile(file, 'which is no file with credentials: {"auths": {"HOST": {"auth": "…"}}}');
+  const { auths } = decoded.value;
+  const entry = auths[host] ?? auths[`https://${host}`];
+  const [user, ...rest] = Buffer.from(entry?.auth ?? "", "base64")
+    .toString("utf8")
+    .split(":");
+  const [username, password] = [entry?.username ?? user ?? "", entry?.password ?? rest.join(":")];
+  if (username === "" || password === "")
+    throw wrongFile(file, `which has no username and password for ${host}`);
+  return { username, password };
+};
+
+export class RegistryImages {
+  readonly #options: RegistryImagesOptions;
+  /** By digest of the image. */
+  readonly #pushes = new Map<string, Promise<string>>();
+
+  constructor(options: RegistryImagesOptions) {
+    this.#options = options;
+  }
+
+  /** Where images are pushed, e.g. `images.example.com/team/platform`. */
+  get place(): string {
+    const { origin, repository } = this.#options.location;
+    return `${new URL(origin).host}/${repository}`;
+  }
+
+  /**
+   * Puts an image into the registry, unless the registry has it.
+   * @param name as a sandbox's spec has it
+   * @returns its reference by digest. Null: this machine has no image of that name
+   * @throws RegistryFailure, or Error if the image cannot be packed
+   */
+  async ensure(name: string): Promise<string | null> {
+    const image = await this.#options.store.find(name);
+    if (image === null) return null;
+    const known = this.#pushes.get(image.digest);
+    if (known !== undefined) return known;
+    const pushing = this.#ensure(image).finally(() => this.#pushes.delete(image.digest));
+    this.#pushes.set(image.digest, pushing);
+    return pushing;
+  }
+
+  /**
+   * Removes an image from the registry. Its layers are removed when the registry next collects what is unused, which its operator starts.
+   * A sandbox that starts with it later is preceded by another push.
+   * @throws RegistryFailure
+   */
+  async forget(name: string): Promise<Forgotten> {
+    const image = await this.#options.store.find(name);
+    const digest = image === null ? null : await this.#pushed(image);
+    if (digest === null) return "absent";
+    const registry = await this.#registry();
+    const asked = {
+      method: "DELETE",
+      to: `manifests/${digest}`,
+      signal: AbortSignal.timeout(CALL_MS),
+    } as const;
+    const answer = await registry.request(asked, [200, 202, 404, 405]);
+    await drop(answer);
+    if (answer.statusCode === 405) return "not_supported";
+    return answer.statusCode === 404 ? "absent" : "removed";
+  }
+
+  async #ensure(image: Image): Promise<string> {
+    const registry = await this.#registry();
+    const known = await this.#pushed(image);
+    if (known !== null && (await isThere(registry, `manifests/${known}`))) return `${this.place}@${known}`;
+    await mkdir(this.#options.scratch, { recursive: true, mode: 0o700 });
+    return withPacked(image, this.#options.scratch, async (packed) => {
+      await push(registry, packed, image.digest.replace(":", "-"));
+      await this.#notePush(image, packed.manifestDigest);
+      return `${this.place}@${packed.manifestDigest}`;
+    });
+  }
+
+  async #registry(): Promise<Registry> {
+    const { location, authFile } = this.#options;
+    const origin = new URL(location.origin);
+    return new Registry({
+      place: { origin, repository: location.repository },
+      rights: "pull,push",
+      credentials: authFile === null ? null : await credentialsIn(authFile, origin.host),
+      ask: askDirectly,
+    });
+  }
+
+  async #pushed({ root }: Image): Promise<string | null> {
+    const text = await readFile(noteOf(root), "utf8").catch(() => "");
+    const decoded = decodePushed(text);
+    return decoded._tag === "Some" && decoded.value.place === this.place ? decoded.value.digest : null;
+  }
+
+  async #notePush({ root }: Image, digest: string): Promise<void> {
+    const note = noteOf(root);
+    await writeFile(`${note}.next`, JSON.stringify({ place: this.place, digest }));
+    await rename(`${note}.next`, note);
+  }
+}
+
+const noteOf = (root: string): string => join(dirname(root), "pushed.json");
+
+const isThere = async (registry: Registry, to: string): Promise<boolean> => {
+  const headers = { accept: MANIFEST_TYPE };
+  const signal = AbortSignal.timeout(CALL_MS);
+  const answer = await registry.request({ method: "HEAD", to, headers, signal }, [200, 404]);
+  await drop(answer);
+  return answer.statusCode === 200;
+};
+
+const sendBlob = async (registry: Registry, { digest, bytes, open }: Blob): Promise<void> => {
+  if (await isThere(registry, `blobs/${digest}`)) return;
+  const signal = AbortSignal.timeout(UPLOAD_MS);
+  const begun = await registry.request({ method: "POST", to: "blobs/uploads/", signal }, [202]);
+  await drop(begun);
+  const { location } = begun.headers;
+  const to = URL.parse(typeof location === "string" ? location : "", registry.url("blobs/uploads/").href);
+  if (to === null || location === undefined)
+    throw new RegistryFailure("unexpected", `${registry.host} named no place for an upload`);
+  to.searchParams.set("digest", digest);
+  const headers = { "content-type": "application/octet-stream", "content-length": String(bytes) };
+  await drop(await registry.request({ method: "PUT", to, headers, body: open, signal }, [201]));
+};
+
+/** The tag keeps the image from being collected by the registry. */
+const push = async (
+  registry: Registry,
+  { blobs, manifest, manifestDigest }: PackedImage,
+  tag: string,
+): Promise<void> => {
+  // eslint-disable-next-line no-await-in-loop -- one upload at a time: the layer is large
+  for (const blob of blobs) await sendBlob(registry, blob);
+  const answer = await registry.request(
+    {
+      method: "PUT",
+      to: `manifests/${tag}`,
+      headers: { "content-type": MANIFEST_TYPE, "content-length": String(manifest.length) },
+      body: () => Readable.from([manifest]),
+      signal: AbortSignal.timeout(CALL_MS),
+    },
+    [201],
+  );
+  await drop(answer);
+  const named = answer.headers["docker-content-digest"];
+  if (named !== undefined && named !== manifestDigest)
+    throw new RegistryFailure("unexpected", `${registry.host} has stored another manifest than it was given`);
+};

@@ -1,0 +1,41 @@
+/** Looks up the digest that a base image's tag has now, as a build would find it. */
+import type { TaggedReference } from "../../../domain/registry-reference.ts";
+import { Refusal } from "../../egress-messages.ts";
+import { type EgressPolicy, mayReach } from "../../egress-policy.ts";
+import { Upstream } from "../../packages/upstream.ts";
+import { type AskRegistry, Registry } from "./client.ts";
+
+/** One look, with the request for a token, in milliseconds. */
+const LOOK_MS = 15_000;
+
+export interface LookOptions {
+  /** Hosts that builds may reach. */
+  readonly egressAllow: readonly string[];
+  readonly ask: AskRegistry;
+}
+
+/** Sends requests over TLS to public addresses alone, as the egress proxy does for builds. */
+export const publicRegistries = (): AskRegistry => {
+  const upstream = new Upstream({ allowHosts: [] });
+  return (asked) => upstream.ask(asked);
+};
+
+/** @throws RegistryFailure */
+export const lookUp = (
+  { host, repository, tag }: TaggedReference,
+  { egressAllow, ask }: LookOptions,
+): Promise<string> => {
+  const policy: EgressPolicy = { allow: egressAllow, secretNames: [], serviceUrl: null, llmUpstream: null };
+  const registry = new Registry({
+    place: { origin: new URL(`https://${host}`), repository },
+    rights: "pull",
+    // Builds have no credentials for registries.
+    credentials: null,
+    ask: async (asked) => {
+      if (!mayReach(policy, asked.url))
+        throw new Refusal(403, `${asked.url.hostname} is not on the list of allowed hosts`);
+      return ask(asked);
+    },
+  });
+  return registry.digestOf(tag, AbortSignal.timeout(LOOK_MS));
+};
