@@ -7,6 +7,15 @@ import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { parseTrustedProxies, type TrustedProxies } from "./domain/client-address.ts";
+import {
+  type KubernetesSettings,
+  isObjectName,
+  parseDialHost,
+  parseListenAddress,
+  parseNamespace,
+  parseRegistryImage,
+  parseRuntimeClass,
+} from "./domain/kubernetes.ts";
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
@@ -50,6 +59,8 @@ export interface Config {
     /** Null: the engine's default. */
     readonly runtime: string | null;
   };
+  /** Null: another provider is chosen. */
+  readonly kubernetes: KubernetesSettings | null;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly warmMemoryMb: number;
@@ -149,6 +160,7 @@ export type { Environment };
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
   const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
+  const sandboxProvider = read.choice("PLATFORM_SANDBOX_PROVIDER");
   const located = (file: string | null) => (file === null ? null : path.resolve(workingDirectory, file));
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
@@ -162,9 +174,10 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
-    sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
+    sandboxProvider,
     runsc: located(read.text("PLATFORM_RUNSC")),
     ...read.forms(),
+    kubernetes: read.kubernetes(sandboxProvider, located(read.text("PLATFORM_KUBERNETES_CONFIG"))),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
@@ -236,6 +249,29 @@ class Reader extends SettingReader {
     const socket = this.text("PLATFORM_DOCKER_SOCKET");
     const runtime = this.text("PLATFORM_DOCKER_RUNTIME");
     return { docker: { socket, runtime }, localForm: this.choice("PLATFORM_LOCAL_FORM") };
+  }
+
+  /** What a cluster needs is required only if sandboxes are there. */
+  kubernetes(provider: ProviderName, kubeconfig: string | null): KubernetesSettings | null {
+    const pullSecrets = this.list("PLATFORM_KUBERNETES_PULL_SECRETS");
+    const wrong = pullSecrets.find((name) => !isObjectName(name));
+    if (wrong !== undefined) this.problem("PLATFORM_KUBERNETES_PULL_SECRETS", wrong, "names of Secrets");
+    const namespace = this.parsed("PLATFORM_KUBERNETES_NAMESPACE", parseNamespace);
+    const runtimeClass = this.parsed("PLATFORM_KUBERNETES_RUNTIME_CLASS", parseRuntimeClass);
+    const host = this.parsed("PLATFORM_KUBERNETES_EGRESS_HOST", parseListenAddress);
+    const port = this.integer("PLATFORM_KUBERNETES_EGRESS_PORT");
+    const parts = {
+      PLATFORM_KUBERNETES_RUNTIME_IMAGE: this.parsed("PLATFORM_KUBERNETES_RUNTIME_IMAGE", parseRegistryImage),
+      PLATFORM_KUBERNETES_IMAGE: this.parsed("PLATFORM_KUBERNETES_IMAGE", parseRegistryImage),
+      PLATFORM_KUBERNETES_EGRESS_ADDRESS: this.parsed("PLATFORM_KUBERNETES_EGRESS_ADDRESS", parseDialHost),
+    };
+    if (provider !== "kubernetes") return null;
+    const needed = this.together({ "PLATFORM_SANDBOX_PROVIDER=kubernetes": provider, ...parts });
+    if (needed === null) return null;
+    const egress = { host, port, address: needed.PLATFORM_KUBERNETES_EGRESS_ADDRESS };
+    const image = needed.PLATFORM_KUBERNETES_IMAGE;
+    const runtimeImage = needed.PLATFORM_KUBERNETES_RUNTIME_IMAGE;
+    return { kubeconfig, namespace, runtimeImage, image, runtimeClass, pullSecrets, egress };
   }
 
   /** A registry's credentials would be read by every sandbox, so its URL has none. */

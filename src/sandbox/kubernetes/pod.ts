@@ -51,6 +51,8 @@ export interface PodOptions {
   readonly image: string;
   /** Null: the cluster's default. */
   readonly runtimeClass: string | null;
+  /** Names of Secrets by which nodes pull the images. Absent: none. */
+  readonly pullSecrets?: readonly string[];
   readonly limits: PodLimits;
 }
 
@@ -242,6 +244,7 @@ export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
   },
   spec: {
     ...(options.runtimeClass !== null && { runtimeClassName: options.runtimeClass }),
+    ...(options.pullSecrets?.length && { imagePullSecrets: options.pullSecrets.map((name) => ({ name })) }),
     restartPolicy: "Never",
     automountServiceAccountToken: false,
     enableServiceLinks: false,

@@ -13,12 +13,13 @@ import * as Schema from "effect/Schema";
 import type { Egress } from "../egress.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
-import { OneAtATime } from "../operations.ts";
+import { NoCapacity, OneAtATime } from "../operations.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
 import type { EgressListener } from "../remote/egress-listener.ts";
 import { type SandboxKeys, sandboxKeys } from "../remote/keys.ts";
 import { hasStarted, startOverLink } from "../remote/start.ts";
-import { type Cluster, ClusterFailure } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import { pause } from "./pause.ts";
 import {
   EGRESS_ANNOTATION,
   type EgressRecord,
@@ -32,7 +33,8 @@ import {
   secretOf,
   selectorOf,
 } from "./pod.ts";
-import { exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
+import { explained } from "./refusal.ts";
+import { type Obstacle, exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
 
 /** Pause between two looks at a Pod, in milliseconds. */
 const LOOK_MS = 250;
@@ -41,6 +43,10 @@ const GONE_MS = 60_000;
 /** How long `end` waits until the cluster has stopped a sandbox. */
 const END_MS = 60_000;
 const LOG_BYTES_MAX = 1024 * 1024;
+/** Pause before a Pod for which the quota had no room is tried again. */
+const QUOTA_AGAIN_MS = 1_000;
+/** A daemon needs at least this long from its start to ready. */
+const READY_MS = 5_000;
 
 export interface SandboxesOptions extends PodOptions {
   readonly cluster: Cluster;
@@ -117,30 +123,46 @@ export class KubernetesSandboxes {
   create(spec: SandboxSpec): Promise<void> {
     return this.#order.run(spec.id, async () => {
       const { cluster } = this.#options;
-      const pod = await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
+      const signal = AbortSignal.timeout(startMs(spec.bootDeadlineMs));
+      const pod = await this.#makePod(spec, signal);
       this.#mustBeOurs(pod);
       if (pod.metadata?.deletionTimestamp !== undefined)
         throw new Error("the sandbox's Pod is being removed from the cluster");
       const entry = await this.#adopt(pod);
       if (entry.ended !== null) return;
-      const signal = AbortSignal.timeout(spec.bootDeadlineMs);
       await this.#start(entry, spec, signal);
       // The key in it opens nothing any more.
       await cluster.deleteSecret(podName(spec.id));
     });
   }
 
+  /** A quota that is used up is waited out: other sandboxes end. */
+  async #makePod(spec: SandboxSpec, signal: AbortSignal): Promise<V1Pod> {
+    const { cluster } = this.#options;
+    for (;;) {
+      try {
+        // eslint-disable-next-line no-await-in-loop -- one attempt after the other
+        return await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
+      } catch (error) {
+        if (!(error instanceof NoCapacity) || !error.mayPass || signal.aborted) throw error;
+        // eslint-disable-next-line no-await-in-loop -- a pause
+        await pause(QUOTA_AGAIN_MS);
+      }
+    }
+  }
+
   async #start(entry: Entry, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
     const { cluster, egress } = this.#options;
     const { keys } = entry;
     const launch = this.#options.launchOf(spec);
+    let obstacle: Obstacle | null = null;
     let why = "its Pod has not started";
     const attempt = async (): Promise<boolean> => {
       entry.pod = (await cluster.readPod(podName(spec.id))) ?? entry.pod;
+      obstacle = obstacleOf(entry.pod);
+      if (obstacle?.final === true) throw failureOf(obstacle);
       const exit = exitOf(entry.pod);
       if (exit !== null) throw new Error(`the sandbox ended at its start: ${exit.message}`);
-      const obstacle = obstacleOf(entry.pod);
-      if (obstacle?.final === true) throw new Error(obstacle.message);
       why = obstacle?.message ?? why;
       const link = linkPlace(entry.pod);
       if (link === null || !isLinkRunning(entry.pod)) return false;
@@ -157,7 +179,10 @@ export class KubernetesSandboxes {
       // eslint-disable-next-line no-await-in-loop -- a pause
       await pause(LOOK_MS);
     }
-    throw new Error(`the cluster did not start the sandbox in ${spec.bootDeadlineMs / 1000} s: ${why}`);
+    if (obstacle !== null) throw failureOf(obstacle);
+    throw new Error(
+      `the cluster did not start the sandbox in ${startMs(spec.bootDeadlineMs) / 1000} s: ${why}`,
+    );
   }
 
   exitOf(id: string): Promise<SandboxExit> {
@@ -299,20 +324,11 @@ export class KubernetesSandboxes {
 const linkPlace = ({ status }: V1Pod): ChannelPlace | null =>
   status?.podIP === undefined || status.podIP === "" ? null : { host: status.podIP, port: LINK_PORT };
 
-/** Names a refusal for lack of room, which a later attempt may not meet. */
-const explained = (error: unknown): never => {
-  if (error instanceof ClusterFailure && error.status === 403 && error.message.includes("exceeded quota"))
-    throw new Error(`no capacity: the namespace's quota is used up (${error.message})`);
-  if (error instanceof ClusterFailure && error.status === 403)
-    throw new Error(`the service may not create Pods: ${error.message}`);
-  throw error;
-};
+const failureOf = ({ message, isRoom, final }: Obstacle): Error =>
+  isRoom ? new NoCapacity(message, !final) : new Error(message);
 
-const pause = (ms: number): Promise<void> => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  AbortSignal.timeout(ms).addEventListener("abort", () => resolve());
-  return promise;
-};
+/** How long a Pod may take to start. A later one would not be ready before the boot's deadline, and the deadline's error would hide its own. */
+const startMs = (bootDeadlineMs: number): number => Math.max(bootDeadlineMs - READY_MS, bootDeadlineMs / 2);
 
 /** @throws Error with `problem` if it is not done in time */
 const within = async (ms: number, problem: string, isDone: () => Promise<boolean>): Promise<void> => {

@@ -117,7 +117,6 @@ export class TestCluster {
         orphanMs: 600_000,
         setupTimeoutMs: 60_000,
       }),
-      doctor: Effect.succeed({ provider: "kubernetes", usable: true, problem: null, findings: [] }),
       ...changes,
     });
   }
