@@ -40,7 +40,7 @@ const rightsPart = async (cluster: Cluster): Promise<Part> => {
   return missing.length === 0
     ? held("rights", `all ${RIGHTS.length} that the service needs in the namespace ${cluster.namespace}`)
     : problem(
-        `in the namespace ${cluster.namespace}, the service may not: ${missing.join(", ")}. Apply the Role and RoleBinding of deploy/kubernetes/sandboxes.yaml`,
+        `in the namespace ${cluster.namespace}, the service may not: ${missing.join(", ")}. Apply the Role and RoleBinding of deploy/kubernetes/base/sandboxes.yaml`,
       );
 };
 
@@ -71,7 +71,9 @@ const policyPart = async (
   const problems = policyProblems(await cluster.networkPolicies(), labels, port);
   return problems.length === 0
     ? held("network policies", "select the sandboxes, and open only their two ports")
-    : problem(...problems.map((text) => `${text}. Apply the policies of deploy/kubernetes/sandboxes.yaml`));
+    : problem(
+        ...problems.map((text) => `${text}. Apply the policies of deploy/kubernetes/base/sandboxes.yaml`),
+      );
 };
 
 /** The API server, and the service's own API, which only the egress proxy may reach. */
@@ -99,7 +101,7 @@ const trialPart = async (options: Examined): Promise<Part & { readonly usable: b
     return { findings: sightingFindings(seen, options), problems, usable: true };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { ...problem(`no sandbox starts: ${why}`), usable: false };
+    return { ...problem(`the trial sandbox failed: ${why}`), usable: false };
   }
 };
 

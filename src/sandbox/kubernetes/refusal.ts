@@ -17,7 +17,7 @@ const TODO: Readonly<Record<Refusal["kind"], string>> = {
   runtime_class: "Create the RuntimeClass, or correct PLATFORM_KUBERNETES_RUNTIME_CLASS",
   pod_security:
     "Label the namespace pod-security.kubernetes.io/enforce=baseline: the daemon needs four capabilities, to run the agent as another user",
-  rights: "Apply the Role and RoleBinding of deploy/kubernetes/sandboxes.yaml",
+  rights: "Apply the Role and RoleBinding of deploy/kubernetes/base/sandboxes.yaml",
   namespace: "Create the namespace, or correct PLATFORM_KUBERNETES_NAMESPACE",
   other: "Read the message of the cluster",
 };

@@ -38,16 +38,30 @@ const Sighting = Schema.Struct({
 });
 export type Sighting = typeof Sighting.Type;
 
+const MARK = "platform-doctor ";
 const decodeSighting = Schema.decodeUnknownSync(Schema.fromJsonString(Sighting));
+/** A line of the daemon's log with a line of the agent's output. */
+const decodeOutput = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ event: Schema.Literal("output"), line: Schema.String })),
+);
 
-const MARK = /platform-doctor (\{.*\})/;
+/** Null: the probe has not printed it yet. */
+const sightingIn = (log: string): Sighting | null => {
+  for (const text of log.split("\n")) {
+    const output = decodeOutput(text);
+    if (output._tag === "Some" && output.value.line.startsWith(MARK))
+      return decodeSighting(output.value.line.slice(MARK.length));
+  }
+  return null;
+};
 
 /** The daemon starts without a clone, because the sandbox has no project. */
 export const specOf = (id: string): SandboxSpec => ({
   id,
   sessionId: id,
   environment: {
-    PLATFORM_TOKEN: "doctor",
+    // It opens nothing. The daemon cuts it out of its log.
+    PLATFORM_TOKEN: randomUUID(),
     PLATFORM_SERVICE_PORT: "8000",
     PLATFORM_PROJECT_ID: id,
     PLATFORM_SESSION_ID: id,
@@ -107,8 +121,8 @@ const sightingOf = async (sandboxes: KubernetesSandboxes, id: string): Promise<S
   while (!signal.aborted) {
     // eslint-disable-next-line no-await-in-loop -- one look after the other
     text = await sandboxes.logs(id);
-    const found = MARK.exec(text)?.[1];
-    if (found !== undefined) return decodeSighting(found);
+    const seen = sightingIn(text);
+    if (seen !== null) return seen;
     // eslint-disable-next-line no-await-in-loop -- a pause
     await pause(LOOK_MS);
   }

@@ -98,8 +98,8 @@ export class TestCluster {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  layer(changes: Partial<KubernetesOptions> = {}): Layer.Layer<SandboxProvider, SandboxError> {
-    return kubernetesProvider({
+  options(changes: Partial<KubernetesOptions> = {}): KubernetesOptions {
+    return {
       cluster: { kubeconfig: join(this.directory, "kubeconfig"), namespace: NAMESPACE },
       listen: { host: "127.0.0.1", port: 0 },
       egress: { host: "127.0.0.1", port: 0 },
@@ -118,7 +118,11 @@ export class TestCluster {
         setupTimeoutMs: 60_000,
       }),
       ...changes,
-    });
+    };
+  }
+
+  layer(changes: Partial<KubernetesOptions> = {}): Layer.Layer<SandboxProvider, SandboxError> {
+    return kubernetesProvider(this.options(changes));
   }
 
   subject(): Subject {
