@@ -52,6 +52,8 @@ const temporaryDirectory = Effect.acquireRelease(
 export const writeRuntimeContext = Effect.fnUntraced(function* (environment: Environment, given: string) {
   const config = readConfig(environment, process.cwd());
   const directory = path.resolve(given);
+  // The users of a sandbox read the files.
+  process.umask(0o022);
   yield* Effect.tryPromise({ try: () => emptyDirectory(directory), catch: refused });
   const temporary = yield* temporaryDirectory;
   const programs = yield* sandboxPrograms(temporary);
