@@ -63,7 +63,15 @@ export const kubernetesProvider = (options: KubernetesOptions): Layer.Layer<Sand
       const egress = place.port === 0 ? { ...place, port: listener.port } : place;
       const opened = { ...options, cluster, listener, egress };
       const sandboxes = yield* Effect.acquireRelease(
-        attempt("list", () => KubernetesSandboxes.open(opened, warn)),
+        attempt("list", () => KubernetesSandboxes.open(opened, warn)).pipe(
+          Effect.mapError(
+            ({ operation, message }) =>
+              new SandboxError({
+                operation,
+                message: `${message}. \`platform doctor\` says what the service lacks in the cluster`,
+              }),
+          ),
+        ),
         (former) => Effect.sync(() => former.close()),
       );
       return portOver(sandboxes, {

@@ -16,7 +16,7 @@ import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../po
 import { NoCapacity, OneAtATime } from "../operations.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
 import type { EgressListener } from "../remote/egress-listener.ts";
-import { type SandboxKeys, sandboxKeys } from "../remote/keys.ts";
+import { type SandboxKeys, sandboxKeys, secretMark } from "../remote/keys.ts";
 import { hasStarted, startOverLink } from "../remote/start.ts";
 import type { Cluster } from "./cluster.ts";
 import { pause } from "./pause.ts";
@@ -53,8 +53,6 @@ export interface SandboxesOptions extends PodOptions {
   readonly listener: EgressListener;
   /** Where Pods reach the listener. */
   readonly egress: ChannelPlace;
-  /** The installation's secret for links, at least 32 bytes. */
-  readonly secret: Uint8Array;
   /** The origin that platform.internal leads to. */
   readonly serviceUrl: string;
   /** The launch file for a spec. */
@@ -79,6 +77,9 @@ const recordOf = (pod: V1Pod): EgressRecord => {
   const read = decodeRecord(pod.metadata?.annotations?.[EGRESS_ANNOTATION]);
   return read._tag === "Some" ? read.value : CLOSED;
 };
+
+/** After a restore, for example: the secret is in no backup. */
+const KEYLESS: SandboxExit = { code: "absent", message: "the service no longer has the keys of the sandbox" };
 
 interface Entry {
   readonly id: string;
@@ -194,7 +195,7 @@ export class KubernetesSandboxes {
     return pods.map((pod) => ({
       id: idOf(pod),
       sessionId: pod.metadata?.labels?.[LABELS.session] ?? null,
-      state: exitOf(pod) === null ? "running" : "exited",
+      state: this.#exitOf(pod) === null ? "running" : "exited",
     }));
   }
 
@@ -269,6 +270,10 @@ export class KubernetesSandboxes {
     });
   }
 
+  #exitOf(pod: V1Pod): SandboxExit | null {
+    return pod.metadata?.labels?.[LABELS.keys] === secretMark(this.#options.secret) ? exitOf(pod) : KEYLESS;
+  }
+
   #known(id: string): Entry {
     const entry = this.#entries.get(id);
     if (entry === undefined) throw new Error("the sandbox does not exist");
@@ -290,7 +295,8 @@ export class KubernetesSandboxes {
     const entry: Entry = { id, keys, pod, egress: null, exit: Promise.withResolvers(), ended: null };
     this.#entries.set(id, entry);
     const policy = this.#policy(recordOf(pod));
-    if (exitOf(pod) === null) entry.egress = await this.#options.listener.admit(keys.egress, { policy });
+    if (this.#exitOf(pod) === null)
+      entry.egress = await this.#options.listener.admit(keys.egress, { policy });
     this.#judge(entry);
     return entry;
   }
@@ -308,7 +314,7 @@ export class KubernetesSandboxes {
   }
 
   #judge(entry: Entry): void {
-    const exit = exitOf(entry.pod);
+    const exit = this.#exitOf(entry.pod);
     if (exit !== null) this.#settle(entry, exit);
   }
 
