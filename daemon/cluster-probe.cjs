@@ -70,4 +70,5 @@ const main = async () => {
 };
 main();
 // The daemon would start an agent that ended again.
+// oxlint-disable-next-line no-restricted-globals -- this file is a program of its own, without a test clock
 setInterval(() => undefined, 60_000);

@@ -160,7 +160,6 @@ export type { Environment };
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
   const agentAdapter = read.choice("PLATFORM_AGENT_ADAPTER");
-  const sandboxProvider = read.choice("PLATFORM_SANDBOX_PROVIDER");
   const located = (file: string | null) => (file === null ? null : path.resolve(workingDirectory, file));
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
@@ -174,10 +173,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
-    sandboxProvider,
-    runsc: located(read.text("PLATFORM_RUNSC")),
-    ...read.forms(),
-    kubernetes: read.kubernetes(sandboxProvider, located(read.text("PLATFORM_KUBERNETES_CONFIG"))),
+    ...read.providers(located),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
@@ -244,18 +240,28 @@ class Reader extends SettingReader {
     return command.split(/\s+/);
   }
 
-  /** How the providers isolate sandboxes. */
-  forms(): Pick<Config, "docker" | "localForm"> {
+  /** What isolates sandboxes. */
+  providers(
+    located: (file: string | null) => string | null,
+  ): Pick<Config, "sandboxProvider" | "runsc" | "docker" | "kubernetes" | "localForm"> {
+    const sandboxProvider = this.choice("PLATFORM_SANDBOX_PROVIDER");
     const socket = this.text("PLATFORM_DOCKER_SOCKET");
     const runtime = this.text("PLATFORM_DOCKER_RUNTIME");
-    return { docker: { socket, runtime }, localForm: this.choice("PLATFORM_LOCAL_FORM") };
+    return {
+      sandboxProvider,
+      runsc: located(this.text("PLATFORM_RUNSC")),
+      docker: { socket, runtime },
+      kubernetes: this.#kubernetes(sandboxProvider, located(this.text("PLATFORM_KUBERNETES_CONFIG"))),
+      localForm: this.choice("PLATFORM_LOCAL_FORM"),
+    };
   }
 
-  /** What a cluster needs is required only if sandboxes are there. */
-  kubernetes(provider: ProviderName, kubeconfig: string | null): KubernetesSettings | null {
-    const pullSecrets = this.list("PLATFORM_KUBERNETES_PULL_SECRETS");
+  /** The settings of a cluster. They are required only if the cluster has the sandboxes. */
+  #kubernetes(provider: ProviderName, kubeconfig: string | null): KubernetesSettings | null {
+    const secrets = "PLATFORM_KUBERNETES_PULL_SECRETS";
+    const pullSecrets = this.list(secrets);
     const wrong = pullSecrets.find((name) => !isObjectName(name));
-    if (wrong !== undefined) this.problem("PLATFORM_KUBERNETES_PULL_SECRETS", wrong, "names of Secrets");
+    if (wrong !== undefined) this.problem(secrets, wrong, "names of Secrets");
     const namespace = this.parsed("PLATFORM_KUBERNETES_NAMESPACE", parseNamespace);
     const runtimeClass = this.parsed("PLATFORM_KUBERNETES_RUNTIME_CLASS", parseRuntimeClass);
     const host = this.parsed("PLATFORM_KUBERNETES_EGRESS_HOST", parseListenAddress);

@@ -47,7 +47,7 @@ export const parseRuntimeClass = (text: string): Result.Result<string, string> =
 export const parseRegistryImage = (text: string): Result.Result<string, string> =>
   isImageReference(text.replace(DIGEST, ""))
     ? Result.succeed(text)
-    : Result.fail("a reference to an image in a registry, for example registry.example.com/team/tools:3");
+    : Result.fail("a reference to an image in a registry, for example images.example.com/team/tools:3");
 
 /** An address to listen on. */
 export const parseListenAddress = (text: string): Result.Result<string, string> =>

@@ -131,8 +131,8 @@ const runtime = command({
 the daemon, Node, git, a shell, and the program of PLATFORM_AGENT_COMMAND. The machine must run Linux on x86-64 with glibc. Build and push the image
 with a tool of your own, and name it in PLATFORM_KUBERNETES_RUNTIME_IMAGE:
 
-  docker build --tag registry.example.com/platform/runtime:1 DIRECTORY
-  docker push registry.example.com/platform/runtime:1
+  docker build --tag images.example.com/platform/runtime:1 DIRECTORY
+  docker push images.example.com/platform/runtime:1
 
 Build it again after each upgrade of the service.`,
   run: async ({ given, environment }) => {

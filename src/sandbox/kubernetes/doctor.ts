@@ -14,9 +14,9 @@ import { RIGHTS } from "./rights.ts";
 import type { SandboxesOptions } from "./sandboxes.ts";
 import { sightingFindings, specOf, trySandbox } from "./trial.ts";
 
-/** What a report is made of. */
+/** The parts of a report. */
 export interface Examined extends Omit<SandboxesOptions, "listener" | "launchOf"> {
-  /** The listener that sandboxes reach at `egress`, or why there is none. */
+  /** The listener that sandboxes reach at `egress`, or why it cannot listen. */
   readonly listener: EgressListener | { readonly problem: string };
 }
 
@@ -89,9 +89,8 @@ const forbiddenPlaces = ({ cluster, egress, serviceUrl }: Examined): readonly Ch
 const trialPart = async (options: Examined): Promise<Part & { readonly usable: boolean }> => {
   const { listener } = options;
   if ("problem" in listener) return { ...problem(listener.problem), usable: false };
-  const launchOf = () => "";
   try {
-    const seen = await trySandbox({ ...options, listener, launchOf }, forbiddenPlaces(options));
+    const seen = await trySandbox({ ...options, listener }, forbiddenPlaces(options));
     const problems =
       seen.reached.length === 0
         ? []

@@ -24,6 +24,9 @@ interface Rule {
   readonly ports: readonly V1NetworkPolicyPort[];
 }
 
+/** The library's name for the field `from`. */
+const FROM = "_from";
+
 const EVERYWHERE = new Set(["0.0.0.0/0", "::/0"]);
 
 /** Whether a rule opens one port, to chosen peers. */
@@ -39,10 +42,10 @@ const isAbout = ({ spec }: V1NetworkPolicy, type: "Ingress" | "Egress"): boolean
 
 const rulesOf = ({ spec }: V1NetworkPolicy, type: "Ingress" | "Egress"): readonly Rule[] =>
   type === "Ingress"
-    ? (spec?.ingress ?? []).map((rule) => ({ peers: rule._from ?? [], ports: rule.ports ?? [] }))
+    ? (spec?.ingress ?? []).map((rule) => ({ peers: rule[FROM] ?? [], ports: rule.ports ?? [] }))
     : (spec?.egress ?? []).map((rule) => ({ peers: rule.to ?? [], ports: rule.ports ?? [] }));
 
-/** @param egressPort of the listener. @returns what is wrong, one sentence each; none: only the two ports are open */
+/** @param egressPort of the listener. @returns the problems, one sentence each. Empty: only the two ports are open */
 export const policyProblems = (
   policies: readonly V1NetworkPolicy[],
   labels: Labels,

@@ -1,4 +1,4 @@
-/** What it means that the API server does not accept a sandbox's Pod, and what an operator can do. */
+/** The API server's reasons against a sandbox's Pod, each with its remedy. */
 import { NoCapacity } from "../operations.ts";
 import { ClusterFailure } from "./cluster.ts";
 
@@ -6,11 +6,11 @@ export interface Refusal {
   readonly kind:
     "quota" | "limit_range" | "runtime_class" | "pod_security" | "rights" | "namespace" | "other";
   readonly message: string;
-  /** What to do. */
+  /** The remedy. */
   readonly todo: string;
 }
 
-const TODO: Readonly<Record<Refusal["kind"], string>> = {
+const REMEDIES: Readonly<Record<Refusal["kind"], string>> = {
   quota: "Raise the namespace's ResourceQuota, or wait until other sandboxes end",
   limit_range:
     "Change the namespace's LimitRange, or PLATFORM_SANDBOX_MEMORY_MB, PLATFORM_SANDBOX_CPUS and PLATFORM_SANDBOX_DISK_MB",
@@ -39,7 +39,7 @@ export const refusalOf = ({ status, message }: ClusterFailure): Refusal => {
   const of = (kind: Refusal["kind"], said: string): Refusal => ({
     kind,
     message: said === "" ? message : `${said} (${message})`,
-    todo: TODO[kind],
+    todo: REMEDIES[kind],
   });
   if (status === 404) return of("namespace", "the namespace of the sandboxes does not exist");
   const found = status === 403 ? SAID.find(([, , pattern]) => pattern.test(message)) : undefined;

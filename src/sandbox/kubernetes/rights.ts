@@ -1,4 +1,4 @@
-/** What the service may do in the namespace of its sandboxes. deploy/kubernetes/base/sandboxes.yaml has the Role that grants it. */
+/** The rights of the service in the namespace of its sandboxes. deploy/kubernetes/base/sandboxes.yaml has the Role that grants it. */
 
 export interface Right {
   /** Empty: the core group. */

@@ -98,7 +98,7 @@ const DOCTOR = "doctor";
  * @throws Error that says what failed
  */
 export const trySandbox = async (
-  options: SandboxesOptions,
+  options: Omit<SandboxesOptions, "launchOf">,
   places: readonly ChannelPlace[],
 ): Promise<Sighting> => {
   const id = randomUUID();
@@ -134,16 +134,17 @@ const sightingOf = async (sandboxes: KubernetesSandboxes, id: string): Promise<S
 const bounded = (value: string | null): boolean =>
   value !== null && /^\d+$/.test(value) && Number(value) < 2 ** 60;
 
+const by = (subject: string, holds: boolean, detail: string): DoctorFinding => ({
+  subject,
+  how: holds ? "cluster" : "not at all",
+  detail,
+});
+
 /** What holds in the sandbox. */
 export const sightingFindings = (
   seen: Sighting,
   { limits, runtimeClass }: { readonly limits: PodLimits; readonly runtimeClass: string | null },
 ): DoctorFinding[] => {
-  const by = (subject: string, holds: boolean, detail: string): DoctorFinding => ({
-    subject,
-    how: holds ? "cluster" : "not at all",
-    detail,
-  });
   const memory = `${Math.round(limits.memoryBytes / 1024 ** 2)} MiB for each sandbox`;
   return [
     by(

@@ -12,7 +12,7 @@ export type Manifest = KubernetesObject & Readonly<Record<string, unknown>>;
 
 const read = (file: string): string => readFileSync(path.join(BASE, file), "utf8");
 
-/** The files that the base applies, and those that are there. */
+/** The files that the base applies, and those in its directory. */
 export const files = {
   applied: (parse(read("kustomization.yaml")) as { readonly resources: readonly string[] }).resources,
   present: readdirSync(BASE).filter((name) => name !== "kustomization.yaml"),
