@@ -2,6 +2,8 @@
  * `doctor` for sandboxes in a cluster. It asks the API server for the service's rights, lets it check a Pod, reads the
  * network policies, and starts one sandbox. Each problem says what to do.
  */
+import { lookup } from "node:dns/promises";
+import { networkInterfaces } from "node:os";
 import * as Effect from "effect/Effect";
 import type { DoctorFinding, DoctorReport } from "../port.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
@@ -76,13 +78,20 @@ const policyPart = async (
       );
 };
 
-/** The API server, and the service's own API, which only the egress proxy may reach. */
-const forbiddenPlaces = ({ cluster, egress, serviceUrl }: Examined): readonly ChannelPlace[] => {
+/**
+ * The API server, and the service's own API, which only the egress proxy may reach. As addresses: a sandbox has no DNS, so it would
+ * not reach a name even over an open network.
+ */
+const forbiddenPlaces = async ({ cluster, serviceUrl }: Examined): Promise<readonly ChannelPlace[]> => {
   const { hostname, port, protocol } = cluster.server;
   const standard = protocol === "https:" ? 443 : 80;
+  const { address } = await lookup(hostname.replace(/^\[|\]$/g, ""));
+  const own = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find(({ internal, family }) => !internal && family === "IPv4");
   return [
-    { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? standard : Number(port) },
-    { host: egress.host, port: Number(new URL(serviceUrl).port) },
+    { host: address, port: port === "" ? standard : Number(port) },
+    ...(own === undefined ? [] : [{ host: own.address, port: Number(new URL(serviceUrl).port) }]),
   ];
 };
 
@@ -90,7 +99,7 @@ const trialPart = async (options: Examined): Promise<Part & { readonly usable: b
   const { listener } = options;
   if ("problem" in listener) return { ...problem(listener.problem), usable: false };
   try {
-    const seen = await trySandbox({ ...options, listener }, forbiddenPlaces(options));
+    const seen = await trySandbox({ ...options, listener }, await forbiddenPlaces(options));
     const problems =
       seen.reached.length === 0
         ? []

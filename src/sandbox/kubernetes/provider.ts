@@ -3,6 +3,7 @@
  * reaches Pods by their addresses and Pods reach its egress listener.
  */
 import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
@@ -20,11 +21,12 @@ export interface KubernetesOptions extends Omit<SandboxesOptions, "cluster" | "l
   readonly listen: ChannelPlace;
 }
 
-/** Sandboxes have no DNS, so they get an IP address. */
-const resolved = ({ egress }: KubernetesOptions): Effect.Effect<ChannelPlace, SandboxError> =>
+/** Sandboxes have no DNS, so they get an IP address, of the family on which the listener listens. */
+const resolved = ({ egress, listen }: KubernetesOptions): Effect.Effect<ChannelPlace, SandboxError> =>
   attempt("create", async () => {
     try {
-      return { ...egress, host: (await lookup(egress.host)).address };
+      const family = isIP(listen.host) === 4 ? 4 : 0;
+      return { ...egress, host: (await lookup(egress.host, { family })).address };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new Error(`PLATFORM_KUBERNETES_EGRESS_ADDRESS is ${egress.host}, which has no address (${why})`, {

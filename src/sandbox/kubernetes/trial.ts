@@ -11,10 +11,10 @@ import { pause } from "./pause.ts";
 import type { PodLimits } from "./pod.ts";
 import { KubernetesSandboxes, type SandboxesOptions } from "./sandboxes.ts";
 
-/** For the start: images may have to be pulled. */
-const START_MS = 180_000;
-/** For the daemon and the probe, after the start. */
-const PROBE_MS = 60_000;
+/** For the start, in milliseconds. With the probe it is within the time that the dashboard waits for the report. */
+const START_MS = 90_000;
+/** For the daemon and the probe, after the start, in milliseconds. */
+const PROBE_MS = 30_000;
 const LOOK_MS = 500;
 
 const PROBE = fileURLToPath(new URL("../../../daemon/cluster-probe.cjs", import.meta.url));
