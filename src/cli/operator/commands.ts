@@ -54,7 +54,7 @@ The exit code is 1 if no sandbox can start, if its isolation has a problem, or i
 
 --orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
 you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
-running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker. Run the command as the service's user, or as root to include all users.`,
+running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker, Pods of a cluster never. Run the command as the service's user, or as root to include all users.`,
   run: async ({ environment, options }) => {
     if (options.tree) return tree(environment);
     if (options.orphans) return orphans(environment, { end: options.end, of: options.of ?? null });
