@@ -31,7 +31,7 @@ const SAID: readonly (readonly [Refusal["kind"], string, RegExp])[] = [
   ],
   ["runtime_class", "the cluster does not have the RuntimeClass", /RuntimeClass/],
   ["pod_security", "the namespace's Pod Security level forbids sandboxes", /violates PodSecurity/],
-  ["rights", "the service may not create Pods", /cannot \w+ resource/],
+  ["rights", "the service lacks a right in the namespace", /cannot \w+ resource/],
 ];
 
 /** Why a Pod was not created. */

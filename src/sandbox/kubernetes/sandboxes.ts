@@ -173,7 +173,7 @@ export class KubernetesSandboxes {
       if (started.kind === "away") why = `its link cannot be reached (${started.why})`;
       return started.kind === "started";
     };
-    await cluster.createSecret(secretOf(entry.pod, spec.id, keys));
+    await cluster.createSecret(secretOf(entry.pod, spec.id, keys)).catch(explained);
     while (!signal.aborted) {
       // eslint-disable-next-line no-await-in-loop -- one attempt after the other
       if (await attempt()) return;
