@@ -334,7 +334,8 @@ const failureOf = ({ message, isRoom, final }: Obstacle): Error =>
   isRoom ? new NoCapacity(message, !final) : new Error(message);
 
 /** How long a Pod may take to start. A later one would not be ready before the boot's deadline, and the deadline's error would hide its own. */
-const startMs = (bootDeadlineMs: number): number => Math.max(bootDeadlineMs - READY_MS, bootDeadlineMs / 2);
+const startMs = (bootDeadlineMs: number): number =>
+  Math.max(bootDeadlineMs - READY_MS, Math.ceil(bootDeadlineMs / 2));
 
 /** @throws Error with `problem` if it is not done in time */
 const within = async (ms: number, problem: string, isDone: () => Promise<boolean>): Promise<void> => {

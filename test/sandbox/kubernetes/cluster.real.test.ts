@@ -190,7 +190,7 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
     ],
     ["no capacity: the cluster has no node", (): void => void (kubelet.unschedulable = true)],
   ] as const)('says "%s", and starts the sandbox once the cluster allows it', async (why, fault) => {
-    const spec = specOf(randomUUID(), { bootDeadlineMs: 1500 });
+    const spec = specOf(randomUUID(), { bootDeadlineMs: 1501 });
     await service((provider) =>
       Effect.gen(function* () {
         fault();
