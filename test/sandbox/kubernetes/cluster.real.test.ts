@@ -181,7 +181,10 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
 
   it.each([
     ["no capacity: the namespace's quota is used up", (): void => void (server.faults.quotaUsedUp = true)],
-    ["the service lacks a right in the namespace", (): void => void server.faults.forbidden.add("create pods")],
+    [
+      "the service lacks a right in the namespace",
+      (): void => void server.faults.forbidden.add("create pods"),
+    ],
     [
       "no capacity: a LimitRange of the namespace allows no sandbox of this size",
       (): void =>
