@@ -20,6 +20,8 @@ export default defineConfig({
     exclude: [
       ...(process.env["PLATFORM_CI_WITHOUT_GVISOR"] === "1" ? ["**/gvisor*.real.test.ts"] : []),
       ...(process.env["PLATFORM_CI_WITHOUT_DOCKER"] === "1" ? ["**/docker*.real.test.ts"] : []),
+      // It runs on a cluster that its caller names (the file says how).
+      ...(process.env["PLATFORM_TEST_KUBECONFIG"] === undefined ? ["**/own-cluster.real.test.ts"] : []),
     ],
     maxWorkers: WORKERS,
     retry: process.env["CI"] === "true" ? 1 : 0,

@@ -14,6 +14,7 @@ import { clusterRunner, singleRunner } from "./actors/cluster.ts";
 import { agentBinaries } from "./agent-binaries.ts";
 import type { Config } from "./config.ts";
 import { dialAddress } from "./domain/address.ts";
+import type { KubernetesSettings } from "./domain/kubernetes.ts";
 import { neededSignInMs } from "./domain/sign-in.ts";
 import { measured } from "./git/measured.ts";
 import { Measures } from "./telemetry/port.ts";
@@ -34,7 +35,7 @@ import type { BuildahOptions } from "./builder/buildah/installation.ts";
 import { imageSite, noSite } from "./builder/site/images.ts";
 import type { BuildLimits } from "./builder/port.ts";
 import { simulatedSite } from "./builder/site/simulated.ts";
-import type { Installation } from "./installation.ts";
+import { type Installation, linkSecret } from "./installation.ts";
 import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { RegistryImages } from "./sandbox/images/registry/images.ts";
@@ -42,6 +43,8 @@ import { ImageStore } from "./sandbox/images/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { dockerKind } from "./sandbox/docker/docker.ts";
 import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
+import { launchText } from "./sandbox/kubernetes/launch.ts";
+import { type KubernetesOptions, kubernetesProvider } from "./sandbox/kubernetes/provider.ts";
 import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/installation.ts";
 import type { Kind } from "./sandbox/machine/isolation.ts";
@@ -284,7 +287,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
 /** "Boots in milliseconds" (api.md 9). */
 const SIMULATED_BOOT_MS = 5;
 
-/** The kinds of isolation that the configuration allows, strongest first. With `simulated`, those that it could allow. */
+/** The kinds of isolation on this machine that the configuration allows, strongest first. With `simulated`, those that it could allow. */
 export const machineKinds = ({ sandboxProvider, localForm, runsc, docker }: Config): readonly Kind[] => {
   switch (sandboxProvider) {
     case "auto":
@@ -294,6 +297,8 @@ export const machineKinds = ({ sandboxProvider, localForm, runsc, docker }: Conf
       return [gvisorKind(runsc)];
     case "docker":
       return [dockerKind(docker)];
+    case "kubernetes":
+      return [];
     case "local":
       return localKinds(localForm);
   }
@@ -313,6 +318,39 @@ const onThisMachine = (options: MachineOptions, { config, dataDir }: Pick<Place,
     ),
   );
 
+/** The options of a provider in a cluster. */
+export const kubernetesOptions = (place: Place, settings: KubernetesSettings): KubernetesOptions => {
+  const { config, dataDir, installation, port } = place;
+  const { kubeconfig, namespace, egress, ...pods } = settings;
+  const images = registryImages(place);
+  return {
+    ...pods,
+    ...(images !== null && { images }),
+    cluster: { kubeconfig, namespace },
+    listen: { host: egress.host, port: egress.port },
+    egress: { host: egress.address, port: egress.port },
+    secret: linkSecret(dataDir),
+    serviceUrl: `http://${dialAddress(config.host)}:${port}`,
+    installationId: installation.installationId,
+    nodeId: installation.nodeId,
+    limits: sandboxLimits(config),
+    launchOf: launchText({
+      agentCommand: config.agentCommand,
+      agentAdapter: config.agentAdapter,
+      models: config.defaultModels,
+      orphanMs: config.sandboxOrphanMs,
+      setupTimeoutMs: config.setupTimeoutMs,
+    }),
+  };
+};
+
+const inCluster = (place: Place) => {
+  const { kubernetes } = place.config;
+  // Only a configuration that was not read by config.ts lacks them.
+  if (kubernetes === null) throw new Error("kubernetes has no settings");
+  return kubernetesProvider(kubernetesOptions(place, kubernetes));
+};
+
 /** The sandbox provider with its client for daemons (PLATFORM_SANDBOX_PROVIDER). */
 export const sandboxes = (place: Place) => {
   const { config } = place;
@@ -320,6 +358,8 @@ export const sandboxes = (place: Place) => {
   switch (config.sandboxProvider) {
     case "simulated":
       return Layer.mergeAll(simulatedProvider({ bootMs: SIMULATED_BOOT_MS }), simulatedDaemon);
+    case "kubernetes":
+      return Layer.mergeAll(inCluster(place), daemonHttp);
     case "auto":
     case "gvisor":
     case "local":

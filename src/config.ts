@@ -7,6 +7,15 @@ import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { parseTrustedProxies, type TrustedProxies } from "./domain/client-address.ts";
+import {
+  type KubernetesSettings,
+  isObjectName,
+  parseDialHost,
+  parseListenAddress,
+  parseNamespace,
+  parseRegistryImage,
+  parseRuntimeClass,
+} from "./domain/kubernetes.ts";
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
@@ -51,6 +60,8 @@ export interface Config {
     /** Null: the engine's default. */
     readonly runtime: string | null;
   };
+  /** Null: another provider is chosen. */
+  readonly kubernetes: KubernetesSettings | null;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
   readonly warmMemoryMb: number;
@@ -183,9 +194,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
     bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
-    sandboxProvider: read.choice("PLATFORM_SANDBOX_PROVIDER"),
-    runsc: located(read.text("PLATFORM_RUNSC")),
-    ...read.forms(),
+    ...read.providers(located),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
@@ -252,11 +261,44 @@ class Reader extends SettingReader {
     return command.split(/\s+/);
   }
 
-  /** How the providers isolate sandboxes. */
-  forms(): Pick<Config, "docker" | "localForm"> {
+  /** What isolates sandboxes. */
+  providers(
+    located: (file: string | null) => string | null,
+  ): Pick<Config, "sandboxProvider" | "runsc" | "docker" | "kubernetes" | "localForm"> {
+    const sandboxProvider = this.choice("PLATFORM_SANDBOX_PROVIDER");
     const socket = this.text("PLATFORM_DOCKER_SOCKET");
     const runtime = this.text("PLATFORM_DOCKER_RUNTIME");
-    return { docker: { socket, runtime }, localForm: this.choice("PLATFORM_LOCAL_FORM") };
+    return {
+      sandboxProvider,
+      runsc: located(this.text("PLATFORM_RUNSC")),
+      docker: { socket, runtime },
+      kubernetes: this.#kubernetes(sandboxProvider, located(this.text("PLATFORM_KUBERNETES_CONFIG"))),
+      localForm: this.choice("PLATFORM_LOCAL_FORM"),
+    };
+  }
+
+  /** The settings of a cluster. They are required only if the cluster has the sandboxes. */
+  #kubernetes(provider: ProviderName, kubeconfig: string | null): KubernetesSettings | null {
+    const secrets = "PLATFORM_KUBERNETES_PULL_SECRETS";
+    const pullSecrets = this.list(secrets);
+    const wrong = pullSecrets.find((name) => !isObjectName(name));
+    if (wrong !== undefined) this.problem(secrets, wrong, "names of Secrets");
+    const namespace = this.parsed("PLATFORM_KUBERNETES_NAMESPACE", parseNamespace);
+    const runtimeClass = this.parsed("PLATFORM_KUBERNETES_RUNTIME_CLASS", parseRuntimeClass);
+    const host = this.parsed("PLATFORM_KUBERNETES_EGRESS_HOST", parseListenAddress);
+    const port = this.integer("PLATFORM_KUBERNETES_EGRESS_PORT");
+    const parts = {
+      PLATFORM_KUBERNETES_RUNTIME_IMAGE: this.parsed("PLATFORM_KUBERNETES_RUNTIME_IMAGE", parseRegistryImage),
+      PLATFORM_KUBERNETES_IMAGE: this.parsed("PLATFORM_KUBERNETES_IMAGE", parseRegistryImage),
+      PLATFORM_KUBERNETES_EGRESS_ADDRESS: this.parsed("PLATFORM_KUBERNETES_EGRESS_ADDRESS", parseDialHost),
+    };
+    if (provider !== "kubernetes") return null;
+    const needed = this.together({ "PLATFORM_SANDBOX_PROVIDER=kubernetes": provider, ...parts });
+    if (needed === null) return null;
+    const egress = { host, port, address: needed.PLATFORM_KUBERNETES_EGRESS_ADDRESS };
+    const image = needed.PLATFORM_KUBERNETES_IMAGE;
+    const runtimeImage = needed.PLATFORM_KUBERNETES_RUNTIME_IMAGE;
+    return { kubeconfig, namespace, runtimeImage, image, runtimeClass, pullSecrets, egress };
   }
 
   /** A registry's credentials would be read by every sandbox, so its URL has none. */

@@ -49,6 +49,15 @@ export function openInstallation(dataDir: string, now: number): Installation {
   };
 }
 
+const LINK_KEY_BYTES = 32;
+
+/** The secret from which the keys of sandboxes elsewhere derive (sandbox/remote/keys.ts). It is made at its first use. */
+export const linkSecret = (dataDir: string): Uint8Array =>
+  Buffer.from(
+    keptFile(path.join(dataDir, "link-key"), () => randomBytes(LINK_KEY_BYTES).toString("hex")),
+    "hex",
+  );
+
 /** @returns the file, which only this process's user may read */
 export const keepFirstToken = (dataDir: string, token: string): string => {
   const file = path.join(dataDir, "first-token");

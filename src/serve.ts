@@ -62,6 +62,9 @@ const ownSandboxes = Effect.fnUntraced(function* (dataDir: string, installationI
   yield* claimRunDirectory({ runDir, dataDir });
 });
 
+const isOnThisMachine = ({ sandboxProvider }: Config): boolean =>
+  sandboxProvider !== "simulated" && sandboxProvider !== "kubernetes";
+
 /** The message names the setting or directory that the error is about. */
 const explainedStore = (place: Place) =>
   Layer.effectContext(
@@ -93,7 +96,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   const dataDir = yield* claimDataDirectory(config.dataDir);
   const now = yield* Clock.currentTimeMillis;
   const installation = yield* refusable(() => openInstallation(dataDir, now));
-  if (config.sandboxProvider !== "simulated") yield* ownSandboxes(dataDir, installation.installationId);
+  if (isOnThisMachine(config)) yield* ownSandboxes(dataDir, installation.installationId);
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes start slowly, so they start in parallel.

@@ -13,6 +13,7 @@ export const GROUPS = [
   "Data and identity",
   "Sign-in",
   "Sandboxes",
+  "Kubernetes",
   "Environments",
   "Package cache",
   "Sessions",

@@ -98,7 +98,7 @@ test.each([
   ],
   ["PLATFORM_PUBLIC_URL", "example.org", "an http or https URL"],
   ["PLATFORM_LLM_BASE_URL", "file:///etc", "an http or https URL"],
-  ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, gvisor, local, docker, simulated"],
+  ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, gvisor, local, docker, kubernetes, simulated"],
   ["PLATFORM_LOCAL_FORM", "chroot", "one of auto, bubblewrap, namespaces"],
   ["PLATFORM_NODE_HOST", "0.0.0.0", "an IP address of loopback or of a private network"],
   ["PLATFORM_NODE_PORT", "65536", "a whole number from 0 to 65535"],

@@ -164,8 +164,8 @@ const pollUntilReady = <E, R>(
     return { type: "daemon.ready" as const };
   }).pipe(Effect.retry(Schedule.spaced(pause)), Effect.orDie);
 
-const notCreated = ({ node, message }: SandboxError): Failure =>
-  failure(node === "dead" ? "sandbox_lost" : "sandbox_create_failed", message);
+const notCreated = ({ node, code, message }: SandboxError): Failure =>
+  failure(node === "dead" ? "sandbox_lost" : (code ?? "sandbox_create_failed"), message);
 
 export const lost = ({ code, message }: SandboxExit): Failure =>
   failure(code === "memory_exceeded" || code === "disk_exceeded" ? code : "sandbox_lost", message);

@@ -15,6 +15,7 @@ export type FailureCode =
   | "branch_failed"
   | "environment_failed"
   | "sandbox_create_failed"
+  | "no_capacity"
   | "boot_timeout"
   | "clone_failed"
   | "runtime_failed"
@@ -38,6 +39,8 @@ export const ADVICE: Readonly<Record<FailureCode, string>> = {
   environment_failed:
     "Read the build's log on the project's Environment page and fix the cause. If the fix is not a commit, build again. Then restart the session.",
   sandbox_create_failed: "Run `platform doctor` on the node. It lists what is missing to run sandboxes.",
+  no_capacity:
+    "Read in the message what is full. Add nodes or raise the quota, or wait until other sessions end. Then restart the session.",
   boot_timeout:
     "Read the session's log. On a slow machine, raise PLATFORM_BOOT_TIMEOUT_MS. Then restart the session.",
   clone_failed: "Read the session's log and check the repository, then restart the session.",

@@ -9,6 +9,16 @@ import {
   type SandboxSpec,
 } from "./port.ts";
 
+/** There is no room for a sandbox where it would run. */
+export class NoCapacity extends Error {
+  /** Whether room may come by itself, for example when another sandbox ends. */
+  readonly mayPass: boolean;
+  constructor(message: string, mayPass: boolean) {
+    super(message);
+    this.mayPass = mayPass;
+  }
+}
+
 /** A promise as an effect. Its rejection becomes the port's error, with the same message. */
 export const attempt = <A>(
   operation: SandboxError["operation"],
@@ -17,7 +27,11 @@ export const attempt = <A>(
   Effect.tryPromise({
     try: run,
     catch: (error) =>
-      new SandboxError({ operation, message: error instanceof Error ? error.message : String(error) }),
+      new SandboxError({
+        operation,
+        message: error instanceof Error ? error.message : String(error),
+        ...(error instanceof NoCapacity && { code: "no_capacity" }),
+      }),
   });
 
 /** The port's operations as promises. */

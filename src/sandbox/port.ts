@@ -1,6 +1,6 @@
 /**
  * The port to sandbox providers: bubblewrap or plain namespaces on this machine (`local`), gVisor on this machine
- * (`gvisor`), a container engine of this machine (`docker`), later microVMs or a cluster. A provider knows nothing about sessions' states. It creates, finds, reaches and removes isolated
+ * (`gvisor`), a container engine of this machine (`docker`), Pods of a cluster (`kubernetes`). A provider knows nothing about sessions' states. It creates, finds, reaches and removes isolated
  * machines that are labelled with the installation that owns them.
  *
  * Invariants of every provider (test/conformance/sandbox.ts):
@@ -114,7 +114,7 @@ export interface SandboxListing {
 /** One row of the `doctor` report. `how` names who enforces it. */
 export interface DoctorFinding {
   readonly subject: string;
-  readonly how: "kernel" | "gvisor" | "watcher" | "not at all";
+  readonly how: "kernel" | "gvisor" | "watcher" | "cluster" | "not at all";
   readonly detail: string;
 }
 
@@ -139,6 +139,8 @@ export class SandboxError extends Schema.TaggedError<SandboxError>()("SandboxErr
     "doctor",
   ]),
   message: Schema.String,
+  /** There is no room for the sandbox. Without it, `create` has a cause that only a person can remove. */
+  code: Schema.optionalKey(Schema.Literal("no_capacity")),
   /** The sandbox's node is unreachable: temporarily, or for good. */
   node: Schema.optionalKey(Schema.Literals(["away", "dead"])),
 }) {}

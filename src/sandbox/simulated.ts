@@ -21,7 +21,7 @@ export type SimulatedFault =
   /** Never answers. A create has no effect before it hangs. */
   | { readonly kind: "hang" }
   /** Fails without effect. */
-  | { readonly kind: "error"; readonly message: string }
+  | { readonly kind: "error"; readonly message: string; readonly code?: "no_capacity" }
   /** Answers correctly, after an additional delay in milliseconds. */
   | { readonly kind: "slow"; readonly milliseconds: number }
   /** Takes effect and then fails, as if the answer was lost (threats.md R05). */
@@ -74,7 +74,8 @@ const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exi
 
 const nowhere = (id: string): DaemonLink => ({ kind: "url", url: `http://${id}.sandbox.invalid` });
 
-const failure = (operation: Faulty, message: string) => new SandboxError({ operation, message });
+const failure = (operation: Faulty, message: string, code?: "no_capacity") =>
+  new SandboxError({ operation, message, ...(code !== undefined && { code }) });
 
 /** The sandboxes themselves, without the fault injection. */
 const openWorld = () => {
@@ -139,7 +140,7 @@ const openFaults = (end: (id: string, exit: SandboxExit) => Effect.Effect<void>)
           case "hang":
             return Effect.never;
           case "error":
-            return Effect.fail(failure(operation, fault.message));
+            return Effect.fail(failure(operation, fault.message, fault.code));
           case "slow":
             return Effect.delay(run, fault.milliseconds);
           case "lost":

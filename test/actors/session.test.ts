@@ -153,6 +153,19 @@ describe("a session's actors", () => {
     }),
   );
 
+  it.effect("fail it with no_capacity when the provider has no room for its sandbox", () =>
+    Effect.gen(function* () {
+      const world = yield* openActorsWorld();
+      const message = "no capacity: the namespace's quota is used up";
+      yield* world.sandboxes.fault("create", { kind: "error", code: "no_capacity", message });
+      const { actors } = yield* world.begin;
+      const id = yield* world.admit;
+      yield* actors.wake("session", id);
+      yield* world.untilSession(id, "failed");
+      expect((yield* world.session(id))?.failure).toMatchObject({ code: "no_capacity", message });
+    }),
+  );
+
   it.effect("fail it when its running sandbox is lost", () =>
     Effect.gen(function* () {
       const { id, sandboxes, untilSession, session, running, newestSandbox } = yield* begun;

@@ -50,11 +50,11 @@ const doctor = command({
   },
   notes: `--tree asks no database and no running service. It shows the settings of this environment.
 
-The exit code is 1 if no sandbox can start, or if a leftover cannot be removed.
+The exit code is 1 if no sandbox can start, if its isolation has a problem, or if a leftover cannot be removed.
 
 --orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
 you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
-running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker. Run the command as the service's user, or as root to include all users.`,
+running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker, Pods of a cluster never. Run the command as the service's user, or as root to include all users.`,
   run: async ({ environment, options }) => {
     if (options.tree) return tree(environment);
     if (options.orphans) return orphans(environment, { end: options.end, of: options.of ?? null });
@@ -63,7 +63,7 @@ running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker. Ru
     const { examine, readable } = await import("./doctor.ts");
     const report = await perform(examine(environment));
     // The report is still printed, because it contains the reasons.
-    if (!report.usable) process.exitCode = EXIT.refused;
+    if (!report.usable || report.problem !== null) process.exitCode = EXIT.refused;
     return { json: JSON.stringify(report), text: readable(report) };
   },
 });

@@ -5,10 +5,17 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
-import { machineKinds, machineOptions, operatorBuilder } from "../../adapters.ts";
+import {
+  kubernetesOptions,
+  machineKinds,
+  machineOptions,
+  operatorBuilder,
+  type Place,
+} from "../../adapters.ts";
 import { buildahBuilder } from "../../builder/buildah/buildah.ts";
 import { EnvironmentBuilder } from "../../builder/port.ts";
 import { readConfig } from "../../config.ts";
+import { kubernetesDoctor } from "../../sandbox/kubernetes/provider.ts";
 import { doctorReport } from "../../sandbox/machine/doctor.ts";
 import { leaveRunDirectory } from "../../sandbox/machine/run-directory.ts";
 import type { DoctorReport } from "../../sandbox/port.ts";
@@ -23,11 +30,15 @@ const temporaryDirectory = Effect.acquireRelease(
   (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),
 );
 
+/** What it means that no sandbox started. */
+const notStarted = (provider: string): string =>
+  provider === "kubernetes" ? "no sandbox was started" : "no sandbox can be started on this machine";
+
 /** For a person: what holds, what holds it, and what to do where no sandbox starts. */
 export const readable = ({ provider, usable, problem, findings, installation }: Report): string => {
   const width = Math.max(0, ...findings.map(({ subject }) => subject.length));
   return [
-    `${provider}: ${usable ? "a real sandbox started" : "no sandbox can be started on this machine"}`,
+    `${provider}: ${usable ? "a real sandbox started" : notStarted(provider)}`,
     ...(problem === null ? [] : [problem]),
     ...findings.map(
       ({ subject, how, detail }) =>
@@ -45,16 +56,24 @@ const builderReport = (place: Parameters<typeof operatorBuilder>[0]) =>
     Effect.catch(({ message }) => Effect.succeed({ builder: "buildah", usable: false, problem: message })),
   );
 
+const onThisMachine = Effect.fnUntraced(function* (place: Place) {
+  const options = yield* machineOptions(place);
+  return yield* Effect.ensuring(
+    doctorReport(options, machineKinds(place.config)),
+    Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir))),
+  );
+});
+
 export const examine = Effect.fnUntraced(function* (environment: Environment) {
   const config = readConfig(environment, process.cwd());
   const dataDir = yield* temporaryDirectory;
   const found = yield* installationFindings(config);
   const installation = { installationId: randomUUID(), nodeId: randomUUID() };
-  const options = yield* machineOptions({ config, dataDir, installation, port: 0 });
-  const report = yield* Effect.ensuring(
-    doctorReport(options, machineKinds(config)),
-    Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir))),
-  );
+  const place = { config, dataDir, installation, port: config.port };
+  const report =
+    config.kubernetes === null
+      ? yield* onThisMachine(place)
+      : yield* kubernetesDoctor(kubernetesOptions(place, config.kubernetes));
   const builder = config.builder === "none" ? null : yield* builderReport({ config, dataDir, installation });
   return { ...report, installation: [...found, builderFinding(builder)] };
 }, Effect.scoped);

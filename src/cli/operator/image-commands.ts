@@ -123,4 +123,31 @@ that names it cannot start sessions any more.`,
   },
 });
 
-export const imageCommands: readonly Command[] = [build, importCommand, list, remove];
+const runtime = command({
+  name: "images runtime",
+  about: "Write what the runtime image for sandboxes in a cluster is built from",
+  takes: ["DIRECTORY"],
+  notes: `DIRECTORY is created. It gets a Dockerfile, and the programs of this machine and this version that every sandbox in a cluster needs:
+the daemon, Node, git, a shell, and the program of PLATFORM_AGENT_COMMAND. The machine must run Linux on x86-64 with glibc. Build and push the image
+with a tool of your own, and name it in PLATFORM_KUBERNETES_RUNTIME_IMAGE:
+
+  docker build --tag images.example.com/platform/runtime:1 DIRECTORY
+  docker push images.example.com/platform/runtime:1
+
+Build it again after each upgrade of the service.`,
+  run: async ({ given, environment }) => {
+    const { perform } = await import("./perform.ts");
+    const { writeRuntimeContext } = await import("./runtime-image.ts");
+    const { directory, agents } = await perform(writeRuntimeContext(environment, given.DIRECTORY));
+    const agent =
+      agents.length === 0
+        ? "It has no agent runtime: the images of the sandboxes must have the program of PLATFORM_AGENT_COMMAND."
+        : `Its agent runtime: ${agents.join(", ")}.`;
+    return {
+      json: JSON.stringify({ directory, agents }),
+      text: visible(`${directory} is ready to be built. ${agent}`),
+    };
+  },
+});
+
+export const imageCommands: readonly Command[] = [build, importCommand, list, remove, runtime];

@@ -17,7 +17,7 @@ const DoctorWire = Schema.Struct({
   findings: Schema.Array(
     Schema.Struct({
       subject: Schema.String,
-      how: Schema.Literals(["kernel", "gvisor", "watcher", "not at all"]),
+      how: Schema.Literals(["kernel", "gvisor", "watcher", "cluster", "not at all"]),
       detail: Schema.String,
     }),
   ),

@@ -2,7 +2,18 @@
  * The client of a cluster's API server: the few requests that the provider makes, in one namespace. Each has a time limit.
  * The library takes most of a second to load, so it is loaded when the provider is chosen.
  */
-import type { CoreV1Api, KubeConfig, V1Pod, V1Secret } from "@kubernetes/client-node";
+import { existsSync } from "node:fs";
+import type {
+  AuthorizationV1Api,
+  CoreV1Api,
+  KubeConfig,
+  NetworkingV1Api,
+  V1NetworkPolicy,
+  V1Pod,
+  V1Secret,
+} from "@kubernetes/client-node";
+import { pause } from "./pause.ts";
+import type { Right } from "./rights.ts";
 
 /** For one request, in milliseconds. */
 const REQUEST_MS = 30_000;
@@ -29,7 +40,7 @@ export interface PodPatch {
 }
 
 export interface ClusterOptions {
-  /** Null: the service account of the Pod in which the service runs, or KUBECONFIG's default. */
+  /** The path of a kubeconfig file. Null: the service account of the Pod in which the service runs. */
   readonly kubeconfig: string | null;
   readonly namespace: string;
 }
@@ -51,8 +62,35 @@ const parseOrNull = (text: string): unknown => {
   }
 };
 
+const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/** @throws Error that names the setting */
+const load = (config: KubeConfig, kubeconfig: string | null): void => {
+  if (kubeconfig === null) {
+    if (!existsSync(TOKEN_FILE))
+      throw new Error(
+        "the service does not run in a Pod with a service account. Name a kubeconfig file in PLATFORM_KUBERNETES_CONFIG",
+      );
+    return config.loadFromCluster();
+  }
+  try {
+    config.loadFromFile(kubeconfig);
+  } catch (error) {
+    throw new Error(
+      `PLATFORM_KUBERNETES_CONFIG is ${kubeconfig}, which cannot be read as a kubeconfig file: ${reasonOf(error)}`,
+      { cause: error },
+    );
+  }
+  if (config.getCurrentCluster() === null)
+    throw new Error(
+      `PLATFORM_KUBERNETES_CONFIG is ${kubeconfig}, whose current context names no cluster. Choose one with: kubectl config use-context`,
+    );
+};
+
 export class Cluster {
   readonly #api: CoreV1Api;
+  readonly #authorization: AuthorizationV1Api;
+  readonly #networking: NetworkingV1Api;
   readonly #config: KubeConfig;
   readonly #library: typeof import("@kubernetes/client-node");
   readonly namespace: string;
@@ -65,6 +103,8 @@ export class Cluster {
     this.#library = library;
     this.#config = config;
     this.#api = config.makeApiClient(library.CoreV1Api);
+    this.#authorization = config.makeApiClient(library.AuthorizationV1Api);
+    this.#networking = config.makeApiClient(library.NetworkingV1Api);
     this.namespace = namespace;
   }
 
@@ -72,10 +112,36 @@ export class Cluster {
   static async open({ kubeconfig, namespace }: ClusterOptions): Promise<Cluster> {
     const library = await import("@kubernetes/client-node");
     const config = new library.KubeConfig();
-    if (kubeconfig === null) config.loadFromDefault();
-    else config.loadFromFile(kubeconfig);
-    if (config.getCurrentCluster() === null) throw new Error("no cluster is configured: set KUBECONFIG");
+    load(config, kubeconfig);
     return new Cluster(library, config, namespace);
+  }
+
+  /** Where the API server is. */
+  get server(): URL {
+    return new URL(this.#config.getCurrentCluster()?.server ?? "");
+  }
+
+  /** Whether the service has a right in the namespace. */
+  async may({ group, resource: path, verb }: Right): Promise<boolean> {
+    const [resource = "", subresource] = path.split("/");
+    const { namespace } = this;
+    const asked = { group, resource, verb, namespace, ...(subresource !== undefined && { subresource }) };
+    const body = { spec: { resourceAttributes: asked } };
+    const review = await this.#ask(() => this.#authorization.createSelfSubjectAccessReview({ body }), []);
+    return review?.status?.allowed === true;
+  }
+
+  /** Lets the API server check a Pod, with everything that may refuse one, and makes none. @throws ClusterFailure */
+  async tryPod(body: V1Pod): Promise<void> {
+    const { namespace } = this;
+    await this.#ask(() => this.#api.createNamespacedPod({ namespace, body, dryRun: "All" }), []);
+  }
+
+  async networkPolicies(): Promise<readonly V1NetworkPolicy[]> {
+    const { namespace } = this;
+    return (
+      (await this.#ask(() => this.#networking.listNamespacedNetworkPolicy({ namespace }), []))?.items ?? []
+    );
   }
 
   /** The Pod, new or as it was. */
@@ -228,12 +294,5 @@ const late = (): Promise<never> => {
     reject(new ClusterFailure(0, `the cluster's API did not answer within ${REQUEST_MS / 1000} s`)),
   );
   promise.catch(() => undefined);
-  return promise;
-};
-
-/** Returns early with the signal. */
-const pause = (ms: number, signal: AbortSignal): Promise<void> => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  AbortSignal.any([signal, AbortSignal.timeout(ms)]).addEventListener("abort", () => resolve());
   return promise;
 };

@@ -4,7 +4,7 @@
  */
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
-import type { SandboxKeys } from "../remote/keys.ts";
+import { type SandboxKeys, secretMark } from "../remote/keys.ts";
 import type { SandboxSpec } from "../port.ts";
 
 /** Labels and annotations of the Pods. */
@@ -14,6 +14,8 @@ export const LABELS = {
   node: "platform/node",
   sandbox: "platform/sandbox",
   session: "platform/session",
+  /** By which secret its keys were made (`secretMark`). */
+  keys: "platform/keys",
 } as const;
 /** What the egress proxy needs to know again after a restart of the service: JSON of `EgressRecord`. */
 export const EGRESS_ANNOTATION = "platform/egress";
@@ -45,6 +47,8 @@ export interface PodLimits {
 }
 
 export interface PodOptions {
+  /** The installation's secret for links, at least 32 bytes. No Pod has it. */
+  readonly secret: Uint8Array;
   readonly installationId: string;
   readonly nodeId: string;
   /** The image with the runtime bundle. */
@@ -53,6 +57,8 @@ export interface PodOptions {
   readonly image: string;
   /** Null: the cluster's default. */
   readonly runtimeClass: string | null;
+  /** Names of Secrets by which nodes pull the images. Absent: none. */
+  readonly pullSecrets?: readonly string[];
   readonly limits: PodLimits;
 }
 
@@ -256,6 +262,7 @@ export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
       [LABELS.installation]: options.installationId,
       [LABELS.node]: options.nodeId,
       [LABELS.sandbox]: spec.id,
+      [LABELS.keys]: secretMark(options.secret),
       ...(spec.sessionId !== null && { [LABELS.session]: spec.sessionId }),
     },
     annotations: {
@@ -268,6 +275,7 @@ export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
   },
   spec: {
     ...(options.runtimeClass !== null && { runtimeClassName: options.runtimeClass }),
+    ...(options.pullSecrets?.length && { imagePullSecrets: options.pullSecrets.map((name) => ({ name })) }),
     restartPolicy: "Never",
     automountServiceAccountToken: false,
     enableServiceLinks: false,

@@ -2,7 +2,7 @@
  * The content of the runtime image: `/opt/platform` as every sandbox in the cluster sees it. The bundle has this machine's
  * programs (../bundle/bundle.ts); beside them are the daemon, the link and the command line.
  */
-import { chmod, cp, mkdir, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -36,7 +36,6 @@ export const writeRuntime = async (
   const files: readonly (readonly [string, string])[] = [
     ...["gnu", "tools", "git-core"].map((name) => [join(bundle, name), `lib/${name}`] as const),
     [join(bundle, "agent"), "bin"],
-    [join(bundle, "tools/node"), "lib/node"],
     [inDaemon("forwarder.cjs"), "lib/forwarder.cjs"],
     [inDaemon("link.cjs"), "lib/link.cjs"],
     [daemon, "bin-own/platform-agent"],
@@ -50,6 +49,8 @@ export const writeRuntime = async (
     // eslint-disable-next-line no-await-in-loop -- large files: one at a time
     await cp(source, target, { recursive: true, verbatimSymlinks: true });
   }
+  // A copy would cost each Pod 120 MB.
+  await symlink("tools/node", join(platform, "lib/node"));
   await Promise.all(["etc", "home"].map((name) => mkdir(join(platform, name), { recursive: true })));
   await Promise.all(
     Object.entries(USERS).map(([name, content]) => writeFile(join(platform, "etc", name), content)),

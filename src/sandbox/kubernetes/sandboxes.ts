@@ -15,12 +15,13 @@ import { buildOfImageName } from "../../domain/image.ts";
 import type { RegistryImages } from "../images/registry/images.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
-import { OneAtATime } from "../operations.ts";
+import { NoCapacity, OneAtATime } from "../operations.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
 import type { EgressListener } from "../remote/egress-listener.ts";
-import { type SandboxKeys, sandboxKeys } from "../remote/keys.ts";
+import { type SandboxKeys, sandboxKeys, secretMark } from "../remote/keys.ts";
 import { hasStarted, startOverLink } from "../remote/start.ts";
-import { type Cluster, ClusterFailure } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import { pause } from "./pause.ts";
 import {
   EGRESS_ANNOTATION,
   type EgressRecord,
@@ -34,7 +35,8 @@ import {
   secretOf,
   selectorOf,
 } from "./pod.ts";
-import { exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
+import { explained } from "./refusal.ts";
+import { type Obstacle, exitOf, isLinkRunning, isStopped, obstacleOf } from "./verdict.ts";
 
 /** Pause between two looks at a Pod, in milliseconds. */
 const LOOK_MS = 250;
@@ -43,14 +45,16 @@ const GONE_MS = 60_000;
 /** How long `end` waits until the cluster has stopped a sandbox. */
 const END_MS = 60_000;
 const LOG_BYTES_MAX = 1024 * 1024;
+/** Pause before a Pod for which the quota had no room is tried again. */
+const QUOTA_AGAIN_MS = 1_000;
+/** A daemon needs at least this long from its start to ready. */
+const READY_MS = 5_000;
 
 export interface SandboxesOptions extends PodOptions {
   readonly cluster: Cluster;
   readonly listener: EgressListener;
   /** Where Pods reach the listener. */
   readonly egress: ChannelPlace;
-  /** The installation's secret for links, at least 32 bytes. */
-  readonly secret: Uint8Array;
   /** The origin that platform.internal leads to. */
   readonly serviceUrl: string;
   /** Where images of this machine are pushed. Absent: only references to registries can be used. */
@@ -77,6 +81,9 @@ const recordOf = (pod: V1Pod): EgressRecord => {
   const read = decodeRecord(pod.metadata?.annotations?.[EGRESS_ANNOTATION]);
   return read._tag === "Some" ? read.value : CLOSED;
 };
+
+/** After a restore, for example: the secret is in no backup. */
+const KEYLESS: SandboxExit = { code: "absent", message: "the service no longer has the keys of the sandbox" };
 
 interface Entry {
   readonly id: string;
@@ -121,16 +128,13 @@ export class KubernetesSandboxes {
   create(spec: SandboxSpec): Promise<void> {
     return this.#order.run(spec.id, async () => {
       const { cluster } = this.#options;
-      const image = await this.#imageOf(spec);
-      const pod = await cluster
-        .createPod(podName(spec.id), podOf(this.#options, { ...spec, image }))
-        .catch(explained);
+      const signal = AbortSignal.timeout(startMs(spec.bootDeadlineMs));
+      const pod = await this.#makePod({ ...spec, image: await this.#imageOf(spec) }, signal);
       this.#mustBeOurs(pod);
       if (pod.metadata?.deletionTimestamp !== undefined)
         throw new Error("the sandbox's Pod is being removed from the cluster");
       const entry = await this.#adopt(pod);
       if (entry.ended !== null) return;
-      const signal = AbortSignal.timeout(spec.bootDeadlineMs);
       await this.#start(entry, spec, signal);
       // The key in it opens nothing any more.
       await cluster.deleteSecret(podName(spec.id));
@@ -151,17 +155,33 @@ export class KubernetesSandboxes {
     );
   }
 
+  /** A quota that is used up is waited out: other sandboxes end. */
+  async #makePod(spec: SandboxSpec, signal: AbortSignal): Promise<V1Pod> {
+    const { cluster } = this.#options;
+    for (;;) {
+      try {
+        // eslint-disable-next-line no-await-in-loop -- one attempt after the other
+        return await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
+      } catch (error) {
+        if (!(error instanceof NoCapacity) || !error.mayPass || signal.aborted) throw error;
+        // eslint-disable-next-line no-await-in-loop -- a pause
+        await pause(QUOTA_AGAIN_MS);
+      }
+    }
+  }
+
   async #start(entry: Entry, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
     const { cluster, egress } = this.#options;
     const { keys } = entry;
     const launch = this.#options.launchOf(spec);
+    let obstacle: Obstacle | null = null;
     let why = "its Pod has not started";
     const attempt = async (): Promise<boolean> => {
       entry.pod = (await cluster.readPod(podName(spec.id))) ?? entry.pod;
+      obstacle = obstacleOf(entry.pod);
+      if (obstacle?.final === true) throw failureOf(obstacle);
       const exit = exitOf(entry.pod);
       if (exit !== null) throw new Error(`the sandbox ended at its start: ${exit.message}`);
-      const obstacle = obstacleOf(entry.pod);
-      if (obstacle?.final === true) throw new Error(obstacle.message);
       why = obstacle?.message ?? why;
       const link = linkPlace(entry.pod);
       if (link === null || !isLinkRunning(entry.pod)) return false;
@@ -171,14 +191,17 @@ export class KubernetesSandboxes {
       if (started.kind === "away") why = `its link cannot be reached (${started.why})`;
       return started.kind === "started";
     };
-    await cluster.createSecret(secretOf(entry.pod, spec.id, keys));
+    await cluster.createSecret(secretOf(entry.pod, spec.id, keys)).catch(explained);
     while (!signal.aborted) {
       // eslint-disable-next-line no-await-in-loop -- one attempt after the other
       if (await attempt()) return;
       // eslint-disable-next-line no-await-in-loop -- a pause
       await pause(LOOK_MS);
     }
-    throw new Error(`the cluster did not start the sandbox in ${spec.bootDeadlineMs / 1000} s: ${why}`);
+    if (obstacle !== null) throw failureOf(obstacle);
+    throw new Error(
+      `the cluster did not start the sandbox in ${startMs(spec.bootDeadlineMs) / 1000} s: ${why}`,
+    );
   }
 
   exitOf(id: string): Promise<SandboxExit> {
@@ -190,7 +213,7 @@ export class KubernetesSandboxes {
     return pods.map((pod) => ({
       id: idOf(pod),
       sessionId: pod.metadata?.labels?.[LABELS.session] ?? null,
-      state: exitOf(pod) === null ? "running" : "exited",
+      state: this.#exitOf(pod) === null ? "running" : "exited",
     }));
   }
 
@@ -265,6 +288,10 @@ export class KubernetesSandboxes {
     });
   }
 
+  #exitOf(pod: V1Pod): SandboxExit | null {
+    return pod.metadata?.labels?.[LABELS.keys] === secretMark(this.#options.secret) ? exitOf(pod) : KEYLESS;
+  }
+
   #known(id: string): Entry {
     const entry = this.#entries.get(id);
     if (entry === undefined) throw new Error("the sandbox does not exist");
@@ -286,7 +313,8 @@ export class KubernetesSandboxes {
     const entry: Entry = { id, keys, pod, egress: null, exit: Promise.withResolvers(), ended: null };
     this.#entries.set(id, entry);
     const policy = this.#policy(recordOf(pod));
-    if (exitOf(pod) === null) entry.egress = await this.#options.listener.admit(keys.egress, { policy });
+    if (this.#exitOf(pod) === null)
+      entry.egress = await this.#options.listener.admit(keys.egress, { policy });
     this.#judge(entry);
     return entry;
   }
@@ -304,7 +332,7 @@ export class KubernetesSandboxes {
   }
 
   #judge(entry: Entry): void {
-    const exit = exitOf(entry.pod);
+    const exit = this.#exitOf(entry.pod);
     if (exit !== null) this.#settle(entry, exit);
   }
 
@@ -320,25 +348,17 @@ export class KubernetesSandboxes {
 const linkPlace = ({ status }: V1Pod): ChannelPlace | null =>
   status?.podIP === undefined || status.podIP === "" ? null : { host: status.podIP, port: LINK_PORT };
 
-/** Names a refusal for lack of room, which a later attempt may not meet. */
-const explained = (error: unknown): never => {
-  if (error instanceof ClusterFailure && error.status === 403 && error.message.includes("exceeded quota"))
-    throw new Error(`no capacity: the namespace's quota is used up (${error.message})`);
-  if (error instanceof ClusterFailure && error.status === 403)
-    throw new Error(`the service may not create Pods: ${error.message}`);
-  throw error;
-};
+const failureOf = ({ message, isRoom, final }: Obstacle): Error =>
+  isRoom ? new NoCapacity(message, !final) : new Error(message);
 
 const notPushed = (error: unknown): never => {
   const why = error instanceof Error ? error.message : String(error);
   throw new Error(`image unavailable: the image cannot be pushed for the cluster: ${why}`, { cause: error });
 };
 
-const pause = (ms: number): Promise<void> => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  AbortSignal.timeout(ms).addEventListener("abort", () => resolve());
-  return promise;
-};
+/** How long a Pod may take to start. A later one would not be ready before the boot's deadline, and the deadline's error would hide its own. */
+const startMs = (bootDeadlineMs: number): number =>
+  Math.max(bootDeadlineMs - READY_MS, Math.ceil(bootDeadlineMs / 2));
 
 /** @throws Error with `problem` if it is not done in time */
 const within = async (ms: number, problem: string, isDone: () => Promise<boolean>): Promise<void> => {

@@ -61,14 +61,24 @@ export interface Obstacle {
   readonly message: string;
   /** Whether waiting is of no use. */
   readonly final: boolean;
+  /** Whether the cluster lacks room. */
+  readonly isRoom: boolean;
 }
 
 /** Why a Pod does not start. Null: nothing is known that keeps it. */
 export const obstacleOf = (pod: V1Pod): Obstacle | null => {
+  // The node that the scheduler chose had less room than it thought: OutOfcpu, OutOfmemory, OutOfpods.
+  if (pod.status?.reason?.startsWith("OutOf") === true)
+    return {
+      final: true,
+      isRoom: true,
+      message: `no capacity: the node has no room for the sandbox (${pod.status.message ?? pod.status.reason})`,
+    };
   const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.reason === "Unschedulable")
     return {
       final: false,
+      isRoom: true,
       message: `no capacity: the cluster has no node for the sandbox (${scheduled.message ?? ""})`,
     };
   for (const { image, state } of statusesOf(pod)) {
@@ -76,10 +86,15 @@ export const obstacleOf = (pod: V1Pod): Obstacle | null => {
     if (PULLING.has(reason) || reason === "InvalidImageName" || reason === "ErrImageNeverPull")
       return {
         final: reason !== "ErrImagePull",
+        isRoom: false,
         message: `image unavailable: the cluster cannot pull ${image} (${message || reason})`,
       };
     if (FINAL.has(reason))
-      return { final: true, message: `the cluster cannot start the sandbox: ${message || reason}` };
+      return {
+        final: true,
+        isRoom: false,
+        message: `the cluster cannot start the sandbox: ${message || reason}`,
+      };
   }
   return null;
 };

@@ -20,6 +20,12 @@ export interface SandboxKeys {
   readonly egress: ChannelKey;
 }
 
+const MARK_BYTES = 8;
+
+/** Says by which secret a sandbox's keys were made, and nothing about the secret. 16 hexadecimal digits. */
+export const secretMark = (secret: Uint8Array): string =>
+  Buffer.from(hkdfSync("sha256", secret, "", "platform sandbox mark", MARK_BYTES)).toString("hex");
+
 /** @param secret of the installation, at least 32 random bytes */
 export const sandboxKeys = (secret: Uint8Array, id: string): SandboxKeys => {
   const derived = (purpose: string): Uint8Array =>

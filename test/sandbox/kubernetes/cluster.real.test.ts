@@ -1,5 +1,5 @@
 /** Refusals, ends and secrets of sandboxes in a cluster: over a fake cluster whose Pods are real processes. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
@@ -181,17 +181,29 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
 
   it.each([
     ["no capacity: the namespace's quota is used up", (): void => void (server.faults.quotaUsedUp = true)],
-    ["the service may not create Pods", (): void => void server.faults.forbidden.add("create pods")],
+    [
+      "the service lacks a right in the namespace",
+      (): void => void server.faults.forbidden.add("create pods"),
+    ],
+    [
+      "no capacity: a LimitRange of the namespace allows no sandbox of this size",
+      (): void =>
+        void (server.faults.refusesPods =
+          'pods "x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2147483648'),
+    ],
     ["no capacity: the cluster has no node", (): void => void (kubelet.unschedulable = true)],
   ] as const)('says "%s", and starts the sandbox once the cluster allows it', async (why, fault) => {
-    const spec = specOf(randomUUID(), { bootDeadlineMs: 1500 });
+    const spec = specOf(randomUUID(), { bootDeadlineMs: 1501 });
     await service((provider) =>
       Effect.gen(function* () {
         fault();
-        expect(yield* failure(provider.create(spec))).toContain(why);
+        const { code, message } = yield* Effect.flip(provider.create(spec));
+        expect(message).toContain(why);
+        expect(code).toBe(why.startsWith("no capacity") ? "no_capacity" : undefined);
         yield* provider.destroy(spec.id);
         server.faults.forbidden.clear();
         server.faults.quotaUsedUp = false;
+        server.faults.refusesPods = null;
         kubelet.unschedulable = false;
         yield* provider.create({ ...spec, bootDeadlineMs: 60_000 });
         yield* provider.destroy(spec.id);
@@ -238,6 +250,21 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         yield* provider.destroy(spec.id);
       }),
     ));
+
+  it("gives up a sandbox whose keys it no longer has, and removes it", async () => {
+    const spec = specOf(randomUUID());
+    await service((provider) => provider.create(spec));
+    await service(
+      (provider) =>
+        Effect.gen(function* () {
+          expect(yield* provider.list).toMatchObject([{ id: spec.id, state: "exited" }]);
+          expect((yield* provider.awaitExit(spec.id)).message).toContain("no longer has the keys");
+          yield* provider.destroy(spec.id);
+        }),
+      { secret: randomBytes(32) },
+    );
+    expect(cluster?.leftovers(spec.id)).toEqual([]);
+  });
 
   it("never touches a Pod of another installation", async () => {
     const spec = specOf(randomUUID());

@@ -1,19 +1,15 @@
 /** The provider `kubernetes` over a fake cluster whose Pods are real processes. */
-import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { randomBytes, randomUUID } from "node:crypto";
+import { chmod, copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Layer from "effect/Layer";
-import { makeBundle } from "../../../src/sandbox/bundle/bundle.ts";
-import { findProgram } from "../../../src/sandbox/machine/tools.ts";
 import type { RegistryImages } from "../../../src/sandbox/images/registry/images.ts";
 import { launchText } from "../../../src/sandbox/kubernetes/launch.ts";
 import { podName } from "../../../src/sandbox/kubernetes/pod.ts";
 import { type KubernetesOptions, kubernetesProvider } from "../../../src/sandbox/kubernetes/provider.ts";
-import { writeRuntime } from "../../../src/sandbox/kubernetes/runtime.ts";
 import {
   type DaemonLink,
   type SandboxError,
@@ -23,9 +19,9 @@ import {
 import type { Subject } from "../../conformance/sandbox.ts";
 import { FakeApiServer, NAMESPACE } from "../../support/cluster/api-server.ts";
 import { FakeKubelet, type KubeletOptions } from "../../support/cluster/kubelet.ts";
+import { STAND_IN, writeStandInRuntime } from "./runtime.ts";
 
 const MIB = 1024 ** 2;
-const STAND_IN = fileURLToPath(new URL("../stand-in-daemon.mjs", import.meta.url));
 
 /** One request to the daemon over the provider's link. Null: it broke off. */
 const once = (link: DaemonLink, path: string, body: string | null): Promise<string | null> => {
@@ -69,20 +65,8 @@ export class TestCluster {
   static async open({ pull }: Pick<KubeletOptions, "pull"> = {}): Promise<TestCluster> {
     const directory = await mkdtemp("/tmp/platform-k8s-");
     await chmod(directory, 0o755);
-    const path = process.env["PATH"] ?? "";
-    const bundle = await makeBundle({
-      directory,
-      nodePath: process.execPath,
-      agentBinaries: [],
-      find: (name) => findProgram(name, path),
-      hash: async (file) =>
-        createHash("sha256")
-          .update(await readFile(file))
-          .digest("hex"),
-    });
     const runtime = join(directory, "runtime");
-    await writeFile(join(directory, "platform.cjs"), "#!/usr/bin/env node\n", { mode: 0o755 });
-    await writeRuntime({ bundle, daemon: STAND_IN, commandLine: join(directory, "platform.cjs") }, runtime);
+    await writeStandInRuntime(runtime);
     const server = await FakeApiServer.open();
     await writeFile(join(directory, "kubeconfig"), server.kubeconfig);
     const kubelet = new FakeKubelet({
@@ -100,8 +84,8 @@ export class TestCluster {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  layer(changes: Partial<KubernetesOptions> = {}): Layer.Layer<SandboxProvider, SandboxError> {
-    return kubernetesProvider({
+  options(changes: Partial<KubernetesOptions> = {}): KubernetesOptions {
+    return {
       cluster: { kubeconfig: join(this.directory, "kubeconfig"), namespace: NAMESPACE },
       listen: { host: "127.0.0.1", port: 0 },
       egress: { host: "127.0.0.1", port: 0 },
@@ -119,9 +103,12 @@ export class TestCluster {
         orphanMs: 600_000,
         setupTimeoutMs: 60_000,
       }),
-      doctor: Effect.succeed({ provider: "kubernetes", usable: true, problem: null, findings: [] }),
       ...changes,
-    });
+    };
+  }
+
+  layer(changes: Partial<KubernetesOptions> = {}): Layer.Layer<SandboxProvider, SandboxError> {
+    return kubernetesProvider(this.options(changes));
   }
 
   /** @param wish an image of this machine, and where it is pushed */

@@ -1,16 +1,19 @@
 /**
- * A stateful fake of a cluster's API server over HTTP, for one namespace: the requests that the provider makes. Objects are
- * checked (schema.ts) before they are stored (store.ts). A kubelet (kubelet.ts) runs the Pods.
+ * A stateful fake of a cluster's API server over HTTP, for one namespace: the requests that the provider makes. The caller has the
+ * rights of a Role. Objects are checked (schema.ts) before they are stored (store.ts). A kubelet (kubelet.ts) runs the Pods.
  */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
+import type { V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import { faultsOf, podFaults } from "./schema.ts";
 import { ClusterStore, type Kind, Refused, type Stored } from "./store.ts";
 
 export const NAMESPACE = "sandboxes";
 const BOOKMARK_MS = 500;
-const PATH = new RegExp(`^/api/v1/namespaces/${NAMESPACE}/(pods|secrets)(?:/([^/]+))?(?:/(log))?$`);
+const PATH = /^\/api\/v1\/namespaces\/([^/]+)\/(pods|secrets)(?:\/([^/]+))?(?:\/(log))?$/;
+const POLICIES = /^\/apis\/networking\.k8s\.io\/v1\/namespaces\/([^/]+)\/networkpolicies$/;
+const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 /** What the cluster refuses. */
 export interface ClusterFaults {
@@ -18,6 +21,15 @@ export interface ClusterFaults {
   forbidden: Set<string>;
   /** Whether the namespace's quota is used up. */
   quotaUsedUp: boolean;
+  /** The message with which an admission plugin refuses each Pod, in the words of a real cluster. Null: none does. */
+  refusesPods: string | null;
+}
+
+/** A rule of a Role. */
+export interface RoleRule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs: readonly string[];
 }
 
 /** Every request with a body, as text. */
@@ -26,6 +38,20 @@ export interface Sent {
   readonly kind: Kind;
   readonly body: string;
 }
+
+/** A right as text, for example `get pods/log`, with the group before the resource if it is not the core group. */
+const rightOf = (verb: string, group: string, resource: string): string =>
+  `${verb} ${group === "" ? "" : `${group}/`}${resource}`;
+
+/** The rights of a Role's rules. */
+export const rightsOf = (rules: readonly RoleRule[]): ReadonlySet<string> =>
+  new Set(
+    rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => rightOf(verb, group, resource))),
+      ),
+    ),
+  );
 
 const VERBS: Readonly<Record<string, string>> = {
   GET: "get",
@@ -36,8 +62,14 @@ const VERBS: Readonly<Record<string, string>> = {
 
 export class FakeApiServer {
   readonly store = new ClusterStore();
-  readonly faults: ClusterFaults = { forbidden: new Set(), quotaUsedUp: false };
+  readonly faults: ClusterFaults = { forbidden: new Set(), quotaUsedUp: false, refusesPods: null };
   readonly sent: Sent[] = [];
+  /** The caller's rights. Null: all. */
+  rights: ReadonlySet<string> | null = null;
+  /** The rights that requests have used. */
+  readonly used = new Set<string>();
+  /** NetworkPolicies, as JSON. */
+  policies: readonly object[] = [];
   logOf: (pod: string, container: string) => string | null = () => null;
   readonly #server: Server;
 
@@ -82,16 +114,19 @@ export class FakeApiServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", "http://cluster");
-    const [, kind, name, sub] = PATH.exec(url.pathname) ?? [];
+    const method = request.method ?? "GET";
+    if (url.pathname === REVIEWS) return this.#review(response, await textOf(request));
+    if (POLICIES.test(url.pathname)) {
+      this.#mustHave("list", "networking.k8s.io", "networkpolicies");
+      return json(response, 200, { kind: "NetworkPolicyList", items: this.policies });
+    }
+    const [, namespace, kind, name, sub] = PATH.exec(url.pathname) ?? [];
     if (kind !== "pods" && kind !== "secrets")
       throw new Refused(404, "NotFound", "the server could not find the resource");
-    const method = request.method ?? "GET";
-    if (this.faults.forbidden.has(`${VERBS[method] ?? ""} ${kind}`))
-      throw new Refused(
-        403,
-        "Forbidden",
-        `${kind} is forbidden: User "service" cannot ${VERBS[method]} resource "${kind}"`,
-      );
+    this.#mustHave(verbOf(method, name, url), "", sub === undefined ? kind : `${kind}/${sub}`);
+    // As a real one does, it lists a missing namespace as empty.
+    if (namespace !== NAMESPACE && method !== "GET")
+      throw new Refused(404, "NotFound", `namespaces "${namespace}" not found`);
     const text = await textOf(request);
     if (method !== "GET") this.sent.push({ method, kind, body: text });
     if (sub === "log") return this.#log(response, name ?? "", url.searchParams.get("container") ?? "");
@@ -107,7 +142,12 @@ export class FakeApiServer {
       });
     }
     const body: unknown = text === "" ? null : JSON.parse(text);
-    if (method === "POST") return json(response, 201, this.#create(kind, body as Stored));
+    if (method === "POST")
+      return json(
+        response,
+        201,
+        this.#create(kind, body as Stored, url.searchParams.get("dryRun") === "All"),
+      );
     if (method === "PATCH")
       return json(response, 200, this.#patch(kind, name ?? "", { request, body: body as Stored }));
     if (method === "DELETE") {
@@ -118,7 +158,33 @@ export class FakeApiServer {
     return json(response, 200, this.store.get(kind, name ?? ""));
   }
 
-  #create(kind: Kind, object: Stored): Stored {
+  #mustHave(verb: string, group: string, resource: string): void {
+    const right = rightOf(verb, group, resource);
+    this.used.add(right);
+    if (!this.#allows(right))
+      throw new Refused(
+        403,
+        "Forbidden",
+        `${resource} is forbidden: User "service" cannot ${verb} resource "${resource}" in API group "${group}" in the namespace "${NAMESPACE}"`,
+      );
+  }
+
+  #allows(right: string): boolean {
+    return !this.faults.forbidden.has(right) && (this.rights === null || this.rights.has(right));
+  }
+
+  /** Everyone may ask for their own rights. */
+  #review(response: ServerResponse, text: string): void {
+    const review = JSON.parse(text) as V1SelfSubjectAccessReview;
+    const faults = faultsOf(review, "V1SelfSubjectAccessReview", "SelfSubjectAccessReview");
+    if (faults.length > 0) throw new Refused(422, "Invalid", faults.join(", "));
+    const { verb = "", group = "", resource = "", subresource } = review.spec.resourceAttributes ?? {};
+    const path = subresource === undefined ? resource : `${resource}/${subresource}`;
+    const allowed = this.#allows(rightOf(verb, group, path));
+    json(response, 201, { ...review, status: { allowed } });
+  }
+
+  #create(kind: Kind, object: Stored, isTrial: boolean): Stored {
     const faults = kind === "pods" ? podFaults(object) : faultsOf(object, "V1Secret", "Secret");
     if (faults.length > 0) throw new Refused(422, "Invalid", `${kind} is invalid: ${faults.join(", ")}`);
     if (kind === "pods" && this.faults.quotaUsedUp)
@@ -127,6 +193,9 @@ export class FakeApiServer {
         "Forbidden",
         `pods "${object.metadata?.name}" is forbidden: exceeded quota: sandboxes, requested: pods=1, used: pods=2, limited: pods=2`,
       );
+    if (kind === "pods" && this.faults.refusesPods !== null)
+      throw new Refused(403, "Forbidden", this.faults.refusesPods);
+    if (isTrial) return object;
     return this.store.create(kind, kind === "pods" ? { ...object, status: { phase: "Pending" } } : object);
   }
 
@@ -185,6 +254,12 @@ export class FakeApiServer {
     });
   }
 }
+
+/** The verb of a Role for a request. */
+const verbOf = (method: string, name: string | undefined, url: URL): string => {
+  if (method !== "GET" || name !== undefined) return VERBS[method] ?? "";
+  return url.searchParams.get("watch") === "true" ? "watch" : "list";
+};
 
 /** RFC 7386. */
 const merged = (target: unknown, patch: unknown): unknown => {

@@ -57,6 +57,8 @@ export class FakeKubelet {
   readonly #stop: () => void;
   /** New Pods find no node. */
   unschedulable = false;
+  /** New sandboxes have this machine's network: a cluster that enforces no network policy. */
+  openNetwork = false;
   /** Nothing is run or stopped any more: the node is lost. */
   lost = false;
 
@@ -284,7 +286,7 @@ export class FakeKubelet {
       "--unshare-pid",
       "--unshare-ipc",
       "--unshare-uts",
-      ...(container.name === "link" ? [] : ["--unshare-net"]),
+      ...(container.name === "link" || this.openNetwork ? [] : ["--unshare-net"]),
       "--hostname",
       pod.spec?.hostname ?? "pod",
       "--die-with-parent",
