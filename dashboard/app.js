@@ -345,7 +345,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
-  if (form?.classList.contains("form") === true) form.requestSubmit();
+  if (form?.matches(".form, [method=dialog]") === true) form.requestSubmit();
 });
 
 /** @param {string} token */

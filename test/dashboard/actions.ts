@@ -130,6 +130,21 @@ const PROJECT_ACTIONS: readonly Action[] = [
     tells: "NPM_TOKEN is set.",
   },
   {
+    name: "replaces a secret by its name, after a warning",
+    hash: `${PROJECT}/secrets`,
+    shows: ".row",
+    change: withSecret,
+    does: async ({ write, press }, page) => {
+      await write("Name", "NPM_TOKEN");
+      await page.getByText("This replaces the value of NPM_TOKEN.").waitFor();
+      await write("Value", "another value");
+      await press("Add the secret");
+    },
+    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"another value"}`,
+    tells: "The value of NPM_TOKEN is replaced.",
+    gone: "This replaces the value of NPM_TOKEN.",
+  },
+  {
     name: "replaces a secret",
     hash: `${PROJECT}/secrets`,
     shows: ".row",
