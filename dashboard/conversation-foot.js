@@ -4,6 +4,7 @@ import { makeComposer } from "./composer.js";
 import { h, morph } from "./dom.js";
 import { nextView, queueView } from "./message-queue.js";
 import { makeOutbox } from "./outbox.js";
+import { lackedRole, readOnly } from "./roles.js";
 import { makeSteering } from "./steering.js";
 import { askBarView, costView, turnView } from "./turn.js";
 
@@ -20,6 +21,7 @@ const makeElements = () => ({
   askBar: h("div", { class: "ask-bar", role: "status" }),
   queue: h("section", { class: "waiting-items", "aria-label": "Queue" }),
   turn: h("p", { class: "turn-state" }),
+  readOnly: h("div", { class: "read-only" }),
   cost: h("p", { class: "costs quiet" }),
 });
 
@@ -46,7 +48,15 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     },
     stop: () => void steering.stop(),
   });
-  const inOrder = [shown.askBar, shown.queue, shown.turn, composer.alert, composer.element, shown.cost];
+  const inOrder = [
+    shown.askBar,
+    shown.queue,
+    shown.turn,
+    composer.alert,
+    composer.element,
+    shown.readOnly,
+    shown.cost,
+  ];
   const element = h("div", { class: "foot" }, inOrder);
 
   /** @returns {import("./message-queue.js").Waiting} */
@@ -76,6 +86,8 @@ export const makeFoot = (path, reading, { changed, sent }) => {
       });
     });
     drawTurn();
+    composer.element.hidden = lackedRole("send-message") !== null;
+    morph(shown.readOnly, composer.element.hidden ? [readOnly("send-message")] : []);
     morph(shown.cost, reading.heard ? costView(conversation) : []);
   };
   listen([shown.next, shown.queue], { steering, outbox, composer });

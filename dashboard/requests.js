@@ -3,6 +3,7 @@ import { isOpen, textOf } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { markdown } from "./markdown-view.js";
 import { badge, clockTime, code } from "./parts.js";
+import { lackedRole, readOnly } from "./roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
 /** @typedef {import("./wire.d.ts").Answer} Answer */
@@ -60,7 +61,8 @@ export const requestView = (item, { asked, draft }) => {
     request.title !== "" && h("p", { class: "text" }, request.title),
     ...askedView(request),
     textOf(item) !== "" && markdown(textOf(item)),
-    isAsking
+    isAsking && lackedRole("answer-request") !== null && readOnly("answer-request"),
+    isAsking && lackedRole("answer-request") === null
       ? h(
           "form",
           {
