@@ -99,7 +99,7 @@ const FIRE_ACTIONS = {
         projectLink(project, `/sessions/${session_id}`),
       ]);
     } else {
-      page.notice("The replay is waiting for a free slot.", ["Show the queue", "#/queue"]);
+      page.notice("The replay waits for a free session.", ["Show the queue", "#/queue"]);
     }
   },
 

@@ -22,6 +22,7 @@ import { prose } from "./parts.js";
  * @property {string} status of the session
  * @property {Turn["state"]} turn
  * @property {boolean} stopping
+ * @property {boolean} isFirst whether the agent has said nothing yet
  */
 
 const ENDED = new Set(["stopped", "failed"]);
@@ -95,7 +96,7 @@ export const makeComposer = (path, listener) => {
   const { area, alert, buttons, form } = makeElements(choices, files);
   const draft = makeDraft(`draft ${path}`, { area, choices, files });
   /** @type {Moment} */
-  let moment = { status: "running", turn: "idle", stopping: false };
+  let moment = { status: "running", turn: "idle", stopping: false, isFirst: false };
 
   const isSendable = () => !files.isUnready && (area.value.trim() !== "" || files.ready.length > 0);
   const draw = () => morph(buttons, buttonsView(moment, !isSendable()));
@@ -159,6 +160,7 @@ export const makeComposer = (path, listener) => {
     /** @param {Moment} next */
     update: (next) => {
       moment = next;
+      choices.see(moment.isFirst);
       area.setAttribute("placeholder", placeholderOf(moment));
       draw();
     },

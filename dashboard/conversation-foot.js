@@ -83,6 +83,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
         status: around.session.status,
         turn: conversation.turn.state,
         stopping: steering.busy.has("stop"),
+        isFirst: reading.heard && !conversation.order.some(({ role }) => role === "agent"),
       });
     });
     drawTurn();

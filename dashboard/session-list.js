@@ -246,7 +246,7 @@ const waitingRun = (projectId, run) =>
       "span",
       { class: "row-main" },
       h("a", { class: "cover", href: fireLink(projectId, run.id) }, run.trigger_slug),
-      h("span", { class: "quiet" }, "Waits for a free slot of the account."),
+      h("span", { class: "quiet" }, "Waits for a free session of the account."),
     ),
     badge("queued"),
     h("span", { class: "row-side" }, time(run.received_at)),

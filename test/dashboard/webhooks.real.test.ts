@@ -105,7 +105,9 @@ describe.skipIf(!hasChromium)(title, () => {
     const masked = () =>
       dialog
         .getByLabel("New value")
-        .evaluate((area) => getComputedStyle(area).getPropertyValue("-webkit-text-security"));
+        .evaluate((area) =>
+          area.ownerDocument.defaultView?.getComputedStyle(area).getPropertyValue("-webkit-text-security"),
+        );
     expect(await masked()).toBe("disc");
     await dialog.getByLabel("Show").check();
     expect(await masked()).toBe("none");
