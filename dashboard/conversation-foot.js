@@ -48,16 +48,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     },
     stop: () => void steering.stop(),
   });
-  const inOrder = [
-    shown.askBar,
-    shown.queue,
-    shown.turn,
-    composer.alert,
-    composer.element,
-    shown.readOnly,
-    shown.cost,
-  ];
-  const element = h("div", { class: "foot" }, inOrder);
+  const element = footOf(shown, composer);
 
   /** @returns {import("./message-queue.js").Waiting} */
   const waitingNow = () => {
@@ -87,8 +78,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
       });
     });
     drawTurn();
-    composer.element.hidden = lackedRole("send-message") !== null;
-    morph(shown.readOnly, composer.element.hidden ? [readOnly("send-message")] : []);
+    allow(composer.element, shown.readOnly);
     morph(shown.cost, reading.heard ? costView(conversation) : []);
   };
   listen([shown.next, shown.queue], { steering, outbox, composer });
@@ -114,6 +104,16 @@ export const makeFoot = (path, reading, { changed, sent }) => {
       outbox.end();
     },
   };
+};
+
+/** @param {ReturnType<typeof makeElements>} shown @param {import("./composer.js").Composer} composer */
+const footOf = ({ askBar, queue, turn, readOnly: instead, cost }, composer) =>
+  h("div", { class: "foot" }, [askBar, queue, turn, composer.alert, composer.element, instead, cost]);
+
+/** Readers who may not write see why, in place of the composer. @param {HTMLElement} element @param {HTMLElement} instead */
+const allow = (element, instead) => {
+  element.hidden = lackedRole("send-message") !== null;
+  morph(instead, element.hidden ? [readOnly("send-message")] : []);
 };
 
 /**

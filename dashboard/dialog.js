@@ -42,11 +42,10 @@ export const ask = async ({ field, ...question }) => {
  * declined
  */
 export const askFor = (question, fields) => {
-  const inputs = Object.entries(fields).map(([name, field]) => ({
-    name,
-    field,
-    ...inputOf(name, field),
-  }));
+  const inputs = Object.entries(fields).map(([name, field]) => {
+    const { input, shown } = inputOf(name, field);
+    return { name, field, input, shown };
+  });
   const dialog = openDialog(
     h(
       "form",

@@ -10,15 +10,10 @@ import { knownRole, learnRole } from "./roles.js";
 
 /** @typedef {Parameters<typeof projectHead>[1]} Tab */
 
-/** Why a page shows only its frame. */
-class Absence {
-  /** @param {import("./wire.d.ts").Project} project @param {ApiError} error */
-  constructor(project, error) {
-    this.project = project;
-    this.error = error;
-    this.role = knownRole();
-  }
-}
+/** Why a page shows only its frame, and the reader's role at that time. @typedef {{absence: ApiError, project: import("./wire.d.ts").Project, role: string | null}} Absence */
+
+/** @param {any} data of a page @returns {data is Absence} */
+const isAbsence = (data) => data.absence instanceof ApiError;
 
 /** Where the list of a tab is, in words. @type {Record<string, string>} */
 const LISTS = {
@@ -39,11 +34,11 @@ const absenceOf = async (error, projectId) => {
   const project = await getJsonOrNull(projectPath(projectId), [403, 404]);
   if (project === null) throw error;
   if (error.status === 403) await learnRole(projectId, await getJson("/v1/me"));
-  return new Absence(project, error);
+  return { absence: error, project, role: knownRole() };
 };
 
 /** @param {Absence} absence @param {Tab} tab */
-const absenceView = ({ project, error }, tab) => [
+const absenceView = ({ project, absence: error }, tab) => [
   ...projectHead(project, error.status === 403 ? tab : null),
   empty(
     error.status === 403 ? "You cannot read this page." : error.message,
@@ -54,7 +49,7 @@ const absenceView = ({ project, error }, tab) => [
 ];
 
 /**
- * What a page follows, until it turns out that there is nothing to follow.
+ * Follows what the page follows, and ends with the first answer that the page does not exist for this reader.
  *
  * @param {import("./app.js").Live} live
  */
@@ -68,7 +63,7 @@ const following = (live) => {
     end,
     /** @param {HTMLElement} main @param {any} data @param {any} me */
     drawn: (main, data, me) => {
-      if (data instanceof Absence) end();
+      if (isAbsence(data)) end();
       else if (!isOver) live.drawn?.(main, data, me);
     },
   });
@@ -90,7 +85,7 @@ export const framed = (page, tab) => ({
       return await page.load(params, extent);
     } catch (error) {
       const absence = await absenceOf(error, params[0] ?? "");
-      if (absence.error.status === 403) last = { hash, absence };
+      if (absence.absence.status === 403) last = { hash, absence };
       return absence;
     }
   },
@@ -100,11 +95,11 @@ export const framed = (page, tab) => ({
   }),
   /** @param {any} data @param {any} live */
   title: (data, live) =>
-    data instanceof Absence
-      ? data.error.status === 403
+    isAbsence(data)
+      ? data.absence.status === 403
         ? `Not allowed · ${data.project.name}`
-        : data.error.message
+        : data.absence.message
       : page.title(data, live),
   /** @param {any} data @param {any} me @param {any} live */
-  view: (data, me, live) => (data instanceof Absence ? absenceView(data, tab) : page.view(data, me, live)),
+  view: (data, me, live) => (isAbsence(data) ? absenceView(data, tab) : page.view(data, me, live)),
 });

@@ -11,6 +11,14 @@ const AT_FIRST = "The session's";
 
 /** @typedef {ReturnType<typeof makeChoices>} Choices */
 
+const makeButton = () =>
+  h("button", {
+    type: "button",
+    class: "quiet-button",
+    "aria-expanded": "false",
+    "aria-controls": "message-choices",
+  });
+
 /** @param {string} path of the session in the API @param {() => void} changed called after each choice */
 export const makeChoices = (path, changed) => {
   /** @type {Chosen} */
@@ -20,12 +28,7 @@ export const makeChoices = (path, changed) => {
   let problem = "";
   let otherwise = AS_BEFORE;
   let isLoading = false;
-  const button = h("button", {
-    type: "button",
-    class: "quiet-button",
-    "aria-expanded": "false",
-    "aria-controls": "message-choices",
-  });
+  const button = makeButton();
   const element = h("div", { id: "message-choices", class: "choices-of-message", hidden: true });
 
   const draw = () => {

@@ -75,7 +75,7 @@ export const roleSentence = (project) =>
           : "Only owners change secrets and settings."
       } An owner of the project can change your role.`;
 
-/** What the reader's role does not allow in a conversation. @type {Record<string, string>} */
+/** Actions in a conversation that need a role, in words. @type {Record<string, string>} */
 const READ_ONLY = {
   "send-message": "write to the agent",
   "answer-request": "answer the agent",

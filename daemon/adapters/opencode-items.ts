@@ -340,7 +340,7 @@ export const commandOf = ({ state }: Part): string | null => textIn(state?.input
 
 /**
  * A question or permission as an item. `turnId` is the turn in which the agent asks. `command`: the one that waits for
- * the permission; null if there is none.
+ * the permission, or null.
  */
 export const requestItem = (
   asked: Asked,

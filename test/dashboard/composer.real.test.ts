@@ -224,7 +224,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator(".next-messages").getByText("One more.").waitFor();
   });
 
-  it("says nothing of a before, and nothing of silence, while the first message waits", async () => {
+  it("promises no former model and no silence while the first message waits", async () => {
     const { page, fake } = await openWith(conversationOf([queued("first", "Begin.")]), { waits: true });
     await page.getByText("Begin.").waitFor();
     const choice = page.getByRole("button", { name: /^Model/ });

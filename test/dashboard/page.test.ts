@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page } = await start(world(), { signedIn: false });
       await page.getByLabel("Access token").fill("platform_pat_wrong");
       await page.keyboard.press("Enter");
-      await page.getByRole("alert").getByText("Invalid or expired token.").waitFor();
+      await page.getByRole("alert").getByText("This access token is not valid, or it has expired.").waitFor();
       await page.getByLabel("Access token").fill(TOKEN);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("heading", { name: "Projects" }).waitFor();
