@@ -1,7 +1,7 @@
 /** The actions of buttons. `data-action` names the entry, the other `data-` attributes are its input. */
 import { getJson, post, put, remove, signOut } from "./api.js";
 import { allowNotifications, stopNotifications } from "./attention.js";
-import { ask, askFor } from "./dialog.js";
+import { ask, askFor, SECRET_LINES } from "./dialog.js";
 import { h } from "./dom.js";
 import { fireLink } from "./fires.js";
 import { clearFilters } from "./filters.js";
@@ -99,7 +99,7 @@ const FIRE_ACTIONS = {
         projectLink(project, `/sessions/${session_id}`),
       ]);
     } else {
-      page.notice("The replay is waiting for a free slot.", ["Show the queue", "#/queue"]);
+      page.notice("The replay waits for a free session.", ["Show the queue", "#/queue"]);
     }
   },
 
@@ -133,7 +133,7 @@ const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
       confirm: rotates === "" ? "Set" : "Rotate",
     },
     {
-      value: { label: "New value", value: "", lines: 1, required: true, hidden: true },
+      value: { label: "New value", value: "", lines: SECRET_LINES, required: true, hidden: true },
       ...(rotates !== "" && {
         hours: {
           ...OPTIONAL,
@@ -153,7 +153,7 @@ const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
     { value: typed["value"], previous_valid_ms: Math.round(hours * HOUR_MS) },
   );
   const also = until === null ? "" : ` The previous value stays valid until ${moment(until)}.`;
-  page.notice(`${secret} is set.${also}`);
+  page.notice(`${rotates === "" ? `${secret} is set.` : `The value of ${secret} is replaced.`}${also}`);
   page.refresh();
 };
 

@@ -18,7 +18,7 @@ import { accountView } from "./overview.js";
 import { formOf, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
 import { learnRole } from "./roles.js";
-import { learnProviders, signInView } from "./sign-in.js";
+import { learnProviders, refusalOf, signInView } from "./sign-in.js";
 import { visible } from "./text.js";
 
 /** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
@@ -345,7 +345,7 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
-  if (form?.classList.contains("form") === true) form.requestSubmit();
+  if (form?.matches(".form, [method=dialog]") === true) form.requestSubmit();
 });
 
 /** @param {string} token */
@@ -354,7 +354,7 @@ const signInWith = async (token) => {
     await signIn(token);
     enter();
   } catch (error) {
-    refusal = error instanceof Error ? error.message : String(error);
+    refusal = refusalOf(error);
     draw();
   }
 };

@@ -1,5 +1,5 @@
 /** Change requests: a project's list, and a single one with its diff and its actions. */
-import { getJson, getText } from "./api.js";
+import { getJson, getJsonOrNull, getText } from "./api.js";
 import { changesIn, commitRows, diffView, followDiffKeys, listed } from "./diff-view.js";
 import { h, outside } from "./dom.js";
 import {
@@ -52,7 +52,7 @@ export const changeRequests = {
   ],
 };
 
-/** @typedef {{project: Project, change: ChangeRequestDetail, diff: string}} ChangePage */
+/** @typedef {{project: Project, change: ChangeRequestDetail, diff: string, session: import("./wire.d.ts").Session | null}} ChangePage */
 
 export const changeRequest = {
   /** @param {string[]} params @returns {Promise<ChangePage>} */
@@ -63,7 +63,9 @@ export const changeRequest = {
       getJson(path),
       getText(`${path}/diff`),
     ]);
-    return { project, change, diff };
+    const session =
+      change.session_id && (await getJsonOrNull(`${projectPath(id)}/sessions/${change.session_id}`));
+    return { project, change, diff, session };
   },
 
   /** @param {string[]} _params @param {() => void} changed */
@@ -73,7 +75,7 @@ export const changeRequest = {
   title: ({ change }) => `#${change.number} ${change.title}`,
 
   /** @param {ChangePage} data */
-  view: ({ project, change, diff }) => [
+  view: ({ project, change, diff, session }) => [
     trail([
       ["Projects", "#/"],
       [project.name, projectLink(project.id)],
@@ -104,7 +106,9 @@ export const changeRequest = {
       [
         "Session",
         change.session_id &&
-          h("a", { href: projectLink(project.id, `/sessions/${change.session_id}`) }, "Show the session"),
+          (session
+            ? h("a", { href: projectLink(project.id, `/sessions/${change.session_id}`) }, "Show the session")
+            : "The session was deleted."),
       ],
       [
         "State",

@@ -22,6 +22,7 @@ import { prose } from "./parts.js";
  * @property {string} status of the session
  * @property {Turn["state"]} turn
  * @property {boolean} stopping
+ * @property {boolean} isFirst whether the agent has said nothing yet
  */
 
 const ENDED = new Set(["stopped", "failed"]);
@@ -83,6 +84,9 @@ const makeDraft = (name, { area, choices: { chosen }, files }) => {
   };
 };
 
+/** Until the session is known. @type {Moment} */
+const AT_FIRST = { status: "running", turn: "idle", stopping: false, isFirst: false };
+
 /** @typedef {ReturnType<typeof makeComposer>} Composer */
 
 /**
@@ -94,8 +98,7 @@ export const makeComposer = (path, listener) => {
   const files = makeAttachments(path, { changed: () => changed(), told: (problem) => say(problem) });
   const { area, alert, buttons, form } = makeElements(choices, files);
   const draft = makeDraft(`draft ${path}`, { area, choices, files });
-  /** @type {Moment} */
-  let moment = { status: "running", turn: "idle", stopping: false };
+  let moment = AT_FIRST;
 
   const isSendable = () => !files.isUnready && (area.value.trim() !== "" || files.ready.length > 0);
   const draw = () => morph(buttons, buttonsView(moment, !isSendable()));
@@ -159,7 +162,7 @@ export const makeComposer = (path, listener) => {
     /** @param {Moment} next */
     update: (next) => {
       moment = next;
-      area.setAttribute("placeholder", placeholderOf(moment));
+      adapt(area, choices, moment);
       draw();
     },
     putBack,
@@ -229,6 +232,12 @@ const listenToFiles = (form, area, files) => {
 const grow = (area) => {
   area.style.height = "auto";
   area.style.height = `${area.scrollHeight}px`;
+};
+
+/** @param {HTMLTextAreaElement} area @param {import("./models.js").Choices} choices @param {Moment} moment */
+const adapt = (area, choices, moment) => {
+  choices.see(moment.isFirst);
+  area.setAttribute("placeholder", placeholderOf(moment));
 };
 
 /** @param {Moment} moment */

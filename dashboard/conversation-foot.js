@@ -4,6 +4,7 @@ import { makeComposer } from "./composer.js";
 import { h, morph } from "./dom.js";
 import { nextView, queueView } from "./message-queue.js";
 import { makeOutbox } from "./outbox.js";
+import { lackedRole, readOnly } from "./roles.js";
 import { makeSteering } from "./steering.js";
 import { askBarView, costView, turnView } from "./turn.js";
 
@@ -20,6 +21,7 @@ const makeElements = () => ({
   askBar: h("div", { class: "ask-bar", role: "status" }),
   queue: h("section", { class: "waiting-items", "aria-label": "Queue" }),
   turn: h("p", { class: "turn-state" }),
+  readOnly: h("div", { class: "read-only" }),
   cost: h("p", { class: "costs quiet" }),
 });
 
@@ -46,8 +48,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     },
     stop: () => void steering.stop(),
   });
-  const inOrder = [shown.askBar, shown.queue, shown.turn, composer.alert, composer.element, shown.cost];
-  const element = h("div", { class: "foot" }, inOrder);
+  const element = footOf(shown, composer);
 
   /** @returns {import("./message-queue.js").Waiting} */
   const waitingNow = () => {
@@ -73,9 +74,11 @@ export const makeFoot = (path, reading, { changed, sent }) => {
         status: around.session.status,
         turn: conversation.turn.state,
         stopping: steering.busy.has("stop"),
+        isFirst: reading.heard && !conversation.order.some(({ role }) => role === "agent"),
       });
     });
     drawTurn();
+    allow(composer.element, shown.readOnly);
     morph(shown.cost, reading.heard ? costView(conversation) : []);
   };
   listen([shown.next, shown.queue], { steering, outbox, composer });
@@ -101,6 +104,16 @@ export const makeFoot = (path, reading, { changed, sent }) => {
       outbox.end();
     },
   };
+};
+
+/** @param {ReturnType<typeof makeElements>} shown @param {import("./composer.js").Composer} composer */
+const footOf = ({ askBar, queue, turn, readOnly: instead, cost }, composer) =>
+  h("div", { class: "foot" }, [askBar, queue, turn, composer.alert, composer.element, instead, cost]);
+
+/** Readers who may not write see why, in place of the composer. @param {HTMLElement} element @param {HTMLElement} instead */
+const allow = (element, instead) => {
+  element.hidden = lackedRole("send-message") !== null;
+  morph(instead, element.hidden ? [readOnly("send-message")] : []);
 };
 
 /**

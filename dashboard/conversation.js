@@ -232,9 +232,9 @@ const edgeView = ({ start, total }, { conversation, heard, reading }) => {
   if (!heard || reading) return [h("p", { class: "quiet" }, "Loading…")];
   if (start > 0 || conversation.older !== null)
     return [h("button", { type: "button", "data-move": "older" }, "Show older items")];
-  return [
-    h("p", { class: "quiet" }, total === 0 ? "Nothing was said yet." : "The conversation begins here."),
-  ];
+  if (total > 0) return [h("p", { class: "quiet" }, "The conversation begins here.")];
+  // A first message may wait for the sandbox.
+  return [conversation.order.length === 0 && h("p", { class: "quiet" }, "Nothing was said yet.")];
 };
 
 /** @param {Shown} shown @param {Item[]} items */

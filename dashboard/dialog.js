@@ -8,8 +8,11 @@ import { h } from "./dom.js";
  * @property {string} value
  * @property {number} lines
  * @property {boolean} required
- * @property {boolean} [hidden] typed without being shown
+ * @property {boolean} [hidden] a secret: it is not shown until the reader wishes it, and not trimmed
  */
+
+/** As high as this, the field of a secret is. */
+export const SECRET_LINES = 3;
 
 /**
  * @typedef {object} Question
@@ -39,18 +42,17 @@ export const ask = async ({ field, ...question }) => {
  * declined
  */
 export const askFor = (question, fields) => {
-  const inputs = Object.entries(fields).map(([name, field]) => ({
-    name,
-    field,
-    input: inputOf(name, field),
-  }));
+  const inputs = Object.entries(fields).map(([name, field]) => {
+    const { input, shown } = inputOf(name, field);
+    return { name, field, input, shown };
+  });
   const dialog = openDialog(
     h(
       "form",
       { method: "dialog" },
       h("h2", { id: "dialog-title" }, question.title),
       h("p", { class: "text" }, question.text),
-      inputs.map(({ name, field, input }) => labelled(name, field, input)),
+      inputs.map(({ name, field, shown }) => labelled(name, field, shown)),
       h(
         "p",
         { class: "actions" },
@@ -65,10 +67,9 @@ export const askFor = (question, fields) => {
       "close",
       () => {
         const typed = Object.fromEntries(
-          inputs.map(({ name, input }) => [
+          inputs.map(({ name, field, input }) => [
             name,
-            // A secret is not trimmed.
-            input.type === "password" ? input.value : input.value.trim(),
+            field.hidden === true ? input.value : input.value.trim(),
           ]),
         );
         resolve(dialog.returnValue === "confirm" ? typed : null);
@@ -138,22 +139,37 @@ const takeKeysAgain = () => {
 export const closeDialog = () =>
   /** @type {HTMLDialogElement} */ (document.getElementById("dialog")).close("");
 
+/**
+ * A text area whose text is masked until the reader shows it: a secret may have several lines, and a browser's own
+ * field for passwords has one. The style sheet does it, by the state of the box.
+ *
+ * @param {import("./dom.js").Attributes} attributes of the text area
+ */
+export const maskedArea = (attributes) =>
+  h(
+    "div",
+    { class: "masked" },
+    h("input", { type: "checkbox", id: `${attributes["id"]}-show` }),
+    h("label", { for: `${attributes["id"]}-show` }, "Show"),
+    h("textarea", { ...attributes, autocomplete: "off", spellcheck: "false", class: "mono" }),
+  );
+
 /** @param {string} name @param {Field} field */
 const inputOf = (name, { value, lines, required, hint, hidden = false }) => {
   const id = `field-${name}`;
-  const described = hint === undefined ? null : `${id}-hint`;
-  return /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
-    lines > 1
-      ? h("textarea", { id, rows: lines, required, "aria-describedby": described }, value)
-      : h("input", {
-          id,
-          type: hidden ? "password" : "text",
-          autocomplete: hidden ? "new-password" : null,
-          value,
-          required,
-          "aria-describedby": described,
-        })
+  const own = { id, required, "aria-describedby": hint === undefined ? null : `${id}-hint` };
+  const type = hidden ? "password" : "text";
+  const autocomplete = hidden ? "new-password" : null;
+  const shown =
+    lines === 1
+      ? h("input", { ...own, type, autocomplete, value })
+      : hidden
+        ? maskedArea({ ...own, rows: lines })
+        : h("textarea", { ...own, rows: lines }, value);
+  const input = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
+    shown.querySelector("textarea") ?? shown
   );
+  return { input, shown };
 };
 
 /** @param {string} name @param {Field} field @param {HTMLElement} input */

@@ -36,8 +36,10 @@ const ADVICE = {
   step_failed: CHANGE,
   context_missing: CHANGE,
   image_unusable: CHANGE,
-  egress_denied: "Correct the host's name, or ask your operator to allow the host and then build again.",
-  base_unavailable: "Correct the image's name, or ask your operator to allow the host of its registry.",
+  egress_denied:
+    "Correct the host's name, or ask your operator to add this host to `PLATFORM_EGRESS_ALLOW`. Then build again.",
+  base_unavailable:
+    "Correct the image's name, or ask your operator to allow the hosts of its registry in `PLATFORM_EGRESS_ALLOW`.",
   too_large: SMALLER,
   out_of_memory: SMALLER,
   timeout: SMALLER,

@@ -250,6 +250,15 @@ const SOURCES = {
       ":",
     ),
     commandBlock(DOCKERFILE, "the Dockerfile"),
+    h(
+      "p",
+      { class: "quiet" },
+      "A build reaches only the hosts that your operator allows in ",
+      code("PLATFORM_EGRESS_ALLOW"),
+      ". Before you merge, ask for the hosts of the image's registry (first line), and of the distribution's package server (",
+      code("apt-get"),
+      "). A build that is refused says which host it needs.",
+    ),
   ],
   image: (_project, { image }) => [
     h("p", {}, "The image ", code(image ?? ""), ", which ", code("platform.toml"), " names."),

@@ -35,7 +35,7 @@ const REASONS = new Map([
   ["paused", "The project's triggers were paused."],
   ["overlapped", "A later run of the same trigger replaced it in the queue."],
   ["filtered", "The delivery does not match the trigger's filter."],
-  ["queue_ttl", "The run waited too long for a free slot."],
+  ["queue_ttl", "The run waited too long for a free session."],
   ["project_archived", "The project was archived."],
   ["prompt_too_large", "The rendered prompt was too large."],
 ]);
@@ -261,7 +261,7 @@ const why = (found, reason) => {
   if (found.status === "queued") {
     return callout(
       "warn",
-      "Waiting for a free slot. ",
+      "Waits for a free session. ",
       ...prose(reasonText(reason)),
       " ",
       h("a", { href: "#/queue" }, "Show the queue"),

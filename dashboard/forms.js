@@ -1,5 +1,6 @@
 /** Forms in pages: their fields, what the service refuses about them, and how they are sent. */
 import { ApiError } from "./api.js";
+import { maskedArea } from "./dialog.js";
 import { h } from "./dom.js";
 import { callout, prose } from "./parts.js";
 import { lackedRole } from "./roles.js";
@@ -14,6 +15,7 @@ import { lackedRole } from "./roles.js";
  * @property {string} [value] at first
  * @property {"text" | "password" | "checkbox" | "url"} [type]
  * @property {number} [lines] more than one: a text area
+ * @property {boolean} [masked] a text of several lines that is not shown until the reader wishes it
  * @property {boolean} [required]
  * @property {boolean} [mono] for keys and addresses
  * @property {string} [placeholder]
@@ -151,6 +153,7 @@ const inputView = (id, spec, described) => {
       ),
     );
   }
+  if (spec.masked === true) return maskedArea({ ...own, rows: lines });
   if (lines > 1) return h("textarea", { ...own, rows: lines, spellcheck: spec.mono !== true }, value);
   if (type === "checkbox") return h("input", { ...own, type, value: "yes", checked: value !== "" });
   const input = h("input", {

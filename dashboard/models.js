@@ -6,8 +6,18 @@ import { h, morph } from "./dom.js";
 /** @typedef {{model: string, agent: string}} Chosen empty: as before */
 
 const AS_BEFORE = "As before";
+/** Before the first message of the agent there is no "before". */
+const AT_FIRST = "The session's";
 
 /** @typedef {ReturnType<typeof makeChoices>} Choices */
+
+const makeButton = () =>
+  h("button", {
+    type: "button",
+    class: "quiet-button",
+    "aria-expanded": "false",
+    "aria-controls": "message-choices",
+  });
 
 /** @param {string} path of the session in the API @param {() => void} changed called after each choice */
 export const makeChoices = (path, changed) => {
@@ -16,23 +26,20 @@ export const makeChoices = (path, changed) => {
   /** @type {ModelListing | null} */
   let listing = null;
   let problem = "";
+  let otherwise = AS_BEFORE;
   let isLoading = false;
-  const button = h("button", {
-    type: "button",
-    class: "quiet-button",
-    "aria-expanded": "false",
-    "aria-controls": "message-choices",
-  });
+  const button = makeButton();
   const element = h("div", { id: "message-choices", class: "choices-of-message", hidden: true });
 
   const draw = () => {
-    button.replaceChildren(labelOf(chosen, listing));
+    button.replaceChildren(labelOf(chosen, listing, otherwise));
     morph(element, [
-      pickOne({ name: "model", label: "Model", options: modelOptions(listing) }, chosen.model),
+      pickOne({ name: "model", label: "Model", otherwise, options: modelOptions(listing) }, chosen.model),
       pickOne(
         {
           name: "agent",
           label: "Agent",
+          otherwise,
           options: (listing?.agents ?? []).map(({ name, description }) => [name, name, description]),
         },
         chosen.agent,
@@ -74,6 +81,12 @@ export const makeChoices = (path, changed) => {
     button,
     element,
     chosen,
+    /** @param {boolean} isFirst whether the agent has said nothing yet */
+    see: (isFirst) => {
+      if (isFirst === (otherwise === AT_FIRST)) return;
+      otherwise = isFirst ? AT_FIRST : AS_BEFORE;
+      draw();
+    },
     /** @param {Partial<Chosen>} next what it does not name is as before */
     choose: (next) => {
       Object.assign(chosen, { model: "", agent: "" }, next);
@@ -90,14 +103,14 @@ const modelOptions = (listing) =>
   ]);
 
 /**
- * @param {{name: string, label: string, options: [string, string, string?][]}} choice options: value, label, explanation
+ * @param {{name: string, label: string, otherwise: string, options: [string, string, string?][]}} choice options: value, label, explanation
  * @param {string} chosen a kept choice is offered before the list is loaded, too
  * @returns {HTMLElement}
  */
-const pickOne = ({ name, label, options }, chosen) => {
+const pickOne = ({ name, label, otherwise, options }, chosen) => {
   const isKnown = chosen === "" || options.some(([value]) => value === chosen);
   /** @type {[string, string, string?][]} */
-  const all = [["", AS_BEFORE], ...options];
+  const all = [["", otherwise], ...options];
   if (!isKnown) all.push([chosen, chosen]);
   return h(
     "label",
@@ -117,15 +130,17 @@ const pickOne = ({ name, label, options }, chosen) => {
   );
 };
 
-/** @param {Chosen} chosen @param {ModelListing | null} listing */
-const labelOf = ({ model, agent }, listing) => {
+/** @param {Chosen} chosen @param {ModelListing | null} listing @param {string} otherwise */
+const labelOf = ({ model, agent }, listing, otherwise) => {
   const name = listing?.models.find(({ id }) => id === model)?.name ?? model;
   const named = [name, agent].filter((one) => one !== "");
   return h(
     "span",
     {},
     "Model",
-    named.length === 0 ? h("span", { class: "as-before" }, ": as before") : `: ${named.join(" · ")}`,
+    named.length === 0
+      ? h("span", { class: "as-before" }, `: ${otherwise.toLowerCase()}`)
+      : `: ${named.join(" · ")}`,
   );
 };
 

@@ -106,7 +106,7 @@ const waiting = ({ queued_fires: count, active_sessions: active, session_cap: ca
   h(
     "div",
     { class: "callout", "data-tone": "warn", "data-key": "waiting" },
-    h("strong", {}, `${counted(count, "run")} ${count === 1 ? "is" : "are"} waiting for a free slot.`),
+    h("strong", {}, `${counted(count, "run")} ${count === 1 ? "waits" : "wait"} for a free session.`),
     active >= cap && ` All ${counted(cap, "session")} of the account are in use.`,
     " ",
     h("a", { href: "#/queue" }, "Show the queue"),
@@ -141,7 +141,11 @@ export const accountView = ({ user, account }, live, asking) => [
       "span",
       {},
       `${account.active_sessions} of ${counted(account.session_cap, "session")}, `,
-      h("a", { href: "#/queue" }, `${account.queued_fires} waiting`),
+      h(
+        "a",
+        { href: "#/queue", title: "Runs of triggers that wait for a free session" },
+        `${counted(account.queued_fires, "run")} queued`,
+      ),
     ),
   ),
   account.operator === true && h("a", { href: "#/operator", "data-key": "operator" }, "Operator"),

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { environment } from "./environment.js";
 import { environmentBuild } from "./environment-build.js";
 import { fire, fires } from "./fires.js";
+import { framed } from "./framed.js";
 import { newProject, newProjectForms } from "./new-project.js";
 import { newSession, newSessionForms } from "./new-session.js";
 import { newTrigger, newTriggerForms } from "./new-trigger.js";
@@ -54,31 +55,34 @@ const ROUTES = [
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
   [/^#\/joined$/, joined],
-  [new RegExp(`^#/projects/${ID}$`), sessions],
-  [new RegExp(`^#/projects/${ID}/setup$`), setup],
-  [new RegExp(`^#/projects/${ID}/new$`), newSession],
-  [new RegExp(`^#/projects/${ID}/triggers$`), triggers],
-  [new RegExp(`^#/projects/${ID}/triggers/new$`), newTrigger],
-  [new RegExp(`^#/projects/${ID}/fires$`), fires],
-  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), fire],
-  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), refusals],
-  [new RegExp(`^#/projects/${ID}/change-requests$`), changeRequests],
-  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), changeRequest],
-  [new RegExp(`^#/projects/${ID}/usage$`), usage],
-  [new RegExp(`^#/projects/${ID}/environment$`), environment],
-  [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), environmentBuild],
-  [new RegExp(`^#/projects/${ID}/secrets$`), secrets],
-  [new RegExp(`^#/projects/${ID}/settings$`), settings],
-  [new RegExp(`^#/projects/${ID}/audit$`), projectAudit],
-  [new RegExp(`^#/projects/${ID}/connectors$`), connectors],
-  [new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`), connector],
-  [new RegExp(`^#/projects/${ID}/notifications$`), notifications],
-  [new RegExp(`^#/projects/${ID}/notifications/${ID}$`), notification],
-  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), session],
+  [new RegExp(`^#/projects/${ID}$`), framed(sessions, "")],
+  [new RegExp(`^#/projects/${ID}/setup$`), framed(setup, "")],
+  [new RegExp(`^#/projects/${ID}/new$`), framed(newSession, "")],
+  [new RegExp(`^#/projects/${ID}/triggers$`), framed(triggers, "/triggers")],
+  [new RegExp(`^#/projects/${ID}/triggers/new$`), framed(newTrigger, "/triggers")],
+  [new RegExp(`^#/projects/${ID}/fires$`), framed(fires, "/fires")],
+  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(fire, "/fires")],
+  [new RegExp(`^#/projects/${ID}/webhook-refusals$`), framed(refusals, "/webhook-refusals")],
+  [new RegExp(`^#/projects/${ID}/change-requests$`), framed(changeRequests, "/change-requests")],
+  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`), framed(changeRequest, "/change-requests")],
+  [new RegExp(`^#/projects/${ID}/usage$`), framed(usage, "/usage")],
+  [new RegExp(`^#/projects/${ID}/environment$`), framed(environment, "/environment")],
+  [new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`), framed(environmentBuild, "/environment")],
+  [new RegExp(`^#/projects/${ID}/secrets$`), framed(secrets, "/secrets")],
+  [new RegExp(`^#/projects/${ID}/settings$`), framed(settings, "/settings")],
+  [new RegExp(`^#/projects/${ID}/audit$`), framed(projectAudit, "/settings")],
+  [new RegExp(`^#/projects/${ID}/connectors$`), framed(connectors, "/settings")],
+  [new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`), framed(connector, "/settings")],
+  [new RegExp(`^#/projects/${ID}/notifications$`), framed(notifications, "/settings")],
+  [new RegExp(`^#/projects/${ID}/notifications/${ID}$`), framed(notification, "/settings")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), framed(session, "")],
   [/^#\/account\/state$/, accountState],
-  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), sessionState],
-  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), triggerState],
-  [new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`), changeRequestState],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(sessionState, "")],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(triggerState, "/triggers")],
+  [
+    new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`),
+    framed(changeRequestState, "/change-requests"),
+  ],
 ];
 
 const NOWHERE = {

@@ -1,4 +1,4 @@
-/** Fires that wait for a free slot, in every project of the account, in the order in which they start. */
+/** Fires that wait for a free session, in every project of the account, in the order in which they start. */
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 import { fireLink } from "./fires.js";
@@ -42,7 +42,7 @@ export const queue = {
       h(
         "p",
         { class: "quiet" },
-        "Runs that wait for a free slot, in the order in which they will start.",
+        "Runs of triggers that wait for a free session, in the order in which they will start.",
         me !== null && ` ${usage(me)}`,
       ),
     ),

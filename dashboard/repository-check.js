@@ -155,6 +155,9 @@ const summaryOf = (state, before) => {
   if (state?.isRunning === true) return ["Checking…"];
   if (state?.problem) return [h("span", { class: "refusal" }, ...prose(state.problem))];
   if (!state?.check) return [before];
+  // The service tries no path on its own machine, so that nothing is known yet.
+  if (state.check.steps.length === 0)
+    return ["The service reads this repository only when you create the project. It must have a branch."];
   return [
     state.check.usable
       ? "The service can work with this repository."

@@ -3,6 +3,7 @@ import { isOpen, textOf } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { markdown } from "./markdown-view.js";
 import { badge, clockTime, code } from "./parts.js";
+import { lackedRole, readOnly } from "./roles.js";
 
 /** @typedef {import("./dom.js").Child} Child */
 /** @typedef {import("./wire.d.ts").Answer} Answer */
@@ -58,14 +59,10 @@ export const requestView = (item, { asked, draft }) => {
       answer?.by && h("span", { class: "quiet" }, ` by ${answer.by.name}`),
     ),
     request.title !== "" && h("p", { class: "text" }, request.title),
-    request.patterns.length > 0 &&
-      h(
-        "ul",
-        { class: "plain" },
-        request.patterns.map((pattern) => h("li", {}, code(pattern))),
-      ),
+    ...askedView(request),
     textOf(item) !== "" && markdown(textOf(item)),
-    isAsking
+    isAsking && lackedRole("answer-request") !== null && readOnly("answer-request"),
+    isAsking && lackedRole("answer-request") === null
       ? h(
           "form",
           {
@@ -82,6 +79,26 @@ export const requestView = (item, { asked, draft }) => {
       : h("div", { class: "answered", "data-key": "answered" }, ...answerView(request, answer)),
   ];
 };
+
+/** The whole command, because its parts do not say where its output goes. @param {Request} request @returns {Child[]} */
+const askedView = ({ patterns, command, always = [] }) =>
+  [
+    command === undefined
+      ? patterns.length > 0 && codes(patterns)
+      : h("pre", { class: "text command", tabindex: 0, "aria-label": "The command" }, command),
+    always.length > 0 && [
+      h("p", { class: "quiet" }, "“Always allow” allows from now on, in this session:"),
+      codes(always),
+    ],
+  ].flat();
+
+/** @param {string[]} texts */
+const codes = (texts) =>
+  h(
+    "ul",
+    { class: "plain" },
+    texts.map((text) => h("li", {}, code(text), text === "*" && " (everything of this kind)")),
+  );
 
 /** @param {Item} item @param {Answer | null} answer */
 const outcome = ({ status }, answer) => {

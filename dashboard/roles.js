@@ -1,5 +1,6 @@
 /** What the reader's role in the shown project allows. The service decides; the page only leaves out what it would refuse. */
 import { getJson } from "./api.js";
+import { h } from "./dom.js";
 
 /** @typedef {import("./wire-people.d.ts").ProjectRole} ProjectRole */
 
@@ -20,7 +21,7 @@ export const ROLE_OPTIONS = [
 const NEEDED = {
   viewer: "",
   member:
-    "start-session start-first-session stop-session restart-session rename-session delete-session open-port " +
+    "send-message answer-request start-session start-first-session stop-session restart-session rename-session delete-session open-port " +
     "open-change-request close-change-request fire replay cancel-fire preview preview-request propose-trigger " +
     "sync-project approve-call deny-call build-environment cancel-build",
   owner:
@@ -52,6 +53,9 @@ const readRole = async (project, person) => {
   return own === undefined ? null : { project, role: own.role, merge: merge_role, at: performance.now() };
 };
 
+/** The reader's role in the shown project. Null: an owner of the account, or not known. */
+export const knownRole = () => known?.role ?? null;
+
 /** The role that an action needs and the reader lacks, or null. @param {string} action */
 export const lackedRole = (action) => {
   if (known === null) return null;
@@ -66,5 +70,21 @@ export const roleSentence = (project) =>
   known?.project !== project || known.role === "owner"
     ? null
     : `Your role in this project is ${known.role}. ${
-        known.role === "viewer" ? "You can read everything." : "Only owners change secrets and settings."
+        known.role === "viewer"
+          ? "You can read sessions, runs and changes."
+          : "Only owners change secrets and settings."
       } An owner of the project can change your role.`;
+
+/** Actions in a conversation that need a role, in words. @type {Record<string, string>} */
+const READ_ONLY = {
+  "send-message": "write to the agent",
+  "answer-request": "answer the agent",
+};
+
+/** In place of it. @param {string} action an entry of `READ_ONLY` */
+export const readOnly = (action) =>
+  h(
+    "p",
+    { class: "quiet" },
+    `To ${READ_ONLY[action]}, you need the role ${lackedRole(action)} in the project.`,
+  );

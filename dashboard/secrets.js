@@ -1,5 +1,6 @@
 /** A project's secrets: which the manifest declares, which have a value, and who can read them. */
 import { getJson, put } from "./api.js";
+import { SECRET_LINES } from "./dialog.js";
 import { h } from "./dom.js";
 import { formView } from "./forms.js";
 import { moment } from "./format.js";
@@ -8,6 +9,7 @@ import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").SecretListing} SecretListing */
 /** @typedef {{project: import("./wire.d.ts").Project, listing: SecretListing}} SecretsPage */
+/** @typedef {{name: string, drawn: (main: HTMLElement) => void, end: () => void}} Typing */
 
 export const secrets = {
   /** @param {string[]} params @returns {Promise<SecretsPage>} */
@@ -22,8 +24,11 @@ export const secrets = {
   /** @param {SecretsPage} data */
   title: ({ project }) => `Secrets of ${project.name}`,
 
-  /** @param {SecretsPage} data */
-  view: ({ project, listing }) => {
+  /** @param {string[]} _params @param {() => void} changed @returns {Typing} */
+  follow: (_params, changed) => followName(changed),
+
+  /** @param {SecretsPage} data @param {unknown} _me @param {Typing | null} live */
+  view: ({ project, listing }, _me, live) => {
     const { secrets: set, declared } = listing;
     const missing = new Set(declared.missing);
     const unset = [...declared.required, ...declared.optional].filter(
@@ -52,7 +57,7 @@ export const secrets = {
           action: "add-secret",
           submit: "Add the secret",
           sending: "Saving…",
-          input: { project: project.id },
+          input: { project: project.id, taken: set.map(({ name }) => name).join(" ") },
           fields: [
             {
               name: "name",
@@ -62,13 +67,57 @@ export const secrets = {
               required: true,
               mono: true,
             },
-            { name: "value", label: "Value", type: "password", required: true },
+            replaces(listing, live),
+            {
+              name: "value",
+              label: "Value",
+              hint: "It may have several lines, such as a private key. Agents get it exactly as it is here.",
+              masked: true,
+              lines: SECRET_LINES,
+              required: true,
+            },
           ],
         }),
       ),
     ];
   },
 };
+
+/** The name that the form has so far. @param {() => void} changed @returns {Typing} */
+const followName = (changed) => {
+  /** @type {WeakSet<HTMLFormElement>} */
+  const heard = new WeakSet();
+  const state = {
+    name: "",
+    /** @param {HTMLElement} main */
+    drawn: (main) => {
+      const form = main.querySelector("form.form");
+      if (!(form instanceof HTMLFormElement) || heard.has(form)) return;
+      heard.add(form);
+      const see = () => {
+        state.name = String(new FormData(form).get("name") ?? "").trim();
+        changed();
+      };
+      form.addEventListener("input", see);
+      // The fields are empty after the event, not yet during it.
+      form.addEventListener("reset", () => queueMicrotask(see));
+    },
+    end: () => {},
+  };
+  return state;
+};
+
+/** @param {SecretListing} listing @param {Typing | null} live */
+const replaces = ({ secrets: set }, live) =>
+  h(
+    "p",
+    { role: "status", "data-key": "replaces" },
+    set.some(({ name }) => name === live?.name) && [
+      "This replaces the value of ",
+      code(live?.name ?? ""),
+      ". The old value cannot be read any more.",
+    ],
+  );
 
 /** @param {string[]} names */
 const listed = (names) => names.map((name, index) => h("span", {}, index > 0 && ", ", code(name)));
@@ -140,9 +189,9 @@ const setButton = (projectId, name, label) =>
 
 /** @type {Record<string, import("./forms.js").Submit>} */
 export const secretForms = {
-  "add-secret": async ({ name = "", value = "" }, { project = "" }, page) => {
+  "add-secret": async ({ name = "", value = "" }, { project = "", taken = "" }, page) => {
     await put(`${projectPath(project)}/secrets/${encodeURIComponent(name)}`, { value });
-    page.notice(`${name} is set.`);
+    page.notice(taken.split(" ").includes(name) ? `The value of ${name} is replaced.` : `${name} is set.`);
     page.refresh();
   },
 };

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { duration, now } from "./format.js";
 import { badge, button, callout, empty, idTail, pick, projectLink, prose, time } from "./parts.js";
 import { isLive, projectHead, projectPath, sessionName } from "./project.js";
+import { lackedRole } from "./roles.js";
 import { TURN_WORDS } from "./turn.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
@@ -160,6 +161,7 @@ const filterBar = (project, { status, by, search }, slugs) =>
 /** @param {Project} project */
 const newSessionLink = (project) =>
   project.status === "active" &&
+  lackedRole("start-session") === null &&
   h("a", { class: "button primary", href: projectLink(project.id, "/new") }, "New session");
 
 /** @param {Project} project @param {Sessions["filter"]} filter */
@@ -244,7 +246,7 @@ const waitingRun = (projectId, run) =>
       "span",
       { class: "row-main" },
       h("a", { class: "cover", href: fireLink(projectId, run.id) }, run.trigger_slug),
-      h("span", { class: "quiet" }, "Waits for a free slot of the account."),
+      h("span", { class: "quiet" }, "Waits for a free session of the account."),
     ),
     badge("queued"),
     h("span", { class: "row-side" }, time(run.received_at)),

@@ -25,6 +25,13 @@ export const learnProviders = async () => {
 /** @param {string} wanted @param {typeof providers} known */
 export const providerName = (wanted, known) => known.find(({ id }) => id === wanted)?.label ?? wanted;
 
+/** Why an attempt failed, in the form's words. @param {unknown} error */
+export const refusalOf = (error) => {
+  if (error instanceof ApiError && error.status === 401)
+    return "This access token is not valid, or it has expired. Check that it is complete, or ask for a new one.";
+  return error instanceof Error ? error.message : String(error);
+};
+
 /** @param {string | null} refusal why the last attempt failed */
 export const signInView = (refusal) => [
   h(

@@ -18,6 +18,7 @@ import {
 } from "./parts.js";
 import { triggerStateLink } from "./state.js";
 import { projectHead, projectPath } from "./project.js";
+import { lackedRole } from "./roles.js";
 import { instantsView } from "./schedule.js";
 import { eventsOf, sendersView } from "./senders.js";
 
@@ -100,6 +101,7 @@ const pageActions = (project, { triggers_paused: paused, triggers: list }) =>
     "p",
     { class: "actions page-actions", "data-key": "actions" },
     project.status === "active" &&
+      lackedRole("propose-trigger") === null &&
       h("a", { class: "button primary", href: projectLink(project.id, "/triggers/new") }, "Add a trigger"),
     (paused || list.length > 0) &&
       button(

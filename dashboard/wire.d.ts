@@ -277,6 +277,10 @@ export interface Item {
     kind: "permission" | "question";
     title: string;
     patterns: string[];
+    /** The whole command that waits for a permission. */
+    command?: string;
+    /** What the answer `always` allows from then on. */
+    always?: string[];
     questions: Question[];
   } | null;
   /** What became of a request. Null while it waits, and for all other items. */

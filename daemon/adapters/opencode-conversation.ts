@@ -12,7 +12,7 @@
  *  V4 `MESSAGES_HELD` messages are held. An event about an older one changes nothing until the next listing.
  */
 import type { ConversationObserver } from "./adapter.ts";
-import { itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
+import { commandOf, itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
 import { timeIn } from "./opencode-ids.ts";
 import {
   decodeAsked,
@@ -58,6 +58,8 @@ interface Task {
 interface Open {
   readonly asked: Asked;
   readonly askedMs: number;
+  /** What the call will run that asks. Null until its arguments are known, and if it runs no command. */
+  command: string | null;
 }
 
 /** What belongs to one stream of events. */
@@ -269,6 +271,12 @@ export class OpencodeConversation {
       known.isExact = isEvent;
     }
     this.#task(info, part);
+    // The arguments of a call may be known after its request.
+    for (const open of this.#asked.values())
+      if (open.command === null && part.callID !== undefined && open.asked.tool?.callID === part.callID) {
+        open.command = commandOf(part);
+        if (open.command !== null) this.#reportRequest(open, null);
+      }
   }
 
   /** Notes the subagent of a tool call. */
@@ -353,11 +361,17 @@ export class OpencodeConversation {
     if (decoded._tag === "None" || !this.#isOurs(decoded.value.sessionID)) return null;
     const asked = decoded.value;
     if (!this.#asked.has(asked.id) && !this.over.has(asked.id)) {
-      const open = { asked, askedMs: this.#stream.now() };
+      const open = { asked, askedMs: this.#stream.now(), command: this.#commandOf(asked) };
       this.#asked.set(asked.id, open);
       this.#reportRequest(open, null);
     }
     return asked.id;
+  }
+
+  #commandOf({ tool }: Asked): string | null {
+    const parts = this.#messages.get(tool?.messageID ?? "")?.parts.values() ?? [];
+    const call = [...parts].find(({ part }) => part.callID !== undefined && part.callID === tool?.callID);
+    return call === undefined ? null : commandOf(call.part);
   }
 
   #settle(id: string, status: Settled["status"], answer: string): void {
@@ -371,10 +385,10 @@ export class OpencodeConversation {
     this.#reportRequest(open, { ...end, atMs: this.#stream.now() });
   }
 
-  #reportRequest({ asked, askedMs }: Open, settled: Settled | null): void {
+  #reportRequest({ asked, askedMs, command }: Open, settled: Settled | null): void {
     const message = this.#messages.get(asked.tool?.messageID ?? "")?.info;
     const place = this.#placeOf({ sessionID: asked.sessionID, id: message?.id ?? asked.id });
     const turnId = place.turnId ?? message?.parentID ?? null;
-    this.#stream.observer.item(requestItem(asked, { ...place, turnId }, { askedMs, settled }));
+    this.#stream.observer.item(requestItem(asked, { ...place, turnId }, { askedMs, settled, command }));
   }
 }

@@ -335,11 +335,21 @@ export interface Settled {
   readonly atMs: number;
 }
 
-/** A question or permission as an item. `turnId` is the turn in which the agent asks. */
+/** The command that a tool call runs. Null if it runs none, or its arguments are not known yet. */
+export const commandOf = ({ state }: Part): string | null => textIn(state?.input, "command");
+
+/**
+ * A question or permission as an item. `turnId` is the turn in which the agent asks. `command`: the one that waits for
+ * the permission, or null.
+ */
 export const requestItem = (
   asked: Asked,
   place: Place,
-  { askedMs, settled }: { readonly askedMs: number; readonly settled: Settled | null },
+  {
+    askedMs,
+    settled,
+    command = null,
+  }: { readonly askedMs: number; readonly settled: Settled | null; readonly command?: string | null },
 ): ItemDraft => ({
   ...EMPTY_ITEM,
   native_id: asked.id,
@@ -353,6 +363,8 @@ export const requestItem = (
     kind: asked.permission === undefined ? "question" : "permission",
     title: asked.permission ?? asked.questions?.[0]?.header ?? "",
     patterns: asked.patterns ?? [],
+    ...(command !== null && { command }),
+    ...(asked.always !== undefined && { always: asked.always }),
     questions: (asked.questions ?? []).map(({ question, header = "", options = [], multiple = false }) => ({
       title: header,
       text: question,

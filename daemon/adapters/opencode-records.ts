@@ -64,6 +64,7 @@ export const Part = Schema.Struct({
   mime: optional(Schema.String),
   filename: optional(Schema.String),
   tool: optional(Schema.String),
+  callID: optional(Schema.String),
   state: optional(ToolState),
   time: optional(Span),
 });
@@ -152,6 +153,7 @@ export const Asked = Schema.Struct({
   ),
   permission: optional(Schema.String),
   patterns: optional(Schema.Array(Schema.String)),
+  always: optional(Schema.Array(Schema.String)),
   tool: optional(Schema.Struct({ messageID: Schema.String, callID: Schema.String })),
 });
 export type Asked = typeof Asked.Type;

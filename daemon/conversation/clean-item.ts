@@ -22,6 +22,8 @@ const INPUT_TEXT_MAX = 4096;
 const INPUT_DEPTH_MAX = 32;
 /** How much the patches of one item have together, in bytes. The rest have none. */
 const PATCHES_MAX = 64 * 1024;
+/** The longest command that waits for a permission, in UTF-16 code units. Its end says how much is missing. */
+const COMMAND_MAX = 16 * 1024;
 /** How many entries a list of an item has: changes, entries of a plan, questions, options, patterns. */
 const ENTRIES_MAX = 500;
 
@@ -46,7 +48,7 @@ export const cleanItem = (draft: ItemDraft, redactor: Redactor): Cleaned => {
     content: draft.content.map((part) => cleanPart(part, { whole, label })),
     tool: draft.tool === null ? null : { ...cleanTool(draft.tool, { redactor, label }), output: inline },
     plan: draft.plan.slice(0, ENTRIES_MAX).map(({ text, status }) => ({ text: label(text), status })),
-    request: draft.request === null ? null : cleanRequest(draft.request, label),
+    request: draft.request === null ? null : cleanRequest(draft.request, { redactor, label }),
     model: draft.model === null ? null : label(draft.model),
     error:
       draft.error === null
@@ -75,10 +77,15 @@ const cleanTool = (tool: ToolCall, { redactor, label }: { redactor: Redactor; la
   changes: cleanChanges(tool.changes, { redactor, label }),
 });
 
-const cleanRequest = ({ kind, title, patterns, questions }: AgentRequest, label: Clean): AgentRequest => ({
+const cleanRequest = (
+  { kind, title, patterns, command, always, questions }: AgentRequest,
+  { redactor, label }: { redactor: Redactor; label: Clean },
+): AgentRequest => ({
   kind,
   title: label(title),
   patterns: patterns.slice(0, ENTRIES_MAX).map(label),
+  ...(command !== undefined && { command: cleanCommand(command, redactor) }),
+  ...(always !== undefined && { always: always.slice(0, ENTRIES_MAX).map(label) }),
   questions: questions.slice(0, ENTRIES_MAX).map((question) => ({
     title: label(question.title),
     text: label(question.text),
@@ -89,6 +96,15 @@ const cleanRequest = ({ kind, title, patterns, questions }: AgentRequest, label:
     multiple: question.multiple,
   })),
 });
+
+const cleanCommand = (command: string, redactor: Redactor): string => {
+  const clean = redactor.redact(storableText(command));
+  const shown = cutText(clean, COMMAND_MAX);
+  const missing = clean.length - shown.length;
+  return missing === 0
+    ? clean
+    : `${shown}\n… ${String(missing)} more characters of the command are not shown.`;
+};
 
 const cleanChanges = (
   changes: readonly FileChange[],

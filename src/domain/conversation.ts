@@ -132,6 +132,10 @@ export const AgentRequest = Schema.Struct({
   /** For a permission: what the agent asks to do, and the paths or commands concerned. */
   title: Schema.String,
   patterns: Schema.Array(Schema.String),
+  /** For a permission to run a command: the whole command, as it will run. Absent if the runtime does not tell it. */
+  command: Schema.optionalKey(Schema.String),
+  /** For a permission: the patterns that the answer `always` allows from then on. Absent if the runtime does not tell them. */
+  always: Schema.optionalKey(Schema.Array(Schema.String)),
   questions: Schema.Array(Question),
 });
 export type AgentRequest = typeof AgentRequest.Type;

@@ -208,6 +208,8 @@ describe("secrets", () => {
           kind: "question",
           title: SECRET,
           patterns: [SECRET],
+          command: `curl ${SECRET} ${"x".repeat(20_000)}`,
+          always: [SECRET],
           questions: [
             {
               title: SECRET,
@@ -222,7 +224,10 @@ describe("secrets", () => {
     );
     const text = JSON.stringify(versions());
     expect(text).not.toContain(SECRET);
-    expect(text.split("[redacted]")).toHaveLength(19);
+    expect(text.split("[redacted]")).toHaveLength(21);
+    expect(versions()[0]?.request?.command).toMatch(
+      /^curl .*x\n… \d+ more characters of the command are not shown\.$/s,
+    );
   });
 
   test("are masked as a number, and in the output of a tool that still writes it", () => {

@@ -267,6 +267,19 @@ describe("a request", () => {
     });
     Schema.decodeUnknownSync(NativeItem)({ ...item, rev: 1 });
   });
+
+  test("for a command shows the whole of it, and what an answer `always` allows", () => {
+    const request = { ...asked("permission"), permission: "bash", patterns: ["rm a"], always: ["rm *"] };
+    const command = "rm a && echo b > README.md";
+    expect(requestItem(request, place, { askedMs: 5, settled: null, command }).request).toEqual({
+      kind: "permission",
+      title: "bash",
+      patterns: ["rm a"],
+      command,
+      always: ["rm *"],
+      questions: [],
+    });
+  });
 });
 
 test("records of another form are left out, and long texts are cut", () => {

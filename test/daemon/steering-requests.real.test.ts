@@ -64,6 +64,11 @@ describe.skipIf(!hasOpencode)("an agent that asks", () => {
 
   test("hears why it must not, and continues; without words its turn ends", async () => {
     const why = await ask("r1", COMMAND);
+    // The arguments of the call may become known after the request.
+    await expect
+      .poll(() => steered.follower.items.get(why.request)?.request?.command, POLL)
+      .toBe("echo it is done");
+    expect(steered.follower.items.get(why.request)?.request?.always).toEqual(["echo *"]);
     await answer(why.request, { choice: "reject", message: "Not on a Monday." });
     await steered.ended(why.turn);
     expect(lastResult()).toContain("Not on a Monday.");

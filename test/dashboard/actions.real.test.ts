@@ -5,6 +5,7 @@ import { CONNECTOR_ACTIONS } from "./actions-of-connectors.ts";
 import { ENVIRONMENT_ACTIONS } from "./actions-of-environment.ts";
 import { PEOPLE_ACTIONS } from "./actions-of-people.ts";
 import { RECEIVER_ACTIONS } from "./actions-of-receivers.ts";
+import { SECRET_ACTIONS } from "./actions-of-secrets.ts";
 import { TALK_ACTIONS } from "./actions-of-talk.ts";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { HANDS } from "./by-hand.ts";
@@ -19,6 +20,7 @@ describe.skipIf(!hasChromium)(title, () => {
     ...ENVIRONMENT_ACTIONS,
     ...PEOPLE_ACTIONS,
     ...RECEIVER_ACTIONS,
+    ...SECRET_ACTIONS,
     ...TALK_ACTIONS,
   ].flatMap((action) => HANDS.map((way) => Object.assign({}, way, action)));
 

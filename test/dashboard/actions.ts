@@ -118,18 +118,6 @@ const PROJECT_ACTIONS: readonly Action[] = [
     writes: `POST ${API}/repository/check {}`,
   },
   {
-    name: "adds a secret",
-    hash: `${PROJECT}/secrets`,
-    shows: "form",
-    does: async ({ write, press }) => {
-      await write("Name", "NPM_TOKEN");
-      await write("Value", "a long value");
-      await press("Add the secret");
-    },
-    writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"a long value"}`,
-    tells: "NPM_TOKEN is set.",
-  },
-  {
     name: "replaces a secret",
     hash: `${PROJECT}/secrets`,
     shows: ".row",

@@ -27,6 +27,16 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
+  it("leads to its session, and says so if the session was deleted", async () => {
+    const { page, visit, fake } = await start(world());
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.getByRole("link", { name: "Show the session" }).waitFor();
+    fake.world.sessions = [];
+    fake.emit("session.deleted");
+    await page.getByText("The session was deleted.").waitFor();
+    expect(await page.getByRole("link", { name: "Show the session" }).count()).toBe(0);
+  });
+
   it("says which files conflict", async () => {
     const all = world();
     const changes = all.changes.map((change) => ({ ...change, mergeable: false, conflicts: ["greet.sh"] }));

@@ -32,12 +32,13 @@ describe.skipIf(!hasChromium)(title, () => {
 
   const openWith = async (
     conversation: FakeConversation,
-    options: { touch?: boolean; width?: number } = {},
+    { waits = false, ...options }: { touch?: boolean; width?: number; waits?: boolean } = {},
   ) => {
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
     const opened = await start({ ...makeWorld(Date.now()), conversation }, options);
     await opened.visit(SESSION);
-    await opened.page.locator(".items > .item").last().waitFor();
+    // A message that waits is no item of the log yet.
+    if (!waits) await opened.page.locator(".items > .item").last().waitFor();
     const { page, fake } = opened;
     await expect.poll(() => fake.conversations.readers()).toBe(1);
     return {
@@ -221,6 +222,16 @@ describe.skipIf(!hasChromium)(title, () => {
     await area.press("Enter");
     await alert.getByText("20 messages wait.").waitFor({ state: "detached" });
     await page.locator(".next-messages").getByText("One more.").waitFor();
+  });
+
+  it("promises no former model and no silence while the first message waits", async () => {
+    const { page, fake } = await openWith(conversationOf([queued("first", "Begin.")]), { waits: true });
+    await page.getByText("Begin.").waitFor();
+    const choice = page.getByRole("button", { name: /^Model/ });
+    await expect.poll(() => choice.innerText()).toBe("Model: the session's");
+    expect(await page.getByText("Nothing was said yet.").count()).toBe(0);
+    fake.say("item", sampleItem("answer", text("Done.")));
+    await expect.poll(() => choice.innerText()).toBe("Model: as before");
   });
 
   it("does not store a text with a secret once the service has refused it", async () => {

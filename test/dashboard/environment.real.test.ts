@@ -108,7 +108,8 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   it.each([
-    ["base_unavailable", "ask your operator to allow the host of its registry"],
+    ["base_unavailable", "ask your operator to allow the hosts of its registry in PLATFORM_EGRESS_ALLOW"],
+    ["egress_denied", "ask your operator to add this host to PLATFORM_EGRESS_ALLOW"],
     ["timeout", "Make the build smaller"],
     ["interrupted", "This may be temporary. Build again."],
   ])("advises after %s", async (code, advice) => {
@@ -145,6 +146,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const lines = page.getByLabel("the Dockerfile", { exact: true });
     await lines.waitFor();
     expect((await lines.innerText()).trim().split("\n").length).toBe(2);
+    await page.getByText("A build reaches only the hosts that your operator allows").waitFor();
     expect(await page.getByRole("button", { name: /^Build/ }).count()).toBe(0);
   });
 

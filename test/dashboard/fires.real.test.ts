@@ -227,7 +227,7 @@ describe.skipIf(!hasChromium)(title, () => {
         await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
       };
       await replay();
-      await page.getByText("The replay is waiting for a free slot.").waitFor();
+      await page.getByText("The replay waits for a free session.").waitFor();
       fake.world.refused = { status: 409, code: "request_not_stored", error: "Its request is gone." };
       await replay();
       await page.getByRole("status").getByText("Its request is gone.").waitFor();
@@ -248,7 +248,7 @@ describe.skipIf(!hasChromium)(title, () => {
     it("that waits is cancelled after a question", async () => {
       const { page, fake, visit } = await start(world());
       await visit(`${FIRES}/${QUEUED_ID}`);
-      await page.getByText("Waiting for a free slot.").waitFor();
+      await page.getByText("Waits for a free session.").waitFor();
       await page.locator("main").getByRole("button", { name: "Cancel" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
       await page.locator("h1 .badge", { hasText: "cancelled" }).waitFor();

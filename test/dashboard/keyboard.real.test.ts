@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows the runs that wait to become sessions", async () => {
     const { page, visit } = await start(busy());
     await visit(`${PROJECT}?status=queued`);
-    await page.getByText("Waits for a free slot of the account.").waitFor();
+    await page.getByText("Waits for a free session of the account.").waitFor();
     expect(await page.locator(".row").count()).toBe(1);
   });
 

@@ -35,8 +35,11 @@ describe.skipIf(!hasChromium)(title, () => {
       completed_at: null,
       request: {
         kind: "permission",
-        title: "git push origin HEAD --follow-tags",
-        patterns: ["git push *"],
+        title: "bash",
+        patterns: ["git push origin HEAD --follow-tags", "echo pushed"],
+        command:
+          "git push origin HEAD --follow-tags 2>&1 | tail -5 && echo pushed > /workspace/notes/last-push.txt",
+        always: ["git push *", "echo *"],
         questions: [],
       },
     };

@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page } = await start(world(), { signedIn: false });
       await page.getByLabel("Access token").fill("platform_pat_wrong");
       await page.keyboard.press("Enter");
-      await page.getByRole("alert").getByText("Invalid or expired token.").waitFor();
+      await page.getByRole("alert").getByText("This access token is not valid, or it has expired.").waitFor();
       await page.getByLabel("Access token").fill(TOKEN);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("heading", { name: "Projects" }).waitFor();
@@ -46,18 +46,18 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows projects, the account's usage and whether fires wait for a slot", async () => {
     const { page, fake } = await start(world());
     await page.getByRole("link", { name: "greeter" }).waitFor();
-    expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 waiting");
+    expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 run queued");
     expect(await page.getByRole("meter", { name: "Sessions in use" }).count()).toBe(1);
-    await page.getByText("1 run is waiting for a free slot.").waitFor();
+    await page.getByText("1 run waits for a free session.").waitFor();
     fake.world.me = {
       ...fake.world.me,
       account: { name: "Mona", tier: "free", session_cap: 50, active_sessions: 50, queued_fires: 3 },
     };
     await page
-      .getByText("3 runs are waiting for a free slot. All 50 sessions of the account are in use.")
+      .getByText("3 runs wait for a free session. All 50 sessions of the account are in use.")
       .waitFor();
     fake.world.me = world().me;
-    await page.getByText("1 run is waiting for a free slot.").waitFor();
+    await page.getByText("1 run waits for a free session.").waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("heading", { name: "greeter", level: 1 }).waitFor();
   });

@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("shows fires in the order in which they will start, and is reachable from every page", async () => {
     const { page } = await start(world());
-    await page.getByRole("link", { name: "1 waiting" }).click();
+    await page.getByRole("link", { name: "1 run queued" }).click();
     await page.getByRole("heading", { name: "Queue" }).waitFor();
     const rows = await page.locator("ol.rows > li").allInnerTexts();
     expect(

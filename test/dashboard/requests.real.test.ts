@@ -65,6 +65,28 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator(":focus").getAttribute("role")).toBe("log");
   });
 
+  it("shows the whole command as it will run, and what `Always allow` allows", async () => {
+    const command =
+      "rm -f a && (echo aGkK | base64 -d | sh) > README.md 2>&1\nfor i in 1 2; do rm -f b; done " +
+      "x".repeat(300);
+    const patterns = ["rm -f a", "echo aGkK", "base64 -d", "sh", "rm -f b"];
+    const request = {
+      kind: "permission",
+      title: "bash",
+      patterns,
+      command,
+      always: ["rm *", "sh *"],
+      questions: [],
+    };
+    const { card } = await openWith([sampleItem("r", { ...permission(), request })]);
+    const shown = card.getByLabel("The command");
+    expect(await shown.textContent()).toBe(command);
+    expect(await shown.evaluate((pre) => pre.scrollWidth > pre.clientWidth)).toBe(false);
+    expect(await shown.evaluate((pre) => pre.scrollHeight > pre.clientHeight)).toBe(false);
+    await card.getByText("“Always allow” allows from now on, in this session:").waitFor();
+    expect(await card.locator(".plain code").allInnerTexts()).toEqual(["rm *", "sh *"]);
+  });
+
   it("is rejected with words by Enter, which never allows", async () => {
     const { page, card, asked } = await openWith([sampleItem("r", permission())]);
     await card.getByRole("textbox").fill("Use the copy in docs/.");

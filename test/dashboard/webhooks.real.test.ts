@@ -102,7 +102,15 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(TRIGGERS);
     await page.getByRole("button", { name: `Rotate the secret ${SECRET}` }).click();
     const dialog = page.getByRole("dialog");
-    expect(await dialog.getByLabel("New value").getAttribute("type")).toBe("password");
+    const masked = () =>
+      dialog
+        .getByLabel("New value")
+        .evaluate((area) =>
+          area.ownerDocument.defaultView?.getComputedStyle(area).getPropertyValue("-webkit-text-security"),
+        );
+    expect(await masked()).toBe("disc");
+    await dialog.getByLabel("Show").check();
+    expect(await masked()).toBe("none");
     await dialog.getByLabel("New value").fill(" kept as typed ");
     await dialog.getByLabel("Hours").fill("24");
     await dialog.getByRole("button", { name: "Rotate" }).click();
@@ -117,7 +125,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const dialog = page.getByRole("dialog");
     expect(await dialog.getByLabel("Hours").count()).toBe(0);
     await dialog.getByLabel("New value").fill("first");
-    await page.keyboard.press("Enter");
+    await page.keyboard.press("Control+Enter");
     await page.getByText(`${SECRET} is set.`).waitFor();
     expect(fake.writes).toEqual([`${PUT} {"value":"first","previous_valid_ms":0}`]);
   });

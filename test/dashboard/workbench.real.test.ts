@@ -148,7 +148,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Replace NPM_TOKEN");
     await page.getByRole("dialog").getByLabel("New value").fill("another value");
     await agree("Rotate");
-    await page.getByText("NPM_TOKEN is set.").waitFor();
+    await page.getByText("The value of NPM_TOKEN is replaced.").waitFor();
     await press("Delete NPM_TOKEN");
     await agree("Delete");
     await page.locator(".row", { hasText: "NPM_TOKEN" }).waitFor({ state: "detached" });

@@ -1,0 +1,46 @@
+/** Secrets over the service itself: what arrives there is what was typed. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { pushDelivery } from "../../demo/sample.ts";
+import { hasChromium } from "./browser.ts";
+import { RealService } from "./real-service.ts";
+
+/** The form of a private key, with an empty line, spaces at the end of a line, and a line break at the end. */
+const LINES = "-----BEGIN KEY-----\nfirst line  \n\n\tlast line\n-----END KEY-----\n";
+
+const title = hasChromium
+  ? "a secret over the service"
+  : "a secret over the service (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  let service: RealService;
+  beforeAll(async () => {
+    service = await RealService.start();
+  });
+  afterAll(() => service.stop());
+
+  it("keeps its line breaks, in the form and when it is rotated, so that it verifies a webhook", async () => {
+    const { baseUrl, project, client } = service;
+    const { page, complaints } = await service.asOwner();
+    const delivered = async (secret: string) =>
+      client.deliver<{ status: string }>(
+        `/v1/webhooks/projects/${project}/on-push`,
+        await pushDelivery(secret, randomUUID()),
+      );
+    await page.goto(`${baseUrl}/#/projects/${project}/secrets`);
+    const form = page.locator("form.form");
+    await form.getByLabel("Name", { exact: true }).fill("GITHUB_WEBHOOK_SECRET");
+    await form.getByLabel("Value", { exact: true }).fill(LINES);
+    await form.getByRole("button", { name: "Add the secret" }).click();
+    await page.getByText("GITHUB_WEBHOOK_SECRET is set.").waitFor();
+    expect((await delivered(LINES)).status).toBe("fired");
+
+    await page.getByRole("button", { name: "Replace GITHUB_WEBHOOK_SECRET" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("New value").fill(`${LINES}more\n`);
+    await dialog.getByRole("button", { name: "Rotate" }).click();
+    await page.getByText("The value of GITHUB_WEBHOOK_SECRET is replaced.").waitFor();
+    expect((await delivered(`${LINES}more\n`)).status).toBe("fired");
+    await expect(delivered(`${LINES}more`)).rejects.toThrow();
+    expect(complaints).toEqual([]);
+  });
+});
