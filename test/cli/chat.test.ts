@@ -109,7 +109,7 @@ describe("a chat", () => {
     const ended = await run(["sessions", "chat", sid], `${lines.join("\n")}\n`);
     rmSync(directory, { recursive: true });
     expect(ended.stdout).toContain("(The next message has this file.)");
-    expect(ended.stderr).toContain("error.log.no cannot be read (ENOENT)");
+    expect(ended.stderr).toContain("error.log.no of /attach cannot be read: it does not exist.");
     const { items } = await conversationOf(sid);
     const said = (items as readonly Fields[]).map(({ content }) => content);
     expect(said).toContainEqual([

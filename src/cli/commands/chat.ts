@@ -93,7 +93,7 @@ class Chat {
     const [, path] = ATTACH.exec(words) ?? [];
     const [request] = this.#open;
     if (path !== undefined) {
-      const via = { client: this.#client, input: this.#input };
+      const via = { client: this.#client, input: this.#input, option: "/attach" };
       this.#files = [...this.#files, ...(await attached(via, this.#params, [path]))];
       this.#write("(The next message has this file.)\n");
     } else if (request === undefined) await this.#send(line);
