@@ -100,8 +100,9 @@ describe("lists", () => {
   });
 });
 
+const stored = (failure: string | null) => saying({ slug: "wiki", state: failure === null ? "ready" : "failed", failure }); // prettier-ignore
+
 describe("a connector's credential", () => {
-  const stored = (failure: string | null) => saying({ slug: "wiki", state: failure === null ? "ready" : "failed", failure }); // prettier-ignore
   it("with which the tools cannot be fetched ends the command with 1, with the reason", async () => {
     answer = stored("The server answered with status 401.");
     const ended = await run(["connectors", "set-credential", "wiki"], { input: "x" });

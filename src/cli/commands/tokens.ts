@@ -24,15 +24,16 @@ const list = command({
     const answered = await api().call("GET /v1/tokens", { query: page(options) });
     const { tokens } = answered.value;
     const names = new Set(tokens.map((token) => token.user_id)).size > 1 ? await namesOf(api()) : null;
-    const rows = tokens.map((token) => [
-      token.id,
-      time(token.created_at),
-      timeOrDash(token.last_used_at),
-      timeOrDash(token.expires_at),
-      token.project_id ?? "all",
-      ...(names === null ? [] : [names.get(token.user_id) ?? token.user_id]),
-      token.name,
-    ]);
+    const personOf = (id: string): readonly string[] => (names === null ? [] : [names.get(id) ?? id]);
+    const rows = tokens.map((token) =>
+      [
+        token.id,
+        time(token.created_at),
+        timeOrDash(token.last_used_at),
+        timeOrDash(token.expires_at),
+        token.project_id ?? "all",
+      ].concat(personOf(token.user_id), token.name),
+    );
     const person = names === null ? [] : ["PERSON"];
     const columns = ["TOKEN", "CREATED", "USED", "EXPIRES", "PROJECT", ...person, "NAME"];
     return pageOutcome(answered, table(columns, rows, "No tokens."), note);
