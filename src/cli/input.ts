@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { ReadStream } from "node:tty";
 import { Failure, usage } from "./failure.ts";
+import { visible } from "./terminal.ts";
 
 /** More than any input of the API. An endless device or pipe is not read any further. */
 const BYTES_MAX = 2 * 1024 * 1024;
@@ -22,7 +23,25 @@ const decoded = (bytes: Buffer, source: string): string => {
   }
 };
 
-const tooLong = (source: string) => usage(`${source} is longer than ${BYTES_MAX} bytes.`);
+const tooLong = (source: string, max: number = BYTES_MAX) => usage(`${source} is longer than ${max} bytes.`);
+
+const WHY_UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: "it does not exist",
+  EACCES: "permission denied",
+  EISDIR: "it is a directory",
+};
+
+/** @throws Failure that names the file */
+const contentOf = (path: string, source: string, max: number): Uint8Array => {
+  try {
+    if (statSync(path).size > max) throw tooLong(source, max);
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    const { code = "no reason given" } = error as NodeJS.ErrnoException;
+    throw usage(`${source} cannot be read: ${WHY_UNREADABLE[code] ?? code}.`);
+  }
+};
 
 export class Input {
   readonly #open: () => NodeJS.ReadStream;
@@ -54,27 +73,20 @@ export class Input {
     return decoded(Buffer.concat(chunks), "Standard input");
   }
 
-  /** A file's exact text. `-` is standard input. */
-  async file(path: string): Promise<string> {
+  /**
+   * A file's exact text. `-` is standard input.
+   *
+   * @param option the option that named the file, such as `--file`, for the error
+   */
+  async file(path: string, option: string): Promise<string> {
     if (path === "-") return await this.all();
-    try {
-      if (statSync(path).size > BYTES_MAX) throw tooLong("The file");
-      return decoded(readFileSync(path), "The file");
-    } catch (error) {
-      if (error instanceof Failure) throw error;
-      throw usage(`The file cannot be read (${(error as NodeJS.ErrnoException).code ?? "no reason given"}).`);
-    }
+    const source = `The file ${visible(path)} of ${option}`;
+    return decoded(Buffer.from(contentOf(path, source, BYTES_MAX)), source);
   }
 
-  /** A file's bytes, at most `max` of them. */
-  bytes(path: string, max: number): Uint8Array {
-    try {
-      if (statSync(path).size > max) throw usage(`${path} is larger than ${max} bytes.`);
-      return readFileSync(path);
-    } catch (error) {
-      if (error instanceof Failure) throw error;
-      throw usage(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? "no reason given"}).`);
-    }
+  /** A file's bytes, at most `max` of them. @param option as for `file` */
+  bytes(path: string, max: number, option: string): Uint8Array {
+    return contentOf(path, `The file ${visible(path)} of ${option}`, max);
   }
 
   /** The next line. A person gets a prompt for it. */

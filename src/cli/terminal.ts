@@ -31,30 +31,44 @@ export const visibleJson = (document: string): string =>
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   });
 
-/** Cells give an overview. The single view and `--json` show the whole text. */
+/** Cells give an overview at a terminal. The single view, a pipe, a file and `--json` get the whole text. */
 const CELL_MAX = 60;
+/** Columns of paths, which may contain blanks. */
+const PATHS: ReadonlySet<string> = new Set(["FILE", "DATA DIRECTORY"]);
 
-const cell = (text: string): string => {
-  const characters = [...visible(text)];
-  return characters.length > CELL_MAX
-    ? `${characters.slice(0, CELL_MAX - 1).join("")}…`
-    : characters.join("");
+/** The text in one line: a title may be the first lines of a prompt. */
+const inOneLine = (text: string): string => visible(text.replaceAll(/[\t\r\n]+/g, " "));
+
+/** A part of an address, an id or a path is of no use. So only words are cut. */
+const cut = (text: string, heading: string): string => {
+  const characters = [...text];
+  if (characters.length <= CELL_MAX || !text.includes(" ") || PATHS.has(heading)) return text;
+  return `${characters.slice(0, CELL_MAX - 1).join("")}…`;
 };
 
 const width = (text: string): number => [...text].length;
 
+type Table = (headings: readonly string[], rows: readonly (readonly string[])[], none: string) => string;
+
+/** Tables for a terminal, or for a pipe or file: only a terminal gets cells that are cut. */
+export const tableFor =
+  ({ isTerminal }: { readonly isTerminal: boolean }): Table =>
+  (headings, rows, none) => {
+    if (rows.length === 0) return none;
+    const shown = rows.map((row) =>
+      row.map((text, column) => {
+        const whole = inOneLine(text);
+        return isTerminal ? cut(whole, headings[column] ?? "") : whole;
+      }),
+    );
+    const lines = [headings, ...shown];
+    const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
+    const pad = (text: string, column: number) => text + " ".repeat((widths[column] ?? 0) - width(text));
+    return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
+  };
+
 /** Rows below their headings, with columns as wide as their content. @param none the text if there are no rows */
-export const table = (
-  headings: readonly string[],
-  rows: readonly (readonly string[])[],
-  none: string,
-): string => {
-  if (rows.length === 0) return none;
-  const lines = [headings, ...rows.map((row) => row.map(cell))];
-  const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
-  const pad = (text: string, column: number) => text + " ".repeat((widths[column] ?? 0) - width(text));
-  return lines.map((line) => line.map(pad).join("  ").trimEnd()).join("\n");
-};
+export const table: Table = (...parts) => tableFor({ isTerminal: process.stdout.isTTY })(...parts);
 
 /** The fields of one record with their names, without those that are null. */
 export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Question } from "../../src/domain/conversation.ts";
 import { CommandLine } from "../support/service/command-line.ts";
 import {
   eventually,
@@ -13,7 +14,7 @@ import {
   type Fields,
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
-import { nativeItem } from "../support/world/conversations.ts";
+import { nativeItem, nativeTool } from "../support/world/conversations.ts";
 
 let service: TestService;
 let line: CommandLine;
@@ -39,22 +40,26 @@ const run = (args: readonly string[], input = "") =>
   });
 const conversationOf = async (sid: string) =>
   fields(expectStatus(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/conversation`), 200));
-const say = (sid: string, rev: number, kind: "permission" | "question") => {
-  const questions = [
-    {
-      title: "Colour",
-      text: "Which colour?",
-      options: [{ label: "Blue", description: null }],
-      multiple: false,
-    },
-  ];
+const option = (label: string, description: string | null = null) => ({ label, description });
+const COLOUR: Question = {
+  title: "Colour",
+  text: "Which colour?",
+  options: [option("Blue"), option("Red", "as a rose")],
+  multiple: false,
+};
+const say = (
+  sid: string,
+  rev: number,
+  kind: "permission" | "question",
+  questions: readonly Question[] = [COLOUR],
+) => {
   service.daemon.conversation.say(
     sid,
     {
       type: "item",
       item: nativeItem(kind, rev, {
         kind: "request",
-        status: "running",
+        status: "pending",
         content: [],
         completed_at: null,
         request: {
@@ -74,6 +79,9 @@ const asked = async (sid: string) =>
     expect(request).toBeDefined();
     return String(request?.["id"]);
   });
+
+const answered = async (answer: unknown, request_id = "permission") =>
+  await eventually(() => expect(service.daemon.steering.answered).toContainEqual({ request_id, answer }));
 
 describe("a chat", () => {
   it("sends each line as a message, and shows what was said before", async () => {
@@ -101,7 +109,7 @@ describe("a chat", () => {
     const ended = await run(["sessions", "chat", sid], `${lines.join("\n")}\n`);
     rmSync(directory, { recursive: true });
     expect(ended.stdout).toContain("(The next message has this file.)");
-    expect(ended.stderr).toContain("error.log.no cannot be read (ENOENT)");
+    expect(ended.stderr).toContain("error.log.no of /attach cannot be read: it does not exist.");
     const { items } = await conversationOf(sid);
     const said = (items as readonly Fields[]).map(({ content }) => content);
     expect(said).toContainEqual([
@@ -116,7 +124,10 @@ describe("a chat", () => {
     say(sid, 1, "permission");
     const id = await asked(sid);
     const ended = await run(["sessions", "chat", sid], "reject Not on Fridays.\n");
-    expect(ended.stdout).toContain("The agent asks for a permission: bash git push");
+    expect(ended.stdout).toBe(
+      "The agent asks for permission: bash\n  git push\n" +
+        "Answer y to allow it once, always to allow it from now on, or n to reject it. A reason may follow n.\n",
+    );
     await eventually(() =>
       expect(service.daemon.steering.answered).toContainEqual({
         request_id: "permission",
@@ -127,6 +138,59 @@ describe("a chat", () => {
     expect([again.code, again.stderr]).toEqual([
       5,
       expect.stringContaining("The request is settled already"),
+    ]);
+  });
+
+  it("shows the whole command for which the agent asks, and understands y", async () => {
+    const sid = await runSession(service, pid);
+    const command = "git push && rm -f a > /workspace/README.md";
+    const { tool, ...others } = nativeTool("t1", 1, "");
+    if (tool === null) throw new Error("The item is a call of a tool.");
+    service.daemon.conversation.say(sid, {
+      type: "item",
+      item: { ...others, status: "running", tool: { ...tool, input: { command } } },
+    });
+    say(sid, 2, "permission");
+    await asked(sid);
+    const ended = await run(["sessions", "chat", sid], "y\n");
+    expect(ended.stdout).toContain(`  Command: ${command}\n  Needs permission: git push\n`);
+    await answered({ choice: "once", message: null });
+  });
+
+  it("does not send a line that answers nothing, and says which words do", async () => {
+    const sid = await runSession(service, pid);
+    say(sid, 1, "permission");
+    await asked(sid);
+    const ended = await run(["sessions", "chat", sid], "please also update the readme\n");
+    expect(ended.stdout).toContain("(Not sent, because the agent waits for an answer. Answer y ");
+    const { items, queue, requests } = await conversationOf(sid);
+    expect(queue).toEqual([]);
+    expect(requests).toHaveLength(1);
+    expect(JSON.stringify(items)).not.toContain("readme");
+  });
+
+  it("shows the options of each question, and takes numbers, texts and own words", async () => {
+    const sid = await runSession(service, pid);
+    const sizes: Question = {
+      title: "",
+      text: "Which sizes?",
+      options: ["Small", "Large"].map((label) => option(label)),
+      multiple: true,
+    };
+    const name: Question = { title: "", text: "Which name?", options: [], multiple: false };
+    say(sid, 1, "question", [COLOUR, sizes, COLOUR, name]);
+    await asked(sid);
+    const lines = ["Green", "2", "large, 1", "/answer Green", "Ada's", "And now a message."];
+    const ended = await run(["sessions", "chat", sid], `${lines.join("\n")}\n`);
+    expect(ended.stdout).toContain(
+      "The agent asks (1 of 4): Which colour?\n  1. Blue\n  2. Red: as a rose\n" +
+        "Answer with a number or an option, or with `/answer TEXT` in your own words.\n(Not sent, ",
+    );
+    expect(ended.stdout).toContain("Several options may be chosen.\nAnswer with numbers or options");
+    await answered({ answers: [["Red"], ["Large", "Small"], ["Green"], ["Ada's"]] }, "question");
+    const { queue } = await conversationOf(sid);
+    expect((queue as readonly Fields[]).map(({ content }) => content)).toEqual([
+      [{ type: "text", text: "And now a message." }],
     ]);
   });
 

@@ -5,7 +5,7 @@ import { parseAddress } from "../../src/cli/configuration.ts";
 import { readLine, wantsJson } from "../../src/cli/grammar.ts";
 import { helpText } from "../../src/cli/help.ts";
 import { VERSION } from "../../src/cli/program.ts";
-import { table, visible, visibleJson, visibleLines } from "../../src/cli/terminal.ts";
+import { table, tableFor, visible, visibleJson, visibleLines } from "../../src/cli/terminal.ts";
 import { operatorCommands } from "../../src/cli/operator/commands.ts";
 import packageFile from "../../package.json" with { type: "json" };
 
@@ -118,10 +118,27 @@ describe("an address", () => {
 });
 
 describe("output", () => {
-  it("is a table whose columns fit their content, with long cells cut", () => {
-    const long = "ü".repeat(80);
-    expect(table(["A", "NAME"], [["1", "x"], ["22", long]], "none")).toBe(`A   NAME\n1   x\n22  ${"ü".repeat(59)}…`); // prettier-ignore
-    expect(table(["A"], [], "none")).toBe("none");
+  it("is a table whose columns fit their content, with long words cut at a terminal only", () => {
+    const long = `ü ${"ü".repeat(78)}`;
+    const rows = [["1", "x"], ["22", long]]; // prettier-ignore
+    const atTerminal = tableFor({ isTerminal: true });
+    expect(atTerminal(["A", "NAME"], rows, "none")).toBe(`A   NAME\n1   x\n22  ü ${"ü".repeat(57)}…`);
+    expect(tableFor({ isTerminal: false })(["A", "NAME"], rows, "none")).toBe(`A   NAME\n1   x\n22  ${long}`);
+    expect(atTerminal(["A"], [], "none")).toBe("none");
+  });
+
+  it("is a table that never cuts an address, an id or a path", () => {
+    const atTerminal = tableFor({ isTerminal: true });
+    const address = `https://platform.example.com/v1/webhooks/projects/${"0".repeat(36)}/on-push`;
+    expect(atTerminal(["WHEN"], [[address]], "none")).toBe(`WHEN\n${address}`);
+    const filePath = `${"a b/".repeat(20)}c`;
+    expect(atTerminal(["FILE"], [[filePath]], "none")).toBe(`FILE\n${filePath}`);
+  });
+
+  it("is a table with one line for a title of several lines", () => {
+    expect(table(["NAME"], [["Write NOTES.md\r\n\trun: ls\u001b"]], "none")).toBe(
+      "NAME\nWrite NOTES.md run: ls\\x1b",
+    );
   });
 
   it("escapes a terminal's control characters, and keeps the lines of a text", () => {

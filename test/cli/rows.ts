@@ -161,7 +161,11 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     input: '{"ref": "main\\u001b[31m"}',
     human: /^Review main\\x1b\[31m\n$/,
     json: { prompt: "Review main\u001b[31m" },
-    refused: [["push", "--body-file", "missing.json"], 2, /^The file cannot be read \(ENOENT\)\.\n$/],
+    refused: [
+      ["push", "--body-file", "missing.json"],
+      2,
+      /^The file missing\.json of --body-file cannot be read: it does not exist\.\n$/,
+    ],
   },
   "triggers fires": {
     args: async () => (await world.firedOnce(), ["push", "--limit", "1"]),

@@ -140,4 +140,28 @@ describe("the conversation of a session", () => {
     );
     expect(ended.stderr).toBe("The connection is closed. Connecting again.\nSession not found.\n");
   });
+
+  it("shows what the agent asks, and the command that answers it", async () => {
+    const request = {
+      kind: "question",
+      title: "Colour",
+      patterns: [],
+      questions: [
+        {
+          title: "Colour",
+          text: "Which colour?",
+          options: [{ label: "Blue", description: null }],
+          multiple: false,
+        },
+      ],
+    };
+    const item = { ...itemOf(3, "", "pending"), id: AT, kind: "request", answer: null, request };
+    streams = [sent(3, "item", item)];
+    serve();
+    const ended = await run(["sessions", "watch", PID]);
+    expect(ended.stdout).toContain(
+      `ada request pending: Colour\n  The agent asks: Which colour?\n    1. Blue\n` +
+        `  Answer: platform sessions answer ${PID} ${AT} --text ANSWER\n`,
+    );
+  });
 });

@@ -49,6 +49,8 @@ const DOCUMENTS = [
 const UNTESTED = [
   "first-project.md: npm install",
   "first-project.md: export URL=http://127.0.0.1:8080",
+  "repositories.md: SOURCE_URL=https://git.example.org/team/greeter.git    # your own address",
+  "repositories.md: GIT_URL=https://git.example.org/team/greeter.git       # your own address",
   "repositories.md: platform projects create mirror --git ssh://git@git.example.org/team/greeter.git \\",
   "repositories.md: jq -n --rawfile key app.private-key.pem '{",
   "repositories.md: platform projects create greeter --github acme/greeter --token-file token.txt --pull-requests",
@@ -71,7 +73,8 @@ const UNTESTED = [
  */
 const AT_HAND: Readonly<Record<string, readonly string[]>> = {
   "repositories.md": [
-    `printf '%s\\n' "$TOKEN" > password.txt`,
+    `PASSWORD_FILE=$(mktemp -d)/password`,
+    `printf '%s\\n' "$TOKEN" > "$PASSWORD_FILE"`,
     `GIT_URL=$URL/v1/git/$PROJECT.git`,
     `SOURCE_URL=$SAMPLE`,
   ],

@@ -9,14 +9,15 @@ const FILE_MAX = 10 * 1024 * 1024;
 /**
  * Attaches files to a session, one after the other.
  *
+ * @param option what named the files, for errors
  * @returns their ids, for a message. All files are read before the first is sent.
  */
 export const attached = async (
-  { client, input }: { readonly client: Client; readonly input: Input },
+  { client, input, option }: { readonly client: Client; readonly input: Input; readonly option: string },
   { pid, sid }: { readonly pid: string; readonly sid: string },
   paths: readonly string[],
 ): Promise<readonly string[]> => {
-  const files = paths.map((path) => ({ name: basename(path), content: input.bytes(path, FILE_MAX) }));
+  const files = paths.map((path) => ({ name: basename(path), content: input.bytes(path, FILE_MAX, option) }));
   const ids: string[] = [];
   for (const { name, content } of files) {
     const path = `/projects/${pid}/sessions/${sid}/attachments?name=${encodeURIComponent(name)}`;

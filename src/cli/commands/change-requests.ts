@@ -95,7 +95,7 @@ const create = command({
     if (title === undefined) throw usage("--title is missing.");
     if (description !== undefined && file !== undefined)
       throw usage("Give --description or --description-file, not both.");
-    const told = file === undefined ? description : await input.file(file);
+    const told = file === undefined ? description : await input.file(file, "--description-file");
     const payload = {
       ...head(options, environment),
       title,

@@ -1,19 +1,25 @@
 /** `platform sessions chat`: follows a conversation and sends what a person types. */
 import { randomUUID } from "node:crypto";
 import type { Client } from "../client.ts";
-import type { Answer, Request } from "../contract.ts";
 import { command } from "../command.ts";
 import { EXIT, Failure } from "../failure.ts";
 import type { Input } from "../input.ts";
 import { visible, visibleLines } from "../terminal.ts";
 import { sessionId } from "../words.ts";
+import {
+  askedLines,
+  CommandsAtWork,
+  howToAnswer,
+  isOpen,
+  permissionAnswer,
+  questionAnswer,
+  waits,
+  type GivenAnswer,
+  type Item,
+} from "./agent-requests.ts";
 import { attached } from "./attached.ts";
 import { printPast, watchConversation } from "./conversation.ts";
 import type { SentEvent } from "./event-stream.ts";
-
-type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
-type Item = Conversation["items"][number];
-type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/answer">["payload"];
 
 /** A line that attaches a file to the next message. */
 const ATTACH = /^\/attach\s+(.+)$/;
@@ -23,25 +29,9 @@ const LEAVE_WITHIN_MS = 2_000;
 const wordsOf = ({ content }: Item): string =>
   content.map((part) => (part.type === "text" ? part.text : `[${part.name}]`)).join("\n");
 
-const requestLines = ({ request }: Item): readonly string[] => {
-  if (request === null) return [];
-  if (request.kind === "permission")
-    return [
-      `The agent asks for a permission: ${[request.title, ...request.patterns].join(" ")}`,
-      "Answer: once, always, or reject with a reason.",
-    ];
-  const [question] = request.questions;
-  const options = question?.options.map(({ label }) => label).join(", ") ?? "";
-  return [
-    `The agent asks: ${question?.text ?? request.title}`,
-    `Answer${options === "" ? "" : `: ${options}`}.`,
-  ];
-};
-
-/** An item for a person, once it is finished or waits for an answer. Empty: it is not shown. */
+/** A finished item for a person. Empty: it is not shown. */
 const shown = (item: Item): string => {
   const who = item.author?.name ?? item.role ?? "";
-  if (item.kind === "request") return item.status === "running" ? requestLines(item).join("\n") : "";
   if (item.kind === "tool") return `  ${item.tool?.title ?? item.tool?.name ?? ""} (${item.status})`;
   if (item.kind !== "message") return "";
   const why = item.error === null ? "" : ` (${item.error.message})`;
@@ -49,19 +39,13 @@ const shown = (item: Item): string => {
   return `${who}:${state} ${wordsOf(item)}`;
 };
 
-const FINISHED = new Set(["accepted", "cancelled", "completed", "failed", "interrupted", "lost"]);
-
-/** The answer that a typed line gives to a request. Null: the line is a message. */
-export const answerTo = ({ request }: Item, line: string): GivenAnswer | null => {
-  if (request?.kind === "question" && request.questions.length === 1) return { answers: [[line]] };
-  if (request?.kind !== "permission") return null;
-  const [, choice, reason = ""] = /^(once|always|reject)(?:\s+(.*))?$/is.exec(line) ?? [];
-  if (choice === undefined) return null;
-  const word = choice.toLowerCase() as "once" | "always" | "reject";
-  return { choice: word, ...(reason !== "" && { message: reason }) };
-};
-
-/** One chat: what was printed, and which request is open. */
+/**
+ * One chat.
+ *
+ *  C1 A request is shown before a line can answer it. Of several open requests only the first is shown, and lines
+ *     answer that one.
+ *  C2 While a request is shown, no line is sent as a message.
+ */
 class Chat {
   readonly #client: Client;
   readonly #input: Input;
@@ -70,7 +54,13 @@ class Chat {
   readonly #params: { readonly pid: string; readonly sid: string };
   readonly #write: (text: string) => void;
   readonly #printed = new Map<string, string>();
-  #open: Item | null = null;
+  readonly #commands = new CommandsAtWork();
+  /** Requests that wait, in the order of their arrival. */
+  #open: readonly Item[] = [];
+  /** The answers to the first questions of the first request. */
+  #answers: readonly (readonly string[])[] = [];
+  /** Ids of the requests that this chat answers: their next version may come before the response, or after the next line. */
+  readonly #answered = new Set<string>();
   #interruptedAt = -Infinity;
 
   constructor(
@@ -87,44 +77,27 @@ class Chat {
   readonly take = ({ event, data }: SentEvent): void => {
     if (event !== "item") return;
     const item = JSON.parse(data) as Item;
-    if (item.kind === "request") {
-      if (!FINISHED.has(item.status) && item.answer === null) this.#open = item;
-      else if (this.#open?.id === item.id) this.#open = null;
-    }
-    if (!FINISHED.has(item.status) && item.kind !== "request") return;
+    this.#commands.take(item);
+    if (item.kind === "request") this.#hear(item);
+    if (isOpen(item) || item.kind === "request") return;
     const text = shown(item);
     if (text === "" || this.#printed.get(item.id) === text) return;
     this.#printed.set(item.id, text);
-    this.#write(`${visibleLines(text)}\n`);
+    this.#print(text);
   };
 
-  /** Sends a line: to the open request if it answers it, else as a message. */
+  /** Sends a line: to the open request if there is one, else as a message. */
   async say(line: string): Promise<void> {
-    if (line.trim() === "") return;
-    const params = this.#params;
-    const [, path] = ATTACH.exec(line.trim()) ?? [];
+    const words = line.trim();
+    if (words === "") return;
+    const [, path] = ATTACH.exec(words) ?? [];
+    const [request] = this.#open;
     if (path !== undefined) {
-      const via = { client: this.#client, input: this.#input };
-      this.#files = [...this.#files, ...(await attached(via, params, [path]))];
+      const via = { client: this.#client, input: this.#input, option: "/attach" };
+      this.#files = [...this.#files, ...(await attached(via, this.#params, [path]))];
       this.#write("(The next message has this file.)\n");
-      return;
-    }
-    const payload = this.#open === null ? null : answerTo(this.#open, line.trim());
-    if (this.#open !== null && payload !== null) {
-      const { id } = this.#open;
-      await this.#client.call("POST /v1/projects/:pid/sessions/:sid/requests/:id/answer", {
-        params: { ...params, id },
-        payload,
-      });
-      return;
-    }
-    const files = this.#files;
-    const { value } = await this.#client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
-      params,
-      payload: { id: randomUUID(), text: line, ...(files.length > 0 && { attachments: files }) },
-    });
-    this.#files = [];
-    if (value.message.status === "queued") this.#write("(The message waits for the end of the turn.)\n");
+    } else if (request === undefined) await this.#send(line);
+    else await this.#answer(request, words);
   }
 
   /** Ends the agent's turn. @returns whether the person wants to leave. */
@@ -141,6 +114,87 @@ class Chat {
     );
     return false;
   }
+
+  #print(text: string): void {
+    this.#write(`${visibleLines(text)}\n`);
+  }
+
+  #hear(item: Item): void {
+    const isKnown = this.#open.some(({ id }) => id === item.id);
+    if (waits(item)) {
+      if (isKnown || this.#answered.has(item.id)) return;
+      this.#open = [...this.#open, item];
+      if (this.#open.length === 1) this.#ask();
+    } else if (isKnown) {
+      const by = item.answer?.by?.name;
+      if (!this.#answered.has(item.id))
+        this.#print(by === undefined ? "(The agent no longer asks.)" : `(${by} answered.)`);
+      this.#settle(item.id);
+    }
+  }
+
+  /** Shows the first request, or its next question, and the words that answer it. */
+  #ask(): void {
+    const [request] = this.#open;
+    if (request === undefined) return;
+    const at = this.#answers.length;
+    const lines = askedLines(request, this.#commands.of(request), at);
+    this.#print([...lines, howToAnswer(request, at)].join("\n"));
+  }
+
+  #settle(id: string): void {
+    const [first] = this.#open;
+    this.#open = this.#open.filter((request) => request.id !== id);
+    if (first?.id !== id) return;
+    this.#answers = [];
+    this.#ask();
+  }
+
+  async #answer(item: Item, words: string): Promise<void> {
+    const payload = this.#read(item, words);
+    if (payload === "more") return;
+    if (payload === null) {
+      this.#write(
+        `(Not sent, because the agent waits for an answer. ${howToAnswer(item, this.#answers.length)} ` +
+          "`platform sessions send` sends a message meanwhile.)\n",
+      );
+      return;
+    }
+    this.#answered.add(item.id);
+    try {
+      await this.#client.call("POST /v1/projects/:pid/sessions/:sid/requests/:id/answer", {
+        params: { ...this.#params, id: item.id },
+        payload,
+      });
+    } catch (error) {
+      this.#answered.delete(item.id);
+      throw error;
+    }
+    this.#settle(item.id);
+  }
+
+  /** What a line says to a request. Null: nothing. `more`: it answers a question, and the next one was shown. */
+  #read({ request }: Item, words: string): GivenAnswer | "more" | null {
+    if (request?.kind === "permission") return permissionAnswer(words);
+    const question = request?.questions[this.#answers.length];
+    const answer = question === undefined ? [words] : questionAnswer(question, words);
+    if (answer === null) return null;
+    const answers = [...this.#answers, answer];
+    if (answers.length >= (request?.questions.length ?? 0)) return { answers };
+    this.#answers = answers;
+    this.#ask();
+    return "more";
+  }
+
+  async #send(text: string): Promise<void> {
+    const files = this.#files;
+    const { value } = await this.#client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
+      params: this.#params,
+      payload: { id: randomUUID(), text, ...(files.length > 0 && { attachments: files }) },
+    });
+    this.#files = [];
+    if (value.message.status === "queued") this.#write("(The message waits for the end of the turn.)\n");
+  }
 }
 
 export const chat = command({
@@ -149,7 +203,7 @@ export const chat = command({
   takes: ["SESSION"],
   inProject: true,
   notes:
-    "Each line is a message, or the answer to the agent's request. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on.",
+    "Each line is a message. When the agent asks, the chat shows the request, and the next line is the answer. To a permission: y (or yes, once), always, or n (or no, reject), which a reason may follow. To a question: the number or the text of an option, or `/answer TEXT` in your own words. A line that is no answer is not sent. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on.",
   run: async ({ given, input, write, note, api, project }) => {
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
     const talk = new Chat({ client: api(), input }, params, write);

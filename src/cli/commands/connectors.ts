@@ -3,8 +3,8 @@
  * the machine can see arguments.
  */
 import { command } from "../command.ts";
-import { usage } from "../failure.ts";
-import { table, time, timeOrDash, visible } from "../terminal.ts";
+import { EXIT, Failure, usage } from "../failure.ts";
+import { table, time, timeOrDash, visible, visibleJson } from "../terminal.ts";
 import { anyId, segment } from "../words.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 
@@ -70,8 +70,9 @@ const setCredential = command({
       about: "Id of the OAuth client whose secret is stored; default: the manifest's",
     },
   },
-  notes: "One line break at the end is removed. At a terminal, the command asks for the value.",
-  run: async ({ given, options: { file, "client-id": clientId }, input, api, project }) => {
+  notes:
+    "One line break at the end is removed. At a terminal, the command asks for the value. If the tools cannot be fetched with the credential, the exit code is 1; the credential stays stored.",
+  run: async ({ given, options: { file, "client-id": clientId }, input, json, write, api, project }) => {
     const slug = segment(given.SLUG, SLUG);
     const pid = await project();
     const value = (await credential()).replace(/\r?\n$/, "");
@@ -80,11 +81,13 @@ const setCredential = command({
       params: { pid, slug },
       payload: { value, ...(clientId !== undefined && { client_id: clientId }) },
     });
-    const failure = stored.failure === null ? "" : ` ${stored.failure}`;
-    return { json: text, text: visible(`${slug}: ${stored.state}.${failure}`) };
+    const outcome = visible(`${slug}: ${stored.state}.`);
+    if (stored.failure === null) return { json: text, text: outcome };
+    write(`${json ? visibleJson(text).trimEnd() : outcome}\n`);
+    throw new Failure(EXIT.refused, "connector_failed", { message: stored.failure });
 
     async function credential(): Promise<string> {
-      if (file !== undefined) return await input.file(file);
+      if (file !== undefined) return await input.file(file, "--file");
       if (input.isTerminal) return await input.hiddenLine(`Credential of ${visible(slug)} (not shown): `);
       return await input.all();
     }

@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "../client.ts";
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
+import { askedLines, CommandsAtWork, isOpen, waits, type Item } from "./agent-requests.ts";
 import { eventsOf, type SentEvent } from "./event-stream.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { visible, visibleJson, visibleLines } from "../terminal.ts";
@@ -10,7 +11,6 @@ import { oneOf } from "../words.ts";
 import { sessionOf } from "./session-argument.ts";
 
 type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
-type Item = Conversation["items"][number];
 
 export const transcript = command({
   name: "sessions transcript",
@@ -44,11 +44,9 @@ const line = (text: string): string => {
   );
 };
 
-const OPEN = new Set(["queued", "sending", "pending", "running"]);
-
 /** An item as one line, when it is finished or waits for a person. Null before. */
 const itemLine = (item: Item): string | null => {
-  if (OPEN.has(item.status) && item.kind !== "request") return null;
+  if (isOpen(item) && item.kind !== "request") return null;
   const text = item.content.map((part) => (part.type === "text" ? part.text : part.name)).join("\n");
   const what =
     item.tool === null
@@ -58,9 +56,25 @@ const itemLine = (item: Item): string | null => {
   return `${item.created_at} ${line(who)} ${item.kind} ${item.status}: ${line(what)}`;
 };
 
+/** What the agent asks, and the command that answers it, below the item's line. */
+const requestLines = (item: Item, commands: CommandsAtWork, sid: string): readonly string[] => {
+  if (!waits(item)) return [];
+  const answer = item.request?.kind === "permission" ? "--choice once|always|reject" : "--text ANSWER";
+  const several = (item.request?.questions.length ?? 0) > 1;
+  return [
+    ...askedLines(item, commands.of(item)),
+    `Answer: platform sessions answer ${sid} ${item.id} ${several ? "--answers JSON" : answer}`,
+  ].map((text) => `  ${visibleLines(text)}`);
+};
+
 /** What `watch` prints for an event. Null: nothing. */
-const shownEvent = ({ event, data }: SentEvent): string | null => {
-  if (event === "item") return itemLine(JSON.parse(data) as Item);
+const shownEvent = ({ event, data }: SentEvent, commands: CommandsAtWork, sid: string): string | null => {
+  if (event === "item") {
+    const item = JSON.parse(data) as Item;
+    commands.take(item);
+    const first = itemLine(item);
+    return first === null ? null : [first, ...requestLines(item, commands, sid)].join("\n");
+  }
   if (event !== "state") return null;
   const { state } = JSON.parse(data) as { readonly state: Conversation["state"] };
   return `${state.since} - state ${state.state}`;
@@ -146,9 +160,10 @@ export const watch = command({
   takes: ["[SESSION]"],
   inProject: true,
   notes:
-    'The command prints the newest 200 items, then each change. It connects again by itself. With --json, each line is an event: {"event": "item", "state", "delta" or "reset", "id", "data"}. In a sandbox, SESSION defaults to its own session.',
+    'The command prints the newest 200 items, then each change. Below a request of the agent it prints the command that answers it. It connects again by itself. With --json, each line is an event: {"event": "item", "state", "delta" or "reset", "id", "data"}. In a sandbox, SESSION defaults to its own session.',
   run: async ({ given, json, environment, write, note, api, project }) => {
     const params = { pid: await project(), sid: sessionOf(given.SESSION, environment) };
+    const commands = new CommandsAtWork();
     const print = (event: SentEvent): void => {
       if (json) {
         const { id, data } = event;
@@ -157,7 +172,7 @@ export const watch = command({
         );
         return;
       }
-      const text = shownEvent(event);
+      const text = shownEvent(event, commands, params.sid);
       if (text !== null) write(`${text}\n`);
     };
     const watched = { client: api(), params, print };

@@ -30,13 +30,13 @@ export const send = command({
   run: async ({ given, options, input, api, project }) => {
     const { file, attach, now, model, agent, id } = options;
     if (given.TEXT !== undefined && file !== undefined) throw usage("Give TEXT or --file, not both.");
-    const words = file === undefined ? given.TEXT : await input.file(file);
+    const words = file === undefined ? given.TEXT : await input.file(file, "--file");
     if (words === undefined && attach.length === 0) throw usage("Give TEXT, --file or --attach.");
     if (id !== undefined && attach.length > 0)
       throw usage("Give --id or --attach, not both: a repeated call would attach other files.");
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
     const client = api();
-    const attachments = await attached({ client, input }, params, attach);
+    const attachments = await attached({ client, input, option: "--attach" }, params, attach);
     const { value, text } = await client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
       params,
       payload: {

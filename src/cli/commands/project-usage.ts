@@ -7,11 +7,14 @@ import { projectId } from "../words.ts";
 const OPTIONAL = "[PROJECT]";
 type Used = Answer<"GET /v1/projects/:pid/usage">["total"];
 
+/** 0 stands for a model without a known price. It is no amount of a bill. */
+const cost = (usd: number): string => (usd > 0 ? `$${usd.toFixed(4)}` : "unknown");
+
 const cells = ({ input_tokens, cached_tokens, output_tokens, cost_usd }: Used): readonly string[] => [
   String(input_tokens),
   String(cached_tokens),
   String(output_tokens),
-  `$${cost_usd.toFixed(4)}`,
+  cost(cost_usd),
 ];
 
 export const projectUsage = command({

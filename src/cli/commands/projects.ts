@@ -97,7 +97,7 @@ const githubRepository = async (
     kind: "github",
     owner,
     name,
-    ...(token !== undefined && { token: await oneLine(input, token) }),
+    ...(token !== undefined && { token: await oneLine(input, token, "--token-file") }),
     ...(url !== undefined && { api_url: url }),
     ...(pullRequests && { pull_requests: true }),
   };

@@ -20,17 +20,17 @@ export const gitCredentialOptions = {
 type GitOptions = { readonly [Name in keyof typeof gitCredentialOptions]: string | undefined };
 
 /** A password or token from its file, without the line break that editors add at the end. */
-export const oneLine = async (input: Input, file: string): Promise<string> =>
-  (await input.file(file)).replace(/\r?\n$/, "");
+export const oneLine = async (input: Input, file: string, option: string): Promise<string> =>
+  (await input.file(file, option)).replace(/\r?\n$/, "");
 
 export const gitCredential = async (
   { username, "password-file": password, "ssh-key-file": key, "known-hosts-file": hosts }: GitOptions,
   input: Input,
 ) => ({
   ...(username !== undefined && { username }),
-  ...(password !== undefined && { password: await oneLine(input, password) }),
-  ...(key !== undefined && { ssh_private_key: await input.file(key) }),
-  ...(hosts !== undefined && { known_hosts: await input.file(hosts) }),
+  ...(password !== undefined && { password: await oneLine(input, password, "--password-file") }),
+  ...(key !== undefined && { ssh_private_key: await input.file(key, "--ssh-key-file") }),
+  ...(hosts !== undefined && { known_hosts: await input.file(hosts, "--known-hosts-file") }),
 });
 
 type Credential = NonNullable<Request<"PUT /v1/projects/:pid/repository/credential">["payload"]>;
@@ -48,7 +48,9 @@ const appCredential = async (
   if (id === undefined && installation === undefined && key === undefined) return {};
   if (id === undefined || installation === undefined || key === undefined)
     throw usage("Give --app-id, --installation-id and --app-key-file together.");
-  return { app: { app_id: id, installation_id: installation, private_key: await input.file(key) } };
+  return {
+    app: { app_id: id, installation_id: installation, private_key: await input.file(key, "--app-key-file") },
+  };
 };
 
 const OPTIONAL = "[PROJECT]";
@@ -74,7 +76,7 @@ const set = command({
     const { "token-file": token } = options;
     const payload: Credential = {
       ...(await gitCredential(options, input)),
-      ...(token !== undefined && { token: await oneLine(input, token) }),
+      ...(token !== undefined && { token: await oneLine(input, token, "--token-file") }),
       ...(await appCredential(options, input)),
     };
     if (Object.keys(payload).length === 0)

@@ -64,7 +64,7 @@ const set = command({
     return { json: text, text: visible(`${name} is set${also}${warning}`) };
 
     async function secretValue(): Promise<string> {
-      if (file !== undefined) return await input.file(file);
+      if (file !== undefined) return await input.file(file, "--file");
       if (input.isTerminal) return await input.hiddenLine(`Value of ${visible(name)} (not shown): `);
       return (await input.all()).replace(/\r?\n$/, "");
     }

@@ -133,7 +133,7 @@ const create = command({
   run: async ({ options, input, note, api, project }) => {
     const { prompt, "prompt-file": file, base, agent, model, name } = options;
     if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
-    const told = file === undefined ? prompt : await input.file(file);
+    const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
       params: { pid: await project() },
       payload: {
@@ -178,9 +178,11 @@ const restart = command({
 
 const remove = command({
   name: "sessions delete",
-  about: "Stop a session and hide it; its branch stays",
+  about: "Stop a session and delete its conversation and its log; its branch stays",
   takes: ["SESSION"],
   inProject: true,
+  notes:
+    "The conversation and the log cannot be restored, and the command does not ask. The branch, the saved work, change requests, and the tokens and cost of the project stay.",
   run: async ({ given, api, project }) => {
     const sid = sessionId(given.SESSION);
     const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid", {

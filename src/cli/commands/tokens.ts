@@ -1,4 +1,5 @@
 /** `platform tokens` and `platform whoami`. */
+import type { Client } from "../client.ts";
 import { command } from "../command.ts";
 import type { Answer } from "../contract.ts";
 import { fields, table, time, timeOrDash, visible } from "../terminal.ts";
@@ -6,25 +7,36 @@ import { anyId, projectId } from "../words.ts";
 import { login } from "./login.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 
+/** How many names are looked up. Other people are shown by their ids. */
+const NAMES_MAX = 200;
+
+/** The names of the account's people, by id. */
+const namesOf = async (client: Client): Promise<ReadonlyMap<string, string>> => {
+  const { value } = await client.call("GET /v1/people", { query: { limit: NAMES_MAX } });
+  return new Map(value.people.map(({ id, name }) => [id, name]));
+};
+
 const list = command({
   name: "tokens list",
-  about: "List the account's tokens. Their secrets are not shown",
+  about: "List the account's tokens, with their people if there are several. Their secrets are not shown",
   options: pageOptions,
   run: async ({ options, note, api }) => {
     const answered = await api().call("GET /v1/tokens", { query: page(options) });
-    const rows = answered.value.tokens.map((token) => [
-      token.id,
-      time(token.created_at),
-      timeOrDash(token.last_used_at),
-      timeOrDash(token.expires_at),
-      token.project_id ?? "all",
-      token.name,
-    ]);
-    return pageOutcome(
-      answered,
-      table(["TOKEN", "CREATED", "USED", "EXPIRES", "PROJECT", "NAME"], rows, "No tokens."),
-      note,
+    const { tokens } = answered.value;
+    const names = new Set(tokens.map((token) => token.user_id)).size > 1 ? await namesOf(api()) : null;
+    const personOf = (id: string): readonly string[] => (names === null ? [] : [names.get(id) ?? id]);
+    const rows = tokens.map((token) =>
+      [
+        token.id,
+        time(token.created_at),
+        timeOrDash(token.last_used_at),
+        timeOrDash(token.expires_at),
+        token.project_id ?? "all",
+      ].concat(personOf(token.user_id), token.name),
     );
+    const person = names === null ? [] : ["PERSON"];
+    const columns = ["TOKEN", "CREATED", "USED", "EXPIRES", "PROJECT", ...person, "NAME"];
+    return pageOutcome(answered, table(columns, rows, "No tokens."), note);
   },
 });
 

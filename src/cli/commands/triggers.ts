@@ -133,7 +133,8 @@ const preview = command({
   run: async ({ given, options, input, note, api, project }) => {
     const { "body-file": file, text: message, source, at, event, "content-type": contentType } = options;
     const kind = oneOf(options.kind, ["manual", "webhook", "cron"], "--kind") ?? "manual";
-    const body = file === undefined ? undefined : parsedBody(await input.file(file), contentType);
+    const body =
+      file === undefined ? undefined : parsedBody(await input.file(file, "--body-file"), contentType);
     const headers = {
       ...(event !== undefined && { "x-github-event": event }),
       ...(contentType !== undefined && { "content-type": contentType }),

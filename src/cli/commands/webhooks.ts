@@ -105,14 +105,15 @@ const add = command({
   notes: `Events: ${EVENTS.join(", ")}.`,
   run: async ({ given, options, input, api, project }) => {
     const file = options["url-file"];
-    const url = file === undefined ? given.URL : (await input.file(file)).trim();
+    const url = file === undefined ? given.URL : (await input.file(file, "--url-file")).trim();
     if (url === undefined || (file !== undefined && given.URL !== undefined))
       throw usage("Give the address, or --url-file FILE.");
     if (options.events === undefined) throw usage("--events must name at least one event.");
     const events = eventsOf(options.events);
     const format = oneOf(options.format, FORMATS, "--format");
     const secretFile = options["secret-file"];
-    const secret = secretFile === undefined ? undefined : (await input.file(secretFile)).trim();
+    const secret =
+      secretFile === undefined ? undefined : (await input.file(secretFile, "--secret-file")).trim();
     const { value, text } = await api().call("POST /v1/projects/:pid/webhooks", {
       params: { pid: await project() },
       payload: {
@@ -159,7 +160,7 @@ const change = command({
     const file = options["url-file"];
     const payload = {
       ...(options.events !== undefined && { events: eventsOf(options.events) }),
-      ...(file !== undefined && { url: (await input.file(file)).trim() }),
+      ...(file !== undefined && { url: (await input.file(file, "--url-file")).trim() }),
       ...(options.enable && { status: "enabled" as const }),
       ...(options.disable && { status: "disabled" as const }),
     };
