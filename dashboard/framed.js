@@ -90,8 +90,8 @@ export const framed = (page, tab) => ({
     }
   },
   ...(page.follow !== undefined && {
-    /** @param {string[]} params @param {() => void} changed */
-    follow: (params, changed) => following(page.follow(params, changed)),
+    /** @param {string[]} params @param {() => void} changed @param {import("./live.js").Listener} project */
+    follow: (params, changed, project) => following(page.follow(params, changed, project)),
   }),
   /** @param {any} data @param {any} live */
   title: (data, live) =>
