@@ -2,7 +2,7 @@
 import { readFile, readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import type { BuildRequest } from "../port.ts";
-import { DOCKERFILE_BYTES_MAX, type Stage, parseDockerfile } from "../dockerfile.ts";
+import { DOCKERFILE_BYTES_MAX, type Stage, parseDockerfile } from "../../domain/dockerfile.ts";
 import { buildError } from "./failure.ts";
 
 /** A valid directory name that cannot lead elsewhere. */
