@@ -97,18 +97,19 @@ const filesOf = (diff, source) => {
 export const planFiles = (diff, source) => {
   const { files, absent, cut } = filesOf(diff, source);
   let left = PAGE_LINES;
-  const planned = files.map((file) => {
+  const all = files.map((file) => {
     const own = asked.get(keyOf(source?.url ?? "", source?.head ?? "", file.path));
-    if (own !== undefined) {
-      return { ...file, ...own.file, key: file.key, isShown: true, why: null, cut: own.cut };
-    }
+    if (own !== undefined) return planned(own.file ?? file, null, { key: file.key, cut: own.cut });
     const why = foldedFor(file, absent.has(file), left);
     if (why === null) left -= file.lines.length;
-    return { ...file, isShown: why === null, why, cut: null };
+    return planned(file, why, { key: file.key, cut: null });
   });
-  const unlisted = Math.max(0, (source?.total ?? 0) - planned.length);
-  return { files: planned, hidden: unlisted + planned.filter(({ isShown }) => !isShown).length, cut };
+  const unlisted = Math.max(0, (source?.total ?? 0) - all.length);
+  return { files: all, hidden: unlisted + all.filter(({ isShown }) => !isShown).length, cut };
 };
+
+/** @param {DiffFile} file @param {PlannedFile["why"]} why @param {{key: string, cut: string | null}} rest @returns {PlannedFile} */
+const planned = (file, why, rest) => ({ ...file, ...rest, isShown: why === null, why });
 
 /** @param {DiffFile} file @param {boolean} isAbsent @param {number} left @returns {PlannedFile["why"]} */
 const foldedFor = ({ path, lines }, isAbsent, left) => {

@@ -239,7 +239,7 @@ const FOLDED = {
 const folded = ({ path, why, lines }, source) =>
   h(
     "p",
-    { class: "folded", "data-key": "folded" },
+    { "data-key": "folded" },
     h("span", { class: "quiet" }, why === null ? "" : FOLDED[why]),
     " ",
     button("show-lines", "Show this file", {

@@ -119,10 +119,10 @@ const nothingNew = ({ head_commit: head, base_commit: base }) =>
 export const hasNewWork = (work) => (work?.changes?.commits_total ?? 0) > 0;
 
 /** @param {string} url @param {Pick<SessionChanges, "head_commit" | "files_changed" | "files_changed_total">} changes */
-export const sourceOf = (url, { head_commit: head, files_changed: listed, files_changed_total: total }) => ({
+export const sourceOf = (url, { head_commit: head, files_changed: files, files_changed_total: total }) => ({
   url,
   head,
-  listed,
+  listed: files,
   total,
 });
 

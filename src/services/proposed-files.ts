@@ -106,5 +106,5 @@ export const proposedMistakes = Effect.fnUntraced(function* (
     : [];
   return [...own, ...others]
     .slice(0, MISTAKES_MAX)
-    .map((mistake) => ({ ...mistake, message: mistake.message.slice(0, MESSAGE_MAX) }));
+    .map(({ file: of, line, message }) => ({ file: of, line, message: message.slice(0, MESSAGE_MAX) }));
 });

@@ -41,10 +41,8 @@ describe.skipIf(!hasChromium)(title, () => {
   it("that breaks platform.toml says so, and is merged after a second question", async () => {
     const all = world();
     const warnings = [{ file: "platform.toml", line: 3, message: "`cron` is missing." }];
-    const { page, fake, visit } = await start({
-      ...all,
-      changes: all.changes.map((change) => ({ ...change, warnings })),
-    });
+    const changes = all.changes.map((change) => ({ ...change, warnings }));
+    const { page, fake, visit } = await start({ ...all, changes });
     await visit(`${PROJECT}/change-requests/7`);
     await page.locator(".callout", { hasText: "platform.toml, line 3: cron is missing." }).waitFor();
     await page.getByRole("button", { name: "Merge" }).click();

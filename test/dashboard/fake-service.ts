@@ -304,8 +304,8 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
     return { change_requests: world.changes, next_cursor: null };
   }
   if (group === "change-requests" && part === "diff") {
-    const path = query.get("path");
-    return path === null ? world.diff : (world.fileDiffs?.[path] ?? "");
+    const one = query.get("path");
+    return one === null ? world.diff : (world.fileDiffs?.[one] ?? "");
   }
   return group === "change-requests" ? change : undefined;
 };
