@@ -259,16 +259,22 @@ export const ACTIONS = {
   },
 
   "open-change-request": async ({ project = "", session = "", title = "" }, page) => {
-    const named = await ask({
-      title: "Open a change request",
-      text: "It proposes to merge the session branch into the default branch.",
-      field: { label: "Title", value: title, lines: 1, required: true },
-      confirm: "Open",
-    });
-    if (named === null) return;
+    const typed = await askFor(
+      {
+        title: "Open a change request",
+        text: "It proposes to merge the session branch into the default branch.",
+        confirm: "Open",
+      },
+      {
+        title: { label: "Title", value: title, lines: 1, required: true },
+        description: { ...OPTIONAL, label: "Description", hint: "Optional. For the reviewer.", lines: 4 },
+      },
+    );
+    if (typed === null) return;
     const { number } = await post(`${projectPath(project)}/change-requests`, {
       session_id: session,
-      title: named,
+      title: typed["title"],
+      ...(typed["description"] !== "" && { description: typed["description"] }),
     });
     page.notice(`Change request #${number} is open.`, [
       "Open it",
@@ -281,13 +287,21 @@ export const ACTIONS = {
   ...WORKBENCH_ACTIONS,
   "set-secret": setSecret,
 
-  merge: async ({ project = "", number = "", base = "" }, page) => {
+  merge: async ({ project = "", number = "", base = "", hidden = "", warned = "" }, page) => {
     const sure = await ask({
       title: `Merge #${number} into ${base}?`,
-      text: "Its commits become part of that branch. The service then reads the triggers again.",
+      text: `Its commits become part of that branch. The service then reads the triggers again.${hidden === "" ? "" : ` ${hidden}`}`,
       confirm: "Merge",
     });
     if (sure === null) return;
+    if (warned !== "") {
+      const still = await ask({
+        title: "Merge it with these mistakes?",
+        text: warned,
+        confirm: "Merge anyway",
+      });
+      if (still === null) return;
+    }
     try {
       await post(`${projectPath(project)}/change-requests/${number}/merge`);
     } finally {

@@ -1,7 +1,10 @@
 /** Change requests: a project's list, and a single one with its diff and its actions. */
 import { getJson, getJsonOrNull, getText } from "./api.js";
+import { namesOf } from "./connector-access.js";
+import { planFiles } from "./diff-files.js";
 import { changesIn, commitRows, diffView, followDiffKeys, listed } from "./diff-view.js";
 import { h, outside } from "./dom.js";
+import { counted } from "./format.js";
 import {
   badge,
   button,
@@ -16,8 +19,9 @@ import {
   time,
   trail,
 } from "./parts.js";
-import { projectHead, projectPath } from "./project.js";
+import { isLive, projectHead, projectPath } from "./project.js";
 import { changeRows, shortRef } from "./session.js";
+import { sourceOf } from "./work.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").ChangeRequest} ChangeRequest */
@@ -52,20 +56,29 @@ export const changeRequests = {
   ],
 };
 
-/** @typedef {{project: Project, change: ChangeRequestDetail, diff: string, session: import("./wire.d.ts").Session | null}} ChangePage */
+/**
+ * @typedef {object} ChangePage
+ * @property {Project} project
+ * @property {ChangeRequestDetail} change
+ * @property {string} diff
+ * @property {import("./wire.d.ts").Session | null} session null: it was deleted, or a person pushed the branch
+ * @property {Map<string, string>} names of the project's members, by id
+ */
 
 export const changeRequest = {
   /** @param {string[]} params @returns {Promise<ChangePage>} */
   load: async ([id = "", number = ""]) => {
     const path = `${projectPath(id)}/change-requests/${number}`;
-    const [project, change, diff] = await Promise.all([
+    const [project, change, diff, { members }] = await Promise.all([
       getJson(projectPath(id)),
       getJson(path),
       getText(`${path}/diff`),
+      // Without the names, the page is still of use.
+      getJson(`${projectPath(id)}/members`).catch(() => ({ members: [] })),
     ]);
     const session =
       change.session_id && (await getJsonOrNull(`${projectPath(id)}/sessions/${change.session_id}`));
-    return { project, change, diff, session };
+    return { project, change, diff, session, names: namesOf(members) };
   },
 
   /** @param {string[]} _params @param {() => void} changed */
@@ -75,7 +88,7 @@ export const changeRequest = {
   title: ({ change }) => `#${change.number} ${change.title}`,
 
   /** @param {ChangePage} data */
-  view: ({ project, change, diff, session }) => [
+  view: ({ project, change, diff, session, names }) => [
     trail([
       ["Projects", "#/"],
       [project.name, projectLink(project.id)],
@@ -86,18 +99,26 @@ export const changeRequest = {
       "header",
       { class: "head", "data-key": "head" },
       h("h1", {}, change.title, " ", badge(change.status)),
-      h("p", { class: "actions" }, actions(project, change)),
+      h("p", { class: "actions" }, actions(project, change, hiddenIn(project, change, diff))),
     ),
-    change.status === "open" && !change.mergeable && conflicts(project, change),
+    change.status === "open" && !change.mergeable && conflicts(project, change, session),
+    mistakes(change),
     facts([
       ["From", shortRef(change.head_ref)],
       ["Into", code(change.base_ref)],
-      ["Opened", time(change.created_at)],
+      ["Opened", h("span", {}, time(change.created_at), by(names, change.created_by))],
       ["Closed", change.status === "closed" && time(change.updated_at)],
       [
         "Merged",
         change.merged_at &&
-          h("span", {}, time(change.merged_at), " as ", code(shortCommit(change.merged_commit))),
+          h(
+            "span",
+            {},
+            time(change.merged_at),
+            " as ",
+            code(shortCommit(change.merged_commit)),
+            by(names, change.merged_by),
+          ),
       ],
       [
         "Pull request",
@@ -130,18 +151,65 @@ export const changeRequest = {
       "section",
       { "data-key": "diff" },
       h("h2", {}, changesIn(change.files_changed_total)),
-      diffView(diff, { keys: true }),
+      diffView(diff, { source: sourceOf(diffUrl(project, change), change), keys: true }),
     ),
   ],
 };
 
-/** An ended one can be neither merged nor closed. @param {Project} project @param {ChangeRequestDetail} change */
-const actions = (project, change) => {
+/** @param {Project} project @param {ChangeRequestDetail} change */
+const diffUrl = ({ id }, { number }) => `${projectPath(id)}/change-requests/${number}/diff`;
+
+/** @param {Map<string, string>} names @param {string | null} id a person who is no member any more has no name here */
+const by = (names, id) => {
+  const name = names.get(id ?? "");
+  return name !== undefined && ` by ${name}`;
+};
+
+/** How many files' lines the reader has not seen, as a sentence. @param {Project} project @param {ChangeRequestDetail} change @param {string} diff */
+const hiddenIn = (project, change, diff) => {
+  const { hidden } = planFiles(diff, sourceOf(diffUrl(project, change), change));
+  return hidden === 0 ? "" : `${counted(hidden, "file")} ${hidden === 1 ? "is" : "are"} not shown.`;
+};
+
+/** @param {ChangeRequestDetail["warnings"][number]} warning */
+const placeOf = ({ file, line }) => (line === null ? file : `${file}, line ${line}`);
+
+/** What a merge would break. It stays possible: a later commit may correct it. @param {ChangeRequestDetail} change */
+const mistakes = ({ warnings, base_ref: base }) =>
+  warnings.length > 0 &&
+  callout(
+    "warn",
+    h("strong", {}, "A merge brings mistakes into ", code(base), "."),
+    h(
+      "ul",
+      { class: "dots" },
+      warnings.map((warning) =>
+        h(
+          "li",
+          { "data-key": JSON.stringify(warning) },
+          code(placeOf(warning)),
+          ": ",
+          prose(warning.message),
+        ),
+      ),
+    ),
+  );
+
+/** An ended one can be neither merged nor closed. @param {Project} project @param {ChangeRequestDetail} change @param {string} hidden */
+const actions = (project, change, hidden) => {
   if (change.status !== "open") return [];
   const named = { "data-project": project.id, "data-number": String(change.number) };
+  const warned = change.warnings.map((one) => `${placeOf(one)}: ${one.message}`).join("\n");
   return [
+    change.mergeable && hidden !== "" && h("span", { class: "quiet", "data-key": "hidden" }, hidden),
     change.mergeable &&
-      button("merge", "Merge", { ...named, class: "primary", "data-base": change.base_ref }),
+      button("merge", "Merge", {
+        ...named,
+        class: "primary",
+        "data-base": change.base_ref,
+        "data-hidden": hidden,
+        "data-warned": warned,
+      }),
     button("close-change-request", "Close", named),
   ];
 };
@@ -152,9 +220,10 @@ const shortCommit = (sha) => (sha ?? "").slice(0, 10);
 /** As many paths as a page shows. The API has them all. */
 const CONFLICTS_SHOWN = 50;
 
-/** @param {Project} project @param {ChangeRequestDetail} change */
-const conflicts = (project, { base_ref: base, head_ref: head, conflicts: paths, session_id: session }) => {
+/** @param {Project} project @param {ChangeRequestDetail} change @param {ChangePage["session"]} session */
+const conflicts = (project, { base_ref: base, head_ref: head, conflicts: paths }, session) => {
   const told = paths.length === 0 ? "" : ` in ${paths.slice(0, 5).join(", ")}`;
+  const asking = `Run git fetch origin, merge origin/${base} into your branch, resolve the conflicts${told}, commit, and push.`;
   return callout(
     "warn",
     h("strong", {}, "This change request cannot be merged."),
@@ -180,21 +249,24 @@ const conflicts = (project, { base_ref: base, head_ref: head, conflicts: paths, 
           ? ["Merge ", code(base), " into the branch, resolve the conflicts and push:"]
           : [
               "Ask the agent in ",
-              h("a", { href: projectLink(project.id, `/sessions/${session}`) }, "its session"),
+              h("a", { href: projectLink(project.id, `/sessions/${session.id}`) }, "its session"),
               ":",
             ],
       ),
-      session !== null &&
-        h(
-          "p",
-          {},
-          commandLine(`Merge origin/${base} into your branch, resolve the conflicts${told}, and push.`),
-        ),
+      session !== null && h("p", {}, commandLine(asking), " ", askButton(project, session, asking)),
       session !== null && h("p", {}, "Or do it in a clone of the repository:"),
       commandBlock(mergeLines(base, head), "the commands"),
     ],
   );
 };
+
+/** @param {Project} project @param {import("./wire.d.ts").Session} session @param {string} text */
+const askButton = (project, { id, status }, text) =>
+  button("ask-agent", isLive(status) ? "Ask the agent" : "Restart and ask", {
+    "data-project": project.id,
+    "data-session": id,
+    "data-text": text,
+  });
 
 /** Names of branches may hold what a shell obeys. @param {string} name */
 const word = (name) => (/^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", String.raw`'\''`)}'`);

@@ -1,13 +1,10 @@
 /** The changes between two commits: their commits, and a diff by file, in one column or in two. */
-import { pairLines, parseDiff } from "./diff-parse.js";
+import { FILE_LINES, PAGE_LINES, planFiles } from "./diff-files.js";
+import { pairLines } from "./diff-parse.js";
 import { h } from "./dom.js";
 import { counted, grouped } from "./format.js";
 import { button, code, tag, time } from "./parts.js";
 
-/** A browser shows this many lines at once without effort. */
-const DIFF_LINES = 4000;
-/** A longer file is folded at first. */
-const OPEN_LINES = 600;
 /** The rest of a longer line is not shown. */
 const LINE_CHARS = 1000;
 /** Two columns need this much room. */
@@ -15,7 +12,8 @@ const WIDE = "(min-width: 60rem)";
 const CHOICE = "diff-view";
 
 /** @typedef {{sha: string, subject: string, author_name: string, committed_at: string}} Commit */
-/** @typedef {import("./diff-parse.js").DiffFile} DiffFile */
+/** @typedef {import("./diff-files.js").PlannedFile} PlannedFile */
+/** @typedef {import("./diff-files.js").Source} Source */
 /** @typedef {import("./diff-parse.js").DiffLine} DiffLine */
 
 /** @param {number} files */
@@ -115,34 +113,34 @@ export const followDiffKeys = (changed) => {
 };
 
 /**
- * One block for each file.
+ * One block for each file. Long and generated files are folded, with a button that shows them.
  *
  * @param {string} diff
- * @param {{open?: boolean, keys?: boolean, columns?: boolean}} [options] open: whether the files are opened at first;
- * keys: whether `followDiffKeys` listens; columns: whether there is room for two
+ * @param {{source?: Source | null, open?: boolean, keys?: boolean, columns?: boolean}} [options] source: where single
+ * files can be read; open: whether the files are opened at first; keys: whether `followDiffKeys` listens; columns:
+ * whether there is room for two
  */
-export const diffView = (diff, { open = true, keys = false, columns = true } = {}) => {
-  const { files, cut } = parseDiff(diff);
+export const diffView = (diff, { source = null, open = true, keys = false, columns = true } = {}) => {
+  const { files, cut } = planFiles(diff, source);
   if (files.length === 0) return h("p", { class: "quiet" }, "No differences.");
   const isWide = columns && matchMedia(WIDE).matches;
   const view = isWide ? chosenView() : "unified";
-  let left = DIFF_LINES;
-  const blocks = files.map((file) => {
-    const room = left;
-    left = Math.max(0, left - file.lines.length);
-    return fileView(file, { room, view, open });
-  });
+  const unlisted = Math.max(0, (source?.total ?? 0) - files.length);
   return h(
     "div",
     { class: "diff-files" },
     toolbar(files, { view, isWide, keys }),
-    blocks,
-    cut !== null &&
-      h("p", { class: "quiet", "data-key": "cut" }, `${cut} Fetch the branch to read all of it.`),
+    files.map((file) => fileView(file, { source, view, open })),
+    unlisted > 0 &&
+      note("unlisted", `${counted(unlisted, "more file")} changed. Fetch the branch to read them.`),
+    cut !== null && note("cut", `${cut} Fetch the branch to read all of it.`),
   );
 };
 
-/** @param {DiffFile[]} files @param {{view: string, isWide: boolean, keys: boolean}} how */
+/** @param {string} key @param {string} text */
+const note = (key, text) => h("p", { class: "quiet", "data-key": key }, text);
+
+/** @param {PlannedFile[]} files @param {{view: string, isWide: boolean, keys: boolean}} how */
 const toolbar = (files, { view, isWide, keys }) =>
   h(
     "div",
@@ -180,7 +178,7 @@ const viewButton = (value, label, view) =>
     "aria-pressed": String(value === view),
   });
 
-/** @param {DiffFile[]} files */
+/** @param {PlannedFile[]} files */
 const fileList = (files) =>
   h(
     "details",
@@ -201,13 +199,11 @@ const fileList = (files) =>
     ),
   );
 
-/** @param {DiffFile} file @param {{room: number, view: string, open: boolean}} how */
-const fileView = (file, { room, view, open }) => {
-  const lines = file.lines.slice(0, room).map(shortened);
-  const hidden = file.lines.length - lines.length;
-  return h(
+/** @param {PlannedFile} file @param {{source: Source | null, view: string, open: boolean}} how */
+const fileView = (file, { source, view, open }) =>
+  h(
     "details",
-    { class: "file", open: open && file.lines.length <= OPEN_LINES && hidden === 0, "data-key": file.key },
+    { class: "file", open, "data-key": file.key },
     h(
       "summary",
       {},
@@ -216,17 +212,44 @@ const fileView = (file, { room, view, open }) => {
       file.note !== "" && [" ", tag(file.note)],
       " ",
       counts(file.added, file.removed),
-      hidden > 0 && h("span", { class: "quiet" }, " too long to show here"),
+      !file.isShown && h("span", { class: "quiet" }, " not shown"),
     ),
-    linesView(lines, view),
-    hidden > 0 &&
-      h(
-        "p",
-        { class: "quiet", "data-key": "hidden" },
-        `${grouped(hidden)} more lines are not shown. A page shows ${grouped(DIFF_LINES)} lines. Fetch the branch to read all of them.`,
-      ),
+    file.isShown ? shownLines(file, view) : folded(file, source),
   );
+
+/** @param {PlannedFile} file @param {string} view */
+const shownLines = ({ lines, cut }, view) => {
+  const hidden = lines.length - FILE_LINES;
+  return [
+    linesView(lines.slice(0, FILE_LINES).map(shortened), view),
+    hidden > 0 &&
+      note("hidden", `${grouped(hidden)} more lines are not shown. Fetch the branch to read them.`),
+    cut !== null && note("file-cut", `${cut} Fetch the branch to read all of it.`),
+  ];
 };
+
+const FOLDED = {
+  generated: "This file is generated.",
+  long: "This file is long.",
+  room: `The page shows ${grouped(PAGE_LINES)} lines at once.`,
+  absent: "The diff is too long to be sent at once.",
+};
+
+/** @param {PlannedFile} file @param {Source | null} source */
+const folded = ({ path, why, lines }, source) =>
+  h(
+    "p",
+    { "data-key": "folded" },
+    h("span", { class: "quiet" }, why === null ? "" : FOLDED[why]),
+    " ",
+    button("show-lines", "Show this file", {
+      "data-url": source?.url ?? "",
+      "data-head": source?.head ?? "",
+      "data-path": path,
+      "data-load": lines.length === 0 ? "yes" : null,
+      "aria-label": `Show the file ${path}`,
+    }),
+  );
 
 /** @param {DiffLine[]} lines @param {string} view */
 const linesView = (lines, view) => {

@@ -198,7 +198,7 @@ const rest = ({ timers }, ms) =>
   });
 
 /** A random UUID. The browser's own function is missing where the page does not come over TLS. @returns {string} */
-const makeId = () => {
+export const makeId = () => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -12,7 +12,7 @@ import { badge, button, callout, code, facts, idTail, projectLink, prose, time, 
 import { followPorts, portButtons } from "./ports.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
 import { logSection, timeline } from "./session-life.js";
-import { followWork, workSummary, workView } from "./work.js";
+import { followWork, hasNewWork, workSummary, workView } from "./work.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./wire.d.ts").Sandbox} Sandbox */
@@ -80,7 +80,7 @@ export const session = {
       /** @param {HTMLElement} main @param {SessionPage} data @param {import("./wire.d.ts").Me | null} me */
       drawn: (main, data, me) => {
         conversation.show(main, { session: data.session, me: me?.user.name ?? "You" });
-        work.see(data.session);
+        work.see(data.session, data.changes);
         ports.see(data.session);
         const place = main.querySelector(".session-log");
         // The boot is shown as it happens, and its steps are in the log.
@@ -174,7 +174,7 @@ const screenView = ({ project, session: found, changes, awaited, asked }, live) 
         h("a", { href: projectLink(project.id, `/sessions/${found.id}/state`) }, "Why this state?"),
       ),
     ),
-    h("p", { class: "actions" }, actions(found, changes, live?.ports ?? null)),
+    h("p", { class: "actions" }, actions(found, changes, live)),
   ),
   found.failure &&
     callout(
@@ -236,16 +236,16 @@ const changeLink = ({ project_id: project }, { number }) =>
     `Change request #${number}`,
   );
 
-/** @param {Session} found @param {ChangeRequest[]} changes @param {import("./ports.js").Ports | null} ports */
-const actions = (found, changes, ports) => [
+/** @param {Session} found @param {ChangeRequest[]} changes @param {Following | null} live */
+const actions = (found, changes, live) => [
   isLive(found.status) &&
     button("stop-session", "Stop session", { "data-project": found.project_id, "data-session": found.id }),
-  ...portButtons(found, ports),
+  ...portButtons(found, live?.ports ?? null),
   found.status === "running" &&
     button("open-port", "Open a port", { "data-project": found.project_id, "data-session": found.id }),
   ["stopped", "failed"].includes(found.status) &&
     button("restart-session", "Restart", { "data-project": found.project_id, "data-session": found.id }),
-  found.status !== "provisioning" &&
+  hasNewWork(live?.work ?? null) &&
     !changes.some((change) => change.status === "open") &&
     button("open-change-request", "Open a change request", {
       "data-project": found.project_id,

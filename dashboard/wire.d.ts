@@ -182,12 +182,18 @@ export interface ChangeRequest {
   updated_at: string;
   merged_commit: string | null;
   merged_at: string | null;
+  created_by: string | null;
+  merged_by: string | null;
 }
 
 export interface ChangeRequestDetail extends ChangeRequest {
   pull_request: { number: number; url: string; status: "open" | "merged" | "closed" } | null;
   mergeable: boolean;
   conflicts: string[];
+  /** Mistakes that a merge would bring. `line` null: the whole file, or not known. */
+  warnings: { file: string; line: number | null; message: string }[];
+  head_commit: string;
+  files_changed: { path: string; additions: number; deletions: number }[];
   commits_total: number;
   files_changed_total: number;
   commits: { sha: string; subject: string; author_name: string; committed_at: string }[];

@@ -1,4 +1,4 @@
-/** The pushed work of a session: its commits, its files, and their diff against the commit at which it began. */
+/** The pushed work of a session: its new commits, its files, and their diff. */
 import { ApiError, getJson, getText } from "./api.js";
 import { changesIn, commitRows, counts, diffView, listed } from "./diff-view.js";
 import { h } from "./dom.js";
@@ -14,6 +14,7 @@ const POLL_MS = 5000;
  * @typedef {object} Work
  * @property {SessionChanges | null} changes null before the first answer
  * @property {string} diff
+ * @property {string} url of the diff in the API
  * @property {string | null} problem why the branch could not be read
  */
 
@@ -27,7 +28,7 @@ const POLL_MS = 5000;
  */
 export const followWork = (path, changed) => {
   /** @type {Work} */
-  const work = { changes: null, diff: "", problem: null };
+  const work = { changes: null, diff: "", problem: null, url: `${path}/diff` };
   let hasEnded = false;
   let isReading = false;
   let seen = "";
@@ -38,7 +39,11 @@ export const followWork = (path, changed) => {
     isReading = true;
     try {
       const changes = await getJson(`${path}/changes`);
-      if (changes.head_commit !== work.changes?.head_commit) {
+      // A merge changes what is new, and not the branch.
+      if (
+        changes.head_commit !== work.changes?.head_commit ||
+        changes.commits_total !== work.changes?.commits_total
+      ) {
         work.diff = changes.files_changed_total > 0 ? await getText(`${path}/diff`) : "";
       }
       work.changes = changes;
@@ -59,10 +64,14 @@ export const followWork = (path, changed) => {
 
   return {
     work,
-    /** @param {import("./wire.d.ts").Session} session as it is now */
-    see: (session) => {
+    /**
+     * @param {import("./wire.d.ts").Session} session as it is now
+     * @param {import("./wire.d.ts").ChangeRequest[]} requests its change requests
+     */
+    see: (session, requests) => {
       isWorking = session.status === "running" && session.turn.state !== "idle";
-      const state = `${session.status} ${session.turn.state} ${session.last_turn?.at ?? ""}`;
+      const merged = requests.filter(({ status }) => status === "merged").length;
+      const state = `${session.status} ${session.turn.state} ${session.last_turn?.at ?? ""} ${merged}`;
       if (state === seen) return;
       seen = state;
       void read();
@@ -100,6 +109,23 @@ const OPEN_FILES = 5;
 const isBeside = ({ files_changed_total: files }) =>
   files <= OPEN_FILES && matchMedia("(min-width: 80rem)").matches;
 
+/** @param {SessionChanges} changes */
+const nothingNew = ({ head_commit: head, base_commit: base }) =>
+  head === null || head === base
+    ? "The agent has not pushed a commit yet."
+    : "Nothing is new: all pushed commits are merged.";
+
+/** Whether a change request could propose something. @param {Work | null} work */
+export const hasNewWork = (work) => (work?.changes?.commits_total ?? 0) > 0;
+
+/** @param {string} url @param {Pick<SessionChanges, "head_commit" | "files_changed" | "files_changed_total">} changes */
+export const sourceOf = (url, { head_commit: head, files_changed: files, files_changed_total: total }) => ({
+  url,
+  head,
+  listed: files,
+  total,
+});
+
 /** @param {Work | null} work */
 export const workView = (work) => {
   const changes = work?.changes ?? null;
@@ -117,9 +143,13 @@ export const workView = (work) => {
     work.problem !== null && h("p", { class: "refusal" }, prose(work.problem)),
     changes !== null &&
       (changes.commits_total === 0
-        ? h("p", { class: "quiet" }, "The agent has not pushed a commit yet.")
+        ? h("p", { class: "quiet" }, nothingNew(changes))
         : [
-            diffView(work.diff, { open: isBeside(changes), columns: false }),
+            diffView(work.diff, {
+              source: sourceOf(work.url, changes),
+              open: isBeside(changes),
+              columns: false,
+            }),
             h(
               "details",
               { class: "group", "data-key": "commits" },

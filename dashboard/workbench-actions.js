@@ -1,7 +1,10 @@
 /** Actions on senders' secrets, on diffs and on ports of a sandbox, for actions.js. */
-import { put } from "./api.js";
+import { getText, post, put } from "./api.js";
 import { ask, tell } from "./dialog.js";
+import { showAsked } from "./diff-files.js";
 import { chooseDiffView, foldFiles, showFile } from "./diff-view.js";
+import { makeId } from "./outbox.js";
+import { projectLink } from "./parts.js";
 import { projectPath } from "./project.js";
 
 /** @typedef {import("./actions.js").Action} Action */
@@ -45,6 +48,18 @@ export const WORKBENCH_ACTIONS = {
     chooseDiffView(view);
     page.draw();
   },
+  /** Reads the file's own diff if the page does not have its lines. */
+  "show-lines": async ({ url = "", head = "", path = "", load }, page) => {
+    const diff = load === undefined ? null : await getText(`${url}?path=${encodeURIComponent(path)}`);
+    showAsked({ url, head, path }, diff);
+    page.draw();
+  },
   "fold-files": ({ open = "" }) => foldFiles(open !== ""),
+
+  /** A message to the session's agent. It restarts a session that has ended. */
+  "ask-agent": async ({ project = "", session = "", text = "" }, page) => {
+    await post(`${projectPath(project)}/sessions/${session}/messages`, { id: makeId(), text });
+    page.notice("The agent was asked.", ["Show the session", projectLink(project, `/sessions/${session}`)]);
+  },
   "show-file": ({ file = "" }) => showFile(Number(file)),
 };

@@ -7,15 +7,7 @@ import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { parseTrustedProxies, type TrustedProxies } from "./domain/client-address.ts";
-import {
-  type KubernetesSettings,
-  isObjectName,
-  parseDialHost,
-  parseListenAddress,
-  parseNamespace,
-  parseRegistryImage,
-  parseRuntimeClass,
-} from "./domain/kubernetes.ts";
+import type { KubernetesSettings } from "./domain/kubernetes.ts";
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
@@ -31,6 +23,7 @@ import {
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
 import { type RegistryLocation, readRegistryLocation } from "./domain/registry-reference.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
+import { readCluster } from "./cluster-config.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 
@@ -272,33 +265,9 @@ class Reader extends SettingReader {
       sandboxProvider,
       runsc: located(this.text("PLATFORM_RUNSC")),
       docker: { socket, runtime },
-      kubernetes: this.#kubernetes(sandboxProvider, located(this.text("PLATFORM_KUBERNETES_CONFIG"))),
+      kubernetes: readCluster(this, sandboxProvider, located(this.text("PLATFORM_KUBERNETES_CONFIG"))),
       localForm: this.choice("PLATFORM_LOCAL_FORM"),
     };
-  }
-
-  /** The settings of a cluster. They are required only if the cluster has the sandboxes. */
-  #kubernetes(provider: ProviderName, kubeconfig: string | null): KubernetesSettings | null {
-    const secrets = "PLATFORM_KUBERNETES_PULL_SECRETS";
-    const pullSecrets = this.list(secrets);
-    const wrong = pullSecrets.find((name) => !isObjectName(name));
-    if (wrong !== undefined) this.problem(secrets, wrong, "names of Secrets");
-    const namespace = this.parsed("PLATFORM_KUBERNETES_NAMESPACE", parseNamespace);
-    const runtimeClass = this.parsed("PLATFORM_KUBERNETES_RUNTIME_CLASS", parseRuntimeClass);
-    const host = this.parsed("PLATFORM_KUBERNETES_EGRESS_HOST", parseListenAddress);
-    const port = this.integer("PLATFORM_KUBERNETES_EGRESS_PORT");
-    const parts = {
-      PLATFORM_KUBERNETES_RUNTIME_IMAGE: this.parsed("PLATFORM_KUBERNETES_RUNTIME_IMAGE", parseRegistryImage),
-      PLATFORM_KUBERNETES_IMAGE: this.parsed("PLATFORM_KUBERNETES_IMAGE", parseRegistryImage),
-      PLATFORM_KUBERNETES_EGRESS_ADDRESS: this.parsed("PLATFORM_KUBERNETES_EGRESS_ADDRESS", parseDialHost),
-    };
-    if (provider !== "kubernetes") return null;
-    const needed = this.together({ "PLATFORM_SANDBOX_PROVIDER=kubernetes": provider, ...parts });
-    if (needed === null) return null;
-    const egress = { host, port, address: needed.PLATFORM_KUBERNETES_EGRESS_ADDRESS };
-    const image = needed.PLATFORM_KUBERNETES_IMAGE;
-    const runtimeImage = needed.PLATFORM_KUBERNETES_RUNTIME_IMAGE;
-    return { kubeconfig, namespace, runtimeImage, image, runtimeClass, pullSecrets, egress };
   }
 
   /** A registry's credentials would be read by every sandbox, so its URL has none. */

@@ -110,7 +110,7 @@ export class SettingReader {
   /**
    * The values of settings that count only together. Null if all are missing. If only some are, the start is refused.
    */
-  protected together<Names extends string>(
+  together<Names extends string>(
     parts: Readonly<Record<Names, string | null>>,
   ): Record<Names, string> | null {
     const names = Object.keys(parts) as Names[];

@@ -1,6 +1,6 @@
 /** The images in registries from which a Dockerfile builds: its base images, and those from which it copies files. */
 import { taggedReference } from "../domain/registry-reference.ts";
-import { type Dockerfile, type Instruction, referenceOf, type Stage } from "./dockerfile.ts";
+import { type Dockerfile, type Instruction, referenceOf, type Stage } from "../domain/dockerfile.ts";
 
 /** A Dockerfile with more is built all the same. The rest is not looked up. */
 export const BASES_MAX = 20;

@@ -1,7 +1,7 @@
 /** Reads the Dockerfile of a context that a stranger wrote. */
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { type Dockerfile, DOCKERFILE_BYTES_MAX, parseDockerfile } from "./dockerfile.ts";
+import { type Dockerfile, DOCKERFILE_BYTES_MAX, parseDockerfile } from "../domain/dockerfile.ts";
 import { BuildError, type BuildRequest } from "./port.ts";
 
 const failed = (failure: BuildError["failure"]): BuildError => new BuildError({ failure });

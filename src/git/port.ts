@@ -122,6 +122,15 @@ export interface TreeRequest {
   readonly maxBytes: number;
 }
 
+export interface DiffRequest {
+  /** Each side is a branch or a full commit id. */
+  readonly base: string;
+  readonly head: string;
+  readonly maxBytes: number;
+  /** A path as `Comparison.filesChanged` has it. Absent: all files. */
+  readonly path?: string;
+}
+
 export interface ObjectIdsRequest {
   /** A full commit id. */
   readonly commit: string;
@@ -228,11 +237,11 @@ export class GitBackend extends Context.Service<
       repository: Repository,
       request: { readonly base: string; readonly head: string },
     ) => Effect.Effect<Comparison, GitError>;
-    /** The unified diff from merge base to head, cut at `maxBytes` with a line that says so. */
-    readonly diff: (
-      repository: Repository,
-      request: { readonly base: string; readonly head: string; readonly maxBytes: number },
-    ) => Effect.Effect<string, GitError>;
+    /**
+     * The unified diff from merge base to head, cut at `maxBytes` with a line that says so. With `path`, of this file
+     * alone, by its path in the head; of a renamed file it has the rename. Empty if the path did not change.
+     */
+    readonly diff: (repository: Repository, request: DiffRequest) => Effect.Effect<string, GitError>;
     /**
      * Fast-forwards the branch to the head, otherwise moves it to a merge commit by the platform: G4. If the branch
      * moves meanwhile, the merge is computed again for its new tip. `ref_moved` if that happens too often,

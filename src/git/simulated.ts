@@ -11,6 +11,7 @@ import { createHash } from "node:crypto";
 import { initialCommit, parseBaseRef, parseBranchName, parseDefaultBranch } from "../domain/git-ref.ts";
 import {
   type Comparison,
+  type DiffRequest,
   type FileCommit,
   GitBackend,
   GitError,
@@ -176,9 +177,13 @@ const compare = (state: State, sides: Sides): Comparison => {
   };
 };
 
-const diff = ({ mergeBase, head }: Sides, maxBytes: number): string => {
+const diff = (
+  { mergeBase, head }: Sides,
+  { maxBytes, path: file }: Omit<DiffRequest, "base" | "head">,
+): string => {
   const from = mergeBase?.files ?? new Map<string, SimulatedEntry>();
   const text = changedPaths(from, head.files)
+    .filter((path) => file === undefined || path === file)
     .map((path) => {
       const before = linesOf(from.get(path)).map((line) => `-${line}\n`);
       const after = linesOf(head.files.get(path)).map((line) => `+${line}\n`);
@@ -374,9 +379,7 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
       compare: (repository, request) =>
         at(repository, (state) => Effect.map(sidesOf(state, request), (sides) => compare(state, sides))),
       diff: (repository, request) =>
-        at(repository, (state) =>
-          Effect.map(sidesOf(state, request), (sides) => diff(sides, request.maxBytes)),
-        ),
+        at(repository, (state) => Effect.map(sidesOf(state, request), (sides) => diff(sides, request))),
       merge: (repository, request) => at(repository, (state) => merge(state, request)),
     });
     const pushes = SimulatedRepositories.of({

@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer";
 import { randomUUID } from "node:crypto";
 import { GitBackend, GitError, type Repository } from "../../src/git/port.ts";
 import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { checkDiffs } from "./git-diff.ts";
 import { checkFileCommits } from "./git-commit-file.ts";
 import { checkMerges } from "./git-merge.ts";
 import { checkTrees } from "./git-trees.ts";
@@ -373,24 +374,7 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
-  live("returns the diff, and cuts a long one at a line with a note", () =>
-    Effect.gen(function* () {
-      const { backend, pushes, repository, tip } = yield* sample;
-      const lines = Array.from({ length: 200 }, (_, n) => `line ${n}\n`).join("");
-      const files = { "README.md": "one\ntwo\n", "docs/guide.md": "guide\n", "long.txt": lines };
-      yield* pushes.commit(repository, { branch: "work", onto: tip, files, subject: "Long" });
-      const ask = (maxBytes: number) => backend.diff(repository, { base: "main", head: "work", maxBytes });
-      const whole = yield* ask(100_000);
-      expect(whole).toContain("+line 199\n");
-      expect(whole).not.toContain("guide");
-      const cut = yield* ask(500);
-      expect(cut).not.toContain("+line 199\n");
-      const [last, ...kept] = cut.trimEnd().split("\n").toReversed();
-      expect(last).toBe("[The diff is longer than 500 bytes and was cut here.]");
-      expect(whole.startsWith(kept.toReversed().join("\n"))).toBe(true);
-    }),
-  );
-
+  checkDiffs(live);
   checkMerges(live);
   checkFileCommits(live);
   checkTrees(live);

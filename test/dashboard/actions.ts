@@ -4,6 +4,7 @@ import type { Hand } from "./by-hand.ts";
 import type { World } from "./fake-service.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
 import { FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
+import { sampleWork } from "./sample-settings.ts";
 import { withProject } from "./state-of-a-page.ts";
 
 const API = `/v1/projects/${PROJECT_ID}`;
@@ -232,6 +233,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   {
     name: "opens a change request",
     hash: SESSION,
+    change: (world) => void Object.assign(world, { work: sampleWork(0) }),
     shows: ".items > .item",
     does: async ({ write, press }) => {
       await press("Open a change request");

@@ -48,6 +48,42 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("button", { name: "Close" }).count()).toBe(1);
   });
 
+  it("that breaks platform.toml says so, and is merged after a second question", async () => {
+    const all = world();
+    const warnings = [{ file: "platform.toml", line: 3, message: "`cron` is missing." }];
+    const changes = all.changes.map((change) => ({ ...change, warnings }));
+    const { page, fake, visit } = await start({ ...all, changes });
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.locator(".callout", { hasText: "platform.toml, line 3: cron is missing." }).waitFor();
+    await page.getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("dialog").getByText("platform.toml, line 3").waitFor();
+    expect(fake.writes).toEqual([]);
+    await page.getByRole("dialog").getByRole("button", { name: "Merge anyway" }).click();
+    await page.getByText("#7 was merged into main.").waitFor();
+  });
+
+  it("in conflict is given to the agent by a button, which restarts an ended session", async () => {
+    const all = world();
+    const changes = all.changes.map((change) => ({ ...change, mergeable: false, conflicts: ["greet.sh"] }));
+    const { page, fake, visit } = await start({ ...all, changes });
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.getByText("Run git fetch origin, merge origin/main into your branch").waitFor();
+    await page.getByRole("button", { name: "Restart and ask" }).click();
+    await page.getByText("The agent was asked.").waitFor();
+    expect(fake.writes).toEqual([
+      expect.stringMatching(/^POST .*\/messages \{"id":"[0-9a-f-]{36}","text":"Run git fetch origin, merge /),
+    ]);
+  });
+
+  it("says who opened it", async () => {
+    const all = world();
+    const { page, fake, visit } = await start(all);
+    fake.world.members = [{ user: { id: "u", name: "Ada" }, role: "owner", own_role: null }];
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.locator(".facts", { hasText: "by Ada" }).waitFor();
+  });
+
   it("is merged after a question, and can then be neither merged nor closed", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${PROJECT}/change-requests/7`);

@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const opened = await start({
       ...all,
       diff,
-      changes: [{ ...all.changes[0], ...change }],
+      changes: [{ ...all.changes[0], files_changed: [], files_changed_total: 0, ...change }],
     });
     await opened.visit(CHANGE);
     await opened.page.getByText("Write notes/6113728.md").waitFor();
@@ -68,16 +68,55 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await open()).toBe(3);
   });
 
-  it("says what of a long diff is not shown, line by line and file by file", async () => {
+  it("folds a long and a generated file, and shows the others; each is shown when it is asked for", async () => {
     const many = Array.from({ length: 4100 }, (_, at) => `+${String(at)}`);
     const { page } = await openWith(
-      `${fileDiff("long.txt", many)}${fileDiff("next.txt", ["+x"])}[The diff is longer than 1048576 bytes and was cut here.]\n`,
+      [
+        fileDiff("long.txt", many),
+        fileDiff("package-lock.json", ["+locked"]),
+        fileDiff("next.txt", ["+next"]),
+      ].join(""),
+      { files_changed: [], files_changed_total: 3 },
     );
-    await page.getByText("101 more lines are not shown.").waitFor({ state: "attached" });
-    await page.locator("summary", { hasText: "next.txt" }).getByText("too long to show here").waitFor();
+    await page.locator(".diff", { hasText: "+next" }).waitFor();
+    await page.getByText("2 files are not shown.").waitFor();
+    expect(await page.locator(".file > summary").allInnerTexts()).toEqual([
+      "long.txt +4100 −0 not shown",
+      "package-lock.json +1 −0 not shown",
+      "next.txt +1 −0",
+    ]);
+    await page.getByRole("button", { name: "Merge" }).click();
+    await page.getByRole("dialog").getByText("2 files are not shown.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Show the file package-lock.json" }).click();
+    await page.locator(".diff", { hasText: "+locked" }).waitFor();
+    await page.getByText("1 file is not shown.").waitFor();
+    await page.getByRole("button", { name: "Show the file long.txt" }).click();
+    await page.locator(".diff", { hasText: "+4099" }).waitFor();
+    await page.getByText(/not shown/).waitFor({ state: "detached" });
+  });
+
+  it("lists files that the service cut off, and reads each of them alone", async () => {
+    const cut = "[The diff is longer than 1048576 bytes and was cut here.]\n";
+    const listed = ["a.txt", "big.txt", "z.txt"].map((path) => ({ path, additions: 7, deletions: 2 }));
+    const { page, fake } = await openWith(
+      `${fileDiff("a.txt", ["+a"])}${fileDiff("big.txt", ["+b"])}${cut}`,
+      {
+        files_changed: listed,
+        files_changed_total: 5,
+      },
+    );
+    await page.getByText("4 files are not shown.").waitFor();
+    await page.getByText("2 more files changed.").waitFor();
+    fake.world.fileDiffs = {
+      "z.txt": fileDiff("z.txt", ["+z"]),
+      "big.txt": fileDiff("big.txt", ["+b"]) + cut,
+    };
+    await page.getByRole("button", { name: "Show the file z.txt" }).click();
+    await page.locator(".diff", { hasText: "+z" }).waitFor();
+    await page.getByRole("button", { name: "Show the file big.txt" }).click();
     await page.getByText("The diff is longer than 1048576 bytes and was cut here.").waitFor();
-    expect(await page.locator("details.file[open]").count()).toBe(0);
-    expect(await page.locator(".diff span").count()).toBe(4000);
+    await page.getByText("2 files are not shown.").waitFor();
   });
 
   it("cuts a line that no screen can hold", async () => {

@@ -50,6 +50,8 @@ export interface World extends FakeSettings, FakePeople, FakeReceivers, FakeConn
   listing: Json;
   changes: Json[];
   diff: string;
+  /** Diffs of single files, by path. */
+  fileDiffs?: Readonly<Record<string, string>>;
   queue: Json[];
   /** Why each kind of actor is in its state. */
   machines: Record<string, Json>;
@@ -304,7 +306,10 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "change-requests" && id === undefined) {
     return { change_requests: world.changes, next_cursor: null };
   }
-  if (group === "change-requests" && part === "diff") return world.diff;
+  if (group === "change-requests" && part === "diff") {
+    const one = query.get("path");
+    return one === null ? world.diff : (world.fileDiffs?.[one] ?? "");
+  }
   return group === "change-requests" ? change : undefined;
 };
 

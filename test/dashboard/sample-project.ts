@@ -281,8 +281,15 @@ export const makeWorld = (now: number): World => ({
       merged_at: null,
       mergeable: true,
       conflicts: [],
+      warnings: [],
+      merged_by: null,
+      head_commit: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",
       commits_total: 1,
-      files_changed_total: 1,
+      files_changed_total: 2,
+      files_changed: [
+        { path: "notes/6113728.md", additions: 3, deletions: 0 },
+        { path: "greet.sh", additions: 1, deletions: 1 },
+      ],
       commits: [
         {
           sha: "0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5",

@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
+import { sampleWork } from "./sample-settings.ts";
 import { FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
@@ -128,15 +129,33 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/sessions/${SESSION_ID}/stop {}`]);
   });
 
-  it("opens a change request under the title that the user types", async () => {
-    const { page, fake, visit } = await start(world());
+  it("offers a change request only if something is new", async () => {
+    const { page, visit } = await start(world());
+    await visit(SESSION);
+    await page.getByText("The agent has not pushed a commit yet.").waitFor();
+    expect(await page.getByRole("button", { name: "Open a change request" }).count()).toBe(0);
+  });
+
+  it("says that nothing is new when all its commits are merged", async () => {
+    const all = world();
+    const { changes } = sampleWork(0);
+    const merged = { ...changes, commits_total: 0, commits: [], files_changed_total: 0, files_changed: [] };
+    const { page, visit } = await start({ ...all, work: { changes: merged, diff: "" } });
+    await visit(SESSION);
+    await page.getByText("Nothing is new: all pushed commits are merged.").waitFor();
+    expect(await page.getByRole("button", { name: "Open a change request" }).count()).toBe(0);
+  });
+
+  it("opens a change request under the title and with the description that the user types", async () => {
+    const { page, fake, visit } = await start({ ...world(), work: sampleWork(0) });
     await visit(SESSION);
     await page.getByRole("button", { name: "Open a change request" }).click();
+    await page.getByRole("dialog").getByLabel("Description").fill("Why it is so.");
     await page.getByRole("dialog").getByLabel("Title").fill("A note");
     await page.keyboard.press("Enter");
     await page.getByText("Change request #8 is open.").waitFor();
     expect(fake.writes).toEqual([
-      `POST /v1/projects/${PROJECT_ID}/change-requests {"session_id":"${SESSION_ID}","title":"A note"}`,
+      `POST /v1/projects/${PROJECT_ID}/change-requests {"session_id":"${SESSION_ID}","title":"A note","description":"Why it is so."}`,
     ]);
   });
 

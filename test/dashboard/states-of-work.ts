@@ -175,6 +175,23 @@ export const STATES_OF_WORK: readonly State[] = [
     change: withChange({ mergeable: false, conflicts: ["bin/greet.sh", "notes/6113728.md"] }),
   },
   {
+    name: "change-request-warned",
+    hash: `${PROJECT}/change-requests/7`,
+    shows: ".callout",
+    change: withChange({
+      warnings: [
+        { file: "platform.toml", line: 12, message: "triggers[1].cron: `cron` is missing." },
+        { file: ".platform/Dockerfile", line: 3, message: "unknown instruction: RUM." },
+      ],
+      files_changed: [
+        { path: "notes/6113728.md", additions: 3, deletions: 0 },
+        { path: "greet.sh", additions: 1, deletions: 1 },
+        { path: "web/package-lock.json", additions: 31_204, deletions: 112 },
+      ],
+      files_changed_total: 3,
+    }),
+  },
+  {
     name: "change-request-merged",
     hash: `${PROJECT}/change-requests/7`,
     shows: ".diff",

@@ -1,4 +1,4 @@
-/** The pushed work of a session: commits, files and diff against the commit at which its branch began. */
+/** The pushed work of a session: commits, files and diff that the default branch does not have. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   expectStatus,
@@ -25,7 +25,7 @@ const diffOf = async (pid: string, sid: string) => {
 };
 
 describe("the changes of a session", () => {
-  it("are empty at first, then have what was pushed, and stay after the merge and the end", async () => {
+  it("are empty at first, then have what was pushed, and lose what is merged", async () => {
     const pid = await makeProject(service, { files: {} });
     const sid = await runSession(service, pid);
     const empty = await changesOf(pid, sid);
@@ -54,7 +54,52 @@ describe("the changes of a session", () => {
     const merge = `/v1/projects/${pid}/change-requests/${String(number)}/merge`;
     expectStatus(await service.request("POST", merge, { body: {} }), 200);
     await stopSession(service, pid, sid);
-    expect(await changesOf(pid, sid)).toEqual(changes);
+    expect(await changesOf(pid, sid)).toEqual({
+      ...changes,
+      commits: [],
+      commits_total: 0,
+      files_changed: [],
+      files_changed_total: 0,
+    });
+    expect(await diffOf(pid, sid)).toBe("");
+
+    await pushFiles(service, pid, { branch: sid, from: sid, files: { "notes.md": "one\ntwo\nthree\n" } });
+    expect(await changesOf(pid, sid)).toMatchObject({
+      commits_total: 1,
+      files_changed: [{ path: "notes.md", additions: 1, deletions: 0 }],
+    });
+  });
+
+  it("are only its own, if it began from another branch, and none after the merge", async () => {
+    const pid = await makeProject(service, { files: {} });
+    await pushFiles(service, pid, { branch: "topic", files: { "topic.md": "1\n" } });
+    const sid = await runSession(service, pid, { base_ref: "topic" });
+    await pushFiles(service, pid, { branch: sid, from: sid, files: { "own.md": "2\n" } });
+    expect(await changesOf(pid, sid)).toMatchObject({
+      commits_total: 1,
+      files_changed: [{ path: "own.md", additions: 1, deletions: 0 }],
+    });
+    const { number } = fields(
+      await service.request("POST", `/v1/projects/${pid}/change-requests`, {
+        body: { session_id: sid, title: "Both" },
+      }),
+    );
+    const merge = `/v1/projects/${pid}/change-requests/${String(number)}/merge`;
+    expectStatus(await service.request("POST", merge, { body: {} }), 200);
+    expect(await changesOf(pid, sid)).toMatchObject({ commits_total: 0, files_changed_total: 0 });
+  });
+
+  it("are read file by file", async () => {
+    const pid = await makeProject(service, { files: {} });
+    const sid = await runSession(service, pid);
+    const files = { "a.md": "one\n", "b/c d.md": "two\n" };
+    await pushFiles(service, pid, { branch: sid, from: sid, files });
+    const at = `/v1/projects/${pid}/sessions/${sid}/diff?path=`;
+    const { text } = expectStatus(await service.request("GET", `${at}b%2Fc%20d.md`), 200);
+    expect(text).toContain("+two");
+    expect(text).not.toContain("+one");
+    expect(expectStatus(await service.request("GET", `${at}nothing`), 200).text).toBe("");
+    expect((await service.request("GET", at)).status).toBe(400);
   });
 
   it("are not found in another project", async () => {

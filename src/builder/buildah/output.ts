@@ -6,7 +6,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { TAIL_BYTES } from "../../domain/build-failure.ts";
 import { type BuildEvent } from "../port.ts";
-import type { Instruction, Stage } from "../dockerfile.ts";
+import type { Instruction, Stage } from "../../domain/dockerfile.ts";
 
 /** A longer line is cut. */
 const LINE_MAX = 8192;

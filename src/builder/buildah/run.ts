@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema";
 import { removeTree } from "../../sandbox/machine/run-directory.ts";
 import { groupDirectories, makeGroups, removeGroup } from "../../sandbox/machine/cgroup.ts";
 import { openEgress } from "../../sandbox/egress.ts";
-import type { Stage } from "../dockerfile.ts";
+import type { Stage } from "../../domain/dockerfile.ts";
 import type { BuildFailure } from "../../domain/build-failure.ts";
 import { type BuildEvent, type BuildRequest, ImageFile } from "../port.ts";
 import { buildError, failureOf, PATH_MAX } from "./failure.ts";

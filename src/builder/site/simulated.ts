@@ -10,7 +10,7 @@ import { buildImageName } from "../../domain/image.ts";
 import type { BuiltImage } from "../../machines/environment-build.ts";
 import { BuildError } from "../port.ts";
 import { basesOf } from "../bases.ts";
-import { parseDockerfile } from "../dockerfile.ts";
+import { parseDockerfile } from "../../domain/dockerfile.ts";
 import { BaseUnknown, BuildSite, type SiteRequest } from "./port.ts";
 
 /** What becomes of a build. */

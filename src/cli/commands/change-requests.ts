@@ -31,6 +31,12 @@ const mergeable = ({ status, mergeable: clean, conflicts }: Detail): string | nu
   return conflicts.length === 0 ? "no" : `no, conflicts in ${conflicts.join(", ")}`;
 };
 
+/** One line for each mistake that a merge would bring. */
+const warned = ({ warnings }: Detail): readonly string[] =>
+  warnings.map(({ file, line, message }) =>
+    visible(`warning: ${file}${line === null ? "" : `:${line}`}: ${message}`),
+  );
+
 const shown = (request: Detail): string => {
   const parts = [
     fields([
@@ -45,6 +51,7 @@ const shown = (request: Detail): string => {
         request.merged_at === null ? null : `${time(request.merged_at)} as ${request.merged_commit ?? ""}`,
       ],
     ]),
+    warned(request).join("\n"),
     request.description === "" ? "" : visibleLines(request.description),
     table(
       ["COMMIT", "AUTHOR", "AT", "SUBJECT"],
@@ -180,10 +187,12 @@ const merge = command({
   options: { message: { value: "TEXT", about: "Message of the merge commit, if one is needed" } },
   notes:
     "Only a user's token can merge. The token of a session or a trigger ends with exit code 3. A conflict ends with exit code 5 and lists the paths.",
-  run: async ({ given, options: { message }, api, project }) => {
-    const number = count(given.NUMBER, NUMBER);
+  run: async ({ given, options: { message }, api, project, note }) => {
+    const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
+    const before = await api().call("GET /v1/projects/:pid/change-requests/:number", { params });
+    for (const line of warned(before.value)) note(line);
     const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/merge", {
-      params: { pid: await project(), number },
+      params,
       payload: { ...(message !== undefined && { message }) },
     });
     return { json: text, text: summary(value) };

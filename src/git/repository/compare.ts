@@ -3,7 +3,7 @@
  * commit ids that the caller has resolved.
  */
 import * as Effect from "effect/Effect";
-import { type CommitSummary, type Comparison, GitError } from "../port.ts";
+import { type CommitSummary, type Comparison, type DiffRequest, GitError, isTreePath } from "../port.ts";
 import { runGit } from "../run.ts";
 
 /** How many commits and files one comparison lists. `commitsTotal` and `filesTotal` give the total numbers. */
@@ -167,9 +167,28 @@ export const compareCommits = Effect.fnUntraced(function* (sides: Sides) {
   return comparison;
 });
 
+/** The path that a renamed file had. Null if the file was not renamed. `name-status -z`: `R<similarity> NUL old NUL new`. */
+const renamedFrom = (path: string, { from, head }: { from: string; head: string }, file: string) =>
+  Effect.map(
+    runGit({
+      repository: path,
+      args: ["diff-tree", "-r", "-M", "-z", "--name-status", "--diff-filter=R", from, head],
+    }),
+    ({ stdout }) => {
+      const parts = fields(stdout);
+      const at = parts.findIndex((name, index) => index % 3 === 2 && name === file);
+      return at === -1 ? null : (parts[at - 1] ?? null);
+    },
+  );
+
+/** As `GitBackend.diff` without its sides: how much, and of which file. */
+type DiffPart = Pick<DiffRequest, "maxBytes" | "path">;
+
 /** The unified diff from the merge base to `head`, cut at the last whole line within `maxBytes`. */
-export const diffCommits = Effect.fnUntraced(function* (sides: Sides, maxBytes: number) {
-  const mergeBase = yield* mergeBaseOf(sides);
+export const diffCommits = Effect.fnUntraced(function* (sides: Sides, { maxBytes, path: file }: DiffPart) {
+  if (file !== undefined && !isTreePath(file)) return "";
+  const from = (yield* mergeBaseOf(sides)) ?? emptyTree;
+  const before = file === undefined ? null : yield* renamedFrom(sides.path, { from, head: sides.head }, file);
   const { stdout, truncated } = yield* runGit({
     repository: sides.path,
     args: [
@@ -180,8 +199,11 @@ export const diffCommits = Effect.fnUntraced(function* (sides: Sides, maxBytes: 
       "--no-color",
       "--no-ext-diff",
       "--no-textconv",
-      mergeBase ?? emptyTree,
+      from,
       sides.head,
+      // They are literal: see run.ts.
+      ...(file === undefined ? [] : ["--", file]),
+      ...(before === null ? [] : [before]),
     ],
     maxOutputBytes: maxBytes,
   });

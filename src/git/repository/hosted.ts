@@ -150,7 +150,7 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
           at(repository, (path) => Effect.flatMap(sidesOf(path, request), compareCommits)),
         diff: (repository, request) =>
           at(repository, (path) =>
-            Effect.flatMap(sidesOf(path, request), (sides) => diffCommits(sides, request.maxBytes)),
+            Effect.flatMap(sidesOf(path, request), (sides) => diffCommits(sides, request)),
           ),
         // In each round of concurrent merges one succeeds. So more concurrent merges than this are refused.
         merge: (repository, request) =>

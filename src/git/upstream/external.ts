@@ -240,8 +240,8 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
       Effect.flatMap(withCommit(mirrors, projectId, request.commit), (path) => readTree(path, request)),
     compare: ({ projectId }, sides) =>
       Effect.flatMap(currentSides(mirrors, projectId, sides), compareCommits),
-    diff: ({ projectId }, { maxBytes, ...sides }) =>
-      Effect.flatMap(currentSides(mirrors, projectId, sides), (found) => diffCommits(found, maxBytes)),
+    diff: ({ projectId }, { base, head, ...part }) =>
+      Effect.flatMap(currentSides(mirrors, projectId, { base, head }), (found) => diffCommits(found, part)),
     merge: ({ projectId }, request) =>
       Effect.flatMap(mirrors.known(projectId), (path) =>
         mergeInto(path, request, {

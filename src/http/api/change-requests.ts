@@ -53,12 +53,24 @@ export const comparisonFields = {
   ),
 };
 
+/** A path of `files_changed`: the diff of this file alone, with a limit of its own. */
+export const diffQuery = { path: Schema.optionalKey(text(4096)) };
+
 export const Detail = Schema.Struct({
   ...ChangeRequestSummary.fields,
   base_commit: Schema.String,
   head_commit: Schema.String,
   mergeable: Schema.Boolean,
   conflicts: Schema.Array(Schema.String),
+  /** Mistakes that a merge would bring, at most 20. They do not prevent it. Empty once the request has ended. */
+  warnings: Schema.Array(
+    Schema.Struct({
+      file: Schema.String,
+      /** From 1. Null: the whole file, or not known. */
+      line: nullable(Schema.Finite),
+      message: Schema.String,
+    }),
+  ),
   ...comparisonFields,
 }).annotate({ identifier: "ChangeRequestDetail" });
 
@@ -106,8 +118,9 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("diff", "/:number/diff", {
       params: numberParams,
+      query: diffQuery,
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
-      error: [NotFound, Conflict],
+      error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "read"),
     // Only for people: a person reviews an agent's work before it reaches the default branch (api.md 1).
     HttpApiEndpoint.post("merge", "/:number/merge", {

@@ -4,7 +4,7 @@ import { LastTurn } from "../../domain/last-turn.ts";
 import { Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { Access, Authorized } from "./access.ts";
-import { comparisonFields } from "./change-requests.ts";
+import { comparisonFields, diffQuery } from "./change-requests.ts";
 import { TurnWire, UsageWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import {
@@ -202,8 +202,9 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("diff", "/:sid/diff", {
       params: sessionParams,
+      query: diffQuery,
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
-      error: [NotFound, Conflict],
+      error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("ports", "/:sid/ports", {
       params: sessionParams,

@@ -4,6 +4,7 @@ import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import { parseBranchName } from "../../domain/git-ref.ts";
 import { GitBackend } from "../../git/port.ts";
+import { proposedMistakes } from "../../services/proposed-files.ts";
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { Principal } from "../../store/ports/identity.ts";
 import { requireAllowed } from "../agent-rules.ts";
@@ -71,13 +72,15 @@ const sides = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
 const detail = Effect.fnUntraced(function* (path: NumberPath) {
   const request = yield* found(path);
   const git = yield* GitBackend;
-  const comparison = yield* git.compare({ projectId: path.pid }, sides(request));
+  const repository = { projectId: path.pid };
+  const comparison = yield* git.compare(repository, sides(request));
   return {
     ...changeRequestWire(request),
     base_commit: comparison.base,
     head_commit: comparison.head,
     mergeable: request.status === "open" && comparison.mergeable,
     conflicts: request.status === "open" ? comparison.conflicts : [],
+    warnings: request.status === "open" ? yield* proposedMistakes(repository, comparison) : [],
     ...comparisonWire(comparison),
   };
 });
@@ -114,15 +117,13 @@ export const changeRequestsHandlers = HttpApiBuilder.group(Api, "changeRequests"
     .handle("get", ({ params }) =>
       answering(detail(params)).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )
-    .handle("diff", ({ params }) =>
+    .handle("diff", ({ params, query }) =>
       answering(
         Effect.gen(function* () {
           const request = yield* found(params);
           const git = yield* GitBackend;
-          return yield* git.diff(
-            { projectId: params.pid },
-            { ...sides(request), maxBytes: DIFF_LIMIT_BYTES },
-          );
+          const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
+          return yield* git.diff({ projectId: params.pid }, { ...sides(request), ...part });
         }),
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )

@@ -1,8 +1,8 @@
-/** The pushed work of a session: its branch, compared with the commit at which it began. */
+/** The pushed work of a session: what its branch adds to the default branch, or to the branch from which it began. */
 import * as Effect from "effect/Effect";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { Caller } from "../api/access.ts";
-import { sessionFor } from "./answers.ts";
+import { projectFor, sessionFor } from "./answers.ts";
 import { refGone } from "./merging.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES } from "./wire.ts";
 
@@ -13,13 +13,28 @@ interface SessionPath {
 
 const NO_CHANGES = { commits: [], commitsTotal: 0, filesChanged: [], filesTotal: 0 };
 
-/** The sides of the comparison. Null while the branch does not exist. */
+/**
+ * The branch's tip, and the sides of the comparison. They are null if there is nothing to compare: the branch does not
+ * exist, or the default branch has every commit of it.
+ *
+ * Work is new against the default branch, so what was merged is no longer listed, and neither is what the agent merged
+ * from there. A session that began from another branch is compared with the commit at which it began: the other
+ * branch's commits are not its work.
+ */
 const sidesOf = Effect.fnUntraced(function* (path: SessionPath) {
+  const caller = yield* Caller;
   // A session's branch has its id as its name.
-  const { baseCommit, id } = yield* sessionFor(yield* Caller, path);
+  const { baseCommit, baseRef, id } = yield* sessionFor(caller, path);
+  const { defaultBranch } = yield* projectFor(caller, path.pid);
   const git = yield* GitBackend;
-  const head = yield* git.branchTip({ projectId: path.pid }, id);
-  return { baseCommit, sides: baseCommit === null || head === null ? null : { base: baseCommit, head } };
+  const repository = { projectId: path.pid };
+  const head = yield* git.branchTip(repository, id);
+  const found = { baseCommit, head };
+  if (baseCommit === null || head === null) return { ...found, sides: null };
+  const merged = { base: defaultBranch, head };
+  if (baseRef === defaultBranch) return { ...found, sides: merged };
+  const { commitsTotal } = yield* git.compare(repository, merged);
+  return { ...found, sides: commitsTotal === 0 ? null : { base: baseCommit, head } };
 });
 
 const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
@@ -29,21 +44,20 @@ const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
 export const changesOf = (path: SessionPath) =>
   comparable(
     Effect.gen(function* () {
-      const { baseCommit, sides } = yield* sidesOf(path);
+      const { baseCommit, head, sides } = yield* sidesOf(path);
       const git = yield* GitBackend;
       const found = sides === null ? NO_CHANGES : yield* git.compare({ projectId: path.pid }, sides);
-      return { base_commit: baseCommit, head_commit: sides?.head ?? null, ...comparisonWire(found) };
+      return { base_commit: baseCommit, head_commit: head, ...comparisonWire(found) };
     }),
   );
 
-/** `GET …/sessions/{sid}/diff` */
-export const diffOf = (path: SessionPath) =>
+/** `GET …/sessions/{sid}/diff`, of one file if `query` names its path. */
+export const diffOf = (path: SessionPath, query: { readonly path?: string }) =>
   comparable(
     Effect.gen(function* () {
       const { sides } = yield* sidesOf(path);
       const git = yield* GitBackend;
-      return sides === null
-        ? ""
-        : yield* git.diff({ projectId: path.pid }, { ...sides, maxBytes: DIFF_LIMIT_BYTES });
+      const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
+      return sides === null ? "" : yield* git.diff({ projectId: path.pid }, { ...sides, ...part });
     }),
   );

@@ -337,6 +337,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       head_commit: COMMIT,
       mergeable: true,
       conflicts: [],
+      warnings: [{ file: "platform.toml", line: 3, message: "triggers[0].cron: cron is missing." }],
       commits_total: 1,
       commits: [{ sha: COMMIT, subject: "Refuse an empty cart", author_name: "agent", committed_at: LATER }],
       files_changed_total: 1,

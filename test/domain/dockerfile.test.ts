@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseDockerfile, referenceOf } from "../../src/builder/dockerfile.ts";
+import { parseDockerfile, referenceOf } from "../../src/domain/dockerfile.ts";
 
 /** Line and keyword of each instruction, by stage. */
 const outline = (source: string): readonly string[][] => {
