@@ -7,7 +7,7 @@ export const PAGE_LINES = 4000;
 const OPEN_LINES = 600;
 /** How many lines of one file are shown when the reader asks for it. */
 export const FILE_LINES = 20_000;
-/** Files that programs write. Nobody reads them first. */
+/** Files that programs write. */
 const GENERATED =
   /(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum|packages\.lock\.json|[^/]*\.lock|bun\.lockb|[^/]*\.min\.(?:js|css)|[^/]*\.map)$/;
 
@@ -39,7 +39,7 @@ const keyOf = (url, head, path) => JSON.stringify([url, head, path]);
 /**
  * Notes that the reader wants to see a file.
  *
- * @param {{url: string, head: string, path: string}} file head: "" if there is none
+ * @param {{url: string, head: string, path: string}} file head: "" without a commit
  * @param {string | null} diff its own diff. Null: the whole diff has it
  */
 export const showAsked = ({ url, head, path }, diff) => {

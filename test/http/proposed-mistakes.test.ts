@@ -66,7 +66,7 @@ describe("the warnings of a change request", () => {
     expect(await (await propose({}, files)).warnings()).toMatchObject([{ file: "dev/devcontainer.json" }]);
   });
 
-  it("are none for a good change, and for a mistake that is there already", async () => {
+  it("are none for a good change, and for a mistake that the default branch has already", async () => {
     const good = { "platform.toml": webhookEntry("push"), ".platform/Dockerfile": "FROM scratch\n" };
     expect(await (await propose({}, good)).warnings()).toEqual([]);
     const before = { "platform.toml": BROKEN };

@@ -17,8 +17,8 @@ const NO_CHANGES = { commits: [], commitsTotal: 0, filesChanged: [], filesTotal:
  * The branch's tip, and the sides of the comparison. They are null if there is nothing to compare: the branch does not
  * exist, or the default branch has every commit of it.
  *
- * Work is new against the default branch, so what was merged is no longer listed, and neither is what the agent merged
- * from there. A session that began from another branch is compared with the commit at which it began: the other
+ * Work is new against the default branch. So the list leaves out what was merged into that branch, and what the agent
+ * merged from it. A session that began from another branch is compared with the commit at which it began: the other
  * branch's commits are not its work.
  */
 const sidesOf = Effect.fnUntraced(function* (path: SessionPath) {
