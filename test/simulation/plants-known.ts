@@ -72,7 +72,7 @@ export const SAMPLE = [
   "second-decision-counts",
   "approved-call-made-by-each-node",
   "result-of-a-caller-that-left-kept-back",
-  // sandboxes that wait: E17, E18, W3 and K3
+  // sandboxes that wait: E17, E18, src/store/ports/warm-sandboxes.ts W3, src/duties/warm-pool.ts K3
   "waiting-sandbox-given-twice",
   "outdated-waiting-sandbox-taken",
   "claimed-sandbox-left-by-its-session",

@@ -16,6 +16,7 @@ const BY_CHANCE = [
   "git.objectIds",
   "site.collect",
   "store.EnvironmentBuilds.inUse",
+  "store.EnvironmentBuilds.newestReady",
   "store.EnvironmentBuilds.prune",
   "store.EnvironmentBuilds.unsettled",
   "store.Secrets.list",

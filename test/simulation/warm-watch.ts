@@ -11,8 +11,8 @@ import { PROJECTS } from "./settled.ts";
 import type { Node } from "./nodes.ts";
 import type { World } from "./world.ts";
 
-/** A sandbox that a session left is found by its row's age, in the round after that. */
-const REST_MS = ABANDONED_MS + 60_000;
+/** A sandbox that a session left is found by its row's age, in the round after that. A clock may have been set back by less than this age. */
+const REST_MS = 2 * ABANDONED_MS + 60_000;
 const LOOK_MS = 5_000;
 
 /** A person begins to write a prompt. */

@@ -91,7 +91,7 @@ export const layer = Layer.effect(
             (row) =>
               row.nodeId === nodeId &&
               row.claim !== null &&
-              row.claim.at < now - ABANDONED_MS &&
+              Math.abs(now - row.claim.at) > ABANDONED_MS &&
               !isInUse(tables, row),
           );
           for (const { id } of left) tables.warmSandboxes.delete(id);

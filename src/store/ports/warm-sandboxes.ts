@@ -67,7 +67,12 @@ export class WarmSandboxes extends Context.Service<
     }) => Stored<boolean>;
     /** Removes an unclaimed one. False: it is claimed, or gone. */
     readonly remove: (id: string) => Stored<boolean>;
-    /** Removes those of a node whose session did not use them `ABANDONED_MS` after its claim. @returns their ids */
+    /**
+     * Removes those of a node whose session did not use them `ABANDONED_MS` after its claim. A claim that lies as far ahead is from
+     * before the node's clock was set back.
+     *
+     * @returns their ids
+     */
     readonly abandoned: (nodeId: string, now: number) => Stored<readonly string[]>;
   }
 >()("platform/store/WarmSandboxes") {}

@@ -112,7 +112,7 @@ export const layer = Layer.effect(
         sql<{ readonly id: string }>`
           DELETE FROM warm_sandboxes AS warm USING project_sessions AS session
           WHERE warm.node_id = ${nodeId} AND session.id = warm.session_id
-            AND warm.claimed_at < ${at(now - ABANDONED_MS)}
+            AND warm.claimed_at NOT BETWEEN ${at(now - ABANDONED_MS)} AND ${at(now + ABANDONED_MS)}
             AND NOT (session.status = 'provisioning'
               AND coalesce(session.state_context ->> 'sandboxId', warm.id::text) = warm.id::text)
           RETURNING warm.id`.pipe(Effect.map(idsOf), stored("warmSandboxes.abandoned")),
