@@ -341,13 +341,6 @@ document.addEventListener("submit", (event) => {
   else void signInWith(String(new FormData(form).get("token") ?? "").trim());
 });
 
-// In a text of several lines, Enter begins a line, and this sends the form.
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-  const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
-  if (form?.matches(".form, [method=dialog]") === true) form.requestSubmit();
-});
-
 /** @param {string} token */
 const signInWith = async (token) => {
   try {

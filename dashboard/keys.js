@@ -145,8 +145,22 @@ const otherMenus = (around) =>
     (menu) => !(around instanceof Node && menu.contains(around)),
   );
 
+/**
+ * In a text of several lines, Enter begins a line, and Ctrl+Enter sends the form as its button does: a dialog needs the button's value.
+ *
+ * @param {KeyboardEvent} event
+ */
+const sendByKey = (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  const form = event.target instanceof HTMLTextAreaElement ? event.target.form : null;
+  if (form?.matches(".form, [method=dialog]") !== true) return;
+  const submit = form.querySelector("[type=submit]");
+  form.requestSubmit(submit instanceof HTMLElement ? submit : null);
+};
+
 /** Listens for the whole life of the page. */
 export const followKeys = () => {
+  document.addEventListener("keydown", sendByKey);
   document.addEventListener("keydown", pressed);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !isAsking()) for (const menu of otherMenus(null)) closeMenu(menu);
