@@ -105,7 +105,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sandboxes.ts",
     find: 'if (session?.status !== "provisioning" || session.sandboxId !== id) return;',
     put: "if (session === undefined) return;",
-    seed: 206,
+    seed: 142,
   },
   {
     name: "counters-not-mended",
@@ -133,7 +133,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/orphans.ts",
     find: 'answeredInTime("list", provider.list)',
     put: "provider.list",
-    seed: 179,
+    seed: 10,
   },
   {
     name: "filtered-delivery-retried",

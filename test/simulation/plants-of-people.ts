@@ -7,7 +7,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
     put: "[event.messageId, ...queue]",
-    seed: 1_000_001,
+    seed: 1_000_009,
   },
   {
     name: "message-sent-during-a-turn",
@@ -21,21 +21,21 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: "  held: context.queue.length > 0,\n",
     put: "",
-    seed: 1_000_001,
+    seed: 1_000_006,
   },
   {
     name: "message-does-not-resume-the-queue",
     file: "src/machines/conversation.ts",
     find: '        held: context.held && event.message.author.kind === "service",\n',
     put: "",
-    seed: 1_000_004,
+    seed: 1_000_007,
   },
   {
     name: "interrupt-of-a-turn-ends-the-next",
     file: "src/machines/conversation.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_019,
+    seed: 1_000_006,
   },
   {
     name: "interrupt-noted-only",

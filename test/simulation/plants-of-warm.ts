@@ -7,7 +7,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "src/store/memory/warm-sandboxes.ts",
     find: "row.claim === null && row.recipe !== null",
     put: "row.recipe !== null",
-    seed: 3_000_000_015,
+    seed: 3_000_000_019,
   },
   {
     name: "outdated-waiting-sandbox-taken",
@@ -26,7 +26,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
   {
     name: "claimed-sandbox-left-by-its-session",
     file: "src/store/memory/warm-sandboxes.ts",
-    find: "row.claim.at < now - ABANDONED_MS",
+    find: "Math.abs(now - row.claim.at) > ABANDONED_MS",
     put: "row.claim.at > now",
     seed: 3_000_000_003,
   },
