@@ -247,7 +247,7 @@ const folded = ({ path, why, lines }, source) =>
       "data-head": source?.head ?? "",
       "data-path": path,
       "data-load": lines.length === 0 ? "yes" : null,
-      "aria-label": `Show the file ${path}`,
+      "aria-label": `Show this file: ${path}`,
     }),
   );
 

@@ -88,10 +88,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Merge" }).click();
     await page.getByRole("dialog").getByText("2 files are not shown.").waitFor();
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Show the file package-lock.json" }).click();
+    await page.getByRole("button", { name: "Show this file: package-lock.json" }).click();
     await page.locator(".diff", { hasText: "+locked" }).waitFor();
     await page.getByText("1 file is not shown.").waitFor();
-    await page.getByRole("button", { name: "Show the file long.txt" }).click();
+    await page.getByRole("button", { name: "Show this file: long.txt" }).click();
     await page.locator(".diff", { hasText: "+4099" }).waitFor();
     await page.getByText(/not shown/).waitFor({ state: "detached" });
   });
@@ -112,9 +112,9 @@ describe.skipIf(!hasChromium)(title, () => {
       "z.txt": fileDiff("z.txt", ["+z"]),
       "big.txt": fileDiff("big.txt", ["+b"]) + cut,
     };
-    await page.getByRole("button", { name: "Show the file z.txt" }).click();
+    await page.getByRole("button", { name: "Show this file: z.txt" }).click();
     await page.locator(".diff", { hasText: "+z" }).waitFor();
-    await page.getByRole("button", { name: "Show the file big.txt" }).click();
+    await page.getByRole("button", { name: "Show this file: big.txt" }).click();
     await page.getByText("The diff is longer than 1048576 bytes and was cut here.").waitFor();
     await page.getByText("2 files are not shown.").waitFor();
   });

@@ -162,7 +162,7 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     act: async (page) => {
       await page.getByLabel("Name", { exact: true }).fill("PLATFORM_X");
       await page.getByLabel("Value").fill("a value");
-      await page.keyboard.press("Enter");
+      await page.keyboard.press("Control+Enter");
       await page.getByRole("alert").waitFor();
     },
   },
