@@ -221,7 +221,8 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: async () => [(await world.builtProject())[0]],
     human: new RegExp(
       `^environment +a Dockerfile\ndockerfile +\\.platform/Dockerfile\ncontext +\\.platform\ncommit +[0-9a-f]{40}\n` +
-        `builder +simulated\nnewest build +${ID} ready\nsandboxes boot on +${ID} \\(0 MiB, 1 files\\)\n$`,
+        `builder +simulated\nnewest build +${ID} ready\nsandboxes boot on +${ID} \\(0 MiB, 1 files\\)\n` +
+        String.raw`made from +docker\.io/library/debian:13 never looked up\n$`,
     ),
     json: ([own = ""]) => `/v1/projects/${own}/environment`,
     refused: [[NOWHERE], 4, notFound("Project")],

@@ -42,7 +42,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_031,
+    seed: 1_000_034,
   },
   {
     name: "request-answered-twice",
@@ -56,7 +56,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return request.answer !== null ?",
-    seed: 1_000_011,
+    seed: 1_000_004,
   },
   {
     name: "trigger-waits-for-a-person",
@@ -77,7 +77,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: '      Effect.catchTag("NoConversation", () => Effect.succeed(null)),',
     put: '      Effect.catchTag(["NoConversation", "DaemonUnreachable"], () => Effect.succeed(null)),',
-    seed: 1_000_002,
+    seed: 1_000_006,
   },
   {
     name: "accepted-message-sent-under-another-id",
@@ -105,7 +105,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "",
-    seed: 1_000_006,
+    seed: 1_000_033,
   },
   {
     name: "conversation-fence-forgotten",
@@ -119,7 +119,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_206,
+    seed: 1_000_178,
   },
   {
     name: "requests-of-a-repeated-report-missed",
