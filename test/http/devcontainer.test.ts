@@ -117,7 +117,7 @@ describe("a project with a devcontainer.json", () => {
       current: null,
       image_of: null,
       bases: [],
-      waiting: { wanted: 0, ready: 0, possible: false },
+      waiting: { wanted: 0, ready: 0, for_triggers: 0, possible: false },
       devcontainer: { ...unused, problem: null },
     });
     const broken = await makeProject(service, { files: { [FILE]: "{" } });
