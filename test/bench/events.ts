@@ -24,6 +24,7 @@ import type { Heard, Order } from "./events/crowd.ts";
 import type { Listening } from "./reads/bare.ts";
 import { startPostgres, statements } from "./webhook/contenders.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
+import { wholeFrom1 } from "./options.ts";
 
 /** How long a reader has for an event. */
 const PATIENCE_MS = 20_000;
@@ -42,11 +43,7 @@ const { values } = parseArgs({
     commits: { type: "string", default: "20" },
   },
 });
-const positive = (name: keyof typeof values): number => {
-  const value = Number(values[name]);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`);
-  return value;
-};
+const positive = (name: keyof typeof values): number => wholeFrom1(name, values[name]);
 const count = positive("readers");
 const windowMs = positive("window-s") * 1000;
 const rounds = positive("rounds");

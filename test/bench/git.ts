@@ -29,6 +29,7 @@ import { lighttpdMissing, startLighttpd } from "./git/lighttpd.ts";
 import { cloneIntoSandbox } from "./git/into-sandbox.ts";
 import { fill, SHAPES, sizeOf, type Shape } from "./git/repositories.ts";
 import { median, rounded } from "./scheduler/figures.ts";
+import { wholeFrom1 } from "./options.ts";
 
 const run = promisify(execFile);
 const { values } = parseArgs({
@@ -38,11 +39,7 @@ const { values } = parseArgs({
     branches: { type: "string", default: "256" },
   },
 });
-const positive = (name: keyof typeof values): number => {
-  const value = Number(values[name]);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`);
-  return value;
-};
+const positive = (name: keyof typeof values): number => wholeFrom1(name, values[name]);
 const rounds = positive("rounds");
 const percent = positive("percent");
 const branches = positive("branches");

@@ -39,6 +39,7 @@ import {
   type Round,
 } from "./proxy/report.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
+import { wholeFrom1 } from "./options.ts";
 
 const { values } = parseArgs({
   options: {
@@ -49,11 +50,7 @@ const { values } = parseArgs({
     latencies: { type: "string", default: "1000" },
   },
 });
-const positive = (name: keyof typeof values): number => {
-  const value = Number(values[name]);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`);
-  return value;
-};
+const positive = (name: keyof typeof values): number => wholeFrom1(name, values[name]);
 const rounds = positive("rounds");
 const seconds = positive("seconds");
 const connections = positive("connections");

@@ -22,6 +22,7 @@ import { comparison, growth, type Measure } from "./reads/report.ts";
 import { fill, middleOf, settle } from "./reads/rows.ts";
 import { startPostgres, type Server } from "./webhook/contenders.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
+import { wholeFrom1 } from "./options.ts";
 
 const { values } = parseArgs({
   options: {
@@ -32,11 +33,7 @@ const { values } = parseArgs({
     fires: { type: "string", default: "1000000" },
   },
 });
-const positive = (name: keyof typeof values): number => {
-  const value = Number(values[name]);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`);
-  return value;
-};
+const positive = (name: keyof typeof values): number => wholeFrom1(name, values[name]);
 const rounds = positive("rounds");
 const seconds = positive("seconds");
 const connections = positive("connections");

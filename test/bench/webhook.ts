@@ -30,6 +30,7 @@ import type { Order, Outcome } from "./webhook/load.ts";
 import { clientsFor, insertsPerSecond, PGBENCH } from "./webhook/pgbench.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
 import { summary, table, type Measure, type Round } from "./webhook/report.ts";
+import { wholeFrom1 } from "./options.ts";
 
 const { values } = parseArgs({
   options: {
@@ -38,15 +39,9 @@ const { values } = parseArgs({
     connections: { type: "string", default: "16,64,256" },
   },
 });
-const positive = (name: string, text: string): number => {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1)
-    throw new Error(`--${name} takes whole numbers from 1, not ${text}`);
-  return value;
-};
-const rounds = positive("rounds", values.rounds);
-const seconds = positive("seconds", values.seconds);
-const connectionCounts = values.connections.split(",").map((text) => positive("connections", text));
+const rounds = wholeFrom1("rounds", values.rounds);
+const seconds = wholeFrom1("seconds", values.seconds);
+const connectionCounts = values.connections.split(",").map((text) => wholeFrom1("connections", text));
 
 /** A turn is over when its processes rest: less than a tenth of a core over this long. */
 const REST_MS = 200;
