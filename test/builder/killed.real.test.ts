@@ -33,7 +33,7 @@ describe.skipIf(missing !== "")(`a service that is killed while it builds ${miss
     expect(await real.leftovers(request)).not.toEqual([]);
 
     // The builder of `real` opens with its first build.
-    const next = await real.build({ Dockerfile: `${BASE}RUN echo built\n` });
+    const next = await real.build({ Dockerfile: `${BASE}RUN echo built after ${request.id}\n` });
     expect(next.failure).toBeNull();
     expect(next.log).not.toContain("Using cache");
     expect(await real.leftovers(request)).toEqual([]);

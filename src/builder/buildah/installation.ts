@@ -8,7 +8,7 @@ import {
   groupControls,
   groupDirectories,
   type GroupParent,
-  removeGroup,
+  removeGroups,
 } from "../../sandbox/machine/cgroup.ts";
 import { gateProgram } from "../../sandbox/machine/gate.ts";
 import { architectureOf, seccompProgram } from "../../sandbox/machine/seccomp.ts";
@@ -74,7 +74,7 @@ const removeLeftovers = async ({ directory, runDir }: BuildahOptions, parents: r
     [...ids].map(async (id) => {
       const places = placesOf(directory, runDir, id);
       await killPhase(null, places.run);
-      await Promise.all(groupDirectories(parents, id).map(removeGroup));
+      await removeGroups(groupDirectories(parents, id));
       await removePlaces(places);
     }),
   );

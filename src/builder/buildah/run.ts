@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import * as Schema from "effect/Schema";
 import { removeTree } from "../../sandbox/machine/run-directory.ts";
-import { groupDirectories, makeGroups, removeGroup } from "../../sandbox/machine/cgroup.ts";
+import { groupDirectories, makeGroups, removeGroups } from "../../sandbox/machine/cgroup.ts";
 import { openEgress } from "../../sandbox/egress.ts";
 import type { Stage } from "../../domain/dockerfile.ts";
 import type { BuildFailure } from "../../domain/build-failure.ts";
@@ -30,9 +30,6 @@ import type { BuildTools } from "./requirements.ts";
 
 /** How many refused hosts are kept for a failure. */
 const REFUSED_MAX = 16;
-/** Milliseconds that a control group may need to become empty. */
-const GROUP_MS = 10_000;
-const POLL_MS = 10;
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -297,16 +294,6 @@ export class BuildRun {
     await takeBackOutput(request.output, keepOutput);
   }
 }
-
-/** Removes the groups. A group counts a killed process for a while. */
-const removeGroups = async (groups: readonly string[]): Promise<void> => {
-  for (let waited = 0; waited < GROUP_MS; waited += POLL_MS) {
-    // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
-    if ((await Promise.all(groups.map(removeGroup))).every(Boolean)) return;
-    // eslint-disable-next-line no-await-in-loop
-    await sleep(POLL_MS);
-  }
-};
 
 // eslint-disable-next-line no-restricted-properties -- the build's deadline is on the machine's clock, like its processes
 const currentMs = (): number => Date.now();

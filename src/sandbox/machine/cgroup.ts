@@ -6,6 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** What control groups can limit. */
 export type Control = "memory" | "processes" | "cpu";
@@ -266,7 +267,21 @@ export const removeGroup = async (directory: string): Promise<boolean> => {
   }
 };
 
-/** The same, synchronously, at the end of a service. */
+/** Milliseconds that the kernel may need to clean up killed processes, and how often we look. */
+const CLEAN_UP_MS = 10_000;
+const CLEAN_UP_POLL_MS = 10;
+
+/** Removes groups whose processes were killed. The kernel counts a killed process for a while; this waits at most 10 s. */
+export const removeGroups = async (directories: readonly string[]): Promise<void> => {
+  for (let waited = 0; waited < CLEAN_UP_MS; waited += CLEAN_UP_POLL_MS) {
+    // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
+    if ((await Promise.all(directories.map(removeGroup))).every(Boolean)) return;
+    // eslint-disable-next-line no-await-in-loop
+    await sleep(CLEAN_UP_POLL_MS);
+  }
+};
+
+/** The same for one group, synchronously and without waiting, at the end of a service. */
 export const removeGroupNow = (directory: string): void => {
   try {
     rmdirSync(directory);
