@@ -31,6 +31,17 @@ const refusalOf = (chosen, file) => {
   return null;
 };
 
+/** @param {File[]} files @returns {string | null} why these files cannot be attached to one message */
+export const faultOfFiles = (files) => {
+  if (files.length > COUNT_MAX) return `A message has at most ${COUNT_MAX} files.`;
+  const all = files.reduce((sum, { size: bytes }) => sum + bytes, 0);
+  const single = files
+    .map((file) => [file.name, refusalOf([], file)])
+    .find(([, problem]) => problem !== null);
+  if (single !== undefined) return `“${single[0]}”: ${single[1]}`;
+  return all > ALL_MAX ? `The files of a message have at most ${size(ALL_MAX)} together.` : null;
+};
+
 /** @param {Chosen} one @returns {HTMLElement} */
 const chip = ({ key, name, bytes, attachment, problem }) =>
   h(

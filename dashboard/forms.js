@@ -13,7 +13,7 @@ import { lackedRole } from "./roles.js";
  * @property {string} label
  * @property {string} [hint] what it is for
  * @property {string} [value] at first
- * @property {"text" | "password" | "checkbox" | "url"} [type]
+ * @property {"text" | "password" | "checkbox" | "url" | "file"} [type]
  * @property {number} [lines] more than one: a text area
  * @property {boolean} [masked] a text of several lines that is not shown until the reader wishes it
  * @property {boolean} [required]
@@ -36,7 +36,7 @@ import { lackedRole } from "./roles.js";
 
 /** @typedef {{group: string, fields: FieldView[]}} GroupView fields behind a line that opens them */
 
-/** @typedef {(typed: Record<string, string>, input: DOMStringMap, page: import("./actions.js").Page) => Promise<void>} Submit */
+/** @typedef {(typed: Record<string, string>, input: DOMStringMap, page: import("./actions.js").Page & {files: File[]}) => Promise<void>} Submit */
 
 /** The last refusal, by the form's action. @type {Map<string, Error>} */
 const refused = new Map();
@@ -156,6 +156,7 @@ const inputView = (id, spec, described) => {
   if (spec.masked === true) return maskedArea({ ...own, rows: lines });
   if (lines > 1) return h("textarea", { ...own, rows: lines, spellcheck: spec.mono !== true }, value);
   if (type === "checkbox") return h("input", { ...own, type, value: "yes", checked: value !== "" });
+  if (type === "file") return h("input", { ...own, type, multiple: true });
   const input = h("input", {
     ...own,
     type,
@@ -183,7 +184,7 @@ export const sendForm = async (form, submit, page) => {
   refused.delete(action);
   page.draw();
   try {
-    await submit(typedIn(form), form.dataset, page);
+    await submit(typedIn(form), form.dataset, { ...page, files: filesIn(form) });
     form.reset();
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) throw error;
@@ -196,9 +197,9 @@ export const sendForm = async (form, submit, page) => {
 
 /** Secrets and texts of several lines stay as typed. @param {HTMLFormElement} form @returns {Record<string, string>} */
 const typedIn = (form) => {
-  const typed = Object.fromEntries(new FormData(form));
+  const typed = [...new FormData(form)].filter(([, value]) => typeof value === "string");
   return Object.fromEntries(
-    Object.entries(typed).map(([name, value]) => {
+    typed.map(([name, value]) => {
       const input = form.elements.namedItem(name);
       const isExact =
         input instanceof HTMLTextAreaElement ||
@@ -207,6 +208,12 @@ const typedIn = (form) => {
     }),
   );
 };
+
+/** The chosen files. Without a choice, a browser sends one without name and content. @param {HTMLFormElement} form */
+const filesIn = (form) =>
+  [...new FormData(form).values()].flatMap((value) =>
+    value instanceof File && !(value.name === "" && value.size === 0) ? [value] : [],
+  );
 
 /** The entries that are not empty. @param {Record<string, string | undefined>} entries @returns {Record<string, string>} */
 export const given = (entries) =>

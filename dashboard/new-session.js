@@ -1,13 +1,15 @@
 /** A new session: what the agent is told, and on which branch, as which agent and with which model it works. */
-import { getJson, getJsonOrNull, post } from "./api.js";
+import { ApiError, getJson, getJsonOrNull, post, upload } from "./api.js";
+import { faultOfFiles } from "./attachments.js";
 import { h } from "./dom.js";
 import { now } from "./format.js";
 import { formView, given } from "./forms.js";
+import { keepUnsent, makeId, payloadOf } from "./outbox.js";
 import { projectLink } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 
-/** @typedef {import("./wire-repository.d.ts").ProjectSetup} ProjectSetup */
-/** @typedef {{project: import("./wire.d.ts").Project, setup: ProjectSetup | null}} NewSessionPage */
+/** @typedef {import("./wire-repository.d.ts").SessionOptions} SessionOptions */
+/** @typedef {{project: import("./wire.d.ts").Project, options: SessionOptions | null}} NewSessionPage */
 
 /** @type {import("./forms.js").FieldView} */
 export const promptField = {
@@ -19,18 +21,19 @@ export const promptField = {
 export const newSession = {
   /** @param {string[]} params @returns {Promise<NewSessionPage>} */
   load: async ([id = ""]) => {
-    const [project, setup] = await Promise.all([
+    const [project, options] = await Promise.all([
       getJson(projectPath(id)),
-      getJsonOrNull(`${projectPath(id)}/setup`, [403, 404, 409, 503]),
+      // Without them the form is still of use.
+      getJsonOrNull(`${projectPath(id)}/session-options`, [404, 409, 503]),
     ]);
-    return { project, setup };
+    return { project, options };
   },
 
   /** @param {NewSessionPage} data */
   title: ({ project }) => `New session in ${project.name}`,
 
   /** @param {NewSessionPage} data */
-  view: ({ project, setup }) => [
+  view: ({ project, options }) => [
     ...projectHead(project, null),
     h("h2", { "data-key": "new-session" }, "New session"),
     formView({
@@ -40,12 +43,19 @@ export const newSession = {
       input: { project: project.id },
       fields: [
         { ...promptField, hint: "Optional. Without it, the agent waits for your first message." },
+        {
+          name: "files",
+          label: "Files for the agent",
+          hint: "Optional. Images, logs, specifications: at most 10, 10 MiB each.",
+          type: "file",
+        },
         { name: "name", label: "Name", hint: "Optional. It is shown in lists." },
         {
           name: "base_ref",
           label: "Start from",
           hint: "Optional. A branch, a tag or a commit. The session gets a branch of its own.",
           placeholder: project.default_branch,
+          suggestions: options?.branches,
           mono: true,
         },
         {
@@ -56,16 +66,15 @@ export const newSession = {
               label: "Agent",
               hint: "Optional. An agent that the repository defines, in `.platform/runtime/agents`.",
               placeholder: "default",
+              suggestions: options?.agents,
               mono: true,
             },
             {
               name: "agent_model",
               label: "Model",
               hint: "Optional. In the form `provider/model`.",
-              placeholder: setup?.model.model ?? "provider/model",
-              suggestions: (setup?.providers ?? []).flatMap(({ configured, model }) =>
-                configured ? [model] : [],
-              ),
+              placeholder: options?.default_model ?? "provider/model",
+              suggestions: options?.models,
               mono: true,
             },
           ],
@@ -91,10 +100,45 @@ export const followPrompts = () =>
     post(`${projectPath(project)}/environment/warm`).catch(() => undefined);
   });
 
+/** The first line of a text, as a name. @param {string} text */
+const nameOf = (text) => text.trim().split("\n", 1)[0]?.slice(0, NAME_MAX) ?? "";
+const NAME_MAX = 60;
+
+/**
+ * Sends the first message of a session that has started. If the service does not take it, the session's page shows it with
+ * the reason and the files that arrived. A text with a secret is not kept.
+ *
+ * @param {string} path of the session in the API @param {string} text @param {File[]} files
+ */
+const sendFirst = async (path, text, files) => {
+  /** @type {import("./attachments.js").Attachment[]} */
+  const kept = [];
+  try {
+    for (const file of files) {
+      // eslint-disable-next-line no-await-in-loop -- a failure leaves those before it
+      kept.push(await upload(`${path}/attachments?name=${encodeURIComponent(file.name)}`, file));
+    }
+    await post(`${path}/messages`, {
+      id: makeId(),
+      ...payloadOf({ text, attachments: kept, delivery: "queue" }),
+    });
+  } catch (error) {
+    const isSecret = error instanceof ApiError && error.code === "secret_in_message";
+    const problem = error instanceof Error ? error.message : String(error);
+    keepUnsent(path, { text: isSecret ? "" : text, attachments: kept, delivery: "queue" }, problem);
+  }
+};
+
 /** @type {import("./forms.js").Submit} */
-export const startSession = async (typed, { project = "" }, page) => {
-  const { id } = await post(`${projectPath(project)}/sessions`, given(typed));
-  page.go(projectLink(project, `/sessions/${id}`));
+export const startSession = async (typed, { project = "" }, { files, go }) => {
+  const fault = faultOfFiles(files);
+  if (fault !== null) throw new Error(fault);
+  const { initial_prompt: text = "", ...rest } = typed;
+  // Files belong to a message of a session that exists.
+  const wish = files.length === 0 ? typed : { ...rest, name: rest["name"] || nameOf(text) };
+  const { id } = await post(`${projectPath(project)}/sessions`, given(wish));
+  if (files.length > 0) await sendFirst(`${projectPath(project)}/sessions/${id}`, text, files);
+  go(projectLink(project, `/sessions/${id}`));
 };
 
 /** @type {Record<string, import("./forms.js").Submit>} */

@@ -51,7 +51,7 @@ const PASSING = new Set([401, 408]);
 export const makeOutbox = (path, listener) => {
   /** @type {Box} */
   const box = { path, sent: readKept(storedAs(path)) ?? [], current: null, timers: new Set(), listener };
-  for (const one of box.sent) one.problem = "The page was left before the service answered.";
+  for (const one of box.sent) one.problem ??= "The page was left before the service answered.";
   /** @param {string} id */
   const unsent = (id) => box.sent.find((one) => one.id === id && one.problem !== null);
   return {
@@ -96,6 +96,15 @@ export const makeOutbox = (path, listener) => {
   };
 };
 
+/**
+ * Keeps a message that another page could not send. The session's page shows it with the problem, and the reader sends it
+ * again or takes it back.
+ *
+ * @param {string} path of the session in the API @param {Message} message @param {string} problem
+ */
+export const keepUnsent = (path, message, problem) =>
+  store(path, (all) => [...all, { id: makeId(), message, at: new Date(now()).toISOString(), problem }]);
+
 /** @param {string} path */
 const storedAs = (path) => `unsent ${path}`;
 
@@ -119,7 +128,7 @@ const drop = (box, one) => {
 };
 
 /** @param {Message} message as the service takes it */
-const payloadOf = ({ text, attachments = [], ...others }) => ({
+export const payloadOf = ({ text, attachments = [], ...others }) => ({
   ...(text !== "" && { text }),
   ...others,
   ...(attachments.length > 0 && { attachments: attachments.map(({ id }) => id) }),

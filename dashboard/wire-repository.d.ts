@@ -13,6 +13,14 @@ export interface RepositoryCheck {
 }
 
 /** What a project still needs before its first session. */
+export interface SessionOptions {
+  default_branch: string;
+  branches: string[];
+  agents: string[];
+  default_model: string | null;
+  models: string[];
+}
+
 export interface ProjectSetup {
   repository: { url: string; branch: string; commit: string | null; empty: boolean };
   model: { required: boolean; model: string | null; source: "gateway" | "secret" | "repository" | null };

@@ -187,6 +187,11 @@ export class GitBackend extends Context.Service<
     readonly resolveBase: (repository: Repository, ref: string) => Effect.Effect<string, GitError>;
     /** The branch's tip. Null if the branch does not exist. */
     readonly branchTip: (repository: Repository, branch: string) => Effect.Effect<string | null, GitError>;
+    /** Names of branches in the order of their bytes, at most `limit`. Branches of sessions are left out. */
+    readonly branches: (
+      repository: Repository,
+      request: { readonly limit: number },
+    ) => Effect.Effect<readonly string[], GitError>;
     /** Creates the branch at exactly that commit, create-only: G1. A missing commit is `unknown_ref`. */
     readonly createBranch: (
       repository: Repository,

@@ -20,6 +20,7 @@ import {
   type Repository,
 } from "./port.ts";
 import { maxCommits, maxFiles } from "./repository/compare.ts";
+import { firstBranches } from "./repository/refs.ts";
 import { changedPaths, mergedFiles, objectId, readTree, same, withoutFile } from "./simulated-tree.ts";
 
 /** A file's text, with or without permission to run it, or a path that is not a file. */
@@ -356,6 +357,10 @@ export const simulatedBackend: Layer.Layer<GitBackend | SimulatedRepositories> =
           const isName = Result.isSuccess(parseBranchName(branch));
           return Effect.succeed(isName ? (state.branches.get(branch) ?? null) : null);
         }),
+      branches: (repository, { limit }) =>
+        at(repository, ({ branches }) =>
+          Effect.succeed(firstBranches([...branches.keys()].toSorted(), limit)),
+        ),
       createBranch: (repository, { branch, commit }) =>
         at(repository, (state) => createBranch(state, branch, commit)),
       commitFile: (repository, request) => at(repository, (state) => commitFile(state, request)),

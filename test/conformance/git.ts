@@ -121,6 +121,20 @@ export const gitConformance = (layer: Layer.Layer<GitBackend | SimulatedReposito
     }),
   );
 
+  live("lists the branches of people in order, and as many as asked for", () =>
+    Effect.gen(function* () {
+      const { backend, pushes, repository, tip } = yield* sample;
+      yield* backend.createBranch(repository, { branch: randomUUID(), commit: tip });
+      yield* backend.createBranch(repository, { branch: "release/2", commit: tip });
+      yield* pushes.commit(repository, { branch: "Zebra", onto: tip, files: {}, subject: "Zebra" });
+      expect(yield* backend.branches(repository, { limit: 10 })).toEqual(["Zebra", "main", "release/2"]);
+      expect(yield* backend.branches(repository, { limit: 2 })).toEqual(["Zebra", "main"]);
+      expect(yield* failureCode(backend.branches({ projectId: randomUUID() }, { limit: 1 }))).toBe(
+        "unknown_repository",
+      );
+    }),
+  );
+
   live("reports unknown_repository for an unknown project, and for an invalid project id", () =>
     Effect.gen(function* () {
       const backend = yield* GitBackend;

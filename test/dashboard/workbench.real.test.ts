@@ -236,6 +236,32 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions")).toEqual([]);
   });
 
+  it("starts a session with files, and offers branches and models of the project", async () => {
+    const pid = await readyProject("files");
+    await visit(`#/projects/${pid}/new`);
+    const offered = (label: string) =>
+      page
+        .getByLabel(label)
+        .evaluate((input) =>
+          [...((input as HTMLInputElement).list?.options ?? [])].map(({ value }) => value),
+        );
+    expect(await offered("Start from")).toEqual(["feature", "main"]);
+    expect(await offered("Model")).toContain("openai/gpt-5.5");
+    await page.getByLabel("What should the agent do?").fill("Explain the log\nIt is attached.");
+    const log = { name: "failure.log", mimeType: "text/plain", buffer: Buffer.from("it failed\n") };
+    await page.getByLabel("Files for the agent").setInputFiles([log, { ...log, buffer: Buffer.alloc(0) }]);
+    await press("Start session");
+    await page.getByRole("alert").getByText("The file is empty.").waitFor();
+    await page.getByLabel("Files for the agent").setInputFiles([log]);
+    await press("Start session");
+    await page.locator("h1", { hasText: "Explain the log" }).waitFor();
+    const [session] = (await get(`/v1/projects/${pid}/sessions`))["sessions"] as { id: string }[];
+    const { items } = await get(`/v1/projects/${pid}/sessions/${session?.id}/conversation`);
+    expect(items).toMatchObject([
+      { content: [{ text: "Explain the log\nIt is attached." }, { type: "file", name: "failure.log" }] },
+    ]);
+  });
+
   it("adds a trigger by a change request, and its senders' lines work as they stand on the page", async () => {
     const pid = await readyProject("senders");
     await visit(`#/projects/${pid}/triggers`);

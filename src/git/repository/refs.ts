@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isCommitId, parseBranchName } from "../../domain/git-ref.ts";
+import { isCommitId, isSessionBranch, parseBranchName } from "../../domain/git-ref.ts";
 import { GitError } from "../port.ts";
 import { runGit } from "../run.ts";
 
@@ -38,3 +38,14 @@ export const branchTip = Effect.fnUntraced(function* (path: string, branch: stri
   const tip = file.trimEnd();
   return isCommitId(tip) ? tip : yield* refTarget(path, ref);
 });
+
+/** The first of the sorted names that can be asked for and are not a session's. */
+export const firstBranches = (names: readonly string[], limit: number): readonly string[] =>
+  names.filter((name) => Result.isSuccess(parseBranchName(name)) && !isSessionBranch(name)).slice(0, limit);
+
+/** `branches` of git/port.ts. */
+export const branchNames = (path: string, limit: number): Effect.Effect<readonly string[], GitError> =>
+  Effect.map(
+    runGit({ repository: path, args: ["for-each-ref", "--format=%(refname:strip=2)", "refs/heads/"] }),
+    ({ stdout }) => firstBranches(stdout.toString("utf8").split("\n"), limit),
+  );

@@ -37,7 +37,7 @@ import {
   sidesOf,
 } from "../repository/read.ts";
 import { absent, type Forward, type RefUpdate } from "../server/ref-policy.ts";
-import { branchTip, isCommit, unknownRef } from "../repository/refs.ts";
+import { branchNames, branchTip, isCommit, unknownRef } from "../repository/refs.ts";
 import { installAskpass, listRemote, type Remote, type RemoteRepository } from "./remote.ts";
 import { existingRepository, hooksDirectory } from "../repository/repository-path.ts";
 import { type GitBounds, requireGit, runGit } from "../run.ts";
@@ -220,6 +220,8 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
     remove: mirrors.remove,
     resolveBase: ({ projectId }, ref) => Effect.flatMap(now(projectId), (path) => resolveBase(path, ref)),
     branchTip: ({ projectId }, branch) => Effect.flatMap(now(projectId), (path) => branchTip(path, branch)),
+    branches: ({ projectId }, request) =>
+      Effect.flatMap(now(projectId), (path) => branchNames(path, request.limit)),
     createBranch: ({ projectId }, request) => createBranch(mirrors, { projectId, ...request }),
     commitFile: Effect.fnUntraced(function* ({ projectId }, { branch, ...commit }) {
       const path = yield* mirrors.known(projectId);

@@ -100,6 +100,23 @@ const SetupWire = Schema.Struct({
   ),
 }).annotate({ identifier: "ProjectSetup" });
 
+const SessionOptionsWire = Schema.Struct({
+  default_branch: Schema.String,
+  branches: Schema.Array(Schema.String).annotate({
+    description: "At most 200, in order of name. Branches of sessions are left out.",
+  }),
+  agents: Schema.Array(Schema.String).annotate({
+    description: "The agents that the default branch defines, at most 200. `default` needs no definition.",
+  }),
+  default_model: Schema.NullOr(Schema.String).annotate({
+    description: "The model of a session that names none. Null if the repository chooses it, or without any.",
+  }),
+  models: Schema.Array(Schema.String).annotate({
+    description:
+      "The default, one for each provider with a key, and those of recent sessions. Others can be named, too.",
+  }),
+}).annotate({ identifier: "SessionOptions" });
+
 const CheckRepository = Schema.Struct({
   repository: RepositoryRequest,
   default_branch: Schema.optionalKey(text(244)),
@@ -178,6 +195,11 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       success: SetupWire,
       error: [NotFound, Conflict],
     }).annotate(Access, "govern"),
+    HttpApiEndpoint.get("sessionOptions", "/projects/:pid/session-options", {
+      params: projectParams,
+      success: SessionOptionsWire,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "read"),
     HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
       params: projectParams,
       success: TriggerListing,

@@ -22,6 +22,7 @@ import { BadRequest, badRequest, Forbidden, notFound, Unprocessable } from "../a
 import { answering, projectFor } from "./answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { setupOf } from "./project-setup.ts";
+import { sessionOptionsOf } from "./session-options.ts";
 import { usageOf } from "./project-usage.ts";
 import { checkConnection, checkRepository } from "./repository-check.ts";
 import { removeCredential, replaceCredential, sealedCredential } from "./repository-credential.ts";
@@ -237,6 +238,7 @@ export const projectsHandlers = HttpApiBuilder.group(Api, "projects", (handlers)
       ),
     )
     .handle("setup", ({ params }) => answering(setupOf(params.pid)))
+    .handle("sessionOptions", ({ params }) => answering(sessionOptionsOf(params.pid)))
     .handle("usage", ({ params, query }) => answering(usageOf(params.pid, query)))
     .handle("checkRepository", ({ payload }) => answering(check(payload)))
     .handle("checkConnection", ({ params }) => answering(checkConnection(params.pid)))

@@ -102,6 +102,16 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
       ],
     },
   },
+  "projects.sessionOptions": {
+    summary: "List the branches, agents and models that a new session can have.",
+    response: {
+      default_branch: "main",
+      branches: ["main", "release/2"],
+      agents: ["reviewer"],
+      default_model: "anthropic/claude-sonnet-4-6",
+      models: ["anthropic/claude-sonnet-4-6", "openai/gpt-5.5"],
+    },
+  },
   "projects.sync": {
     summary: "Read the manifest from the default branch now, and list the triggers.",
     response: triggers,
