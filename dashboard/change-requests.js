@@ -20,6 +20,8 @@ import {
   trail,
 } from "./parts.js";
 import { isLive, projectHead, projectPath } from "./project.js";
+import { followLines, reviewView } from "./review.js";
+import { lackedRole } from "./roles.js";
 import { changeRows, shortRef } from "./session.js";
 import { sourceOf } from "./work.js";
 
@@ -82,7 +84,14 @@ export const changeRequest = {
   },
 
   /** @param {string[]} _params @param {() => void} changed */
-  follow: (_params, changed) => ({ end: followDiffKeys(changed) }),
+  follow: (_params, changed) => {
+    const ends = [followDiffKeys(changed), followLines(changed)];
+    return {
+      end: () => {
+        for (const end of ends) end();
+      },
+    };
+  },
 
   /** @param {ChangePage} data */
   title: ({ change }) => `#${change.number} ${change.title}`,
@@ -147,13 +156,26 @@ export const changeRequest = {
       h("h2", {}, listed("Commits", change.commits.length, change.commits_total)),
       commitRows(change.commits),
     ),
-    h(
-      "section",
-      { "data-key": "diff" },
-      h("h2", {}, changesIn(change.files_changed_total)),
-      diffView(diff, { source: sourceOf(diffUrl(project, change), change), keys: true }),
-    ),
+    diffSection({ project, change, diff, session }),
   ],
+};
+
+/** @param {Pick<ChangePage, "project" | "change" | "diff" | "session">} page */
+const diffSection = ({ project, change, diff, session }) => {
+  // The agent's own changes can be commented on, while they are not merged.
+  const reviewed = change.status === "open" && lackedRole("ask-agent") === null ? session : null;
+  return h(
+    "section",
+    { "data-key": "diff" },
+    h("h2", {}, changesIn(change.files_changed_total)),
+    reviewed !== null &&
+      reviewView({ project: project.id, session: reviewed.id, isLive: isLive(reviewed.status) }),
+    diffView(diff, {
+      source: sourceOf(diffUrl(project, change), change),
+      keys: true,
+      review: reviewed?.id ?? null,
+    }),
+  );
 };
 
 /** @param {Project} project @param {ChangeRequestDetail} change */

@@ -116,11 +116,14 @@ export const followDiffKeys = (changed) => {
  * One block for each file. Long and generated files are folded, with a button that shows them.
  *
  * @param {string} diff
- * @param {{source?: Source | null, open?: boolean, keys?: boolean, columns?: boolean}} [options] source: where single
+ * @param {{source?: Source | null, open?: boolean, keys?: boolean, columns?: boolean, review?: string | null}} [options] source: where single
  * files can be read; open: whether the files are opened at first; keys: whether `followDiffKeys` listens; columns:
- * whether there is room for two
+ * whether there is room for two; review: the session whose agent gets comments on lines (review.js)
  */
-export const diffView = (diff, { source = null, open = true, keys = false, columns = true } = {}) => {
+export const diffView = (
+  diff,
+  { source = null, open = true, keys = false, columns = true, review = null } = {},
+) => {
   const { files, cut } = planFiles(diff, source);
   if (files.length === 0) return h("p", { class: "quiet" }, "No differences.");
   const isWide = columns && matchMedia(WIDE).matches;
@@ -128,9 +131,9 @@ export const diffView = (diff, { source = null, open = true, keys = false, colum
   const unlisted = Math.max(0, (source?.total ?? 0) - files.length);
   return h(
     "div",
-    { class: "diff-files" },
+    { class: "diff-files", "data-review": review },
     toolbar(files, { view, isWide, keys }),
-    files.map((file) => fileView(file, { source, view, open })),
+    files.map((file) => fileView(file, { source, view, open, review })),
     unlisted > 0 &&
       note("unlisted", `${counted(unlisted, "more file")} changed. Fetch the branch to read them.`),
     cut !== null && note("cut", `${cut} Fetch the branch to read all of it.`),
@@ -199,11 +202,11 @@ const fileList = (files) =>
     ),
   );
 
-/** @param {PlannedFile} file @param {{source: Source | null, view: string, open: boolean}} how */
-const fileView = (file, { source, view, open }) =>
+/** @param {PlannedFile} file @param {{source: Source | null, view: string, open: boolean, review: string | null}} how */
+const fileView = (file, { source, view, open, review }) =>
   h(
     "details",
-    { class: "file", open, "data-key": file.key },
+    { class: "file", open, "data-key": file.key, "data-path": file.path },
     h(
       "summary",
       {},
@@ -215,6 +218,17 @@ const fileView = (file, { source, view, open }) =>
       !file.isShown && h("span", { class: "quiet" }, " not shown"),
     ),
     file.isShown ? shownLines(file, view) : folded(file, source),
+    review !== null &&
+      h(
+        "p",
+        { class: "actions", "data-key": "comment" },
+        button("comment-file", "Comment on this file", {
+          class: "plain",
+          "data-session": review,
+          "data-path": file.path,
+          "aria-label": `Comment on ${file.path}`,
+        }),
+      ),
   );
 
 /** @param {PlannedFile} file @param {string} view */

@@ -6,6 +6,7 @@ import { chooseDiffView, foldFiles, showFile } from "./diff-view.js";
 import { makeId } from "./outbox.js";
 import { projectLink } from "./parts.js";
 import { projectPath } from "./project.js";
+import { addComment, forgetComments, reviewText } from "./review.js";
 
 /** @typedef {import("./actions.js").Action} Action */
 
@@ -60,6 +61,26 @@ export const WORKBENCH_ACTIONS = {
   "ask-agent": async ({ project = "", session = "", text = "" }, page) => {
     await post(`${projectPath(project)}/sessions/${session}/messages`, { id: makeId(), text });
     page.notice("The agent was asked.", ["Show the session", projectLink(project, `/sessions/${session}`)]);
+  },
+  "comment-file": async ({ session = "", path = "" }, page) => {
+    if (await addComment(session, { file: path })) page.draw();
+  },
+  "remove-comment": ({ session = "", at = "" }, page) => {
+    forgetComments(session, Number(at));
+    page.draw();
+  },
+  /** The comments are kept until the service has them. */
+  "send-review": async ({ project = "", session = "" }, page) => {
+    await post(`${projectPath(project)}/sessions/${session}/messages`, {
+      id: makeId(),
+      text: reviewText(session),
+    });
+    forgetComments(session);
+    page.notice("The agent has your comments.", [
+      "Show the session",
+      projectLink(project, `/sessions/${session}`),
+    ]);
+    page.draw();
   },
   "show-file": ({ file = "" }) => showFile(Number(file)),
 };

@@ -239,12 +239,11 @@ describe.skipIf(!hasChromium)(title, () => {
   it("starts a session with files, and offers branches and models of the project", async () => {
     const pid = await readyProject("files");
     await visit(`#/projects/${pid}/new`);
-    const offered = (label: string) =>
-      page
-        .getByLabel(label)
-        .evaluate((input) =>
-          [...((input as HTMLInputElement).list?.options ?? [])].map(({ value }) => value),
-        );
+    const offered = async (label: string) => {
+      const list = await page.getByLabel(label).getAttribute("list");
+      const options = await page.locator(`[id="${list}"] option`).all();
+      return Promise.all(options.map((option) => option.getAttribute("value")));
+    };
     expect(await offered("Start from")).toEqual(["feature", "main"]);
     expect(await offered("Model")).toContain("openai/gpt-5.5");
     await page.getByLabel("What should the agent do?").fill("Explain the log\nIt is attached.");

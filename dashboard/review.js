@@ -1,0 +1,159 @@
+/**
+ * A review of an agent's changes: comments on lines of a diff, which go to the agent as one message. Until they are sent, the
+ * tab keeps them.
+ */
+import { ask } from "./dialog.js";
+import { h } from "./dom.js";
+import { counted } from "./format.js";
+import { keep, readKept } from "./kept.js";
+import { button, callout, code } from "./parts.js";
+
+/** @typedef {{file: string, line: string, quote: string, text: string}} Comment line: its number and side, or "" for the file as a whole */
+/** @typedef {{project: string, session: string, isLive: boolean}} Reviewed the session whose agent gets the comments */
+
+/** As many as a reader writes at once. The message stays below the service's limit. */
+const COMMENTS_MAX = 50;
+const COMMENT_CHARS = 2000;
+const QUOTE_CHARS = 200;
+
+/** @param {string} session */
+const storedAs = (session) => `review ${session}`;
+
+/** @param {string} session its id @returns {Comment[]} */
+const commentsOf = (session) => readKept(storedAs(session)) ?? [];
+
+/** @param {string} session @param {Comment[]} comments */
+const store = (session, comments) => keep(storedAs(session), comments.length === 0 ? null : comments);
+
+/** @param {Comment} comment @returns {string} */
+const placeOf = ({ file, line }) => (line === "" ? file : `${file}, ${line}`);
+
+/** @param {Comment[]} comments @returns {string} what the agent is told */
+export const reviewMessage = (comments) =>
+  [
+    "Here are review comments on your changes. Address each of them, commit, and push.",
+    ...comments.map((comment, at) =>
+      [
+        `${at + 1}. ${placeOf(comment)}`,
+        ...(comment.quote === "" ? [] : [`> ${comment.quote}`]),
+        comment.text,
+      ].join("\n"),
+    ),
+  ].join("\n\n");
+
+/**
+ * The comments so far, with what can be done with them.
+ *
+ * @param {Reviewed} reviewed
+ */
+export const reviewView = ({ project, session, isLive }) => {
+  const comments = commentsOf(session);
+  if (comments.length === 0) {
+    return h(
+      "p",
+      { class: "quiet", "data-key": "review" },
+      "Click a line to comment on it. The agent gets all comments as one message.",
+    );
+  }
+  const sends = `Send ${counted(comments.length, "comment")}`;
+  return h(
+    "div",
+    { "data-key": "review" },
+    callout(
+      "waiting",
+      h("strong", {}, "Comments for the agent"),
+      h(
+        "ul",
+        { class: "dots" },
+        comments.map((comment, at) =>
+          h(
+            "li",
+            { "data-key": `${at} ${comment.text}` },
+            code(placeOf(comment)),
+            ": ",
+            comment.text,
+            " ",
+            button("remove-comment", "Remove", {
+              class: "plain",
+              "data-session": session,
+              "data-at": String(at),
+              "aria-label": `Remove the comment on ${placeOf(comment)}`,
+            }),
+          ),
+        ),
+      ),
+      h(
+        "p",
+        { class: "actions" },
+        button("send-review", isLive ? sends : `Restart and ${sends.toLowerCase()}`, {
+          class: "primary",
+          "data-project": project,
+          "data-session": session,
+        }),
+      ),
+    ),
+  );
+};
+
+/** @param {string} session @returns {string} the message with its comments */
+export const reviewText = (session) => reviewMessage(commentsOf(session));
+
+/** @param {string} session @param {number} [at] only this one */
+export const forgetComments = (session, at) =>
+  store(session, at === undefined ? [] : commentsOf(session).toSpliced(at, 1));
+
+/**
+ * Asks for a comment, and keeps it.
+ *
+ * @param {string} session
+ * @param {{file: string, line?: string, quote?: string}} place
+ * @returns {Promise<boolean>} whether there is a new one
+ */
+export const addComment = async (session, { file, line = "", quote = "" }) => {
+  const comments = commentsOf(session);
+  if (comments.length >= COMMENTS_MAX)
+    throw new Error(`A review has at most ${COMMENTS_MAX} comments. Send these first.`);
+  const place = placeOf({ file, line, quote, text: "" });
+  const text = await ask({
+    title: `Comment on ${place}`,
+    text: quote.trim() === "" ? "What should the agent change?" : quote.trim(),
+    confirm: "Add the comment",
+    field: { label: "Comment", value: "", lines: 4, required: true },
+  });
+  if (text === null || text === "") return false;
+  // The reader may have written another one meanwhile, in this tab's other views.
+  store(session, [
+    ...commentsOf(session),
+    { file, line, quote: quote.trim().slice(0, QUOTE_CHARS), text: text.slice(0, COMMENT_CHARS) },
+  ]);
+  return true;
+};
+
+/** @param {Element} line of a diff @returns {string} its number, as people say it */
+const numberOf = (line) => {
+  const after = line.getAttribute("data-after") ?? "";
+  const before = line.getAttribute("data-before") ?? "";
+  if (after !== "") return `line ${after}`;
+  return before === "" ? "" : `line ${before} before the change`;
+};
+
+/**
+ * A click on a line of a diff that is reviewed asks for a comment. Selecting text does not.
+ *
+ * @param {() => void} changed
+ * @returns {() => void} ends it
+ */
+export const followLines = (changed) => {
+  /** @param {MouseEvent} event */
+  const clicked = ({ target }) => {
+    const line = target instanceof Element ? target.closest("[data-review] .numbered > span") : null;
+    const session = line?.closest("[data-review]")?.getAttribute("data-review");
+    const file = line?.closest("details.file")?.getAttribute("data-path");
+    if (line === null || !session || !file || numberOf(line) === "") return;
+    if (getSelection()?.isCollapsed === false) return;
+    const place = { file, line: numberOf(line), quote: line.textContent ?? "" };
+    void addComment(session, place).then((isNew) => isNew && changed());
+  };
+  document.addEventListener("click", clicked);
+  return () => document.removeEventListener("click", clicked);
+};

@@ -1,0 +1,75 @@
+/** Comments on lines of a change request, which its session's agent gets as one message. */
+import { describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID } from "./sample-project.ts";
+
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const world = () => makeWorld(Date.now());
+const CHANGE = `#/projects/${PROJECT_ID}/change-requests/7`;
+
+const write = async (page: Page, text: string): Promise<void> => {
+  await page.getByRole("dialog").getByLabel("Comment").fill(text);
+  await page.getByRole("dialog").getByRole("button", { name: "Add the comment" }).click();
+};
+
+const title = hasChromium ? "a review" : "a review (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("goes to the agent as one message, and is kept until then", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(CHANGE);
+    await page.locator(".file", { hasText: "greet.sh" }).locator(".diff .added").last().click();
+    await page
+      .getByRole("dialog")
+      .getByText(/^Comment on greet\.sh, line \d+$/)
+      .waitFor();
+    await write(page, "Say it in <b>French</b>.\nAnd test it.");
+    await page.getByRole("button", { name: "Comment on notes/6113728.md" }).click();
+    await write(page, "Name the file by its date.");
+    await page.locator(".file", { hasText: "greet.sh" }).locator(".diff .removed").first().click();
+    await page.getByRole("dialog").getByText("before the change").waitFor();
+    await write(page, "Why?");
+    await page.getByRole("button", { name: /^Remove the comment on greet\.sh, line \d+ before/ }).click();
+    await page.reload();
+    await page.locator(".callout li", { hasText: "Name the file" }).waitFor();
+    expect(await page.locator(".callout li").count()).toBe(2);
+    await page.getByRole("button", { name: "Restart and send 2 comments" }).click();
+    await page.getByText("The agent has your comments.").waitFor();
+    expect(await page.locator(".callout li").count()).toBe(0);
+    expect(fake.writes).toHaveLength(1);
+    const { text } = JSON.parse(fake.writes[0]?.replace(/^POST \S+ /, "") ?? "") as { text: string };
+    expect(text).toMatch(
+      /^Here are review comments .*\n\n1\. greet\.sh, line \d+\n> .*printf .*\nSay it in <b>French<\/b>\.\nAnd test it\.\n\n2\. notes\/6113728\.md\nName the file by its date\.$/,
+    );
+  });
+
+  it("is not lost if the service refuses it", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(CHANGE);
+    await page.getByRole("button", { name: "Comment on greet.sh" }).click();
+    await write(page, "Shorter, please.");
+    fake.world.refused = { status: 503, code: "away", error: "The agent cannot be reached." };
+    await page.getByRole("button", { name: /send 1 comment$/ }).click();
+    await page.getByText("The agent cannot be reached.").waitFor();
+    expect(await page.locator(".callout li", { hasText: "Shorter" }).count()).toBe(1);
+  });
+
+  it("is not begun by selecting text, and not offered after a merge", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(CHANGE);
+    const { x, y } = (await page.locator(".diff .added").first().boundingBox()) ?? { x: 0, y: 0 };
+    await page.mouse.move(x + 130, y + 5);
+    await page.mouse.down();
+    await page.mouse.move(x + 200, y + 5);
+    await page.mouse.up();
+    await expect.poll(() => page.evaluate("getSelection().toString()")).not.toBe("");
+    expect(await page.getByRole("dialog").isVisible()).toBe(false);
+    for (const change of fake.world.changes) Object.assign(change, { status: "merged" });
+    fake.emit("change_request.merged");
+    await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
+    expect(await page.locator("[data-review]").count()).toBe(0);
+    expect(await page.getByRole("button", { name: /^Comment on/ }).count()).toBe(0);
+  });
+});
