@@ -4,6 +4,7 @@ import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
+import { afterSave } from "../../domain/saved.ts";
 import { isLive, type WrittenSessionStatus } from "../../domain/session.ts";
 import type {
   SessionCommand,
@@ -56,10 +57,14 @@ const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: nu
   }),
   ...(columns.stopReason !== undefined && { stop_reason: columns.stopReason }),
   ...(columns.saved !== undefined && { saved: json(columns.saved) }),
+  ...(columns.restoreSaved !== undefined && { restore_saved: columns.restoreSaved }),
+  ...(columns.restored !== undefined && { restored: columns.restored }),
   ...(columns.runningAt !== undefined && { running_at: at(columns.runningAt) }),
   ...(columns.stoppedAt !== undefined && { stopped_at: at(columns.stoppedAt) }),
   ...(columns.deletedAt !== undefined && { deleted_at: at(columns.deletedAt) }),
 });
+
+type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
 
 interface MemoryRow {
   readonly status: WrittenSessionStatus;
@@ -94,9 +99,18 @@ const makeMemory = Effect.gen(function* () {
             },
     );
 
-  const save = Effect.fnUntraced(function* (change: Change<SessionSnapshot, SessionEvent, SessionCommand>) {
-    const { id, version, before, after: snapshot, now } = change;
+  /** What a save leaves on the row depends on what is there. */
+  const columnsOf = Effect.fnUntraced(function* (change: SessionChange) {
     const columns = sessionColumns(change);
+    if (columns.saved === undefined) return columns;
+    const [former] = yield* sql<Pick<Session, "saved" | "restored">>`
+      SELECT saved, restored FROM project_sessions WHERE id = ${change.id} FOR UPDATE`;
+    return former === undefined ? columns : { ...columns, saved: afterSave(former, columns.saved) };
+  });
+
+  const save = Effect.fnUntraced(function* (change: SessionChange) {
+    const { id, version, before, after: snapshot, now } = change;
+    const columns = yield* columnsOf(change);
     const slot = slotMove(change);
     // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
     const reboot =
@@ -293,6 +307,12 @@ export const layer = Layer.effect(
           WHERE id = ${id} AND bootstrap_accepted_at IS NULL`.pipe(
           Effect.asVoid,
           stored("sessions.acceptBootstrap"),
+        ),
+      noteRestored: (id, { sandboxId, restored }) =>
+        sql`UPDATE project_sessions SET restored = ${json(restored)}
+          WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId}`.pipe(
+          Effect.asVoid,
+          stored("sessions.noteRestored"),
         ),
       noteTurn: (id, { now, ...turn }) =>
         sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
