@@ -11,6 +11,7 @@ import { h, morph } from "./dom.js";
 import { keep, readKept } from "./kept.js";
 import { makeChoices } from "./models.js";
 import { prose } from "./parts.js";
+import { isRestoreWanted } from "./saved-work.js";
 
 /** @typedef {import("./wire.d.ts").Turn} Turn */
 /** @typedef {import("./outbox.js").Message} Message */
@@ -131,6 +132,7 @@ export const makeComposer = (path, listener) => {
     listener.send({
       text: text.trim() === "" ? "" : text,
       delivery,
+      ...(ENDED.has(moment.status) && { restore: isRestoreWanted() }),
       ...(attachments.length > 0 && { attachments }),
       ...(model !== "" && { model }),
       ...(agent !== "" && { agent }),

@@ -54,6 +54,7 @@ export interface Session {
   failure: Failure | null;
   stop_reason: string | null;
   saved: Saved | null;
+  restored: Restored | null;
   last_turn: LastTurn | null;
   turn: Turn;
   created_at: string;
@@ -69,6 +70,14 @@ export interface LastTurn {
 
 export interface Saved {
   wip: string | null;
+  skipped: { path: string; reason: string }[];
+  error: string | null;
+}
+
+export interface Restored {
+  wip: string;
+  commits: number;
+  files: number;
   skipped: { path: string; reason: string }[];
   error: string | null;
 }

@@ -19,6 +19,9 @@ const newSecret = () =>
     .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
 
+/** @param {string} url with a query or without one @param {string} path of one file */
+const withPath = (url, path) => `${url}${url.includes("?") ? "&" : "?"}path=${encodeURIComponent(path)}`;
+
 /** @type {Record<string, Action>} */
 export const WORKBENCH_ACTIONS = {
   /** The browser makes the value, because the service gives none away. */
@@ -50,7 +53,7 @@ export const WORKBENCH_ACTIONS = {
   },
   /** Reads the file's own diff if the page does not have its lines. */
   "show-lines": async ({ url = "", head = "", path = "", load }, page) => {
-    const diff = load === undefined ? null : await getText(`${url}?path=${encodeURIComponent(path)}`);
+    const diff = load === undefined ? null : await getText(withPath(url, path));
     showAsked({ url, head, path }, diff);
     page.draw();
   },
@@ -58,7 +61,11 @@ export const WORKBENCH_ACTIONS = {
 
   /** A message to the session's agent. It restarts a session that has ended. */
   "ask-agent": async ({ project = "", session = "", text = "" }, page) => {
-    await post(`${projectPath(project)}/sessions/${session}/messages`, { id: makeId(), text });
+    await post(`${projectPath(project)}/sessions/${session}/messages`, {
+      id: makeId(),
+      text,
+      restore_saved: true,
+    });
     page.notice("The agent was asked.", ["Show the session", projectLink(project, `/sessions/${session}`)]);
   },
   "show-file": ({ file = "" }) => showFile(Number(file)),

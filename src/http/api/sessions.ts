@@ -158,6 +158,14 @@ export const SessionPage = Schema.Struct({
   }),
 });
 
+/** Which work of a session: what its branch has, or what was saved besides. */
+const workQuery = {
+  of: Schema.optionalKey(Schema.Literals(["branch", "saved"])).annotate({
+    description:
+      "`branch` (the default): the pushed work. `saved`: what the saved commit adds to the session branch; nothing without one.",
+  }),
+};
+
 const PORT_MAX = 65_535;
 
 const CreatePreview = Schema.Struct({
@@ -197,7 +205,8 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "work"),
     HttpApiEndpoint.post("restart", "/:sid/restart", {
       params: sessionParams,
-      payload: RestartSession,
+      // Without a body, nothing is wished.
+      payload: [RestartSession, Schema.Null],
       success: StartedSession.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict, TooMany],
     }).annotate(Access, "work"),
@@ -213,12 +222,13 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("changes", "/:sid/changes", {
       params: sessionParams,
+      query: workQuery,
       success: SessionChanges,
       error: [NotFound, Conflict],
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("diff", "/:sid/diff", {
       params: sessionParams,
-      query: diffQuery,
+      query: { ...diffQuery, ...workQuery },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "read"),
