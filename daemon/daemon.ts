@@ -34,6 +34,7 @@ import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
 import { Allowance } from "./allowance.ts";
 import { checkOut, type Checkout } from "./git/checkout.ts";
+import { takeBackOwnEdit } from "./git/own-edit.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { ConversationFeed, type After } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
@@ -208,6 +209,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
       return runtimeLaunch(parts, configDir);
     },
     whenCheckedOut: Deferred.await(checkedOut),
+    beforeMessages: takeBackOwnEdit(settings, parts.adapter.ownEdit, () => configDir),
   });
   const setConfigDir: Controlled["setConfigDir"] = ({ path }) => {
     configDir = path;
