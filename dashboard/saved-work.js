@@ -90,7 +90,13 @@ export const savedFiles = (session, files) => {
   return h(
     "section",
     { "data-key": "saved", id: "saved" },
-    h("h2", {}, changes === null ? "Unpushed work" : `Unpushed work: ${firstLower(changesIn(changes.files_changed_total))}`),
+    h(
+      "h2",
+      {},
+      changes === null
+        ? "Unpushed work"
+        : `Unpushed work: ${firstLower(changesIn(changes.files_changed_total))}`,
+    ),
     problem !== null && h("p", { class: "refusal" }, prose(problem)),
     changes !== null && diffView(files.diff, { source: sourceOf(files.url, changes), open: false }),
   );
