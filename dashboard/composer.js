@@ -123,8 +123,7 @@ export const makeComposer = (path, listener) => {
   const send = (delivery) => {
     const text = area.value.replace(/^\s*\n/, "").trimEnd();
     if (!isSendable()) return;
-    const { model, agent } = choices.chosen;
-    const attachments = files.ready;
+    const [{ model, agent }, attachments] = [choices.chosen, files.ready];
     say();
     choices.choose({});
     files.set([]);

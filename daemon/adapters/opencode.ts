@@ -119,7 +119,10 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
     steering,
     ...opencodeSettings,
     // The answer is what it read.
-    ownEdit: { ...OWN_EDIT, made: Effect.asVoid(callHttp({ url: api.url("/config"), timeoutMs: CONFIG_MS })) },
+    ownEdit: {
+      ...OWN_EDIT,
+      made: Effect.asVoid(callHttp({ url: api.url("/config"), timeoutMs: CONFIG_MS })),
+    },
     ahead: { plugin: sessionPlugin, rehearse: (directory) => rehearse(api, directory) },
     talk: null,
     hasHttp: true,

@@ -205,7 +205,8 @@ export const chooseFiles = (
     if (now !== undefined && now.mode === after.mode && now.object === after.object) return false;
     const isSubmodule = [before.mode, after.mode, now?.mode].includes(SUBMODULE);
     if (isSubmodule) skipped.add(path, "submodule");
-    else if (path.split("/").some((name) => name.toLowerCase() === ".git")) skipped.add(path, "git_directory");
+    else if (path.split("/").some((name) => name.toLowerCase() === ".git"))
+      skipped.add(path, "git_directory");
     else if (now !== undefined) skipped.add(path, "changed_since");
     else return true;
     return false;

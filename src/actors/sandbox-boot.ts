@@ -90,8 +90,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
     const restored = last.health?.restored ?? null;
     // Before the session is live, so that whoever sees it live sees this too.
-    if (restored !== null)
-      yield* sessions.noteRestored(sessionId, { sandboxId: id, restored });
+    if (restored !== null) yield* sessions.noteRestored(sessionId, { sandboxId: id, restored });
     return outcome;
   });
 });

@@ -21,6 +21,9 @@ const forget = Effect.fnUntraced(function* (kind: "session" | "sandbox", id: str
   yield* memory.complete(id, loaded?.pending.map((command) => command.id) ?? []);
 });
 
+/** The answer of a save. */
+const saving = (wip: string | null) => ({ wip, skipped: [], error: null });
+
 export const checkSessions = (check: Check): void => {
   describe("a session's memory", () => {
     check(
@@ -170,12 +173,6 @@ export const checkSessions = (check: Check): void => {
           bootDeadlineAt: NOON + 4 + BOOT_MS,
           saved,
         });
-        const { noteRestored } = yield* Sessions;
-        const restored = { wip: "c0ffee", commits: 1, files: 2, skipped: [], error: null };
-        yield* noteRestored(id, { sandboxId: first, restored });
-        expect(yield* get(id)).toMatchObject({ restoreSaved: false, restored: null });
-        yield* noteRestored(id, { sandboxId: second, restored });
-        expect(yield* get(id)).toMatchObject({ restored });
         yield* tellSession(id, { type: "sandbox.failed", sandboxId: second, failure }, NOON + 5);
         expect(yield* get(id)).toMatchObject({
           status: "failed",
@@ -192,28 +189,28 @@ export const checkSessions = (check: Check): void => {
         const { get, noteRestored } = yield* Sessions;
         const id = yield* admitSession(world);
         const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
-        const saved = { wip: "c0ffee", skipped: [], error: null };
-        const nothing = { wip: null, skipped: [], error: null };
         const run = (sandboxId: string) => tellSession(id, { type: "sandbox.live", sandboxId }, NOON + 1);
-        const end = function* (sandboxId: string, answer: typeof saved | typeof nothing) {
+        const end = function* (sandboxId: string, saved: ReturnType<typeof saving>) {
           yield* tellSession(id, { type: "stop.requested" }, NOON + 2);
-          yield* tellSession(id, { type: "sandbox.ended", sandboxId, saved: answer }, NOON + 2);
+          yield* tellSession(id, { type: "sandbox.ended", sandboxId, saved }, NOON + 2);
         };
         yield* tellSession(id, branched(first), NOON);
         yield* run(first);
-        yield* end(first, saved);
+        yield* end(first, saving("c0ffee"));
         yield* tellSession(id, { type: "restart.requested", sandboxId: second }, NOON + 3);
         yield* run(second);
-        yield* end(second, nothing);
-        expect(yield* get(id)).toMatchObject({ saved, restoreSaved: false });
+        yield* end(second, saving(null));
+        expect(yield* get(id)).toMatchObject({ saved: saving("c0ffee"), restoreSaved: false });
         const again = { type: "restart.requested", sandboxId: third, restoreSaved: true } as const;
         yield* tellSession(id, again, NOON + 4);
-        expect(yield* get(id)).toMatchObject({ restoreSaved: true, restored: null });
         const restored = { wip: "c0ffee", commits: 0, files: 1, skipped: [], error: null };
+        // A former sandbox has no say.
+        yield* noteRestored(id, { sandboxId: second, restored });
+        expect(yield* get(id)).toMatchObject({ restoreSaved: true, restored: null });
         yield* noteRestored(id, { sandboxId: third, restored });
         yield* run(third);
-        yield* end(third, nothing);
-        expect(yield* get(id)).toMatchObject({ saved: nothing, restored });
+        yield* end(third, saving(null));
+        expect(yield* get(id)).toMatchObject({ saved: saving(null), restored });
       }),
     );
 

@@ -28,7 +28,8 @@ const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
 
 const saved = ({ saved: work }: Session): string | null => {
   if (work === null) return null;
-  if (work.error !== null) return `${work.wip === null ? "nothing" : `${work.wip}, not the newest`}: ${work.error}`;
+  if (work.error !== null)
+    return `${work.wip === null ? "nothing" : `${work.wip}, not the newest`}: ${work.error}`;
   const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files skipped`;
   return `${work.wip ?? "nothing to save"}${skipped}`;
 };

@@ -50,10 +50,13 @@ export const restarted = Effect.fnUntraced(function* (
   const sandboxId = waiting ?? (yield* newUuid);
   const row = { action: "session.restart", target: session.id } as const;
   const asked = Effect.catchTag(
-    Effect.map(actors.session(session.id, { type: "restart.requested", sandboxId, restoreSaved }), (told) => ({
-      told,
-      cap: null,
-    })),
+    Effect.map(
+      actors.session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
+      (told) => ({
+        told,
+        cap: null,
+      }),
+    ),
     "CapReached",
     (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );

@@ -79,10 +79,21 @@ interface Saved {
   readonly version: number;
 }
 
+/** What a save leaves on the row depends on what is there. */
+const columnsIn = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (change: SessionChange) {
+    const columns = sessionColumns(change);
+    if (columns.saved === undefined) return columns;
+    const [former] = yield* sql<Pick<Session, "saved" | "restored">>`
+      SELECT saved, restored FROM project_sessions WHERE id = ${change.id} FOR UPDATE`;
+    return former === undefined ? columns : { ...columns, saved: afterSave(former, columns.saved) };
+  });
+
 const makeMemory = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   const endings = yield* Endings;
+  const columnsOf = columnsIn(sql);
 
   const load = (id: string) =>
     Effect.map(
@@ -98,15 +109,6 @@ const makeMemory = Effect.gen(function* () {
               pending: row.pending,
             },
     );
-
-  /** What a save leaves on the row depends on what is there. */
-  const columnsOf = Effect.fnUntraced(function* (change: SessionChange) {
-    const columns = sessionColumns(change);
-    if (columns.saved === undefined) return columns;
-    const [former] = yield* sql<Pick<Session, "saved" | "restored">>`
-      SELECT saved, restored FROM project_sessions WHERE id = ${change.id} FOR UPDATE`;
-    return former === undefined ? columns : { ...columns, saved: afterSave(former, columns.saved) };
-  });
 
   const save = Effect.fnUntraced(function* (change: SessionChange) {
     const { id, version, before, after: snapshot, now } = change;
@@ -176,6 +178,15 @@ const makeNoteTurn = Effect.gen(function* () {
     return noted;
   });
 });
+
+const noteRestoredIn =
+  (sql: SqlClient.SqlClient): Sessions["Service"]["noteRestored"] =>
+  (id, { sandboxId, restored }) =>
+    sql`UPDATE project_sessions SET restored = ${json(restored)}
+      WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId}`.pipe(
+      Effect.asVoid,
+      stored("sessions.noteRestored"),
+    );
 
 /** The conditions of a filter on the rows that a list looks at. */
 const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly Fragment[] => {
@@ -308,12 +319,7 @@ export const layer = Layer.effect(
           Effect.asVoid,
           stored("sessions.acceptBootstrap"),
         ),
-      noteRestored: (id, { sandboxId, restored }) =>
-        sql`UPDATE project_sessions SET restored = ${json(restored)}
-          WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId}`.pipe(
-          Effect.asVoid,
-          stored("sessions.noteRestored"),
-        ),
+      noteRestored: noteRestoredIn(sql),
       noteTurn: (id, { now, ...turn }) =>
         sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
       runningOn: (nodeId) =>
