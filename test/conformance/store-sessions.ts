@@ -204,7 +204,6 @@ export const checkSessions = (check: Check): void => {
         const again = { type: "restart.requested", sandboxId: third, restoreSaved: true } as const;
         yield* tellSession(id, again, NOON + 4);
         const restored = { wip: "c0ffee", commits: 0, files: 1, skipped: [], error: null };
-        // A former sandbox has no say.
         yield* noteRestored(id, { sandboxId: second, restored });
         expect(yield* get(id)).toMatchObject({ restoreSaved: true, restored: null });
         yield* noteRestored(id, { sandboxId: third, restored });
