@@ -163,7 +163,7 @@ const counted = (count: number, noun: string): string => `${count} ${noun}${coun
 /** How many left out paths are named. */
 const NAMED_PATHS = 10;
 
-/** What was restored and what was not, in sentences. */
+/** The restored part and the rest, in sentences. */
 const partsOf = ({ commits, files, skipped, error }: Restored): string => {
   const named = skipped.slice(0, NAMED_PATHS).map(({ path, reason }) => `${path} (${reason})`);
   const more = skipped.length > NAMED_PATHS ? ` and ${skipped.length - NAMED_PATHS} more` : "";

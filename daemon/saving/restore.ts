@@ -2,7 +2,7 @@
  * Brings saved work back into a fresh checkout of the session branch (docs/decisions/0082). It runs before the agent and the
  * setup command, so nothing else changes the workspace meanwhile. Git runs as the agent.
  *
- *  N1 Nothing of the branch is overwritten. A path that the branch has changed since the save stays as it is, and is listed.
+ *  N1 It overwrites no part of the branch. A path that the branch has changed since the save stays as it is, and is listed.
  *  N2 The commits of the session branch come back by a fast-forward, or not at all.
  *  N3 All or nothing: if a step fails, the workspace is as the checkout left it, and the answer says why.
  *  N4 It only reads refs/wip: the saved commit stays where it is.
@@ -99,7 +99,7 @@ interface Plan {
   readonly meanwhile: readonly Difference[];
 }
 
-/** Restores the saved commit. Never fails. @returns what was restored; texts of git in it are not yet redacted */
+/** Restores the saved commit. Never fails. @returns the restored part; texts of git in it are not yet redacted */
 export const restore = (settings: Settings, wip: string): Effect.Effect<Restored> => {
   const restoring = new Restoring(settings, wip);
   const limitMs = Math.min(DEADLINE_MS, settings.launch.bootDeadlineMs * BOOT_SHARE);

@@ -89,7 +89,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     traceBoot(traces, { sessionId, sandboxId: id, from: now }, times);
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
     const restored = last.health?.restored ?? null;
-    // Before the session is live, so that whoever sees it live sees this too.
+    // Before the session is live, so that a client that sees it live sees this too.
     if (restored !== null) yield* sessions.noteRestored(sessionId, { sandboxId: id, restored });
     return outcome;
   });

@@ -20,7 +20,7 @@ export type Saved = typeof Saved.Type;
 
 /** What a new sandbox took back from a save. */
 export const Restored = Schema.Struct({
-  /** The commit that was to be restored. */
+  /** The saved commit that the restart asked for. */
   wip: Schema.String,
   /** How many unpushed commits are on the session branch again. */
   commits: Schema.Finite,

@@ -1,4 +1,4 @@
-/** What a runtime adds to the project's files is taken back, and nothing else (daemon/git/own-edit.ts). */
+/** A runtime's additions to the project's files are taken back, and no other change (daemon/git/own-edit.ts). */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";

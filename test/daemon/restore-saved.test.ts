@@ -181,7 +181,7 @@ describe("a commit on refs/wip that no save made", () => {
     expect(existsSync(join(daemon.layout.workspace, "pwned"))).toBe(false);
   });
 
-  test("is refused with too many files, and nothing is left of it", async () => {
+  test("is refused with too many files, and the workspace stays clean", async () => {
     const daemon = await ready();
     const blob = blobIn(daemon, "x");
     const lines = Array.from({ length: 20_001 }, (_, at) => `100644 blob ${blob}\tf${at}\n`);

@@ -79,7 +79,7 @@ interface Saved {
   readonly version: number;
 }
 
-/** What a save leaves on the row depends on what is there. */
+/** The saved work on the row follows from the former one (afterSave). */
 const columnsIn = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (change: SessionChange) {
     const columns = sessionColumns(change);
