@@ -11,11 +11,13 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type { History } from "../src/domain/history.ts";
 import type { Recap } from "../src/domain/launch.ts";
+import type { Restored } from "../src/domain/saved.ts";
 import type { AgentSession, Briefing, Restoring, RuntimeAdapter } from "./adapters/adapter.ts";
 import type { ConversationFeed } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
 import type { HttpFailure } from "./http-client.ts";
 import type { Log } from "./logs/log.ts";
+import type { Report } from "./report.ts";
 import type { Settings } from "./settings.ts";
 import type { SetupFailure } from "./setup.ts";
 
@@ -24,6 +26,7 @@ export interface BriefingParts {
   readonly adapter: Pick<RuntimeAdapter, "restore" | "tell">;
   readonly feed: Pick<ConversationFeed, "item">;
   readonly log: Log;
+  readonly report: Pick<Report, "restored">;
 }
 
 /** Pause between two attempts. */
@@ -76,7 +79,7 @@ export const recallFormer = Effect.fnUntraced(function* (
   const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
   const told = [
     ...(recalled === null ? [] : [recalled]),
-    ...(wip === undefined ? [] : [savedWork(sessionId, wip)]),
+    ...(wip === undefined ? [] : [savedWork(sessionId, wip, parts.report.restored)]),
   ];
   if (told.length === 0) return null;
   return {
@@ -127,15 +130,49 @@ const recall = Effect.fnUntraced(function* (
 
 const noteOf = ({ summary }: History): string => (summary === null ? NOTES.native : NOTES.shortened);
 
-/** Work that a former sandbox saved (api.md 3 "Saving"). */
-const savedWork = (sessionId: string, wip: string): Told => ({
-  text:
-    `Unpushed work from before the restart of this session is saved in commit ${wip}, on refs/wip/${sessionId}. ` +
-    `To continue it, run git fetch origin refs/wip/${sessionId} and look at FETCH_HEAD. Its files are the work tree. ` +
-    "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
-    "git show -s FETCH_HEAD explains how to restore them.",
-  note: `The agent knows that its unpushed work is saved on refs/wip/${sessionId}.`,
-});
+const REST =
+  "The commit also has other branches, tags, stashes, the index, worktrees and an operation in progress, if any: " +
+  "git show -s FETCH_HEAD explains how to restore them.";
+
+/** Work that a former sandbox saved (api.md 3 "Saving"), and what of it is in the workspace again. */
+const savedWork = (sessionId: string, wip: string, restored: Restored | null): Told => {
+  const ref = `refs/wip/${sessionId}`;
+  const saved = `Unpushed work from before the restart of this session is saved in commit ${wip}, on ${ref}. `;
+  if (restored === null || isNothing(restored))
+    return {
+      text:
+        `${saved}To continue it, run git fetch origin ${ref} and look at FETCH_HEAD. Its files are the work tree. ${REST}` +
+        (restored?.error == null ? "" : ` The platform could not restore it: ${restored.error}`),
+      note:
+        `The agent knows that its unpushed work is saved on ${ref}.` +
+        (restored?.error == null ? "" : ` It was not restored: ${restored.error}`),
+    };
+  const parts = partsOf(restored);
+  return {
+    text:
+      `${saved}The platform has restored it: ${parts} The files are uncommitted changes in the workspace. ` +
+      `For the rest, run git fetch origin ${ref}. ${REST}`,
+    note: `The unpushed work was restored: ${parts}`,
+  };
+};
+
+const isNothing = ({ commits, files }: Restored): boolean => commits === 0 && files === 0;
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** How many left out paths are named. */
+const NAMED_PATHS = 10;
+
+/** The restored part and the rest, in sentences. */
+const partsOf = ({ commits, files, skipped, error }: Restored): string => {
+  const named = skipped.slice(0, NAMED_PATHS).map(({ path, reason }) => `${path} (${reason})`);
+  const more = skipped.length > NAMED_PATHS ? ` and ${skipped.length - NAMED_PATHS} more` : "";
+  return [
+    `${counted(commits, "commit")}, ${counted(files, "changed file")}.`,
+    ...(skipped.length > 0 ? [`Not restored: ${named.join(", ")}${more}.`] : []),
+    ...(error === null ? [] : [`Not restored: ${error}`]),
+  ].join(" ");
+};
 
 /** Gives the agent the briefing, as soon as its runtime takes it. */
 export const brief = Effect.fnUntraced(function* ({ adapter, feed, log }: BriefingParts, briefing: Recalled) {

@@ -122,7 +122,7 @@ class Control {
   get #pullAndRenew(): Effect.Effect<ControlAnswer> {
     const { settings, adapter, report, log, controlled } = this.#options;
     return Effect.gen({ self: this }, function* () {
-      const pulled = yield* this.#withCredential(pull(settings, adapter.ownEdit), failureOf);
+      const pulled = yield* this.#withCredential(pull(settings, adapter.ownEdit?.pattern ?? null), failureOf);
       if (pulled.outcome === "failed")
         return refusal(
           502,

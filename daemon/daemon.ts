@@ -26,6 +26,7 @@ import {
 } from "./adapters/adapter.ts";
 import { Attachments } from "./attachments.ts";
 import { brief, recallFormer, withSetup } from "./briefing.ts";
+import { bringBack } from "./bring-back.ts";
 import { AgentEnv } from "./agent-env.ts";
 import { agentLaunch, runtimeLaunch } from "./agent-launch.ts";
 import { acpAdapter } from "./adapters/acp.ts";
@@ -33,6 +34,7 @@ import { opencodeAdapter } from "./adapters/opencode.ts";
 import { plainAdapter } from "./adapters/plain.ts";
 import { Allowance } from "./allowance.ts";
 import { checkOut, type Checkout } from "./git/checkout.ts";
+import { takeBackOwnEdit } from "./git/own-edit.ts";
 import { DEFAULT_CONFIG_DIR } from "../src/domain/config-dir.ts";
 import { ConversationFeed, type After } from "./conversation/feed.ts";
 import { noteItem } from "./conversation/note.ts";
@@ -207,13 +209,16 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
       return runtimeLaunch(parts, configDir);
     },
     whenCheckedOut: Deferred.await(checkedOut),
+    beforeMessages: takeBackOwnEdit(settings, parts.adapter.ownEdit, () => configDir),
   });
   const setConfigDir: Controlled["setConfigDir"] = ({ path }) => {
     configDir = path;
   };
   if (parts.ahead !== null) writeRuntimeDefaults(parts, configDir);
   yield* Deferred.succeed(parts.controlled, { runtime, setConfigDir });
-  const checkout = settings.autoClone ? yield* checkOutWithin(parts) : null;
+  const checkedOutFirst = settings.autoClone ? yield* checkOutWithin(parts) : null;
+  const ahead = parts.claimed?.prepared?.setup ?? null;
+  const checkout = checkedOutFirst && (yield* bringBack({ ...parts, ahead }, checkedOutFirst));
   if (checkout !== null) {
     configDir = checkout.configDir.path;
     // The runtime has started. It reads its settings with the first request, which comes after this.
@@ -239,7 +244,8 @@ const setUp = Effect.fnUntraced(function* (
   const { setup = null, configDir, commit } = checkout ?? {};
   if (setup === null || configDir === undefined) return null;
   const setupParts = { ...parts, onEnd: () => report.reached("setup_ended") };
-  const ahead = claimed?.prepared?.setup ?? null;
+  // A restoration has undone it already.
+  const ahead = report.restored === null ? (claimed?.prepared?.setup ?? null) : null;
   if (ahead !== null) {
     const isSame = claimed?.prepared?.checkedOut.commit === commit;
     const wasOver = yield* ahead.isOver;

@@ -7,6 +7,7 @@ import { cutText, storableText } from "../src/domain/text.ts";
 import { TURN_MESSAGE_MAX, type NumberedTurn } from "../src/domain/last-turn.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
 import type { TurnEnd } from "./adapters/adapter.ts";
+import type { Restored } from "../src/domain/saved.ts";
 import type { Redactor } from "../src/domain/redactor.ts";
 
 export type BootStep =
@@ -60,6 +61,8 @@ export interface HealthReport {
     readonly commit: string | null;
   };
   readonly bootstrap: BootstrapReport;
+  /** The saved work that this boot brought back. Null: it was not asked to. */
+  readonly restored: Restored | null;
   readonly turn: TurnReport;
   /** Milliseconds since the boot began: with the daemon's process, or with a waiting sandbox's claim. */
   readonly boot: readonly { readonly step: BootStep; readonly at_ms: number }[];
@@ -76,6 +79,7 @@ export class Report {
   /** Completes when requests can be passed to the runtime for the first time. */
   readonly whenServed: Effect.Effect<void> = Deferred.await(this.#served);
   bootstrap: BootstrapReport = { state: "none", at: null };
+  restored: Restored | null = null;
   turn: TurnReport = { active: null, active_since: null, last_activity_at: null, last: null };
   readonly #turnWatchers = new Set<() => void>();
   readonly #boot: { step: BootStep; at_ms: number }[] = [];
@@ -182,6 +186,7 @@ export class Report {
       runtime: this.#runtime,
       repo: this.#repo,
       bootstrap: this.bootstrap,
+      restored: this.restored,
       turn: this.turn,
       boot: this.#boot,
       error: [...this.#errors.values()].join("; ") || null,

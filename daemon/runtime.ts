@@ -46,6 +46,8 @@ export interface RuntimeOptions {
   readonly allowance: Allowance;
   /** Completes when the repository is checked out: earlier queries about turns would open the project too soon. */
   readonly whenCheckedOut: Effect.Effect<void>;
+  /** Runs once for each process, before it gets a message. */
+  readonly beforeMessages: Effect.Effect<void>;
 }
 
 /** The supervised runtime. */
@@ -296,6 +298,8 @@ class Interpreter {
       Effect.andThen(this.#opened),
       Effect.andThen(answered),
       Effect.andThen(this.#options.whenCheckedOut),
+      // No message reaches a runtime that is not followed.
+      Effect.andThen(this.#options.beforeMessages),
       Effect.andThen(
         Effect.retry(
           adapter.follow(settings.sessionId, { turns, conversation: steering.observer }),

@@ -159,10 +159,11 @@ export const standbySettings = (
 
 /** The settings of a sandbox that has waited, once it has a session. */
 export const claimedSettings = (environment: Variables, waiting: Settings, claim: Claim): Settings => {
-  const { wip, recap, boot_deadline_ms: bootDeadlineMs } = claim;
+  const { wip, restore, recap, boot_deadline_ms: bootDeadlineMs } = claim;
   const launch = {
     ...waiting.launch,
     ...(wip !== undefined && { wip }),
+    ...(restore !== undefined && { restore }),
     ...(recap !== undefined && { recap }),
     bootDeadlineMs,
   };

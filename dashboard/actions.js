@@ -12,6 +12,7 @@ import { openPalette } from "./palette.js";
 import { projectLink } from "./parts.js";
 import { imaginedRequest, openPreview } from "./preview.js";
 import { projectPath } from "./project.js";
+import { isRestoreWanted } from "./saved-work.js";
 import { PROJECT_ACTIONS } from "./project-actions.js";
 import { WORKBENCH_ACTIONS } from "./workbench-actions.js";
 
@@ -232,7 +233,7 @@ export const ACTIONS = {
   },
 
   "restart-session": async ({ project = "", session = "" }, page) => {
-    await post(`${projectPath(project)}/sessions/${session}/restart`);
+    await post(`${projectPath(project)}/sessions/${session}/restart`, { restore_saved: isRestoreWanted() });
     page.notice("The session is restarting in a new sandbox on the same branch.");
   },
 

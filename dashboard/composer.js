@@ -11,6 +11,7 @@ import { h, morph } from "./dom.js";
 import { keep, readKept } from "./kept.js";
 import { makeChoices } from "./models.js";
 import { prose } from "./parts.js";
+import { isRestoreWanted } from "./saved-work.js";
 
 /** @typedef {import("./wire.d.ts").Turn} Turn */
 /** @typedef {import("./outbox.js").Message} Message */
@@ -122,8 +123,7 @@ export const makeComposer = (path, listener) => {
   const send = (delivery) => {
     const text = area.value.replace(/^\s*\n/, "").trimEnd();
     if (!isSendable()) return;
-    const { model, agent } = choices.chosen;
-    const attachments = files.ready;
+    const [{ model, agent }, attachments] = [choices.chosen, files.ready];
     say();
     choices.choose({});
     files.set([]);
@@ -131,6 +131,7 @@ export const makeComposer = (path, listener) => {
     listener.send({
       text: text.trim() === "" ? "" : text,
       delivery,
+      ...(ENDED.has(moment.status) && { restore: isRestoreWanted() }),
       ...(attachments.length > 0 && { attachments }),
       ...(model !== "" && { model }),
       ...(agent !== "" && { agent }),

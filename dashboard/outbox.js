@@ -14,7 +14,7 @@ import { keep, readKept } from "./kept.js";
 
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./attachments.js").Attachment} Attachment */
-/** @typedef {{text: string, attachments?: readonly Attachment[], delivery: "queue" | "interrupt", model?: string, agent?: string}} Message */
+/** @typedef {{text: string, attachments?: readonly Attachment[], delivery: "queue" | "interrupt", model?: string, agent?: string, restore?: boolean}} Message restore: whether a restart brings saved work back */
 
 /**
  * @typedef {object} Sent
@@ -128,9 +128,10 @@ const drop = (box, one) => {
 };
 
 /** @param {Message} message as the service takes it */
-export const payloadOf = ({ text, attachments = [], ...others }) => ({
+export const payloadOf = ({ text, attachments = [], restore = false, ...others }) => ({
   ...(text !== "" && { text }),
   ...others,
+  ...(restore && { restore_saved: true }),
   ...(attachments.length > 0 && { attachments: attachments.map(({ id }) => id) }),
 });
 

@@ -11,6 +11,7 @@ import { readAsked } from "./asked.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
+import { followSaved, restoreChoice, restoredWork, savedFiles, savedWork } from "./saved-work.js";
 import { logSection, timeline } from "./session-life.js";
 import { followWork, hasNewWork, workSummary, workView } from "./work.js";
 
@@ -33,6 +34,7 @@ import { followWork, hasNewWork, workSummary, workView } from "./work.js";
  * @property {import("./log.js").Log} log
  * @property {import("./conversation-stream.js").Reading} conversation
  * @property {import("./work.js").Work} work
+ * @property {import("./saved-work.js").SavedFiles} saved
  * @property {import("./ports.js").Ports} ports
  */
 
@@ -71,9 +73,11 @@ export const session = {
     const log = followLog(path, changed);
     const conversation = showConversation(path, changed, project);
     const work = followWork(path, changed);
+    const saved = followSaved(path, changed);
     const ports = followPorts(path, changed);
     return {
       log,
+      saved: saved.files,
       work: work.work,
       ports: ports.found,
       conversation: conversation.reading,
@@ -81,6 +85,7 @@ export const session = {
       drawn: (main, data, me) => {
         conversation.show(main, { session: data.session, me: me?.user.name ?? "You" });
         work.see(data.session, data.changes);
+        saved.see(data.session);
         ports.see(data.session);
         const place = main.querySelector(".session-log");
         // The boot is shown as it happens, and its steps are in the log.
@@ -89,6 +94,7 @@ export const session = {
       },
       end: () => {
         ports.end();
+        saved.end();
         work.end();
         log.end();
         conversation.end();
@@ -112,6 +118,7 @@ export const session = {
       ),
       workView(live?.work ?? null),
     ),
+    savedFiles(found, live?.saved ?? null),
     h(
       "div",
       { class: "columns", "data-key": "columns" },
@@ -193,6 +200,7 @@ const screenView = ({ project, session: found, changes, awaited, asked }, live) 
       h("p", { class: "text" }, prose(found.last_turn.error.message)),
       turnAdvice(project.id, found.last_turn.error.code),
     ),
+  restoreChoice(found),
   h(
     "section",
     { class: "conversation-section", "data-key": "conversation-section" },
@@ -307,28 +315,9 @@ const sessionFacts = (found, sandbox, awaited) =>
     ],
     ["Environment", sandbox && sandboxEnvironment(found.project_id, sandbox, awaited)],
     ["Saved work", found.saved && savedWork(found, found.saved)],
+    ["Restored work", found.restored && restoredWork(found.restored)],
     ["Sandbox failure", sandbox?.failure && `${sandbox.failure.code}: ${sandbox.failure.message}`],
   ]);
-
-/** How many skipped files are listed. The API has them all. */
-const SKIPPED_SHOWN = 10;
-
-/**
- * The unpushed work when the sandbox was torn down. @param {Session} found @param {import("./wire.d.ts").Saved} saved
- */
-const savedWork = ({ id }, { wip, skipped, error }) =>
-  h(
-    "span",
-    { class: "text" },
-    error !== null && `Not saved: ${error}`,
-    error === null && (wip === null ? "Nothing to save: all commits were pushed." : code(`refs/wip/${id}`)),
-    skipped.length > 0 &&
-      ` Skipped: ${skipped
-        .slice(0, SKIPPED_SHOWN)
-        .map(({ path, reason }) => `${path} (${reason})`)
-        .join(", ")}`,
-    skipped.length > SKIPPED_SHOWN && ` and ${skipped.length - SKIPPED_SHOWN} more`,
-  );
 
 /** @param {string} projectId @param {ChangeRequest[]} changes */
 export const changeRows = (projectId, changes) =>

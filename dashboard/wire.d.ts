@@ -53,7 +53,8 @@ export interface Session {
   parent_session_id: string | null;
   failure: Failure | null;
   stop_reason: string | null;
-  saved: Saved | null;
+  saved: import("./wire-saved.d.ts").Saved | null;
+  restored: import("./wire-saved.d.ts").Restored | null;
   last_turn: LastTurn | null;
   turn: Turn;
   created_at: string;
@@ -65,12 +66,6 @@ export interface LastTurn {
   state: "completed" | "failed" | "interrupted";
   error: { code: string; message: string } | null;
   at: string;
-}
-
-export interface Saved {
-  wip: string | null;
-  skipped: { path: string; reason: string }[];
-  error: string | null;
 }
 
 export interface Trigger {

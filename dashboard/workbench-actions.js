@@ -20,6 +20,9 @@ const newSecret = () =>
     .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
 
+/** @param {string} url with a query or without one @param {string} path of one file */
+const withPath = (url, path) => `${url}${url.includes("?") ? "&" : "?"}path=${encodeURIComponent(path)}`;
+
 /** @type {Record<string, Action>} */
 export const WORKBENCH_ACTIONS = {
   /** The browser makes the value, because the service gives none away. */
@@ -51,7 +54,7 @@ export const WORKBENCH_ACTIONS = {
   },
   /** Reads the file's own diff if the page does not have its lines. */
   "show-lines": async ({ url = "", head = "", path = "", load }, page) => {
-    const diff = load === undefined ? null : await getText(`${url}?path=${encodeURIComponent(path)}`);
+    const diff = load === undefined ? null : await getText(withPath(url, path));
     showAsked({ url, head, path }, diff);
     page.draw();
   },
@@ -59,7 +62,11 @@ export const WORKBENCH_ACTIONS = {
 
   /** A message to the session's agent. It restarts a session that has ended. */
   "ask-agent": async ({ project = "", session = "", text = "" }, page) => {
-    await post(`${projectPath(project)}/sessions/${session}/messages`, { id: makeId(), text });
+    await post(`${projectPath(project)}/sessions/${session}/messages`, {
+      id: makeId(),
+      text,
+      restore_saved: true,
+    });
     page.notice("The agent was asked.", ["Show the session", projectLink(project, `/sessions/${session}`)]);
   },
   "comment-file": async ({ session = "", path = "" }, page) => {
@@ -74,6 +81,7 @@ export const WORKBENCH_ACTIONS = {
     await post(`${projectPath(project)}/sessions/${session}/messages`, {
       id: makeId(),
       text: reviewText(session),
+      restore_saved: true,
     });
     forgetComments(session);
     page.notice("The agent has your comments.", [

@@ -720,6 +720,8 @@ CREATE TABLE project_sessions (
   saved jsonb,
   last_turn jsonb,
   parent_session_id uuid,
+  restore_saved boolean NOT NULL DEFAULT false,
+  restored jsonb,
   CONSTRAINT project_sessions_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT project_sessions_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   CONSTRAINT project_sessions_failed_has_reason CHECK (((status <> 'failed'::project_session_status) OR (failure IS NOT NULL))),

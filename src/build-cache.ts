@@ -4,6 +4,7 @@
  *
  *  B1 A kept result is used only if everything that it was made of is the same, by content.
  *  B2 A damaged file is like none. Each file appears whole, also if two services write it.
+ *     The files are named from the clone's root: a copy of a clone, with its cache, looks at its own files.
  *  B3 With a cache that cannot be read or written, the result is made anew. A read-only clone keeps nothing.
  *
  * It lies in the clone, as Node's compile cache does (compile-cache.ts): who can write there can change the service itself.
@@ -41,6 +42,7 @@ export const keptFile = (name: string): string =>
 
 const Record = Schema.Struct({
   key: Schema.String,
+  /** From the clone's root. */
   inputs: Schema.Array(Schema.String),
   /** Of the inputs' contents. */
   digest: Schema.String,
@@ -61,8 +63,11 @@ const load = async <A>({ file, key, schema }: Recipe<A>): Promise<Made<A> | null
     const body = text.slice(end + 1);
     if (digest(body) !== text.slice(0, end)) return null;
     const record = recordOf(body);
-    if (record.key !== key || record.digest !== (await digestOf(record.inputs))) return null;
-    return { value: Schema.decodeUnknownSync(schema)(record.value), inputs: record.inputs };
+    const inputs = record.inputs.map((input) => path.resolve(ROOT, input));
+    // An absolute name may be one of the clone from which this one was copied.
+    if (record.key !== key || record.inputs.some((input) => path.isAbsolute(input))) return null;
+    if (record.digest !== (await digestOf(inputs))) return null;
+    return { value: Schema.decodeUnknownSync(schema)(record.value), inputs };
   } catch {
     return null;
   }
@@ -73,7 +78,7 @@ const save = async <A>({ file, key, schema }: Recipe<A>, { value, inputs }: Made
   try {
     const body = JSON.stringify({
       key,
-      inputs,
+      inputs: inputs.map((input) => path.relative(ROOT, input)),
       digest: await digestOf(inputs),
       value: Schema.encodeSync(schema)(value),
     });

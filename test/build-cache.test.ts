@@ -1,4 +1,5 @@
 /** The results of a start are built once, and again if anything is in doubt. */
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -58,6 +59,18 @@ it.each([
   const file = path.join(root, "new/kept.json");
   writeFileSync(file, damage(readFileSync(file, "utf8")));
   expect([...(await ask())]).toEqual([...VALUE]);
+  expect(made).toBe(2);
+});
+
+it("is built again if its files are named by absolute paths: they may belong to another clone", async () => {
+  await ask();
+  const file = path.join(root, "new/kept.json");
+  const [, body = ""] = /^[^\n]*\n(.*)$/s.exec(readFileSync(file, "utf8")) ?? [];
+  const record = JSON.parse(body) as { readonly inputs: readonly string[] };
+  expect(record.inputs.some((input) => path.isAbsolute(input))).toBe(false);
+  const other = JSON.stringify({ ...record, inputs: [path.join(root, "source")] });
+  writeFileSync(file, `${createHash("sha256").update(other).digest("hex")}\n${other}`);
+  await ask();
   expect(made).toBe(2);
 });
 

@@ -193,6 +193,17 @@ export interface AheadOfSession {
   readonly rehearse: (directory: string) => Effect.Effect<void, HttpFailure>;
 }
 
+/** What a runtime adds to files of the project when it reads them. A file that differs only by it contains no work. */
+export interface OwnEdit {
+  /** A basic regular expression for `sed -z`. */
+  readonly pattern: string;
+  /** The names of the files, in the configuration directory and in these directories of the workspace. */
+  readonly files: readonly string[];
+  readonly directories: readonly string[];
+  /** Completes when a runtime that has answered the probe has made its additions. */
+  readonly made: Effect.Effect<void, HttpFailure>;
+}
+
 export interface RuntimeAdapter {
   /** Null: the runtime's conversation can be neither followed nor steered. */
   readonly steering: AdapterSteering | null;
@@ -203,11 +214,8 @@ export interface RuntimeAdapter {
    * are named as environment variables. Null: no file is written.
    */
   readonly defaults: ((models: RuntimeModels) => string) | null;
-  /**
-   * The runtime's own addition to the project's JSON files, as a basic regular expression for `sed -z`. A file that
-   * differs only by it contains no work. Null: the runtime adds nothing.
-   */
-  readonly ownEdit: string | null;
+  /** The runtime's own addition to the project's files. Null: the runtime adds nothing. */
+  readonly ownEdit: OwnEdit | null;
   /** How the runtime starts before its session. Null: it starts with it. */
   readonly ahead: AheadOfSession | null;
   /**

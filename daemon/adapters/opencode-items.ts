@@ -108,7 +108,10 @@ const contentOf = ({ type, text = "", mime, filename }: Part): readonly ContentP
 };
 
 const modelItems = (info: MessageInfo, parts: readonly Part[], place: Place): readonly ItemDraft[] => {
-  const items = parts.flatMap((part, at) => partItem(info, part, { place, last: at === parts.length - 1 }));
+  const attempt = parts.findLastIndex(({ type }) => type === "step-start");
+  const items = parts.flatMap((part, at) =>
+    partItem(info, part, { place, last: at === parts.length - 1, isPast: at < attempt }),
+  );
   const usage = usageOf(info);
   const end = endOf(info);
   const isTold = end === null || (items.length === 0 ? end.status === "completed" : carries(items, end));
@@ -173,16 +176,18 @@ interface Position {
   readonly place: Place;
   /** No part of the message follows. */
   readonly last: boolean;
+  /** A later attempt at the same call of the model has begun. */
+  readonly isPast: boolean;
 }
 
-const partItem = (info: MessageInfo, part: Part, { place, last }: Position): readonly ItemDraft[] => {
+const partItem = (info: MessageInfo, part: Part, { place, ...position }: Position): readonly ItemDraft[] => {
   const frame = { ...frameOf(info, place), native_id: part.id };
   if (part.type === "tool" && part.state !== undefined)
     return [toolItem(part.tool ?? "", part.state, { info, frame })];
   const isText = part.type === "text" && part.synthetic !== true && part.ignored !== true;
   // A text of an attempt that failed is empty.
   if ((!isText && part.type !== "reasoning") || (part.text ?? "") === "") return [];
-  const end = textEnd(info, part, last);
+  const end = textEnd(info, part, position);
   const closed = isClosed(end.status);
   return [
     {
@@ -196,16 +201,25 @@ const partItem = (info: MessageInfo, part: Part, { place, last }: Position): rea
   ];
 };
 
+/** A text without an end of its own, of an attempt that broke off. */
+const BROKEN_OFF: End = {
+  status: "interrupted",
+  error: {
+    code: "model_connection_lost",
+    message:
+      "The answer broke off here: the connection to the model ended, for example because the service was restarted, or the model's " +
+      "provider reported an error. The agent runtime asked the model again.",
+  },
+};
+
 /** O1. */
-const textEnd = (info: MessageInfo, part: Part, last: boolean): End => {
+const textEnd = (info: MessageInfo, part: Part, { last, isPast }: Omit<Position, "place">): End => {
+  const hasEnd = part.time?.end !== undefined;
+  if (isPast && !hasEnd) return BROKEN_OFF;
   const end = endOf(info);
-  if (end === null) {
-    const isWhole = part.time?.end !== undefined && !last;
-    return { status: isWhole ? "completed" : "running", error: null };
-  }
+  if (end === null) return { status: hasEnd && !last ? "completed" : "running", error: null };
   if (last) return end;
-  // Without an end of its own, it belongs to an attempt that failed.
-  return { status: part.time?.end === undefined ? "failed" : "completed", error: null };
+  return hasEnd ? { status: "completed", error: null } : BROKEN_OFF;
 };
 
 type Frame = Omit<ItemDraft, "kind" | "status" | "completed_at">;

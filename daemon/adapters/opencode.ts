@@ -30,6 +30,8 @@ import { decodeEvent, OpencodeTurns, type RuntimeEvent } from "./opencode-turns.
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 /** It looks for updates of packages, which no sandbox can reach, and gives up after some seconds. */
 const REHEARSAL_MS = 30_000;
+/** It opens the project first. */
+const CONFIG_MS = 30_000;
 /** The gateway to connectors. The token is named, never written. */
 const CONNECTORS = {
   type: "remote",
@@ -87,8 +89,13 @@ export const SessionEnvironment = async () => {
 };
 `;
 
-/** opencode adds the schema to a configuration file without one, including the project's own. */
-const OWN_EDIT = String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`;
+/** opencode adds the schema to a configuration file without one, including the project's own, as soon as it reads it. */
+const OWN_EDIT = {
+  pattern: String.raw`\n  "$schema": "https://opencode\.ai/config\.json",`,
+  files: ["opencode.json", "opencode.jsonc"],
+  directories: ["", ".opencode"],
+  made: Effect.void,
+};
 
 /** How opencode is set up, in each of its modes. */
 export const opencodeSettings: Pick<RuntimeAdapter, "defaults" | "ownEdit" | "environment"> = {
@@ -111,6 +118,11 @@ export const opencodeAdapter = (port: number, limits: TurnLimits = TURN_LIMITS):
   return {
     steering,
     ...opencodeSettings,
+    // The answer is what it read.
+    ownEdit: {
+      ...OWN_EDIT,
+      made: Effect.asVoid(callHttp({ url: api.url("/config"), timeoutMs: CONFIG_MS })),
+    },
     ahead: { plugin: sessionPlugin, rehearse: (directory) => rehearse(api, directory) },
     talk: null,
     hasHttp: true,

@@ -224,6 +224,18 @@ const readClone = Effect.fnUntraced(function* (
   return { credential, ...(yield* preparedAt(settings, commit, stdout.slice(commit.length + 1))) };
 });
 
+const REREAD_SCRIPT = `
+git rev-parse --verify HEAD &&
+{ git show HEAD:platform.toml 2>/dev/null || :; }
+`;
+
+/** The checkout after the session branch has moved. If git does not say, it is as it was. */
+export const rereadCheckout = (settings: Settings, checkout: Checkout): Effect.Effect<Checkout> =>
+  run(gitLaunch(settings, ["sh", "-c", REREAD_SCRIPT])).pipe(
+    Effect.flatMap((finished) => readClone(finished, checkout.credential, settings)),
+    Effect.catch(() => Effect.succeed(checkout)),
+  );
+
 const preparedAt = Effect.fnUntraced(function* (settings: Settings, commit: string, manifest: string) {
   const configDir = yield* Effect.promise(() => configDirOf(manifest, settings.layout.workspace));
   const parts = yield* manifestParts(manifest, (path, maxBytes) =>

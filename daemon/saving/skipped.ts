@@ -1,4 +1,4 @@
-/** The parts that a save does not store, each with the reason (api.md 7). */
+/** The parts that a save does not store, or that a restoration leaves out, each with the reason (api.md 7). */
 import { cutText, storableText } from "../../src/domain/text.ts";
 
 const REASONS = {
@@ -14,6 +14,9 @@ const REASONS = {
   missing_worktree: "a worktree whose directory is missing",
   slow: "not stored in time",
   refused: "refused by the remote",
+  changed_since: "changed on the branch since the save",
+  submodule: "a submodule",
+  git_directory: "a path into git's own directory",
 } as const;
 
 export type SkipReason = keyof typeof REASONS;

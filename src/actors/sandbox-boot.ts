@@ -50,6 +50,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
   const provider = yield* SandboxProvider;
   const daemon = yield* DaemonClient;
   const sandboxes = yield* Sandboxes;
+  const sessions = yield* Sessions;
   const makeSpec = yield* sandboxSpec(options);
   const noteBootstrap = yield* bootstrapNoter;
   const measures = yield* Measures;
@@ -87,6 +88,9 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     reportBoot(measures, times);
     traceBoot(traces, { sessionId, sandboxId: id, from: now }, times);
     if (last.health !== null) yield* noteBootstrap(sessionId, last.health.bootstrap.state);
+    const restored = last.health?.restored ?? null;
+    // Before the session is live, so that a client that sees it live sees this too.
+    if (restored !== null) yield* sessions.noteRestored(sessionId, { sandboxId: id, restored });
     return outcome;
   });
 });

@@ -44,7 +44,7 @@ const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
 /** The parts of a spec that a session brings. */
-type OfSession = Pick<SandboxSpec, "sessionId" | "wip" | "recap" | "bootDeadlineMs">;
+type OfSession = Pick<SandboxSpec, "sessionId" | "wip" | "restore" | "recap" | "bootDeadlineMs">;
 
 /** What the injected environment takes from a session. */
 type SessionInput = Pick<
@@ -130,6 +130,7 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...spec,
       sessionId,
       wip: session.saved?.wip ?? null,
+      restore: session.restoreSaved,
       recap,
       bootDeadlineMs: bootTimeLeft(row.bootDeadlineAt, yield* Clock.currentTimeMillis, options.bootTimeoutMs),
     } satisfies SandboxSpec;
@@ -161,6 +162,7 @@ export const waitingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       environment: splitEnvironment(spec.environment).standing,
       sessionId: null,
       wip: null,
+      restore: false,
       recap: null,
       bootDeadlineMs: options.bootTimeoutMs,
     };
@@ -202,6 +204,7 @@ export const claimOf = (spec: SandboxSpec, { sessionId, branchCommit, credential
   session_id: sessionId,
   environment: splitEnvironment(spec.environment).session,
   ...(spec.wip !== null && { wip: spec.wip }),
+  ...(spec.restore && { restore: true }),
   ...(spec.recap !== null && { recap: spec.recap }),
   ...(branchCommit !== null && { branch_commit: branchCommit }),
   credential,

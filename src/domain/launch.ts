@@ -83,6 +83,8 @@ export const LaunchSettings = Schema.Struct({
   ),
   /** The commit on refs/wip/<session> with the work that a former sandbox of the session saved, if there is one. */
   wip: Schema.optionalKey(Schema.String),
+  /** Whether that work is brought back into the checkout. Absent: it is not. */
+  restore: Schema.optionalKey(Schema.Boolean),
   /** The conversation with former sandboxes of the session. Absent without one. */
   recap: Schema.optionalKey(
     Schema.Struct({
@@ -134,6 +136,7 @@ export const Claim = Schema.Struct({
   /** The injected variables that a session brings (domain/environment.ts). */
   environment: Schema.Record(Schema.String, Schema.String),
   wip: LaunchSettings.fields.wip,
+  restore: LaunchSettings.fields.restore,
   recap: LaunchSettings.fields.recap,
   /** Where the session branch is. A sandbox that was prepared with this commit does not fetch. Absent: unknown. */
   branch_commit: Schema.optionalKey(Schema.String),

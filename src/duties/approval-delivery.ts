@@ -62,8 +62,10 @@ const awaken = Effect.fnUntraced(function* (session: Session) {
   if (project?.status !== "active") return;
   if (session.origin === "session" && !(yield* (yield* People).isActive(session.createdBy))) return;
   const sandboxId = (yield* (yield* WarmPool).claim(session)) ?? (yield* newUuid);
+  // The agent goes on with what it did when it asked. A trigger's session begins with what was pushed, as always.
+  const restoreSaved = session.origin === "session";
   yield* Effect.catchTag(
-    (yield* Actors).session(session.id, { type: "restart.requested", sandboxId }),
+    (yield* Actors).session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
     "CapReached",
     () => Effect.void,
   );

@@ -41,7 +41,8 @@ export type SessionEvent =
   | { readonly type: "idle.elapsed" }
   /** The person who started it was deactivated. */
   | { readonly type: "user.deactivated" }
-  | { readonly type: "restart.requested"; readonly sandboxId: string }
+  /** `restoreSaved`: the new sandbox brings saved work back. Absent: it does not. */
+  | { readonly type: "restart.requested"; readonly sandboxId: string; readonly restoreSaved?: boolean }
   /** The account had no slot for a restart, so the restart was not saved. */
   | { readonly type: "slot.refused" };
 

@@ -71,6 +71,7 @@ const PARTS: readonly ((event: Fields) => string | null)[] = [
   ({ next }) => nextInstant(next),
   ({ commit }) => (text(commit) === null ? null : `commit ${text(commit)}`),
   ({ more }) => (more === true ? "more fires wait" : null),
+  ({ restoreSaved }) => (restoreSaved === true ? "with its saved work" : null),
   ({ isUrgent }) => (isUrgent === true ? "urgent" : null),
   ({ turn }) => (typeof turn === "number" ? `turn ${turn}` : null),
   report,

@@ -300,10 +300,19 @@ const post = <A>(
   );
 
 /** The result in a form that a row can store, since its text comes from the sandbox. */
-const storable = ({ wip, skipped, error }: Saved): Saved => ({
+const storable = ({ wip, ...told }: Saved): Saved => ({
   wip: wip === null ? null : storableText(wip),
+  ...storableParts(told),
+});
+
+const storableParts = ({ skipped, error }: Pick<Saved, "skipped" | "error">) => ({
   skipped: skipped.map(({ path, reason }) => ({ path: storableText(path), reason: storableText(reason) })),
   error: error === null ? null : storableText(error),
+});
+
+const storableHealth = ({ restored = null, ...health }: DaemonHealth): DaemonHealth => ({
+  ...health,
+  restored: restored && { ...restored, wip: storableText(restored.wip), ...storableParts(restored) },
 });
 
 const TurnTold = Schema.Struct({ last: Schema.NullOr(NumberedTurn) });
@@ -327,6 +336,7 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
   health: (link) =>
     ask(link, { path: "/platform/health", timeoutMs: HEALTH_TIMEOUT_MS }).pipe(
       Effect.flatMap(({ text }) => Effect.mapError(decodeHealth(text), unreachable)),
+      Effect.map(storableHealth),
     ),
   abort: (link, context, timeoutMs) =>
     Effect.map(

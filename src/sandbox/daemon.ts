@@ -14,7 +14,7 @@ import type {
 import type { NumberedTurn } from "../domain/last-turn.ts";
 import type { Claim } from "../domain/launch.ts";
 import type { LogLine } from "../domain/log-line.ts";
-import type { Saved } from "../domain/saved.ts";
+import { Restored, type Saved } from "../domain/saved.ts";
 import type { DaemonLink } from "./port.ts";
 
 /** The part of `GET /platform/health` that the service uses. The daemon reports more (api.md 7). */
@@ -28,6 +28,8 @@ export const DaemonHealth = Schema.Struct({
     branch: Schema.NullOr(Schema.String),
     commit: Schema.NullOr(Schema.String),
   }),
+  /** The saved work that the boot brought back. Absent from a daemon of an earlier version. */
+  restored: Schema.optionalKey(Schema.NullOr(Restored)),
   bootstrap: Schema.Struct({ state: Schema.Literals(["none", "pending", "done", "failed"]) }),
   turn: Schema.Struct({
     /** Null if the runtime's adapter cannot know. */

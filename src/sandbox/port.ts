@@ -47,6 +47,8 @@ export interface SandboxSpec {
   readonly llmUpstream: string | null;
   /** The commit on refs/wip/<session> with a former sandbox's saved work. Null without saved work. */
   readonly wip: string | null;
+  /** Whether the sandbox brings that work back into its checkout. */
+  readonly restore: boolean;
   /** The conversation with former sandboxes. Null without one. */
   readonly recap: Recap | null;
   /** Whether the runtime is told where the gateway to tools is: of connectors, and of the platform itself. */

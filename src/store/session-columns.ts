@@ -23,7 +23,10 @@ export interface SessionColumns {
   readonly runningAt?: number | null;
   readonly stoppedAt?: number | null;
   readonly deletedAt?: number;
+  /** What a save answered. The row's text follows from this and its former one (afterSave). */
   readonly saved?: Saved;
+  readonly restoreSaved?: boolean;
+  readonly restored?: null;
 }
 
 /** The reason of events that end a session at once. For a running session, the machine's context has the reason. */
@@ -54,7 +57,15 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
         ...(event.type === "sandbox.ended" && { saved: event.saved }),
       };
     case "provisioning":
-      return { ...columns, failure: null, stopReason: null, runningAt: null, stoppedAt: null };
+      return {
+        ...columns,
+        failure: null,
+        stopReason: null,
+        runningAt: null,
+        stoppedAt: null,
+        restoreSaved: event.type === "restart.requested" && event.restoreSaved === true,
+        restored: null,
+      };
   }
 };
 

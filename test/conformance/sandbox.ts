@@ -42,6 +42,7 @@ export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxS
   egressAllow: [],
   llmUpstream: null,
   wip: null,
+  restore: false,
   recap: null,
   hasConnectors: false,
   bootDeadlineMs: 60_000,

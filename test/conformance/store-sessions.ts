@@ -21,6 +21,9 @@ const forget = Effect.fnUntraced(function* (kind: "session" | "sandbox", id: str
   yield* memory.complete(id, loaded?.pending.map((command) => command.id) ?? []);
 });
 
+/** The answer of a save. */
+const saving = (wip: string | null) => ({ wip, skipped: [], error: null });
+
 export const checkSessions = (check: Check): void => {
   describe("a session's memory", () => {
     check(
@@ -176,6 +179,37 @@ export const checkSessions = (check: Check): void => {
           failure: { ...failure, at: NOON + 5 },
           stopReason: null,
         });
+      }),
+    );
+
+    check(
+      "keeps its saved work named until a sandbox took it back, and forgets that a former sandbox did",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(5);
+        const { get, noteRestored } = yield* Sessions;
+        const id = yield* admitSession(world);
+        const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+        const run = (sandboxId: string) => tellSession(id, { type: "sandbox.live", sandboxId }, NOON + 1);
+        const end = function* (sandboxId: string, saved: ReturnType<typeof saving>) {
+          yield* tellSession(id, { type: "stop.requested" }, NOON + 2);
+          yield* tellSession(id, { type: "sandbox.ended", sandboxId, saved }, NOON + 2);
+        };
+        yield* tellSession(id, branched(first), NOON);
+        yield* run(first);
+        yield* end(first, saving("c0ffee"));
+        yield* tellSession(id, { type: "restart.requested", sandboxId: second }, NOON + 3);
+        yield* run(second);
+        yield* end(second, saving(null));
+        expect(yield* get(id)).toMatchObject({ saved: saving("c0ffee"), restoreSaved: false });
+        const again = { type: "restart.requested", sandboxId: third, restoreSaved: true } as const;
+        yield* tellSession(id, again, NOON + 4);
+        const restored = { wip: "c0ffee", commits: 0, files: 1, skipped: [], error: null };
+        yield* noteRestored(id, { sandboxId: second, restored });
+        expect(yield* get(id)).toMatchObject({ restoreSaved: true, restored: null });
+        yield* noteRestored(id, { sandboxId: third, restored });
+        yield* run(third);
+        yield* end(third, saving(null));
+        expect(yield* get(id)).toMatchObject({ saved: saving(null), restored });
       }),
     );
 

@@ -128,7 +128,10 @@ describe("events alone", () => {
     expect(comparable(items())).toEqual(EXPECTED);
     expect(feed.turnNow).toEqual({ state: "idle", waiting_for: null });
     const partial = items().filter(({ content }) => JSON.stringify(content).includes('"partia'));
-    expect(partial.map(({ status }) => status)).toEqual(["failed", "interrupted"]);
+    expect(partial.map(({ status, error }) => [status, error?.code])).toEqual([
+      ["interrupted", "model_connection_lost"],
+      ["interrupted", undefined],
+    ]);
   });
 
   test("never change an item's status after its end", () => {

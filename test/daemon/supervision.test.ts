@@ -52,6 +52,7 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
     log: makeLog({ redactor, ring, allowance }),
     allowance,
     whenCheckedOut: Effect.void,
+    beforeMessages: Effect.void,
   });
   return { report, runtime, lines };
 });

@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => fake.writes.at(-1)).toBe(`POST ${SESSIONS}/${FIRST}/stop {}`);
     await page.getByLabel("Actions for Tidy the docs").click();
     await page.getByRole("button", { name: "Restart" }).click();
-    await expect.poll(() => fake.writes.at(-1)).toMatch(/^POST .*\/restart \{\}$/);
+    await expect.poll(() => fake.writes.at(-1)).toMatch(/^POST .*\/restart \{"restore_saved":true\}$/);
     await menu.click();
     await page.locator(".menu[open]").getByRole("button", { name: "Delete" }).click();
     await dialog.getByRole("button", { name: "Delete" }).click();

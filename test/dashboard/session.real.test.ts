@@ -71,6 +71,45 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.locator("main").innerText()).toContain("Skipped: node_modules/ (ignored by git)");
   });
 
+  it("shows the files of its unpushed work, and brings them back with a restart unless the reader does not want it", async () => {
+    const all = world();
+    const { page, fake, visit } = await start({ ...all, work: sampleWork(0) });
+    await visit(`${PROJECT}/sessions/${String(all.sessions[2]?.["id"])}`);
+    const box = page.getByLabel("Bring back unpushed work with a restart");
+    await box.waitFor();
+    expect(await box.isChecked()).toBe(true);
+    await page.getByRole("heading", { name: /^Unpushed work: changes in \d+ files?$/ }).waitFor();
+    const asked = () =>
+      fake.writes.filter((write) => write.includes("/restart ")).map((write) => write.split(" ").at(-1));
+    await page.getByRole("button", { name: "Restart", exact: true }).click();
+    await expect.poll(asked).toEqual(['{"restore_saved":true}']);
+    fake.world.sessions = all.sessions;
+    fake.emit("session.status");
+    await box.uncheck();
+    // Another drawing of the page leaves the choice.
+    fake.emit("session.status");
+    await page.getByRole("button", { name: "Restart", exact: true }).click();
+    await expect.poll(asked).toEqual(['{"restore_saved":true}', '{"restore_saved":false}']);
+  });
+
+  it("says what a restart brought back, and what it left", async () => {
+    const all = world();
+    const skipped = [{ path: "both.txt", reason: "changed on the branch since the save" }];
+    const restored = {
+      wip: "0d5a5e2f27ae82c7b1a177c8d03f9e96e0adf246",
+      commits: 1,
+      files: 3,
+      skipped,
+      error: null,
+    };
+    const sessions = all.sessions.map((one, index) => (index === 0 ? { ...one, restored } : one));
+    const { page, visit } = await start({ ...all, sessions });
+    await visit(SESSION);
+    await page
+      .getByText("1 commit, 3 changed files. Not restored: both.txt (changed on the branch since the save).")
+      .waitFor();
+  });
+
   it("shows its log as it grows, across the end of a sandbox and of a connection, each line once", async () => {
     const { page, fake, visit } = await start(world());
     await visit(SESSION);

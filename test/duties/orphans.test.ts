@@ -15,6 +15,7 @@ const spec = (id: string): SandboxSpec => ({
   egressAllow: [],
   llmUpstream: null,
   wip: null,
+  restore: false,
   recap: null,
   hasConnectors: false,
   bootDeadlineMs: 1000,

@@ -236,4 +236,36 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
     },
     TEST_MS,
   );
+
+  it(
+    "continues with its saved work if the restart asks for it",
+    async () => {
+      await after(
+        "echo half > half.txt && git add -A && git commit -qm not-pushed && echo more >> half.txt",
+        5189,
+      );
+      const pushed = inRepository("rev-parse", sessionId);
+      const stopped = await life.call("POST", `${session()}/stop`);
+      const { wip } = stopped["saved"] as Json;
+      const files = (await life.call("GET", `${session()}/changes?of=saved`)) as Json;
+      expect(files["files_changed"]).toMatchObject(
+        expect.arrayContaining([expect.objectContaining({ path: "half.txt", additions: 2 })]),
+      );
+      expect(await life.text(`${session()}/diff?of=saved&path=half.txt`)).toContain("+more");
+
+      await life.call("POST", `${session()}/restart`, { restore_saved: true });
+      const running = await life.session(projectId, sessionId, ["running", "failed"]);
+      expect(running).toMatchObject({ status: "running", saved: { wip } });
+      expect(running["restored"]).toMatchObject({ wip, commits: 1, skipped: [], error: null });
+      expect(inRepository("rev-parse", sessionId)).toBe(pushed);
+      await after(
+        "git status --porcelain > status.txt; git add -A; git commit -qm status; git push -q origin HEAD",
+        5190,
+      );
+      expect(inRepository("show", `${sessionId}:status.txt`)).toContain("M half.txt");
+      expect(inRepository("log", "-1", "--format=%s", `${sessionId}~1`)).toBe("not-pushed");
+      expect(inRepository("show", `${sessionId}:half.txt`)).toBe("half\nmore");
+    },
+    TEST_MS,
+  );
 });

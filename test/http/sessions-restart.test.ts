@@ -66,6 +66,19 @@ describe("a restart", () => {
     await stopSession(service, project, sid);
   });
 
+  it("takes a body that asks for the saved work, and refuses other fields", async () => {
+    const project = pid;
+    const sid = await stopped();
+    const refused = await service.request("POST", `${path(sid, project)}/restart`, {
+      body: { restore_saved: "yes" },
+    });
+    expect([refused.status, fields(refused)["code"]]).toEqual([400, "invalid_request"]);
+    expectStatus(
+      await service.request("POST", `${path(sid, project)}/restart`, { body: { restore_saved: true } }),
+      202,
+    );
+  });
+
   it("of an unknown session is 404", async () => {
     expect((await service.request("POST", `${path(randomUUID())}/restart`)).status).toBe(404);
   });

@@ -95,7 +95,7 @@ export class Actions {
       // One user restarts it at once, and two users want different things.
       if (how % 2 === 0) this.#toSession("stop", which, (path) => SessionEndpoints.stop(path));
       if (how % 8 === 1) this.#toSession("remove", which, (path) => SessionEndpoints.remove(path));
-      this.#toSession("restart", which, (path) => SessionEndpoints.restart(path));
+      this.#toSession("restart", which, (path) => SessionEndpoints.restart(path, {}));
     },
     remove: ({ which }) => this.#toSession("remove", which, (path) => SessionEndpoints.remove(path)),
     rename: ({ which, how }) =>

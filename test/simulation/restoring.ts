@@ -91,6 +91,7 @@ export const plantOrphan = (world: World): void => {
     egressAllow: [],
     llmUpstream: null,
     wip: null,
+    restore: false,
     recap: null,
     hasConnectors: false,
     bootDeadlineMs: 0,

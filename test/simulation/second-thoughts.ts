@@ -25,7 +25,7 @@ export const freezeAfterStop = (world: World, ask: Ask, node: Node, ms: number):
   const unanswered = () => ask("stop", about, Effect.delay(stop, UNTIL_TAKEN_OVER));
   const done = () => {
     freeze();
-    ask("restart", { ...about, unanswered }, SessionEndpoints.restart(path));
+    ask("restart", { ...about, unanswered }, SessionEndpoints.restart(path, {}));
   };
   ask("stop", { ...about, done, unanswered: freeze }, stop);
 };

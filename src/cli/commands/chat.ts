@@ -190,7 +190,12 @@ class Chat {
     const files = this.#files;
     const { value } = await this.#client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
       params: this.#params,
-      payload: { id: randomUUID(), text, ...(files.length > 0 && { attachments: files }) },
+      payload: {
+        id: randomUUID(),
+        text,
+        restore_saved: true,
+        ...(files.length > 0 && { attachments: files }),
+      },
     });
     this.#files = [];
     if (value.message.status === "queued") this.#write("(The message waits for the end of the turn.)\n");

@@ -12,6 +12,9 @@ type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/an
 
 const state = ({ id, status }: Pick<Message, "id" | "status">): string => visible(`${id} ${status}`);
 
+/** An option of commands that restart a session. */
+export const NO_RESTORE = { about: "Do not bring the session's saved work back" };
+
 export const send = command({
   name: "sessions send",
   about: "Send a message to the agent of a session",
@@ -23,10 +26,11 @@ export const send = command({
     now: { about: "End the agent's turn, and send the message before those that wait" },
     model: { value: "PROVIDER/MODEL", about: "From this message on, use this model" },
     agent: { value: "NAME", about: "From this message on, use this agent" },
+    "no-restore": NO_RESTORE,
     id: { value: "UUID", about: "The message's id. A repeated call with the same id sends it once" },
   },
   notes:
-    "The message waits until the agent has ended its turn. A session that has ended is restarted. If 20 messages wait, or the account has no free session, the exit code is 6.",
+    "The message waits until the agent has ended its turn. A session that has ended is restarted, with its saved work. If 20 messages wait, or the account has no free session, the exit code is 6.",
   run: async ({ given, options, input, api, project }) => {
     const { file, attach, now, model, agent, id } = options;
     if (given.TEXT !== undefined && file !== undefined) throw usage("Give TEXT or --file, not both.");
@@ -43,6 +47,7 @@ export const send = command({
         id: id === undefined ? randomUUID() : anyId(id, "--id"),
         ...(words !== undefined && { text: words }),
         ...(attachments.length > 0 && { attachments }),
+        restore_saved: !options["no-restore"],
         delivery: now ? "interrupt" : "queue",
         ...(model !== undefined && { model }),
         ...(agent !== undefined && { agent }),

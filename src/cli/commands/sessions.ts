@@ -7,7 +7,7 @@ import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } f
 import { count, oneOf, sessionId } from "../words.ts";
 import { transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
-import { answer, interrupt, send } from "./messages.ts";
+import { answer, interrupt, NO_RESTORE, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
 import { sessionsWhy } from "./why.ts";
@@ -28,9 +28,17 @@ const state = ({ id, status }: Session): string => visible(`${id} ${status}`);
 
 const saved = ({ saved: work }: Session): string | null => {
   if (work === null) return null;
-  if (work.error !== null) return `nothing: ${work.error}`;
+  if (work.error !== null)
+    return `${work.wip === null ? "nothing" : `${work.wip}, not the newest`}: ${work.error}`;
   const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files skipped`;
   return `${work.wip ?? "nothing to save"}${skipped}`;
+};
+
+const restored = ({ restored: work }: Session): string | null => {
+  if (work === null) return null;
+  const skipped = work.skipped.length === 0 ? "" : `, ${work.skipped.length} files skipped`;
+  const error = work.error === null ? "" : `; not restored: ${work.error}`;
+  return `${work.commits} commits, ${work.files} changed files${skipped}${error}`;
 };
 
 const lastTurn = ({ last_turn: turn }: Session): string | null => {
@@ -54,6 +62,7 @@ const shown = (session: Session): string =>
     ["turn", turn(session)],
     ["last turn", lastTurn(session)],
     ["saved", saved(session)],
+    ["restored", restored(session)],
     ["base", `${session.base_ref}${session.base_commit === null ? "" : ` at ${session.base_commit}`}`],
     [
       "agent",
@@ -164,12 +173,14 @@ const stop = command({
 
 const restart = command({
   name: "sessions restart",
-  about: "Start a stopped or failed session again, on its branch",
+  about: "Start a stopped or failed session again, on its branch and with its saved work",
   takes: ["SESSION"],
   inProject: true,
-  run: async ({ given, note, api, project }) => {
+  options: { "no-restore": NO_RESTORE },
+  run: async ({ given, options, note, api, project }) => {
     const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/restart", {
       params: { pid: await project(), sid: sessionId(given.SESSION) },
+      payload: { restore_saved: !options["no-restore"] },
     });
     for (const { message } of value.warnings) note(message);
     return { json: text, text: state(value) };

@@ -5,6 +5,7 @@ import { MESSAGE_TEXT_MAX, RuntimeOffers } from "../../domain/steering.ts";
 import { Access, Authorized } from "./access.ts";
 import { ItemWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unavailable, Unprocessable } from "./errors.ts";
+import { restoreSaved } from "./sessions.ts";
 import { sessionParams, text, textOfBytes, Uuid } from "./schemas.ts";
 
 const PostMessage = Schema.Struct({
@@ -29,6 +30,7 @@ const PostMessage = Schema.Struct({
   agent: Schema.optionalKey(text(64)).annotate({
     description: "Without it, the agent of the message before.",
   }),
+  restore_saved: restoreSaved,
 });
 
 const Posted = Schema.Struct({ message: ItemWire }).annotate({ identifier: "PostedMessage" });

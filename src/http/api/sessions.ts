@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { LastTurn } from "../../domain/last-turn.ts";
-import { Saved } from "../../domain/saved.ts";
+import { Restored, Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
 import { Access, Authorized } from "./access.ts";
 import { comparisonFields, diffQuery } from "./change-requests.ts";
@@ -42,7 +42,14 @@ export const SessionWire = Schema.Struct({
   created_by: Uuid,
   failure: nullable(Schema.Struct({ code: Schema.String, message: Schema.String, at: Instant })),
   stop_reason: nullable(Schema.Literals(["requested", "idle", "deleted", "user_deactivated"])),
-  saved: Schema.NullOr(Saved),
+  saved: Schema.NullOr(Saved).annotate({
+    description:
+      "The last save of unpushed work, at a stop. `wip` is the commit on refs/wip/{session id}. If a save fails, `wip` stays that of the last one that succeeded.",
+  }),
+  restored: Schema.NullOr(Restored).annotate({
+    description:
+      "What the current or last sandbox brought back of the saved work. Null: the restart did not ask for it, or the sandbox has not answered yet.",
+  }),
   last_turn: nullable(LastTurn),
   turn: TurnWire.annotate({ description: "The state of the agent's turn." }),
   usage: UsageWire.annotate({ description: "Tokens and cost of the whole conversation." }),
@@ -106,6 +113,14 @@ const CreateSession = Schema.Struct({
   metadata: Schema.optionalKey(Metadata),
 });
 
+/** Also a field of a message, which restarts a session that has ended. */
+export const restoreSaved = Schema.optionalKey(Schema.Boolean).annotate({
+  description:
+    "Whether the new sandbox brings the session's saved work back: unpushed commits of the session branch as commits, other changes as uncommitted files. Default: false, and the sandbox has what was pushed.",
+});
+
+const RestartSession = Schema.Struct({ restore_saved: restoreSaved });
+
 const PatchSession = Schema.Struct({
   name: Schema.optionalKey(text(200)),
   metadata: Schema.optionalKey(Metadata),
@@ -142,6 +157,14 @@ export const SessionPage = Schema.Struct({
       "Where the list continues. A list with a filter looks at 10,000 sessions at a time: a page may have fewer sessions than its limit and still continue.",
   }),
 });
+
+/** Which work of a session: what its branch has, or what was saved besides. */
+const workQuery = {
+  of: Schema.optionalKey(Schema.Literals(["branch", "saved"])).annotate({
+    description:
+      "`branch` (the default): the pushed work. `saved`: what the saved commit adds to the session branch; nothing without one.",
+  }),
+};
 
 const PORT_MAX = 65_535;
 
@@ -182,6 +205,8 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "work"),
     HttpApiEndpoint.post("restart", "/:sid/restart", {
       params: sessionParams,
+      // Without a body, nothing is wished.
+      payload: [RestartSession, Schema.Null],
       success: StartedSession.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict, TooMany],
     }).annotate(Access, "work"),
@@ -197,12 +222,13 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("changes", "/:sid/changes", {
       params: sessionParams,
+      query: workQuery,
       success: SessionChanges,
       error: [NotFound, Conflict],
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("diff", "/:sid/diff", {
       params: sessionParams,
-      query: diffQuery,
+      query: { ...diffQuery, ...workQuery },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "read"),

@@ -26,9 +26,9 @@ import { refuseSecrets } from "./message-secrets.ts";
 import { takesNoMessages } from "../refusals.ts";
 import { answering, opened, sessionFor } from "./answers.ts";
 import { answerWire, itemWire } from "./conversation-wire.ts";
-import { restarted } from "./restarting.ts";
+import { restarted, type RestartWish } from "./restarting.ts";
 
-interface MessageWish {
+interface MessageWish extends RestartWish {
   readonly id: string;
   readonly text?: string;
   readonly attachments?: readonly string[];
@@ -128,10 +128,10 @@ const queueFull = () =>
   });
 
 /** A message to a session that has ended starts it again. The message waits until its new sandbox runs. */
-const awakened = Effect.fnUntraced(function* (session: Session, params: SessionPath) {
+const awakened = Effect.fnUntraced(function* (session: Session, params: SessionPath, wish: RestartWish) {
   if (isLive(session.status)) return;
   // Another request may have restarted it meanwhile.
-  yield* restarted(params).pipe(
+  yield* restarted(params, wish).pipe(
     Effect.catchIf(
       (error) => error instanceof Conflict && error.code === "not_restartable",
       () => Effect.void,
@@ -150,7 +150,7 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
     return isSame(former, wish, caller.user.id) ? { message: former, isNew: false } : yield* idTaken();
   yield* refuseSecretsIn(session.projectId, [wish.text ?? ""]);
   const files = yield* filesOf(session.id, wish.attachments ?? []);
-  yield* awakened(session, params);
+  yield* awakened(session, params, wish);
   const { accepted } = yield* tell(session.id, {
     type: "message.posted",
     messageId: wish.id,

@@ -19,11 +19,16 @@ const refusedFor = ({ told }: { readonly told: { readonly accepted: boolean } | 
   return told.accepted ? null : "not_restartable";
 };
 
+export interface RestartWish {
+  /** Whether the new sandbox brings saved work back. Absent: it does not. */
+  readonly restore_saved?: boolean;
+}
+
 /** @returns the session as it was before. It begins to boot. */
-export const restarted = Effect.fnUntraced(function* (params: {
-  readonly pid: string;
-  readonly sid: string;
-}) {
+export const restarted = Effect.fnUntraced(function* (
+  params: { readonly pid: string; readonly sid: string },
+  { restore_saved: restoreSaved = false }: RestartWish = {},
+) {
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);
   const project = yield* projectFor(caller, params.pid);
@@ -45,10 +50,13 @@ export const restarted = Effect.fnUntraced(function* (params: {
   const sandboxId = waiting ?? (yield* newUuid);
   const row = { action: "session.restart", target: session.id } as const;
   const asked = Effect.catchTag(
-    Effect.map(actors.session(session.id, { type: "restart.requested", sandboxId }), (told) => ({
-      told,
-      cap: null,
-    })),
+    Effect.map(
+      actors.session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
+      (told) => ({
+        told,
+        cap: null,
+      }),
+    ),
     "CapReached",
     (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );

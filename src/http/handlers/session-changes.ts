@@ -1,4 +1,7 @@
-/** The pushed work of a session: what its branch adds to the default branch, or to the branch from which it began. */
+/**
+ * The pushed work of a session: what its branch adds to the default branch, or to the branch from which it began. And its
+ * saved work: what the saved commit adds to its branch.
+ */
 import * as Effect from "effect/Effect";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { Caller } from "../api/access.ts";
@@ -11,6 +14,10 @@ interface SessionPath {
   readonly sid: string;
 }
 
+interface WorkQuery {
+  readonly of?: "branch" | "saved";
+}
+
 const NO_CHANGES = { commits: [], commitsTotal: 0, filesChanged: [], filesTotal: 0 };
 
 /**
@@ -21,16 +28,20 @@ const NO_CHANGES = { commits: [], commitsTotal: 0, filesChanged: [], filesTotal:
  * merged from it. A session that began from another branch is compared with the commit at which it began: the other
  * branch's commits are not its work.
  */
-const sidesOf = Effect.fnUntraced(function* (path: SessionPath) {
+const sidesOf = Effect.fnUntraced(function* (path: SessionPath, { of = "branch" }: WorkQuery) {
   const caller = yield* Caller;
   // A session's branch has its id as its name.
-  const { baseCommit, baseRef, id } = yield* sessionFor(caller, path);
+  const { baseCommit, baseRef, id, saved } = yield* sessionFor(caller, path);
   const { defaultBranch } = yield* projectFor(caller, path.pid);
   const git = yield* GitBackend;
   const repository = { projectId: path.pid };
   const head = yield* git.branchTip(repository, id);
   const found = { baseCommit, head };
   if (baseCommit === null || head === null) return { ...found, sides: null };
+  if (of === "saved") {
+    const wip = saved?.wip ?? null;
+    return { ...found, sides: wip === null ? null : { base: head, head: wip } };
+  }
   const merged = { base: defaultBranch, head };
   if (baseRef === defaultBranch) return { ...found, sides: merged };
   const { commitsTotal } = yield* git.compare(repository, merged);
@@ -41,10 +52,10 @@ const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
   Effect.catchTag(read, "GitError", (error) => Effect.fail(refGone(error as GitError)));
 
 /** `GET …/sessions/{sid}/changes` */
-export const changesOf = (path: SessionPath) =>
+export const changesOf = (path: SessionPath, query: WorkQuery) =>
   comparable(
     Effect.gen(function* () {
-      const { baseCommit, head, sides } = yield* sidesOf(path);
+      const { baseCommit, head, sides } = yield* sidesOf(path, query);
       const git = yield* GitBackend;
       const found = sides === null ? NO_CHANGES : yield* git.compare({ projectId: path.pid }, sides);
       return { base_commit: baseCommit, head_commit: head, ...comparisonWire(found) };
@@ -52,10 +63,10 @@ export const changesOf = (path: SessionPath) =>
   );
 
 /** `GET …/sessions/{sid}/diff`, of one file if `query` names its path. */
-export const diffOf = (path: SessionPath, query: { readonly path?: string }) =>
+export const diffOf = (path: SessionPath, { of, ...query }: WorkQuery & { readonly path?: string }) =>
   comparable(
     Effect.gen(function* () {
-      const { sides } = yield* sidesOf(path);
+      const { sides } = yield* sidesOf(path, of === undefined ? {} : { of });
       const git = yield* GitBackend;
       const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
       return sides === null ? "" : yield* git.diff({ projectId: path.pid }, { ...sides, ...part });

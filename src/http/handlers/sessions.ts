@@ -38,7 +38,7 @@ import { capReached, childrenFull, gitFailed, projectInactive } from "../refusal
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
-import { restarted } from "./restarting.ts";
+import { restarted, type RestartWish } from "./restarting.ts";
 import { changesOf, diffOf } from "./session-changes.ts";
 import { portsOf } from "./session-ports.ts";
 import { warningsOf } from "./warnings.ts";
@@ -219,8 +219,8 @@ const untilEnded = Effect.fnUntraced(function* ({ id, projectId }: Session) {
   });
 });
 
-export const restart = Effect.fnUntraced(function* (params: SessionPath) {
-  return yield* started(yield* restarted(params));
+export const restart = Effect.fnUntraced(function* (params: SessionPath, wish: RestartWish) {
+  return yield* started(yield* restarted(params, wish));
 });
 
 export const remove = Effect.fnUntraced(function* (params: SessionPath) {
@@ -318,9 +318,9 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     )
     .handle("update", ({ params, payload }) => answering(update(params, payload)))
     .handle("stop", ({ params }) => answering(stop(params)))
-    .handle("restart", ({ params }) => answering(restart(params)))
+    .handle("restart", ({ params, payload }) => answering(restart(params, payload ?? {})))
     .handle("delete", ({ params }) => answering(remove(params)))
-    .handle("changes", ({ params }) => answering(changesOf(params)))
+    .handle("changes", ({ params, query }) => answering(changesOf(params, query)))
     .handle("diff", ({ params, query }) => answering(diffOf(params, query)))
     .handle("ports", ({ params }) => answering(portsOf(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))

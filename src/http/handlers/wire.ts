@@ -83,6 +83,7 @@ export const sessionWire = (session: Session) => ({
   failure: session.failure === null ? null : { ...session.failure, at: instant(session.failure.at) },
   stop_reason: session.stopReason,
   saved: session.saved,
+  restored: session.restored,
   last_turn: session.lastTurn && {
     state: session.lastTurn.state,
     error: session.lastTurn.error,

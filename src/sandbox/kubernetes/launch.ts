@@ -67,6 +67,7 @@ export const launchText =
       agentEnv: spec.secrets,
       commonEnv: { PATH: `${BUNDLE_TOOLS}:${USUAL_PATH}`, HOME, LANG: "C.UTF-8", ...proxies() },
       ...(spec.wip !== null && { wip: spec.wip }),
+      ...(spec.restore && { restore: true }),
       ...(spec.recap !== null && { recap: spec.recap }),
       ...(spec.sessionId === null && { standby: spec.id }),
       ...(spec.hasConnectors && { hasConnectors: true }),

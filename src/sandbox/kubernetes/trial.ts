@@ -76,6 +76,7 @@ export const specOf = (id: string): SandboxSpec => ({
   egressAllow: [],
   llmUpstream: null,
   wip: null,
+  restore: false,
   recap: null,
   hasConnectors: false,
   bootDeadlineMs: START_MS,

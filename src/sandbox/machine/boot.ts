@@ -84,6 +84,7 @@ export const launchSettings = (
       },
     }),
     ...(spec.wip !== null && { wip: spec.wip }),
+    ...(spec.restore && { restore: true }),
     ...(spec.recap !== null && { recap: spec.recap }),
     ...(spec.sessionId === null && { standby: spec.id }),
     ...(spec.hasConnectors && { hasConnectors: true }),

@@ -142,6 +142,7 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
       egressAllow: [],
       llmUpstream: null,
       wip: null,
+      restore: false,
       recap: null,
       hasConnectors: false,
       bootDeadlineMs: PATIENCE_MS,

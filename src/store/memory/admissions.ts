@@ -35,6 +35,8 @@ const insertSession = (tables: TableSet, { session, fireId, now }: PlannedSessio
     failure: null,
     stopReason: null,
     saved: null,
+    restoreSaved: false,
+    restored: null,
     lastTurn: null,
     sandboxId: START.snapshot.context.sandboxId,
     bootstrapAcceptedAt: null,

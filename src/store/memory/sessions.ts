@@ -1,6 +1,7 @@
 /** Sessions in memory: see postgres/sessions.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { afterSave } from "../../domain/saved.ts";
 import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { cursorOf, pageOf } from "../cursor.ts";
@@ -22,10 +23,15 @@ import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
 
+const columnsOf = (former: Session, change: SessionChange) => {
+  const { saved, ...columns } = sessionColumns(change);
+  return { ...columns, ...(saved !== undefined && { saved: afterSave(former, saved) }) };
+};
+
 /** The record after a step. It sets the same columns as the Postgres adapter. */
 const stepped = (row: SessionRow, change: SessionChange): Session => ({
   ...row.record,
-  ...sessionColumns(change),
+  ...columnsOf(row.record, change),
   sandboxId: change.after.context.sandboxId,
   updatedAt: change.now,
   ...(slotMove(change) === "reserve" && {
@@ -201,6 +207,10 @@ export const layer = Layer.effect(
           ...record,
           bootstrapAcceptedAt: record.bootstrapAcceptedAt ?? now,
         }));
+      }),
+    noteRestored: (id, { sandboxId, restored }) =>
+      Effect.sync(() => {
+        edit(tables, id, (record) => (record.sandboxId === sandboxId ? { ...record, restored } : record));
       }),
     noteTurn: (id, { now, ...turn }) =>
       Effect.sync(() => {

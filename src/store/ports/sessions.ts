@@ -11,7 +11,7 @@ import type { Failure } from "../../domain/failure.ts";
 import type { LastTurn } from "../../domain/last-turn.ts";
 import type { Origin } from "./identity.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session.ts";
-import type { Saved } from "../../domain/saved.ts";
+import type { Restored, Saved } from "../../domain/saved.ts";
 
 /** How a turn ended, with the sandbox's number of the turn. */
 export interface NotedTurn extends LastTurn {
@@ -46,6 +46,10 @@ export interface Session {
    * ask.
    */
   readonly saved: Saved | null;
+  /** Whether its current sandbox was asked to bring the saved work back. */
+  readonly restoreSaved: boolean;
+  /** What its current or last sandbox brought back. Null: it was not asked to, or has not answered yet. */
+  readonly restored: Restored | null;
   /** The last turn that ended, also after a restart. Null before the first. */
   readonly lastTurn: NotedTurn | null;
   /** The id of its current sandbox (the machine's context). */
@@ -158,6 +162,11 @@ export class Sessions extends Context.Service<
     ) => Stored<Session | null>;
     /** Records that the agent runtime accepted the initial prompt (api.md 7: exactly once per session). Idempotent. */
     readonly acceptBootstrap: (id: string, now: number) => Stored<void>;
+    /** Records what a sandbox brought back, if it is still the session's. Idempotent. */
+    readonly noteRestored: (
+      id: string,
+      by: { readonly sandboxId: string; readonly restored: Restored },
+    ) => Stored<void>;
     /**
      * Writes how a turn ended, with the event `session.turn`. Returns null and writes nothing if the sandbox is not the
      * session's any more, or if this turn or a later one of that sandbox was written before.

@@ -4,6 +4,7 @@ import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
+import { afterSave } from "../../domain/saved.ts";
 import { isLive, type WrittenSessionStatus } from "../../domain/session.ts";
 import type {
   SessionCommand,
@@ -56,10 +57,14 @@ const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: nu
   }),
   ...(columns.stopReason !== undefined && { stop_reason: columns.stopReason }),
   ...(columns.saved !== undefined && { saved: json(columns.saved) }),
+  ...(columns.restoreSaved !== undefined && { restore_saved: columns.restoreSaved }),
+  ...(columns.restored !== undefined && { restored: columns.restored }),
   ...(columns.runningAt !== undefined && { running_at: at(columns.runningAt) }),
   ...(columns.stoppedAt !== undefined && { stopped_at: at(columns.stoppedAt) }),
   ...(columns.deletedAt !== undefined && { deleted_at: at(columns.deletedAt) }),
 });
+
+type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
 
 interface MemoryRow {
   readonly status: WrittenSessionStatus;
@@ -74,10 +79,21 @@ interface Saved {
   readonly version: number;
 }
 
+/** The saved work on the row follows from the former one (afterSave). */
+const columnsIn = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (change: SessionChange) {
+    const columns = sessionColumns(change);
+    if (columns.saved === undefined) return columns;
+    const [former] = yield* sql<Pick<Session, "saved" | "restored">>`
+      SELECT saved, restored FROM project_sessions WHERE id = ${change.id} FOR UPDATE`;
+    return former === undefined ? columns : { ...columns, saved: afterSave(former, columns.saved) };
+  });
+
 const makeMemory = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   const endings = yield* Endings;
+  const columnsOf = columnsIn(sql);
 
   const load = (id: string) =>
     Effect.map(
@@ -94,9 +110,9 @@ const makeMemory = Effect.gen(function* () {
             },
     );
 
-  const save = Effect.fnUntraced(function* (change: Change<SessionSnapshot, SessionEvent, SessionCommand>) {
+  const save = Effect.fnUntraced(function* (change: SessionChange) {
     const { id, version, before, after: snapshot, now } = change;
-    const columns = sessionColumns(change);
+    const columns = yield* columnsOf(change);
     const slot = slotMove(change);
     // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
     const reboot =
@@ -162,6 +178,15 @@ const makeNoteTurn = Effect.gen(function* () {
     return noted;
   });
 });
+
+const noteRestoredIn =
+  (sql: SqlClient.SqlClient): Sessions["Service"]["noteRestored"] =>
+  (id, { sandboxId, restored }) =>
+    sql`UPDATE project_sessions SET restored = ${json(restored)}
+      WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId}`.pipe(
+      Effect.asVoid,
+      stored("sessions.noteRestored"),
+    );
 
 /** The conditions of a filter on the rows that a list looks at. */
 const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly Fragment[] => {
@@ -294,6 +319,7 @@ export const layer = Layer.effect(
           Effect.asVoid,
           stored("sessions.acceptBootstrap"),
         ),
+      noteRestored: noteRestoredIn(sql),
       noteTurn: (id, { now, ...turn }) =>
         sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
       runningOn: (nodeId) =>

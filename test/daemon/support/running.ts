@@ -36,8 +36,9 @@ export interface RunOptions {
   readonly turnLimits?: LaunchSettings["turnLimits"];
   /** It waits for its session under this id. */
   readonly standby?: string;
-  /** Work that a former sandbox saved. */
+  /** Work that a former sandbox saved, and whether it is brought back. */
   readonly wip?: string;
+  readonly restore?: boolean;
   /** The conversation with former sandboxes. */
   readonly recap?: Recap;
   /** Put before everything that runs as the agent; nothing where it is left out. */
@@ -203,6 +204,16 @@ export class Running {
     return new Promise((found) => this.#waiting.push({ matches, found }));
   }
 
+  /** A new sandbox of the same session: another daemon on an empty workspace. */
+  async reboot(options: RunOptions): Promise<void> {
+    await this.end();
+    rmSync(this.layout.workspace, { recursive: true, force: true });
+    mkdirSync(this.layout.workspace);
+    this.log.splice(0);
+    this.#launch(await daemonPrograms(), options);
+    await this.logged("ready");
+  }
+
   /** Ends the daemon and tells its exit code. */
   async end(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
     const { child } = this;
@@ -256,6 +267,7 @@ export class Running {
       bootDeadlineMs: options.bootDeadlineMs ?? 60_000,
       ...(options.standby !== undefined && { standby: options.standby }),
       ...(options.wip !== undefined && { wip: options.wip }),
+      ...(options.restore !== undefined && { restore: options.restore }),
       ...(options.recap !== undefined && { recap: options.recap }),
       ...(options.models !== undefined && { models: options.models }),
       ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),

@@ -201,6 +201,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "sessions.restart": {
     summary: "Start an ended session again, in a new sandbox on the same branch.",
+    request: { restore_saved: true },
     response: { ...session, base_commit: BASE_COMMIT, warnings: [] },
   },
   "sessions.sandbox": {

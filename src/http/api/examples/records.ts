@@ -116,6 +116,7 @@ export const session = {
   failure: null,
   stop_reason: null,
   saved: null,
+  restored: null,
   last_turn: null,
   turn: { state: "idle", since: BEGAN, waiting_for: null },
   usage: NO_USAGE,
