@@ -68,7 +68,7 @@ describe("the triggers of a project", () => {
   });
 });
 
-describe("what is unpacked", () => {
+describe("an unpacked part", () => {
   test("stays while it is used", () => {
     const held = new HeldTriggers([cron("nightly")], new UnpackedTriggers());
     expect(held.get("nightly")).toBe(held.get("nightly"));

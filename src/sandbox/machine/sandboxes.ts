@@ -98,7 +98,7 @@ export class MachineSandboxes {
       const paths = this.#paths(spec.id);
       const earlier = await readRecord(paths);
       if (earlier?.launcher) return;
-      // An earlier attempt died before it started a process. Without a directory there was none, and a tear-down would look at every
+      // An earlier attempt died before it started a process. Without its directory it never began, and a tear-down would look at every
       // process of the machine.
       if (existsSync(paths.root)) await tearDown(paths, earlier);
       await this.#start(spec, paths);
