@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
 import * as Option from "effect/Option";
 import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
@@ -65,8 +66,8 @@ export interface Renewed {
   readonly turnInterrupted: boolean;
 }
 
-/** Pause between two checks whether a starting runtime answers. */
-const PROBE_EVERY = "40 millis";
+/** Pause between two checks whether a starting runtime answers. It is shorter if the runtime prints something, because it says when it listens. */
+const PROBE_PAUSE_MS = { shortest: 5, longest: 40 };
 /** Pause between two attempts to prepare a process. */
 const OPEN_AGAIN = "1 second";
 /** Pause between two attempts to follow a running runtime's turns. */
@@ -225,13 +226,17 @@ class Interpreter {
         if (tail.length > KEPT_LINES) tail.shift();
       };
       const output = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: keep });
+      const printed = Latch.makeUnsafe(false);
       const exit = yield* Effect.acquireUseRelease(
-        this.#process(run, (stream, chunk) => output.add(stream, chunk)),
+        this.#process(run, (stream, chunk) => {
+          printed.openUnsafe();
+          output.add(stream, chunk);
+        }),
         (group) => {
           this.#current = { run, group };
           report.setRuntime({ pid: group.pid });
           report.reached("runtime_started");
-          return Effect.raceFirst(Effect.result(group.exit), this.#watch(run));
+          return Effect.raceFirst(Effect.result(group.exit), this.#watch(run, printed));
         },
         (group) => group.end,
       );
@@ -276,7 +281,7 @@ class Interpreter {
   }
 
   /** Probes until the runtime answers, then follows its turns and its conversation while it lives. */
-  #watch(run: number): Effect.Effect<never> {
+  #watch(run: number, printed: Latch.Latch): Effect.Effect<never> {
     const { adapter, settings, report, steering, log } = this.#options;
     const turns: TurnObserver = {
       turn: (active) => {
@@ -294,7 +299,8 @@ class Interpreter {
     const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
       this.tell({ type: "runtime.answered", run, atMs }),
     );
-    return Effect.retry(adapter.probe, Schedule.spaced(PROBE_EVERY)).pipe(
+    const probe = Effect.tapError(adapter.probe, () => probePause(printed));
+    return Effect.retry(probe, Schedule.forever).pipe(
       Effect.andThen(this.#opened),
       Effect.andThen(answered),
       Effect.andThen(this.#options.whenCheckedOut),
@@ -311,6 +317,19 @@ class Interpreter {
     );
   }
 }
+
+/** Ends at the next output, or after the longest pause. */
+const probePause = (printed: Latch.Latch): Effect.Effect<void> => {
+  const { shortest, longest } = PROBE_PAUSE_MS;
+  const next = Effect.raceFirst(printed.await, Effect.sleep(longest - shortest));
+  return Effect.andThen(
+    Effect.sleep(shortest),
+    Effect.andThen(
+      next,
+      Effect.sync(() => printed.closeUnsafe()),
+    ),
+  );
+};
 
 // oxlint-disable-next-line no-restricted-properties -- for what is called back by a socket, outside any fiber
 const instantNow = (): string => new Date(Date.now()).toISOString();

@@ -22,6 +22,9 @@ export const triggerActorId = (projectId: string, slug: string): string => `${pr
 /** The project of a trigger's actor. */
 export const projectOf = (id: string): string => id.slice(0, id.indexOf("/"));
 
+/** The slug of a trigger's actor. */
+const slugOf = (id: string): string => id.slice(id.indexOf("/") + 1);
+
 /** Expression and zone in one text. It identifies a schedule: a trigger whose text changes starts counting again. */
 export const scheduleOf = ({ cron, timezone }: CronTriggerDefinition): string => `${cron} ${timezone}`;
 
@@ -45,16 +48,39 @@ export interface Counted extends NextInstant {
   readonly from: number;
 }
 
-interface Entry extends Scheduled {
+/** A node may hold a million of these. So an entry has its slug, and not the whole id, which begins with the project's. */
+class Entry implements Scheduled {
+  readonly project: ProjectEntries;
+  readonly slug: string;
+  readonly schedule: string;
   /** The cursor that was read last. */
   from: number;
   due: number;
-  rangAt: number | null;
+  rangAt: number | null = null;
+
+  constructor(project: ProjectEntries, slug: string, { schedule, from, due }: Counted) {
+    this.project = project;
+    this.slug = ownText(slug);
+    this.schedule = ownText(schedule);
+    this.from = from;
+    this.due = due;
+  }
+
+  get id(): string {
+    return triggerActorId(this.project.id, this.slug);
+  }
 }
 
+interface ProjectEntries {
+  readonly id: string;
+  readonly bySlug: Map<string, Entry>;
+}
+
+/** The same text without the longer texts that V8 made it from and keeps. Slugs and schedules may be joined or cut out. */
+const ownText = (text: string): string => Buffer.from(text).toString();
+
 export class Schedules {
-  /** By project, then by id. */
-  readonly #projects = new Map<string, Map<string, Entry>>();
+  readonly #projects = new Map<string, ProjectEntries>();
   /**
    * Waiting entries, by `due`. A heap item whose instant differs from its entry's is stale and is dropped when it comes
    * up.
@@ -84,13 +110,14 @@ export class Schedules {
    */
   keep(projectId: string, wanted: ReadonlyMap<string, Counted>): void {
     const former = this.#projects.get(projectId);
-    for (const entry of former?.values() ?? []) {
+    for (const entry of former?.bySlug.values() ?? []) {
       const next = wanted.get(entry.id);
       if (next?.schedule !== entry.schedule) this.#remove(entry);
     }
-    for (const [id, { due, schedule, from }] of wanted) {
+    for (const [id, counted] of wanted) {
       const known = this.#entry(id);
-      if (known === undefined) this.#add({ id, schedule, due, from, rangAt: null });
+      const { due, from } = counted;
+      if (known === undefined) this.#add(id, counted);
       else {
         if (known.rangAt !== null || from < known.from) this.#await(known, due);
         known.from = from;
@@ -101,8 +128,8 @@ export class Schedules {
 
   /** Removes the project's entries that match. */
   drop(projectId: string, isGone: (id: string) => boolean): void {
-    const entries = this.#projects.get(projectId);
-    for (const entry of entries?.values() ?? []) if (isGone(entry.id)) this.#remove(entry);
+    const project = this.#projects.get(projectId);
+    for (const entry of project?.bySlug.values() ?? []) if (isGone(entry.id)) this.#remove(entry);
     this.#dropStale();
   }
 
@@ -144,22 +171,23 @@ export class Schedules {
   }
 
   #entry(id: string): Entry | undefined {
-    return this.#projects.get(projectOf(id))?.get(id);
+    return this.#projects.get(projectOf(id))?.bySlug.get(slugOf(id));
   }
 
-  #add(entry: Entry): void {
-    const projectId = projectOf(entry.id);
-    const entries = this.#projects.get(projectId) ?? new Map<string, Entry>();
-    this.#projects.set(projectId, entries.set(entry.id, entry));
+  #add(id: string, counted: Counted): void {
+    const projectId = projectOf(id);
+    const project = this.#projects.get(projectId) ?? { id: projectId, bySlug: new Map<string, Entry>() };
+    const entry = new Entry(project, slugOf(id), counted);
+    this.#projects.set(projectId, project);
+    project.bySlug.set(entry.slug, entry);
     this.#size += 1;
     this.#await(entry, entry.due);
   }
 
   #remove(entry: Entry): void {
-    const projectId = projectOf(entry.id);
-    const entries = this.#projects.get(projectId);
-    if (entries?.delete(entry.id) === true) this.#size -= 1;
-    if (entries?.size === 0) this.#projects.delete(projectId);
+    const { id, bySlug } = entry.project;
+    if (bySlug.delete(entry.slug)) this.#size -= 1;
+    if (bySlug.size === 0) this.#projects.delete(id);
     this.#rung.delete(entry);
     // Its items in the heap are now stale.
     entry.due = Number.NaN;
@@ -172,8 +200,8 @@ export class Schedules {
   #dropStale(): void {
     if (this.#heap.length <= 2 * this.#size + STALE_MAX) return;
     this.#heap.clear();
-    for (const entries of this.#projects.values())
-      for (const entry of entries.values()) if (entry.rangAt === null) this.#await(entry, entry.due);
+    for (const { bySlug } of this.#projects.values())
+      for (const entry of bySlug.values()) if (entry.rangAt === null) this.#await(entry, entry.due);
     this.#heap.shrink();
   }
 

@@ -25,6 +25,7 @@ import type { TriggerDefinition } from "../domain/trigger.ts";
 import { StoreError } from "../store/ports/journal.ts";
 import { Projects, type GoodManifest, type Project, type ProjectState } from "../store/ports/projects.ts";
 import type { SealedSecret } from "../store/ports/secrets.ts";
+import { HeldTriggers, UnpackedTriggers } from "./held-triggers.ts";
 import { Keyring } from "./keyring.ts";
 import { DUTIES } from "../duties/duties.ts";
 import { dutyRound, runDuty } from "../duties/duty.ts";
@@ -38,6 +39,7 @@ const LOOK_PAUSE = "20 millis";
 const LOOK_DEADLINE = "5 seconds";
 
 export interface ReadManifest {
+  /** Unpacked anew at each access. */
   readonly triggers: readonly TriggerDefinition[];
   readonly errors: readonly ManifestError[];
   readonly env: Manifest["env"];
@@ -55,7 +57,7 @@ export interface ReadManifest {
 export interface KnownProject {
   readonly project: Project;
   readonly manifest: ReadManifest;
-  readonly triggers: ReadonlyMap<string, TriggerDefinition>;
+  readonly triggers: Pick<HeldTriggers, "get" | "size">;
   /**
    * The keys that sign webhooks, by the secret's name. Secrets that are unset or empty are left out (threats.md W30).
    */
@@ -90,7 +92,11 @@ export class Directory extends Context.Service<
 >()("platform/actors/Directory") {}
 
 /** The parts of a manifest that are read later. The rest is not held: a service may hold a million triggers. */
-type HeldManifest = Pick<Manifest, "triggers" | "env" | "executor" | "warm" | "errors">;
+interface HeldManifest extends Pick<Manifest, "env" | "executor" | "warm" | "errors"> {
+  readonly triggers: HeldTriggers;
+  /** The secrets that sign webhooks. */
+  readonly keyNames: ReadonlySet<string>;
+}
 
 interface Parsed {
   /** The commit that it was read from. Null: there is no good reading. */
@@ -100,18 +106,27 @@ interface Parsed {
   readonly manifest: HeldManifest;
 }
 
-const readParts = ({ triggers, env, executor, warm, errors }: Manifest): HeldManifest => ({
-  triggers,
+const heldParts = (
+  { triggers, env, executor, warm, errors }: Manifest,
+  unpacked: UnpackedTriggers,
+): HeldManifest => ({
+  triggers: new HeldTriggers(triggers, unpacked),
+  keyNames: new Set(triggers.flatMap((trigger) => (trigger.type === "webhook" ? [trigger.secretEnv] : []))),
   env,
   executor,
   warm,
   errors,
 });
 
-const NO_MANIFEST = readParts(parseManifest(new Uint8Array()));
+const NO_MANIFEST = heldParts(parseManifest(new Uint8Array()), new UnpackedTriggers());
+
+interface Former {
+  readonly reading: Parsed | undefined;
+  readonly unpacked: UnpackedTriggers;
+}
 
 /** Parses a good reading's text into triggers. The same reading is not parsed twice. */
-const parsed = (good: GoodManifest | null, former: Parsed | undefined): Parsed => {
+const parsed = (good: GoodManifest | null, { reading: former, unpacked }: Former): Parsed => {
   if (good === null) return { commit: null, digest: "", manifest: NO_MANIFEST };
   const { commit, text, agents } = good;
   const digest = createHash("sha256")
@@ -120,14 +135,16 @@ const parsed = (good: GoodManifest | null, former: Parsed | undefined): Parsed =
     .digest("hex");
   if (former?.digest === digest) return former;
   const manifest = withAgentFiles(parseManifest(Buffer.from(text)), new Set(agents));
-  return { commit, digest, manifest: readParts(manifest) };
+  return { commit, digest, manifest: heldParts(manifest, unpacked) };
 };
 
 const readingOf = (
   { project, manifestFailure }: ProjectState,
   { commit, manifest }: Parsed,
 ): ReadManifest => ({
-  triggers: manifest.triggers,
+  get triggers() {
+    return manifest.triggers.all;
+  },
   env: manifest.env,
   executor: manifest.executor,
   warm: manifest.warm,
@@ -140,16 +157,13 @@ const readingOf = (
 /** Opens the secrets that the triggers sign with, and no others. */
 const keysOf = (
   { secrets }: ProjectState,
-  triggers: readonly TriggerDefinition[],
+  names: ReadonlySet<string>,
   keyring: Keyring["Service"],
 ): ReadonlyMap<string, SigningKeys> => {
   const keyOf = (sealed: SealedSecret): KeyObject | null => {
     const value = unsealSecret(keyring.secrets, sealed, sealed.envelope);
     return Result.isSuccess(value) ? signatureKey(value.success) : null;
   };
-  const names = new Set(
-    triggers.flatMap((trigger) => (trigger.type === "webhook" ? [trigger.secretEnv] : [])),
-  );
   return new Map(
     secrets.flatMap((sealed) => {
       if (!names.has(sealed.name)) return [];
@@ -198,6 +212,7 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
     const keyring = yield* Keyring;
     const held = new Map<string, KnownProject>();
     const readings = new Map<string, Parsed>();
+    const unpacked = new UnpackedTriggers();
     const unread = new Set<string>();
     const isUnread = Latch.makeUnsafe(false);
     let since: string | null = null;
@@ -206,14 +221,14 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       const { project } = state;
       const former = held.get(project.id);
       if (former !== undefined && former.project.version > project.version) return;
-      const reading = parsed(state.manifest, readings.get(project.id));
+      const reading = parsed(state.manifest, { reading: readings.get(project.id), unpacked });
       const manifest = readingOf(state, reading);
       readings.set(project.id, reading);
       held.set(project.id, {
         project,
         manifest,
-        triggers: new Map(manifest.triggers.map((trigger) => [trigger.slug, trigger])),
-        keys: keysOf(state, manifest.triggers, keyring),
+        triggers: reading.manifest.triggers,
+        keys: keysOf(state, reading.manifest.keyNames, keyring),
         secretNames: state.secrets.map(({ name }) => name),
         tier: state.tier,
         bringsModel: state.manifest?.bringsModel ?? null,

@@ -104,4 +104,16 @@ describe("the agent runtime", () => {
       yield* until(() => report.runtime.pid !== null && report.runtime.pid !== own);
     }).pipe(Effect.scoped),
   );
+
+  it.effect("is asked again as soon as it prints something", () =>
+    Effect.gen(function* () {
+      const listen = `createServer((_, r) => r.end()).listen(process.env.PORT, "127.0.0.1", () => console.log("listening"))`;
+      const { report, lines } = yield* supervised(() => `exec node -e 'require("node:http").${listen}'`);
+      const task = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)));
+      // The clock stands still, so no pause between two checks ends.
+      while (!lines.some((line) => line.includes("listening"))) yield* task;
+      yield* TestClock.adjust("5 millis");
+      while (report.runtime.state !== "ready") yield* task;
+    }).pipe(Effect.scoped),
+  );
 });

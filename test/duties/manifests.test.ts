@@ -182,7 +182,11 @@ describe("a round over all manifests", () => {
         yield* push(projectId, "moved");
       }
       yield* (yield* Manifests).reconcile;
-      assert.deepStrictEqual([...(directory.known(id(5))?.triggers.keys() ?? [])], ["moved"]);
+      const { triggers = [] } = directory.known(id(5))?.manifest ?? {};
+      assert.deepStrictEqual(
+        triggers.map(({ slug }) => slug),
+        ["moved"],
+      );
     }).pipe(Effect.provide(over(crashingIn(id(4))), { local: true })),
   );
 });

@@ -77,9 +77,10 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => {
 /** The listing of a project's triggers: valid entries, and the errors of the others (spec 4.4). */
 export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
+  const { triggers } = read;
   const scheduler = yield* (yield* Scheduler).state;
   const projects = yield* Projects;
-  const cursors = yield* projects.cursors(read.triggers.map(({ slug }) => ({ projectId: project.id, slug })));
+  const cursors = yield* projects.cursors(triggers.map(({ slug }) => ({ projectId: project.id, slug })));
   const known: Known = {
     baseUrl: (yield* Addresses).publicUrl,
     project,
@@ -88,11 +89,11 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
     cursors: new Map(cursors.map((cursor) => [cursor.slug, cursor])),
     lastFires: yield* (yield* Fires).lastBySlug(
       project.id,
-      read.triggers.map(({ slug }) => slug),
+      triggers.map(({ slug }) => slug),
     ),
   };
   return {
-    triggers: read.triggers.map((trigger) => triggerWire(trigger, known)),
+    triggers: triggers.map((trigger) => triggerWire(trigger, known)),
     errors: read.errors,
     manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
     warnings: warningsOf((yield* Directory).known(project.id)),

@@ -6,6 +6,7 @@
  *  L2 A host uid belongs to one sandbox at a time, until its directory is gone.
  *  L3 The first reason for an end is the one that is reported.
  */
+import { existsSync } from "node:fs";
 import { lstat, mkdir } from "node:fs/promises";
 import { boot, launchSettings, packagesOf } from "./boot.ts";
 import { removeGroupNow } from "./cgroup.ts";
@@ -97,8 +98,9 @@ export class MachineSandboxes {
       const paths = this.#paths(spec.id);
       const earlier = await readRecord(paths);
       if (earlier?.launcher) return;
-      // An earlier attempt died before it started a process.
-      await tearDown(paths, earlier);
+      // An earlier attempt died before it started a process. Without its directory it never began, and a tear-down would look at every
+      // process of the machine.
+      if (existsSync(paths.root)) await tearDown(paths, earlier);
       await this.#start(spec, paths);
     });
   }
