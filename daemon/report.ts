@@ -61,6 +61,8 @@ export interface HealthReport {
   };
   readonly bootstrap: BootstrapReport;
   readonly turn: TurnReport;
+  /** When a person last typed in a terminal. */
+  readonly typed_at: string | null;
   /** Milliseconds since the boot began: with the daemon's process, or with a waiting sandbox's claim. */
   readonly boot: readonly { readonly step: BootStep; readonly at_ms: number }[];
   readonly error: string | null;
@@ -77,6 +79,8 @@ export class Report {
   readonly whenServed: Effect.Effect<void> = Deferred.await(this.#served);
   bootstrap: BootstrapReport = { state: "none", at: null };
   turn: TurnReport = { active: null, active_since: null, last_activity_at: null, last: null };
+  /** When a person last typed in a terminal, ISO 8601. */
+  typedAt: string | null = null;
   readonly #turnWatchers = new Set<() => void>();
   readonly #boot: { step: BootStep; at_ms: number }[] = [];
   readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
@@ -183,6 +187,7 @@ export class Report {
       repo: this.#repo,
       bootstrap: this.bootstrap,
       turn: this.turn,
+      typed_at: this.typedAt,
       boot: this.#boot,
       error: [...this.#errors.values()].join("; ") || null,
     };
