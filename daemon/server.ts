@@ -58,7 +58,7 @@ export interface ServerOptions {
   readonly blockedPorts: readonly number[];
   readonly report: Report;
   readonly ring: LogRing;
-  /** The commands of people. Absent: nobody can run one. */
+  /** The commands of people. Absent: this server has none. */
   readonly terminals?: Terminals;
   /** The agent's conversation. Absent: the runtime has none that can be followed. */
   readonly feed?: ConversationFeed;

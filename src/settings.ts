@@ -171,7 +171,7 @@ export const SETTINGS = define({
     values: TERMINAL_USERS,
     about:
       "Who may open a [terminal](../use/terminal.md) in the sandbox of a session: `members` of the project, only its `owners`, or " +
-      "nobody (`off`).",
+      "no one (`off`).",
   },
   PLATFORM_IDLE_TIMEOUT_MS: duration(
     "Sessions",

@@ -62,7 +62,7 @@ class Connection {
     socket.on("pong", () => (this.#isAlive = true));
     socket.on("message", (message: Buffer, isBinary) => this.#take(message, isBinary));
     socket.on("close", (code) => this.#left(code === NORMAL || code === GOING_AWAY));
-    // Nothing is read before the terminal is there.
+    // Reading begins when the terminal exists.
     socket.pause();
   }
 

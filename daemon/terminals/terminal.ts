@@ -90,7 +90,7 @@ export class Terminal {
     this.#group = Effect.runSync(
       ProcessGroup.start({ ...launch, talk }, (_, chunk) => this.#takeError(chunk)),
     );
-    // What the kernel still has of its output is little, and must be read before the group ends.
+    // The kernel may have some output left, which must be read before the group ends.
     void this.#group.ended.then(() => {
       this.#isOver = true;
       this.#pipes?.stdout.resume();

@@ -2,10 +2,10 @@
  * The commands that people run in this sandbox (decision 0084).
  *
  *  R1 At most `TERMINALS_MAX` run at a time. One that waits for its person counts.
- *  R2 A terminal belongs to the person who opened it: nobody else gets it by its id.
+ *  R2 A terminal belongs to the person who opened it: other people do not get it by its id.
  *  R3 If its connection is lost, a terminal waits `TERMINAL_KEPT_MS` for its person, then it ends. It ends at once if she closes
  *     it, if her access ends, and with the daemon.
- *  R4 Keys count as activity of the session. Output does not, and neither does an open terminal.
+ *  R4 Keys count as activity of the session. Output and an open terminal do not.
  */
 import { existsSync } from "node:fs";
 import * as Effect from "effect/Effect";
@@ -36,7 +36,7 @@ export interface TerminalsOptions {
 /** A wish that cannot be fulfilled. */
 export type NotOpened = "gone" | "full" | "no_program";
 
-/** What a connection does with its terminal. */
+/** A connection's use of its terminal. */
 export interface Use {
   readonly terminal: Terminal;
   readonly typed: () => void;

@@ -1,7 +1,7 @@
 /** Terminals in a sandbox (decision 0084): their limits, and what a person asks for when she opens one. */
 import { parseUuid } from "./ids.ts";
 
-/** Who may open terminals (PLATFORM_TERMINALS): members of the project, its owners, or nobody. */
+/** Who may open terminals (PLATFORM_TERMINALS): members of the project, its owners, or no one. */
 export const TERMINAL_USERS = ["members", "owners", "off"] as const;
 export type TerminalUsers = (typeof TERMINAL_USERS)[number];
 

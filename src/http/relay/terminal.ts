@@ -1,6 +1,6 @@
 /**
  * Terminals (docs/use/terminal.md): a person's commands in the sandbox of a running session. The service checks who asks, and
- * joins her WebSocket with the daemon's (daemon/terminals). It reads nothing of what passes.
+ * joins her WebSocket with the daemon's (daemon/terminals). It does not read the bytes.
  *
  * Threats and defences:
  *
@@ -9,11 +9,11 @@
  *     cookie counts only for our own page: the Origin is the public address, or it has the request's own Host.
  *  W3 When the token, the role or the session ends, the connection is cut within a second, and the command ends: it does not
  *     wait for a person who may not come back.
- *  W4 Each connection is on the audit record before it opens, and when it has ended. What passes is not.
+ *  W4 Each connection is on the audit record before it opens, and when it has ended. Keys and output are not.
  *  W5 Keys count as activity, and the daemon reports them (daemon/report.ts `typed_at`). Other bytes do not: an open
  *     terminal would keep a session alive for ever.
  */
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -152,16 +152,8 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
     closed: Effect.catchCause(recorded("terminal.closed"), (cause) =>
       Effect.logWarning("the end of a terminal is not on record", cause),
     ),
-    /** Ends the command, if its sandbox still runs (W3). */
-    end: Effect.flatMap(toDaemon("DELETE"), ({ at, path, host, headers }) =>
-      Effect.sync(() => {
-        const lines = ["host", host, ...headers];
-        httpRequest({ ...at, path, method: "DELETE", headers: lines, setHost: false })
-          .on("response", (answer) => answer.resume())
-          .on("error", () => undefined)
-          .end();
-      }),
-    ).pipe(Effect.ignore),
+    /** The request that ends the command, if its sandbox still runs (W3). */
+    end: toDaemon("DELETE"),
   };
 });
 
@@ -189,7 +181,7 @@ export const makeTerminals = Effect.gen(function* () {
       if (socket.destroyed) return start(closed);
       const release = hold(held, () => {
         socket.destroy();
-        start(end);
+        start(Effect.ignore(Effect.map(end, (daemon) => proxy.tell(daemon, "DELETE"))));
       });
       socket.on("close", () => {
         release();

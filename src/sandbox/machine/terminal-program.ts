@@ -6,7 +6,7 @@
  *  P1 Standard input has frames: four bytes with the length of the text that follows, then two with the number of rows
  *     and two with the number of columns, all little-endian. Rows 0 leave the size as it is. The first frame has no
  *     text, and the command starts only after it.
- *  P2 Standard output has what the command writes, unchanged. If nobody reads it, the command waits in its own write.
+ *  P2 Standard output has what the command writes, unchanged. If it is not read, the command waits in its own write.
  *  P3 The program exits with the command's code, or 128 plus the number of its signal. All output is written before.
  *     The kernel then sends SIGHUP to what is left in the terminal.
  *  P4 At the end of standard input, the terminal stays until the command ends. When the program itself is killed, the
@@ -157,7 +157,7 @@ const frameHead: readonly Part[] = [
   jump(CALL, "read all"),
   bytes(0x66, 0x41, 0x83, 0x7c, 0x24, 0x04, 0x00), // cmp word [r12 + 4], 0
   jump(IF_ZERO, "same size"),
-  // struct winsize: rows, columns, and two numbers that nobody uses.
+  // struct winsize: rows, columns, and two numbers that are unused.
   bytes(0x41, 0x8b, 0x44, 0x24, 0x04), // mov eax, [r12 + 4]
   bytes(0x41, 0x89, 0x44, 0x24, 0x10), // mov [r12 + 16], eax
   bytes(0x41, 0xc7, 0x44, 0x24, 0x14),
@@ -185,7 +185,7 @@ const readAll: readonly Part[] = [
   RETURN,
 ];
 
-/** Writes rdx bytes from rsi to the descriptor edi. If nobody reads it any more, the process ends. */
+/** Writes rdx bytes from rsi to the descriptor edi. If its reader has gone, the process ends. */
 const writeAll: readonly Part[] = [
   label("write all"),
   move("eax", WRITE),
