@@ -35,6 +35,7 @@ export const NO_API = refusal(
   "not_supported",
   "This agent runtime has no HTTP API. Use the session's conversation.",
 );
+export const OPEN_BY_SOCKET = refusal(400, "bad_request", "Open a terminal with a WebSocket.");
 export const NOT_READY = refusal(
   503,
   "runtime_not_ready",

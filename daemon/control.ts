@@ -18,6 +18,7 @@ import { ENDING, invalid, refusal, type Refused } from "./answer.ts";
 import type { ConfigDir } from "./config-dir.ts";
 import type { HttpFailure } from "./http-client.ts";
 import type { Log } from "./logs/log.ts";
+import type { Launch } from "./process.ts";
 import type { Redactor } from "../src/domain/redactor.ts";
 import { pull, type Pulled } from "./git/refresh.ts";
 import type { Report } from "./report.ts";
@@ -38,6 +39,8 @@ export interface Controlled {
   readonly runtime: Runtime;
   /** Sets the config directory for the runtime's next start. */
   readonly setConfigDir: (configDir: ConfigDir) => void;
+  /** A command on the agent's side. */
+  readonly launch: (command: readonly string[]) => Launch;
 }
 
 export interface ControlOptions {

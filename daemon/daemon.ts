@@ -53,6 +53,7 @@ import type { Settings } from "./settings.ts";
 import { runSetup, takeOverSetup, type SetupFailure } from "./setup.ts";
 import type { Claimed, StartedAhead } from "./standby.ts";
 import { makeSteering, Steering } from "./steering.ts";
+import { Terminals } from "./terminals/terminals.ts";
 
 /** The longest text of git that is reported. */
 const MAX_GIT_MESSAGE_LENGTH = 2000;
@@ -167,7 +168,9 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { settings, adapter, report, feed, steering, attachments, redactor, log, ring } = parts;
     const { layout, servicePort } = settings;
+    const terminals = yield* makeTerminals(parts);
     const server = new DaemonServer({
+      terminals,
       token: settings.token,
       sessionId: settings.sessionId,
       runtimePort: adapter.hasHttp ? layout.runtimePort : null,
@@ -196,6 +199,23 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
     yield* Effect.forkScoped(endWhenLeftAlone({ orphanMs, socket: layout.socket, wasHeard, log }));
   });
 
+/** The commands of people, until the scope closes. */
+const makeTerminals = ({ controlled, report, log }: Parts): Effect.Effect<Terminals, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new Terminals({
+          launch: (command) =>
+            Effect.runPromise(Effect.map(Deferred.await(controlled), ({ launch }) => launch(command))),
+          after,
+          // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
+          typed: () => (report.typedAt = new Date(Date.now()).toISOString()),
+          log,
+        }),
+    ),
+    (terminals) => terminals.endAll,
+  );
+
 const boot = Effect.fnUntraced(function* (parts: Parts) {
   const { settings, report } = parts;
   const { workspace } = settings.layout;
@@ -215,7 +235,8 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
     configDir = path;
   };
   if (parts.ahead !== null) writeRuntimeDefaults(parts, configDir);
-  yield* Deferred.succeed(parts.controlled, { runtime, setConfigDir });
+  const launch = (command: readonly string[]) => agentLaunch(parts, configDir, command);
+  yield* Deferred.succeed(parts.controlled, { runtime, setConfigDir, launch });
   const checkedOutFirst = settings.autoClone ? yield* checkOutWithin(parts) : null;
   const ahead = parts.claimed?.prepared?.setup ?? null;
   const checkout = checkedOutFirst && (yield* bringBack({ ...parts, ahead }, checkedOutFirst));

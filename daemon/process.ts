@@ -70,6 +70,8 @@ export class ProcessGroup {
    * process that left the group may hold the output open, so that wait is bounded.
    */
   readonly exit: Effect.Effect<Exit, LaunchFailure>;
+  /** Resolves when the first process has ended. Its output may still have to be read. */
+  readonly ended: Promise<unknown>;
 
   private constructor(child: Child) {
     this.#child = child;
@@ -77,6 +79,7 @@ export class ProcessGroup {
       child.once("error", (error) => resolve(new LaunchFailure({ message: error.message })));
       child.once("exit", (code, signal) => resolve({ code, signal }));
     });
+    this.ended = ended;
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
     this.exit = Effect.gen({ self: this }, function* () {
       const end = yield* Effect.promise(() => ended);

@@ -64,6 +64,8 @@ export interface HealthReport {
   /** The saved work that this boot brought back. Null: it was not asked to. */
   readonly restored: Restored | null;
   readonly turn: TurnReport;
+  /** When a person last typed in a terminal. */
+  readonly typed_at: string | null;
   /** Milliseconds since the boot began: with the daemon's process, or with a waiting sandbox's claim. */
   readonly boot: readonly { readonly step: BootStep; readonly at_ms: number }[];
   readonly error: string | null;
@@ -81,6 +83,8 @@ export class Report {
   bootstrap: BootstrapReport = { state: "none", at: null };
   restored: Restored | null = null;
   turn: TurnReport = { active: null, active_since: null, last_activity_at: null, last: null };
+  /** When a person last typed in a terminal, ISO 8601. */
+  typedAt: string | null = null;
   readonly #turnWatchers = new Set<() => void>();
   readonly #boot: { step: BootStep; at_ms: number }[] = [];
   readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
@@ -188,6 +192,7 @@ export class Report {
       bootstrap: this.bootstrap,
       restored: this.restored,
       turn: this.turn,
+      typed_at: this.typedAt,
       boot: this.#boot,
       error: [...this.#errors.values()].join("; ") || null,
     };

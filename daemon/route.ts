@@ -6,6 +6,8 @@
  *  D2 No host is ever taken from a request: targets are ports on 127.0.0.1.
  */
 
+import { terminalWish, type TerminalWish } from "../src/domain/terminal.ts";
+
 export type Route =
   | { readonly kind: "health" }
   | { readonly kind: "abort" }
@@ -14,6 +16,8 @@ export type Route =
   /** A waiting sandbox gets the project's commit before it gets its session. */
   | { readonly kind: "prepare"; readonly commit: string }
   | { readonly kind: "logs" }
+  /** A command of a person (terminals/). `DELETE` ends it. */
+  | { readonly kind: "terminal"; readonly wish: TerminalWish }
   | { readonly kind: "ports" }
   /** `after`: the number of the last known turn. */
   | { readonly kind: "turn"; readonly after: number }
@@ -101,6 +105,13 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/ports") {
     if (method === "GET") return { kind: "ports" };
     return refused(405, "method_not_allowed", "Use GET to read the ports.");
+  }
+  if (path === "/platform/terminal") {
+    if (method !== "GET" && method !== "DELETE")
+      return refused(405, "method_not_allowed", "Use GET to open a terminal, or DELETE to end it.");
+    const wish = terminalWish(new URLSearchParams(url.slice(path.length)));
+    if ("message" in wish) return refused(400, "bad_request", `\`${wish.path}\` ${wish.message}.`);
+    return { kind: "terminal", wish };
   }
   if (path === "/platform/turn") {
     if (method === "GET") return routeAfter("turn", "a turn", url.slice(path.length));

@@ -3,15 +3,17 @@
  * request except the health report's must first present a signed user context (spec.md 5.1).
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { ListenOptions } from "node:net";
+import type { ListenOptions, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import * as Result from "effect/Result";
 import {
   USER_CONTEXT_HEADER,
   verifyUserContext,
+  type UserContext,
   type UserContextRefusal,
 } from "../src/domain/user-context.ts";
 import { ATTACHMENT_MAX } from "../src/domain/attachment.ts";
+import type { TerminalWish } from "../src/domain/terminal.ts";
 import { ambiguityOf, upgradeAmbiguityOf } from "../src/proxy/ambiguity.ts";
 import { handshakeFault } from "../src/proxy/handshake.ts";
 import { valuesOf } from "../src/proxy/headers.ts";
@@ -30,6 +32,7 @@ import {
   NO_API,
   NOT_READY,
   NOT_SUPPORTED,
+  OPEN_BY_SOCKET,
 } from "./answer.ts";
 import type { Attachments } from "./attachments.ts";
 import { BODY_LIMIT_BYTES, readBytes, readJson } from "./body.ts";
@@ -42,6 +45,8 @@ import { listeningPorts } from "./ports.ts";
 import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
 import type { SteeringSurface } from "./steering.ts";
+import { openTerminalSocket } from "./terminals/terminal-socket.ts";
+import type { Terminals } from "./terminals/terminals.ts";
 import { visitorOf } from "./visitor.ts";
 
 export interface ServerOptions {
@@ -53,6 +58,8 @@ export interface ServerOptions {
   readonly blockedPorts: readonly number[];
   readonly report: Report;
   readonly ring: LogRing;
+  /** The commands of people. Absent: this server has none. */
+  readonly terminals?: Terminals;
   /** The agent's conversation. Absent: the runtime has none that can be followed. */
   readonly feed?: ConversationFeed;
   /** Aborts the agent's current turn. False if the agent was idle. */
@@ -142,6 +149,7 @@ export class DaemonServer {
     if (route.kind === "logs") return this.#logs.answer(request, response);
     if (route.kind === "ports")
       return answerJson(response, 200, { ports: listeningPorts(this.#options.blockedPorts) });
+    if (route.kind === "terminal") return this.#endTerminal(route.wish, request, response);
     if (route.kind === "turn") return this.#turn(route.after, response);
     if (route.kind === "conversation") return this.#conversation(route.after, response);
     if (route.kind === "control" || route.kind === "steering")
@@ -163,6 +171,13 @@ export class DaemonServer {
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     const route = this.#route(request);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
+    const { terminals } = this.#options;
+    if (route.kind === "terminal" && request.method === "GET" && terminals !== undefined) {
+      response.detachSocket(socket as Socket);
+      const { wish } = route;
+      const from = { terminals, wish, userId: this.#userOf(request) };
+      return void openTerminalSocket({ request, socket, head }, from);
+    }
     if (!("path" in route)) {
       return answerRefusal(response, {
         status: 400,
@@ -180,15 +195,30 @@ export class DaemonServer {
     return decideRoute({ method: request.method ?? "", url: request.url ?? "" }, this.#options.blockedPorts);
   }
 
-  #refusal(request: IncomingMessage): UserContextRefusal | null {
+  #verified(request: IncomingMessage): Result.Result<UserContext, UserContextRefusal> {
     const { token, sessionId } = this.#options;
-    const verified = verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
+    return verifyUserContext(valuesOf(request, USER_CONTEXT_HEADER), {
       token,
       sessionId,
       // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world
       nowMs: Date.now(),
     });
+  }
+
+  #refusal(request: IncomingMessage): UserContextRefusal | null {
+    const verified = this.#verified(request);
     return Result.isFailure(verified) ? verified.failure : null;
+  }
+
+  /** Who sent a request that was not refused. */
+  #userOf(request: IncomingMessage): string {
+    return Result.getOrThrow(this.#verified(request)).user_id;
+  }
+
+  #endTerminal({ id }: TerminalWish, request: IncomingMessage, response: ServerResponse): void {
+    if (request.method === "GET") return answerError(response, OPEN_BY_SOCKET.status, OPEN_BY_SOCKET.body);
+    this.#options.terminals?.close(id, this.#userOf(request));
+    answerJson(response, 200, {});
   }
 
   #isNoApi({ kind }: Route): boolean {

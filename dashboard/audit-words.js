@@ -44,6 +44,8 @@ export const ACTION_WORDS = {
   "session.restart": "asked to restart a session",
   "session.delete": "asked to delete a session",
   "preview.created": "made a preview link",
+  "terminal.opened": "opened a terminal",
+  "terminal.closed": "left a terminal",
   "webhook.created": "added an outbound webhook",
   "webhook.updated": "changed an outbound webhook",
   "webhook.deleted": "removed an outbound webhook",

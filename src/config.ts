@@ -22,6 +22,7 @@ import {
 } from "./domain/sign-in.ts";
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
 import { type RegistryLocation, readRegistryLocation } from "./domain/registry-reference.ts";
+import type { TerminalUsers } from "./domain/terminal.ts";
 import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
 import { readCluster } from "./cluster-config.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
@@ -85,6 +86,7 @@ export interface Config {
   };
   readonly agentCommand: readonly string[];
   readonly agentAdapter: AgentAdapter;
+  readonly terminals: TerminalUsers;
   readonly egressAllow: readonly string[];
   readonly importRoots: readonly string[];
   readonly gitAllowHosts: readonly string[];
@@ -203,6 +205,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     ...environmentsOf(read, located),
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
+    terminals: read.choice("PLATFORM_TERMINALS"),
     egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
     gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),

@@ -97,6 +97,7 @@ import { operatorHandlers } from "./http/handlers/operator.ts";
 import { peopleHandlers } from "./http/handlers/people.ts";
 import { projectsHandlers } from "./http/handlers/projects.ts";
 import { makeRelay } from "./http/relay/relay.ts";
+import { makeTerminals } from "./http/relay/terminal.ts";
 import { sandboxHandlers } from "./http/handlers/sandbox.ts";
 import { secretsHandlers } from "./http/handlers/secrets.ts";
 import type { Listener, RawRoutes } from "./http/server.ts";
@@ -338,7 +339,13 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
     Effect.gen(function* () {
       const token = yield* bootstrap(options.config);
       yield* watchGauges;
-      const raw = [yield* makePreviews, yield* makeReceiver, yield* makeRelay, yield* options.nodeRoutes];
+      const raw = [
+        yield* makePreviews,
+        yield* makeReceiver,
+        yield* makeTerminals,
+        yield* makeRelay,
+        yield* options.nodeRoutes,
+      ];
       yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), firstOf(raw));
       started = true;
       yield* Deferred.succeed(ready, undefined);

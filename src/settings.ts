@@ -12,6 +12,7 @@ import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { SANDBOX_LIMIT_SETTINGS } from "./sandbox-settings.ts";
 import { TELEMETRY_SETTINGS } from "./telemetry-settings.ts";
 import { DAY, define, duration, HOUR, MINUTE, SECOND, type Setting } from "./setting.ts";
+import { TERMINAL_USERS } from "./domain/terminal.ts";
 import { DEFAULT_TIER_CAPS, TIERS } from "./domain/tier.ts";
 
 const BOOTS_PER_CORE = 4;
@@ -164,6 +165,14 @@ export const SETTINGS = define({
     DAY,
     "A sandbox that hears nothing from its service for this long ends itself. The default is longer than a repair of the service takes.",
   ),
+  PLATFORM_TERMINALS: {
+    group: "Sessions",
+    kind: "choice",
+    values: TERMINAL_USERS,
+    about:
+      "Who may open a [terminal](../use/terminal.md) in the sandbox of a session: `members` of the project, only its `owners`, or " +
+      "no one (`off`).",
+  },
   PLATFORM_IDLE_TIMEOUT_MS: duration(
     "Sessions",
     15 * MINUTE,

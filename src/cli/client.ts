@@ -224,6 +224,14 @@ export class Client {
     return answer;
   }
 
+  /** Opens a WebSocket to a path below `/v1`. */
+  socket(path: string): WebSocket {
+    const { apiUrl, token } = this.#connection;
+    return new WebSocket(`${apiUrl.replace(/^http/, "ws")}${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+  }
+
   async #text(sent: Sent) {
     const url = new URL(this.#connection.apiUrl);
     const answer = await open(this.#connection, sent);

@@ -38,6 +38,8 @@ export type ArgumentValues<Names extends readonly string[]> = {
 export interface Call<Arguments, Values> {
   readonly given: Arguments;
   readonly options: Values;
+  /** The words of `rest`. */
+  readonly rest: readonly string[];
   readonly json: boolean;
   readonly environment: Environment;
   readonly input: Input;
@@ -70,6 +72,8 @@ interface Definition<Names extends readonly string[], O extends Options> {
   /** One line. */
   readonly about: string;
   readonly takes?: Names;
+  /** Any number of further words. */
+  readonly rest?: string;
   readonly options?: O;
   /** The command works in a project, and takes --project. */
   readonly inProject?: true;
@@ -83,6 +87,7 @@ export interface Command {
   readonly name: string;
   readonly about: string;
   readonly takes: readonly string[];
+  readonly rest: string | null;
   readonly options: Options;
   readonly inProject: boolean;
   readonly notes: string | null;
@@ -102,6 +107,7 @@ export const command = <
   definition: Definition<Names, O>,
 ): Command => ({
   takes: [],
+  rest: null,
   options: {},
   notes: null,
   inProject: false,

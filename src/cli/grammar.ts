@@ -12,6 +12,8 @@ export type Wish =
       readonly kind: "run";
       readonly command: Command;
       readonly given: Readonly<Record<string, string | undefined>>;
+      /** What follows, of a command that takes further words. */
+      readonly rest: readonly string[];
       readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
       readonly project: string | undefined;
       readonly json: boolean;
@@ -118,7 +120,8 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
   return {
     kind: "run",
     command,
-    given: namedWords(command, words, see),
+    given: namedWords(command, command.rest === null ? words : words.slice(0, command.takes.length), see),
+    rest: command.rest === null ? [] : words.slice(command.takes.length),
     options: { ...switchesOff(command), ...lists, ...own },
     project: typeof project === "string" ? project : undefined,
     json: json === true,

@@ -24,7 +24,7 @@ const aligned = (rows: readonly (readonly [string, string])[]): string => {
 };
 
 const commandHelp = (command: Command): string => {
-  const { name, about, takes, notes, inProject } = command;
+  const { name, about, takes, rest, notes, inProject } = command;
   const options = { ...command.options, ...(inProject && PROJECT), ...EVERYWHERE };
   const rows = Object.entries(options).map(
     ([option, { value, about: meaning }]) =>
@@ -32,7 +32,7 @@ const commandHelp = (command: Command): string => {
   );
   const parts = [
     `${about}.`,
-    `Usage: platform ${[name, ...takes, "[options]"].join(" ")}`,
+    `Usage: platform ${[name, ...takes, "[options]", ...(rest === null ? [] : [`[-- ${rest}...]`])].join(" ")}`,
     `Options:\n${aligned(rows)}`,
     ...(notes === null ? [] : [notes]),
   ];

@@ -112,6 +112,11 @@ export class Input {
     for await (const text of reader) await hear.line(text);
   }
 
+  /** Standard input itself, for a command that passes every byte on. */
+  raw(): NodeJS.ReadStream {
+    return this.#stdin;
+  }
+
   /** Lets the program end while the other end of the pipe is still open. */
   close(): void {
     this.#stream?.destroy();

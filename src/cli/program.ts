@@ -50,7 +50,7 @@ const print = ({ json, text, raw }: Outcome, wantsDocument: boolean): void => {
 };
 
 const perform = async (wish: Extract<Wish, { kind: "run" }>, environment: Environment): Promise<void> => {
-  const { command, given, options, json } = wish;
+  const { command, given, options, rest, json } = wish;
   let client: Client | null = null;
   const api = (): Client => (client ??= new Client(connectionFrom(environment)));
   const input = new Input(
@@ -60,6 +60,7 @@ const perform = async (wish: Extract<Wish, { kind: "run" }>, environment: Enviro
   const call: Call<typeof given, typeof options> = {
     given,
     options,
+    rest,
     json,
     environment,
     input,

@@ -60,6 +60,8 @@ export const AUDIT_ACTIONS = [
   "sign_in",
   "sign_in.link_created",
   "sign_out",
+  "terminal.closed",
+  "terminal.opened",
   "token.created",
   "token.deleted",
   "webhook.created",

@@ -69,11 +69,14 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
   const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt }: (typeof running)[number]) {
     // Most sessions are in use, so only those that may be idle are asked.
     if (!(yield* isIdle(id, runningAt))) return;
-    const { turn } = yield* Effect.flatMap(linked(provider, sandboxId), daemon.health);
+    const { turn, typed_at: typed = null } = yield* Effect.flatMap(
+      linked(provider, sandboxId),
+      daemon.health,
+    );
     const now = yield* Clock.currentTimeMillis;
     const waiting = turn.active === true ? yield* waitingSince(id) : null;
     const workedAt = waiting ?? agentActiveAt(turn, now, maxTurnMs);
-    if (!(yield* isIdle(id, Math.max(runningAt, workedAt)))) return;
+    if (!(yield* isIdle(id, Math.max(runningAt, workedAt, past(typed, now) ?? 0)))) return;
     yield* Effect.logInfo("a session is idle", { session: id, turn: turn.active });
     yield* told(actors.session(id, { type: "idle.elapsed" }));
   });

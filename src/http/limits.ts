@@ -3,6 +3,7 @@ import * as Context from "effect/Context";
 import type { AgentAdapter } from "../domain/launch.ts";
 import type { SignInSettings } from "../domain/sign-in.ts";
 import type { PreviewAddress } from "../domain/preview.ts";
+import type { TerminalUsers } from "../domain/terminal.ts";
 import type { DutyName } from "../duties/duties.ts";
 
 /** The node that answers. */
@@ -33,6 +34,8 @@ export class Limits extends Context.Service<
     readonly webhookAllowHosts: readonly string[];
     /** PLATFORM_AGENT_ADAPTER. */
     readonly agentAdapter: AgentAdapter;
+    /** PLATFORM_TERMINALS. */
+    readonly terminals: TerminalUsers;
   }
 >()("platform/http/Limits") {}
 

@@ -161,6 +161,15 @@ export class Proxy {
     upstream.end();
   }
 
+  /** Sends a request of our own, without a body. Its answer does not matter. */
+  tell({ at, path, host, headers }: Upstream, method: string): void {
+    const own = ["host", host, ...headers];
+    httpRequest({ ...at, method, path, headers: own, setHost: false })
+      .on("response", (answer) => answer.resume())
+      .on("error", () => undefined)
+      .end();
+  }
+
   /** Ends all open connections. */
   close(): void {
     this.#tunnels.close();

@@ -37,6 +37,8 @@ export const DaemonHealth = Schema.Struct({
     active_since: Schema.NullOr(Schema.String),
     last_activity_at: Schema.NullOr(Schema.String),
   }),
+  /** When a person last typed in a terminal. Absent in daemons of former releases. */
+  typed_at: Schema.optionalKey(Schema.NullOr(Schema.String)),
   boot: Schema.Array(Schema.Struct({ step: Schema.String, at_ms: Schema.Finite })),
   error: Schema.NullOr(Schema.String),
 });

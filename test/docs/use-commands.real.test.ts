@@ -43,6 +43,7 @@ const DOCUMENTS = [
   "notifications.md",
   "people.md",
   "audit.md",
+  "terminal.md",
 ] as const;
 
 /** Blocks that need GitHub, another server, or a value that only the reader has: by document and first line. */
@@ -66,6 +67,9 @@ const UNTESTED = [
   "command-line.md: platform login --url https://platform.example.com",
   'notifications.md: platform webhooks replay "$WEBHOOK" "$DELIVERY"',
   'people.md: platform people deactivate "$PERSON"',
+  "terminal.md: platform sessions shell $SESSION",
+  "terminal.md: platform sessions shell $SESSION -- git status",
+  'terminal.md: echo "ls -la" | platform sessions shell $SESSION',
 ];
 
 /**

@@ -10,6 +10,7 @@ import { chat } from "./chat.ts";
 import { answer, interrupt, NO_RESTORE, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
+import { shell } from "./shell.ts";
 import { sessionsWhy } from "./why.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
@@ -278,4 +279,5 @@ export const sessionCommands = [
   watch,
   logs,
   open,
+  shell,
 ];

@@ -21,6 +21,15 @@ import {
 
 const nullable = Schema.NullOr;
 
+/** What a terminal of the session keeps (docs/use/terminal.md). */
+const TerminalOffer = Schema.Struct({
+  limit: Schema.Finite.annotate({ description: "How many terminals run in a session at a time." }),
+  kept_ms: Schema.Finite.annotate({
+    description: "How long a terminal waits after its connection was lost.",
+  }),
+  kept_bytes: Schema.Finite.annotate({ description: "How much of its last output it keeps meanwhile." }),
+});
+
 export const SessionWire = Schema.Struct({
   id: Uuid,
   project_id: Uuid,
@@ -237,6 +246,11 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: Schema.Struct({ ports: Schema.Array(Schema.Finite) }),
       error: [NotFound, Conflict],
     }).annotate(Access, "work"),
+    HttpApiEndpoint.get("terminal", "/:sid/terminal", {
+      params: sessionParams,
+      success: TerminalOffer,
+      error: [NotFound, Conflict],
+    }).annotate(Access, "converse"),
     HttpApiEndpoint.post("preview", "/:sid/preview", {
       params: sessionParams,
       payload: CreatePreview,

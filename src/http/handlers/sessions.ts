@@ -38,6 +38,7 @@ import { capReached, childrenFull, gitFailed, projectInactive } from "../refusal
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
 import { makePreview } from "../relay/preview.ts";
+import { terminalOf } from "../relay/terminal.ts";
 import { restarted, type RestartWish } from "./restarting.ts";
 import { changesOf, diffOf } from "./session-changes.ts";
 import { portsOf } from "./session-ports.ts";
@@ -323,6 +324,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("changes", ({ params, query }) => answering(changesOf(params, query)))
     .handle("diff", ({ params, query }) => answering(diffOf(params, query)))
     .handle("ports", ({ params }) => answering(portsOf(params)))
+    .handle("terminal", ({ params }) => answering(terminalOf(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
     .handle("sandbox", ({ params }) =>
       answering(

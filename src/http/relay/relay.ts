@@ -22,7 +22,7 @@ import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts"
 import { Identity, type Principal } from "../../store/ports/identity.ts";
 import type { Session } from "../../store/ports/sessions.ts";
 import { lackOf } from "../access.ts";
-import type { Arrived } from "../api/access.ts";
+import type { Arrived, Power } from "../api/access.ts";
 import {
   BadGateway,
   Conflict,
@@ -114,10 +114,11 @@ export const nodeAway = (): Unavailable =>
 export const runningSession = Effect.fnUntraced(function* (
   caller: Arrived,
   params: { readonly pid: string; readonly sid: string },
+  power: Power = "work",
 ) {
-  const lack = lackOf(caller, "work");
+  const lack = lackOf(caller, power);
   if (lack !== null) return yield* forbidden(caller, lack);
-  yield* requireRole(caller, "work");
+  yield* requireRole(caller, power);
   const session = yield* sessionFor(caller, params);
   const { status, sandboxId } = session;
   return status === "running" && sandboxId !== null ? { ...session, sandboxId } : yield* notRunning(session);

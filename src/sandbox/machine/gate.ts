@@ -8,6 +8,7 @@
  *  G2 The program never runs without its filter: the gate exits with 126 instead.
  *  G3 The gate only removes rights: it runs with the rights of its caller, and a filter comes with no_new_privs.
  */
+import { bytes, call, CODE_ADDRESS, staticProgram, SYSCALL, word } from "./static-program.ts";
 
 export interface GateOptions {
   /** The first descriptor to close. */
@@ -15,12 +16,6 @@ export interface GateOptions {
   /** The program of the seccomp filter (seccomp.ts). Null for no filter. */
   readonly filter: Buffer | null;
 }
-
-/** The load address of the only segment, which is the whole file. */
-const LOAD_ADDRESS = 0x400000;
-const ELF_HEADER_BYTES = 64;
-const PROGRAM_HEADER_BYTES = 56;
-const CODE_OFFSET = ELF_HEADER_BYTES + 2 * PROGRAM_HEADER_BYTES;
 
 /** Constants of x86-64: system call numbers and their arguments. */
 const WRITE = 1;
@@ -38,28 +33,6 @@ const LAST_DESCRIPTOR = 0xffffffff;
 const NO_FILTER = 126;
 const NO_PROGRAM = 127;
 
-const bytes = (...values: readonly number[]): Buffer => Buffer.from(values);
-const word = (value: number): Buffer => {
-  const four = Buffer.alloc(4);
-  four.writeUInt32LE(value);
-  return four;
-};
-
-/** `mov r32, value`. It clears the upper half of the register. The opcode is b8 plus the register's number. */
-const REGISTERS = { eax: 0, edx: 2, esi: 6, edi: 7 } as const;
-const move = (register: keyof typeof REGISTERS, value: number): Buffer =>
-  Buffer.concat([bytes(0xb8 + REGISTERS[register]), word(value)]);
-
-/** A system call with up to three arguments. The result is in eax. It overwrites rcx and r11. */
-const call = (number: number, ...[first, second, third]: readonly number[]): Buffer =>
-  Buffer.concat([
-    move("eax", number),
-    ...(first === undefined ? [] : [move("edi", first)]),
-    ...(second === undefined ? [] : [move("esi", second)]),
-    ...(third === undefined ? [] : [move("edx", third)]),
-    bytes(0x0f, 0x05), // syscall
-  ]);
-
 /** Writes a message to standard error and exits. */
 const fail = (message: { readonly address: number; readonly length: number }, code: number): Buffer =>
   Buffer.concat([call(WRITE, STANDARD_ERROR, message.address, message.length), call(EXIT, code)]);
@@ -76,7 +49,7 @@ const becomeProgram: Buffer = Buffer.concat([
   bytes(0x48, 0x8b, 0x3e), // mov rdi, [rsi]
   bytes(0xb8),
   word(EXECVE), // mov eax, EXECVE
-  bytes(0x0f, 0x05), // syscall; returns only on failure
+  SYSCALL, // returns only on failure
 ]);
 
 /** Addresses of the data behind the code. The code's length does not depend on them. */
@@ -120,44 +93,12 @@ const filterHeader = (filter: Buffer, address: number): Buffer => {
   return header;
 };
 
-const elfHeader = (): Buffer => {
-  const header = Buffer.alloc(ELF_HEADER_BYTES);
-  header.write("\x7fELF", "latin1");
-  header.set([2, 1, 1], 4); // 64 bits, little-endian, version 1
-  header.writeUInt16LE(2, 16); // ET_EXEC
-  header.writeUInt16LE(62, 18); // EM_X86_64
-  header.writeUInt32LE(1, 20);
-  header.writeBigUInt64LE(BigInt(LOAD_ADDRESS + CODE_OFFSET), 24); // entry
-  header.writeBigUInt64LE(BigInt(ELF_HEADER_BYTES), 32); // program headers
-  header.writeUInt16LE(ELF_HEADER_BYTES, 52);
-  header.writeUInt16LE(PROGRAM_HEADER_BYTES, 54);
-  header.writeUInt16LE(2, 56);
-  return header;
-};
-
-const programHeader = (type: number, flags: number, size: number): Buffer => {
-  const header = Buffer.alloc(PROGRAM_HEADER_BYTES);
-  header.writeUInt32LE(type, 0);
-  header.writeUInt32LE(flags, 4);
-  header.writeBigUInt64LE(BigInt(size === 0 ? 0 : LOAD_ADDRESS), 16);
-  header.writeBigUInt64LE(BigInt(size === 0 ? 0 : LOAD_ADDRESS), 24);
-  header.writeBigUInt64LE(BigInt(size), 32);
-  header.writeBigUInt64LE(BigInt(size), 40);
-  header.writeBigUInt64LE(0x1000n, 48);
-  return header;
-};
-
-const PT_LOAD = 1;
-const PT_GNU_STACK = 0x6474e551;
-const READ_AND_EXECUTE = 5;
-const READ_AND_WRITE = 6;
-
 /** The gate as an ELF file for x86-64, the only architecture that it supports. */
 export const gateProgram = (options: GateOptions): Buffer => {
   const noFilter = Buffer.from("gate: the kernel refuses the seccomp filter\n");
   const noProgram = Buffer.from("gate: the program cannot be started\n");
   const placesBehind = (codeBytes: number): Places => {
-    const first = LOAD_ADDRESS + CODE_OFFSET + codeBytes;
+    const first = CODE_ADDRESS + codeBytes;
     return {
       noFilter: { address: first, length: noFilter.length },
       noProgram: { address: first + noFilter.length, length: noProgram.length },
@@ -172,10 +113,5 @@ export const gateProgram = (options: GateOptions): Buffer => {
     noProgram,
     ...(filter === null ? [] : [filterHeader(filter, places.filter + 16), filter]),
   ]);
-  return Buffer.concat([
-    elfHeader(),
-    programHeader(PT_LOAD, READ_AND_EXECUTE, CODE_OFFSET + body.length),
-    programHeader(PT_GNU_STACK, READ_AND_WRITE, 0),
-    body,
-  ]);
+  return staticProgram(body);
 };

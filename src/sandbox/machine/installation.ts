@@ -13,6 +13,7 @@ import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
 import { type Control, type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
+import { terminalProgram } from "./terminal-program.ts";
 import type { Isolation, Kind } from "./isolation.ts";
 import { type Parts, sandboxSettings } from "./layout.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
@@ -139,6 +140,7 @@ const installLibrary = async ({
   daemonCodeCache,
 }: MachineOptions): Promise<Record<string, string>> => ({
   "forwarder.cjs": await installFile(runDir, inDaemon("forwarder.cjs")),
+  ...(hasGates() && { terminal: await installContent(runDir, "terminal", terminalProgram()) }),
   ...(daemonCodeCache !== null && {
     "launcher.cjs": await installFile(runDir, inDaemon("launcher.cjs")),
     "platform-agent.cache": await installFile(runDir, daemonCodeCache, "platform-agent.cache"),

@@ -212,6 +212,11 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "List the ports on which programs in the session's sandbox listen.",
     response: { ports: [5173] },
   },
+  "sessions.terminal": {
+    summary:
+      "Ask whether a terminal can be opened in the session's sandbox. A WebSocket to the same address opens one: docs/use/terminal.md has its messages.",
+    response: { limit: 8, kept_ms: 600_000, kept_bytes: 262_144 },
+  },
   "sessions.preview": {
     summary: "Create a one-time link that opens a port of the sandbox in a browser.",
     request: { port: 3000 },

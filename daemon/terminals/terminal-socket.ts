@@ -1,0 +1,149 @@
+/**
+ * The WebSocket of a terminal (docs/use/terminal.md): bytes both ways in binary messages, and few words in text messages.
+ * The library is loaded with the first terminal, because a start counts in milliseconds.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import {
+  TERMINAL_CLOSE,
+  TERMINAL_MESSAGE_MAX,
+  TERMINALS_MAX,
+  terminalSize,
+  type TerminalWish,
+} from "../../src/domain/terminal.ts";
+import type { Peer } from "./terminal.ts";
+import type { NotOpened, Terminals, Use } from "./terminals.ts";
+
+/** A connection that does not answer from one question to the next is lost. */
+const ASK_EVERY_MS = 30_000;
+const NORMAL = 1000;
+const GOING_AWAY = 1001;
+const INVALID = 1008;
+
+/** The refusals, as a code and a sentence. */
+const REFUSALS: Readonly<Record<NotOpened, readonly [number, string]>> = {
+  gone: [TERMINAL_CLOSE.gone, "This terminal has ended."],
+  full: [TERMINAL_CLOSE.full, `At most ${TERMINALS_MAX} terminals run in a session. Close one first.`],
+  no_program: [TERMINAL_CLOSE.gone, "This sandbox has no terminals. Use pipes: they need none."],
+};
+
+/** What a client says in a text message. */
+type Word = { readonly resize: { readonly rows: number; readonly cols: number } } | { readonly end: true };
+
+const wordOf = (text: string): Word | null => {
+  try {
+    const said: unknown = JSON.parse(text);
+    if (typeof said !== "object" || said === null) return null;
+    if ("end" in said) return { end: true };
+    if (!("resize" in said) || typeof said.resize !== "object" || said.resize === null) return null;
+    const { rows, cols } = said.resize as Record<string, unknown>;
+    const size = terminalSize(Number(rows), Number(cols));
+    return size === null ? null : { resize: size };
+  } catch {
+    return null;
+  }
+};
+
+/** One connection. */
+class Connection {
+  readonly #socket: WebSocket;
+  #use: Use | null = null;
+  #isClosed: boolean | null = null;
+  #isAlive = true;
+  readonly #stopAsking: () => void;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
+    const asking = setInterval(() => this.#ask(), ASK_EVERY_MS).unref();
+    this.#stopAsking = () => clearInterval(asking);
+    socket.on("error", () => undefined);
+    socket.on("pong", () => (this.#isAlive = true));
+    socket.on("message", (message: Buffer, isBinary) => this.#take(message, isBinary));
+    socket.on("close", (code) => this.#left(code === NORMAL || code === GOING_AWAY));
+    // Reading begins when the terminal exists.
+    socket.pause();
+  }
+
+  get peer(): Peer {
+    const socket = this.#socket;
+    return {
+      output: (bytes, sent) => socket.send(bytes, sent),
+      errorOutput: (bytes, sent) =>
+        socket.send(JSON.stringify({ error_output: bytes.toString("base64") }), sent),
+      exited: (code) => {
+        socket.send(JSON.stringify({ exit: code }));
+        socket.close(NORMAL);
+      },
+      replaced: () => socket.close(TERMINAL_CLOSE.replaced, "The terminal was opened elsewhere."),
+      holdInput: (isHeld) => (isHeld ? socket.pause() : socket.resume()),
+    };
+  }
+
+  begin(use: Use): void {
+    this.#use = use;
+    if (this.#isClosed === null) this.#socket.resume();
+    else use.left(this.#isClosed);
+  }
+
+  refuse(why: NotOpened): void {
+    this.#socket.resume();
+    this.#socket.close(...REFUSALS[why]);
+  }
+
+  #ask(): void {
+    if (!this.#isAlive) return this.#socket.terminate();
+    this.#isAlive = false;
+    this.#socket.ping();
+  }
+
+  #take(message: Buffer, isBinary: boolean): void {
+    const use = this.#use;
+    if (use === null) return;
+    if (isBinary) {
+      use.typed();
+      return use.terminal.input(message);
+    }
+    const word = wordOf(message.toString("utf8"));
+    if (word === null) this.#socket.close(INVALID, "A text message must be a resize or an end.");
+    else if ("end" in word) use.terminal.endInput();
+    else use.terminal.resize(word.resize);
+  }
+
+  #left(isClosed: boolean): void {
+    this.#stopAsking();
+    this.#isClosed = isClosed;
+    this.#use?.left(isClosed);
+  }
+}
+
+const loadServer = async () => {
+  const { WebSocketServer } = await import("ws");
+  return new WebSocketServer({ noServer: true, maxPayload: TERMINAL_MESSAGE_MAX, perMessageDeflate: false });
+};
+let server: ReturnType<typeof loadServer> | null = null;
+
+/** Takes an upgrade whose caller and handshake were checked. */
+export const openTerminalSocket = async (
+  {
+    request,
+    socket,
+    head,
+  }: { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer },
+  {
+    terminals,
+    wish,
+    userId,
+  }: { readonly terminals: Terminals; readonly wish: TerminalWish; readonly userId: string },
+): Promise<void> => {
+  const sockets = await (server ??= loadServer());
+  if (socket.destroyed) return;
+  const opened = await new Promise<WebSocket>((resolve) =>
+    sockets.handleUpgrade(request, socket, head, resolve),
+  );
+  const connection = new Connection(opened);
+  const use = await terminals.open(wish, userId, connection.peer);
+  if (typeof use === "string") connection.refuse(use);
+  else connection.begin(use);
+};

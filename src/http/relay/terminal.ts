@@ -1,0 +1,197 @@
+/**
+ * Terminals (docs/use/terminal.md): a person's commands in the sandbox of a running session. The service checks who asks, and
+ * joins her WebSocket with the daemon's (daemon/terminals). It does not read the bytes.
+ *
+ * Threats and defences:
+ *
+ *  W1 Only people get a terminal, with the role that PLATFORM_TERMINALS asks for. An agent's token gets none.
+ *  W2 A page of another site can make a browser open a WebSocket with our cookie. Browsers say which page asks (Origin), so a
+ *     cookie counts only for our own page: the Origin is the public address, or it has the request's own Host.
+ *  W3 When the token, the role or the session ends, the connection is cut within a second, and the command ends: it does not
+ *     wait for a person who may not come back.
+ *  W4 Each connection is on the audit record before it opens, and when it has ended. Keys and output are not.
+ *  W5 Keys count as activity, and the daemon reports them (daemon/report.ts `typed_at`). Other bytes do not: an open
+ *     terminal would keep a session alive for ever.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import * as Clock from "effect/Clock";
+import * as Effect from "effect/Effect";
+import { tokenHash, tokenKind, parseUuid } from "../../domain/ids.ts";
+import {
+  TERMINAL_KEPT_MS,
+  TERMINAL_OUTPUT_KEPT,
+  TERMINALS_MAX,
+  terminalWish,
+} from "../../domain/terminal.ts";
+import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
+import { responseOn } from "../../proxy/tunnel.ts";
+import { Acting, audited } from "../../services/audit.ts";
+import { Identity } from "../../store/ports/identity.ts";
+import { neededRole } from "../access.ts";
+import { actorOf } from "../acting.ts";
+import { Caller, type Arrived, type Power } from "../api/access.ts";
+import { badRequest, Forbidden } from "../api/errors.ts";
+import { unauthorized } from "../authorize.ts";
+import { answeredBy } from "../handlers/answers.ts";
+import { Addresses, Limits } from "../limits.ts";
+import { heldBy, Openings } from "../openings.ts";
+import { cookieOf, DASHBOARD_COOKIE } from "../pages/dashboard-sessions.ts";
+import { askedRaw, recordLack, tokenRefused } from "../refused-requests.ts";
+import { answerRaw, requestId } from "../respond.ts";
+import type { RawRoutes } from "../server.ts";
+import { relayFailure, runningSession, upstreamOf } from "./relay.ts";
+
+interface Params {
+  readonly pid: string;
+  readonly sid: string;
+}
+
+const PATH = /^\/v1\/projects\/([^/?]+)\/sessions\/([^/?]+)\/terminal(?:\?(.*))?$/s;
+
+const terminalTarget = (target: string): (Params & { readonly query: string }) | null => {
+  const [, project = "", session = "", query = ""] = PATH.exec(target) ?? [];
+  const [pid, sid] = [parseUuid(project), parseUuid(session)];
+  return pid === null || sid === null ? null : { pid, sid, query };
+};
+
+const POWERS = { members: "converse", owners: "govern" } as const satisfies Record<string, Power>;
+
+const turnedOff = () =>
+  new Forbidden({
+    error: "Terminals are turned off on this service (PLATFORM_TERMINALS). Its operator can change that.",
+    code: "terminals_off",
+  });
+
+/** The power that a terminal needs here (W1). */
+const powerHere = Effect.gen(function* () {
+  const { terminals } = yield* Limits;
+  return terminals === "off" ? yield* turnedOff() : POWERS[terminals];
+});
+
+/** The session, if the caller may have a terminal in it now. */
+const sessionWithTerminal = (caller: Arrived, params: Params) =>
+  Effect.flatMap(powerHere, (power) => runningSession(caller, params, power));
+
+/** Handler of `GET …/terminal`: whether a terminal can be opened now, and what it keeps. */
+export const terminalOf = Effect.fnUntraced(function* (params: Params) {
+  yield* sessionWithTerminal(yield* Caller, params);
+  return { limit: TERMINALS_MAX, kept_ms: TERMINAL_KEPT_MS, kept_bytes: TERMINAL_OUTPUT_KEPT };
+});
+
+const COOKIES = new RegExp(`(?:^|;)\\s*${DASHBOARD_COOKIE}=([^;]*)`);
+
+const foreign = () =>
+  new Forbidden({
+    error: "A page of another site sent this request. Open the terminal on the session's own page.",
+    code: "forbidden",
+  });
+
+/** W2. */
+const isOwnPage = ({ headers }: IncomingMessage, publicUrl: string): boolean => {
+  const { origin = "", host } = headers;
+  if (!URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  return page.origin === new URL(publicUrl).origin || page.host === host;
+};
+
+/** The hash of the request's token, or of its cookie's secret. */
+const credentialOf = Effect.fnUntraced(function* (request: IncomingMessage) {
+  const { authorization, cookie = "" } = request.headers;
+  if (authorization !== undefined) {
+    const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(authorization)?.[1];
+    if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
+    return tokenHash(token);
+  }
+  const secret = cookieOf({ cookies: { [DASHBOARD_COOKIE]: COOKIES.exec(cookie)?.[1] ?? "" } });
+  if (secret === null) return yield* unauthorized();
+  const { publicUrl } = yield* Addresses;
+  return isOwnPage(request, publicUrl) ? tokenHash(secret) : yield* foreign();
+});
+
+type Response = ReturnType<typeof responseOn>;
+
+const callerOf = Effect.fnUntraced(function* (response: Response, { pid }: Params) {
+  const hash = yield* credentialOf(response.req);
+  const path = { projectId: pid, sessionId: null };
+  const arrival = yield* (yield* Identity).arrive(hash, yield* Clock.currentTimeMillis, path);
+  if (arrival !== null) return { ...arrival.caller, reached: arrival.reached } satisfies Arrived;
+  const asked = yield* askedRaw(response);
+  return yield* Effect.flatMap(tokenRefused(hash, asked, unauthorized()), Effect.fail);
+});
+
+/** Checks a request, and puts it on record (W4). @returns where it goes, and what to do at its ends */
+const passageFor = Effect.fnUntraced(function* (response: Response, target: Params & { query: string }) {
+  const caller = yield* callerOf(response, target);
+  const asked = yield* askedRaw(response);
+  const session = yield* Effect.tapError(
+    sessionWithTerminal(caller, target),
+    recordLack(caller, asked, target.pid),
+  );
+  const wish = terminalWish(new URLSearchParams(target.query));
+  if ("message" in wish) return yield* badRequest(wish.path, wish.message);
+  const { id, projectId, sandboxId } = session;
+  const toDaemon = (method: string) =>
+    upstreamOf(caller, session, { method, path: `/platform/terminal?${target.query}` });
+  const { heard: _, ...to } = yield* toDaemon("GET");
+  const act = {
+    ...asked.act,
+    actor: actorOf(caller),
+    accountId: caller.accountId,
+    projectId,
+  };
+  const recorded = (action: "terminal.opened" | "terminal.closed") => {
+    const row = { action, target: id, changes: { terminal: wish.id, again: wish.after !== null } };
+    return Effect.provideService(Effect.void.pipe(audited(() => row)), Acting, act);
+  };
+  yield* recorded("terminal.opened");
+  const needs = neededRole(yield* powerHere, "owner") ?? "owner";
+  return {
+    to,
+    held: heldBy(caller, { projectId, needs, session: { id, sandboxId } }),
+    closed: Effect.catchCause(recorded("terminal.closed"), (cause) =>
+      Effect.logWarning("the end of a terminal is not on record", cause),
+    ),
+    /** The request that ends the command, if its sandbox still runs (W3). */
+    end: toDaemon("DELETE"),
+  };
+});
+
+const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, relayFailure(to, why));
+
+/** The terminals' raw route, for upgrades alone. It lives as long as the scope. */
+export const makeTerminals = Effect.gen(function* () {
+  type Needs = Effect.Services<ReturnType<typeof passageFor>>;
+  const context = yield* Effect.context<Needs>();
+  const { hold } = yield* Openings;
+  const scope = yield* Effect.scope;
+  const proxy = yield* Effect.acquireRelease(
+    Effect.sync(() => new Proxy(answerFailure)),
+    (opened) => Effect.sync(() => opened.close()),
+  );
+  const start = <A, E>(effect: Effect.Effect<A, E, Needs>): void =>
+    void Effect.runForkWith(context)(Effect.forkIn(effect, scope));
+
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
+    const target = terminalTarget(request.url ?? "");
+    if (target === null) return false;
+    const response = responseOn(request, socket);
+    response.setHeader("x-request-id", requestId(request));
+    const passed = Effect.map(passageFor(response, target), ({ to, held, closed, end }) => {
+      if (socket.destroyed) return start(closed);
+      const release = hold(held, () => {
+        socket.destroy();
+        start(Effect.ignore(Effect.map(end, (daemon) => proxy.tell(daemon, "DELETE"))));
+      });
+      socket.on("close", () => {
+        release();
+        start(closed);
+      });
+      proxy.upgrade(request, response, { socket, head, to });
+    });
+    start(answeredBy(passed, (error) => answerRaw(response, error)));
+    return true;
+  };
+  const routes: RawRoutes = { request: () => false, upgrade };
+  return routes;
+});
