@@ -51,6 +51,7 @@ import type { Settings } from "./settings.ts";
 import { runSetup, takeOverSetup, type SetupFailure } from "./setup.ts";
 import type { Claimed, StartedAhead } from "./standby.ts";
 import { makeSteering, Steering } from "./steering.ts";
+import { makeWorkspace } from "./workspace/workspace.ts";
 
 /** The longest text of git that is reported. */
 const MAX_GIT_MESSAGE_LENGTH = 2000;
@@ -174,6 +175,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       ring,
       ...(adapter.steering !== null && { feed, attachments, steering: yield* makeSteering(steering) }),
       abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
+      workspace: yield* makeWorkspace(parts),
       control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });
     yield* Effect.acquireRelease(

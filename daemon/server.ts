@@ -43,6 +43,8 @@ import type { Report } from "./report.ts";
 import { decideRoute, type Route } from "./route.ts";
 import type { SteeringSurface } from "./steering.ts";
 import { visitorOf } from "./visitor.ts";
+import type { WorkspaceRead } from "./workspace/reading.ts";
+import type { WorkspaceSurface } from "./workspace/workspace.ts";
 
 export interface ServerOptions {
   readonly token: string;
@@ -59,6 +61,8 @@ export interface ServerOptions {
   readonly abort: () => Promise<boolean>;
   /** Refresh, env and save. */
   readonly control: ControlSurface;
+  /** Reads the workspace while the agent works. Absent: there is none to read. */
+  readonly workspace?: WorkspaceSurface;
   /** Messages, interrupts, answers and models. Absent: the runtime has no conversation. */
   readonly steering?: SteeringSurface;
   /** Absent: the runtime has no conversation. */
@@ -144,6 +148,7 @@ export class DaemonServer {
       return answerJson(response, 200, { ports: listeningPorts(this.#options.blockedPorts) });
     if (route.kind === "turn") return this.#turn(route.after, response);
     if (route.kind === "conversation") return this.#conversation(route.after, response);
+    if (route.kind === "workspace") return void this.#workspace(route.read, response);
     if (route.kind === "control" || route.kind === "steering")
       return void this.#control(route, request, response);
     if (route.kind === "attachment") return void this.#attachment(route.id, request, response);
@@ -238,6 +243,13 @@ export class DaemonServer {
     // One that is here already is answered as stored, whatever its body.
     const read = await readBytes(request, response, size ?? ATTACHMENT_MAX);
     const answer = Buffer.isBuffer(read) ? attachments.keep(id, read) : read;
+    if ("done" in answer) answerJson(response, 200, answer.done);
+    else answerError(response, answer.status, answer.body);
+  }
+
+  async #workspace(read: WorkspaceRead, response: ServerResponse): Promise<void> {
+    const { workspace = () => Promise.resolve(NOT_READY) } = this.#options;
+    const answer = await workspace(read);
     if ("done" in answer) answerJson(response, 200, answer.done);
     else answerError(response, answer.status, answer.body);
   }

@@ -41,6 +41,7 @@ import { makePreview } from "../relay/preview.ts";
 import { restarted } from "./restarting.ts";
 import { changesOf, diffOf } from "./session-changes.ts";
 import { portsOf } from "./session-ports.ts";
+import { workspaceChangesOf, workspaceDiffOf, workspaceFilesOf } from "./session-workspace.ts";
 import { warningsOf } from "./warnings.ts";
 import { conversationStateWire } from "./conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
@@ -322,6 +323,9 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("delete", ({ params }) => answering(remove(params)))
     .handle("changes", ({ params }) => answering(changesOf(params)))
     .handle("diff", ({ params, query }) => answering(diffOf(params, query)))
+    .handle("workspaceChanges", ({ params }) => answering(workspaceChangesOf(params)))
+    .handle("workspaceDiff", ({ params, query }) => answering(workspaceDiffOf(params, query)))
+    .handle("workspaceFiles", ({ params, query }) => answering(workspaceFilesOf(params, query)))
     .handle("ports", ({ params }) => answering(portsOf(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
     .handle("sandbox", ({ params }) =>
