@@ -120,7 +120,7 @@ export const readEntries = (output: Buffer, clean: Cleaning): Directory | FileTe
   const entries = records.map(entryIn).toSorted(byName).slice(0, ENTRIES_MAX);
   return {
     kind,
-    entries: entries.map((entry) => ({ ...entry, name: clean.name(entry.name) })),
+    entries: entries.map(({ name, kind: is, size }) => ({ name: clean.name(name), kind: is, size })),
     truncated: records.length > ENTRIES_MAX,
   };
 };

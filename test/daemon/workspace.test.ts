@@ -222,20 +222,14 @@ describe("a hostile workspace", () => {
   });
 
   test("loses the project's secrets in diffs, names and files, also across the end", async () => {
-    const daemon = await ready({
-      environment: {
-        DEPLOY_KEY: SECRET,
-        PLATFORM_PROJECT_SECRET_NAMES: "DEPLOY_KEY",
-        PLATFORM_PROJECT_SECRETS_REVISION: "1",
-      },
-    });
+    const daemon = await ready({ agentEnv: { DEPLOY_KEY: SECRET } });
     write(daemon, `${SECRET}.txt`, `key=${SECRET}\n`);
-    write(daemon, "end.txt", `${"x".repeat(FILE_MAX_BYTES - 5)}${SECRET}\n`);
+    write(daemon, "z-end.txt", `${"x".repeat(FILE_MAX_BYTES - 5)}${SECRET}\n`);
     const [changed, text, [, listing], [, end]] = [
       await changes(daemon),
       await diff(daemon),
       await files(daemon),
-      await files(daemon, "end.txt"),
+      await files(daemon, "z-end.txt"),
     ];
     for (const told of [changed, text, listing, end]) expect(JSON.stringify(told)).not.toContain("hunter");
     expect(text).toContain("+key=[redacted]");

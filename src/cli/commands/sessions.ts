@@ -11,6 +11,7 @@ import { answer, interrupt, send } from "./messages.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
 import { sessionsWhy } from "./why.ts";
+import { workspaceCommands } from "./workspace.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 
@@ -266,5 +267,6 @@ export const sessionCommands = [
   transcript,
   watch,
   logs,
+  ...workspaceCommands,
   open,
 ];

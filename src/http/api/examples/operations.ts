@@ -38,6 +38,7 @@ import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
 import { IDENTITY_EXAMPLES } from "./identity.ts";
+import { WORKSPACE_EXAMPLES } from "./workspace.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
 import { PEOPLE_EXAMPLES } from "./people.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
@@ -197,37 +198,6 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     summary: "Show a session's newest sandbox.",
     response: sandbox,
   },
-  "sessions.workspaceChanges": {
-    summary: "Show what the workspace of a running session has changed, pushed or not.",
-    response: {
-      base_commit: BASE_COMMIT,
-      pushed_commit: BASE_COMMIT,
-      head_commit: COMMIT,
-      unpushed_commits: 1,
-      uncommitted_total: 1,
-      unpushed_total: 1,
-      files_changed_total: 1,
-      files_changed: [
-        { path: "src/checkout.ts", status: "modified", state: "uncommitted", additions: 4, deletions: 1 },
-      ],
-    },
-  },
-  "sessions.workspaceDiff": {
-    summary: "Show the diff of what the workspace of a running session has changed.",
-    response:
-      "diff --git a/src/checkout.ts b/src/checkout.ts\n--- a/src/checkout.ts\n+++ b/src/checkout.ts\n@@ -1 +1,2 @@\n",
-  },
-  "sessions.workspaceFiles": {
-    summary: "List a directory of a running session's workspace, or show a file's text.",
-    response: {
-      kind: "directory",
-      entries: [
-        { name: "src", kind: "directory", size: null },
-        { name: "README.md", kind: "file", size: 312 },
-      ],
-      truncated: false,
-    },
-  },
   "sessions.ports": {
     summary: "List the ports on which programs in the session's sandbox listen.",
     response: { ports: [5173] },
@@ -283,6 +253,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
   },
   ...REPOSITORY_CHECK_EXAMPLES,
+  ...WORKSPACE_EXAMPLES,
   ...TRIGGER_WISH_EXAMPLES,
   ...MACHINE_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,
