@@ -61,7 +61,7 @@ export interface ServerOptions {
   readonly abort: () => Promise<boolean>;
   /** Refresh, env and save. */
   readonly control: ControlSurface;
-  /** Reads the workspace while the agent works. Absent: there is none to read. */
+  /** Reads the workspace while the agent works. Absent: this server has no workspace. */
   readonly workspace?: WorkspaceSurface;
   /** Messages, interrupts, answers and models. Absent: the runtime has no conversation. */
   readonly steering?: SteeringSurface;

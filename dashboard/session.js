@@ -154,7 +154,9 @@ const showTree = (main, path) => {
   fold.addEventListener("toggle", async () => {
     if (!fold.open || place.childElementCount > 0 || place.dataset["wanted"] === path) return;
     place.dataset["wanted"] = path;
-    const { showFiles } = await bring(() => import("./workspace-files.js"));
+    const { showFiles } = await bring(async () => ({
+      showFiles: (await import("./workspace-files.js")).showFiles,
+    }));
     await showFiles(place, path);
   });
 };

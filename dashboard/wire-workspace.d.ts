@@ -1,6 +1,6 @@
 /** The workspace of a running session in the API. */
 
-/** What a running session's workspace has changed. */
+/** The changes in a running session's workspace. */
 export interface WorkspaceChanges {
   base_commit: string;
   pushed_commit: string;

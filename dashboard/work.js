@@ -159,7 +159,7 @@ export const sourceOf = (url, { head_commit: head, files_changed: files, files_c
   total,
 });
 
-/** What is not pushed, in words. @param {WorkspaceChanges} live @param {SessionChanges | null} pushed */
+/** The unpushed work in words. @param {WorkspaceChanges} live @param {SessionChanges | null} pushed */
 const unpushedWords = ({ files_changed_total: all, unpushed_total: unpushed, ...live }, pushed) => {
   const { uncommitted_total: uncommitted, unpushed_commits: commits } = live;
   if (all === 0 && unpushed === 0)

@@ -3,7 +3,7 @@
  *
  *  W1 Programs run as the agent, never as the daemon. Their output is untrusted, bounded, and loses its secrets.
  *  W2 Nothing is written to the workspace or to the agent's repository.
- *  W3 One git runs at a time. Whoever asks the same while it runs shares the next answer, and never one that began
+ *  W3 One git runs at a time. Callers with the same question share the next answer, and never one that began
  *     before the question.
  *  W4 Every question is answered: at the latest with a refusal after the deadline.
  */
@@ -159,7 +159,7 @@ class WorkspaceReader {
     );
   }
 
-  /** What is read beyond a limit, so that a secret across it is recognised. In bytes: a character has up to four. */
+  /** The reserve beyond a limit, so that a secret across it is recognised. In bytes: a character has up to four. */
   get #reserve(): number {
     return 4 * this.#options.redactor.longest + 4;
   }

@@ -58,7 +58,7 @@ const Entry = Schema.Struct({
   name: Schema.String,
   kind: Schema.Literals(["file", "directory", "link", "other"]).annotate({
     description:
-      "Links are not followed. `other`: none of the others, or its name is not UTF-8. It cannot be read.",
+      "Links are not followed. `other`: a device, a FIFO or a socket, or its name is not UTF-8. It cannot be read.",
   }),
   size: Schema.NullOr(Count).annotate({ description: "Of a file, in bytes." }),
 });

@@ -127,15 +127,15 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "sessions diff": {
     args: async () => [await runSession(world.service, world.pid)],
-    human: /^\n$/,
+    human: /^$/,
     json: { diff: "", live: true },
-    refused: [["no-id"], 2, /UUID/],
+    refused: [["no-id"], 2, /^SESSION must be an id /],
   },
   "sessions files": {
     args: async () => [await runSession(world.service, world.pid)],
     human: /^The directory is empty\.\n$/,
     json: { kind: "directory", entries: [], truncated: false },
-    refused: [[NOWHERE, "../x"], 2, /relative path/],
+    refused: [[NOWHERE, "../x"], 1, /relative path/],
   },
   "sessions open": {
     args: async () => [await runSession(world.service, world.pid), "--port", "5173"],

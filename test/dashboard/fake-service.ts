@@ -40,7 +40,8 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment, FakeWorkspace {
+export interface World
+  extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment, FakeWorkspace {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
