@@ -125,6 +125,18 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { log: "- sandbox simulated sandbox\n" },
     refused: [[], 2, /^SESSION is missing, and PLATFORM_SESSION_ID is not set\.\n$/],
   },
+  "sessions diff": {
+    args: async () => [await runSession(world.service, world.pid)],
+    human: /^$/,
+    json: { diff: "", live: true },
+    refused: [["no-id"], 2, /^SESSION must be an id /],
+  },
+  "sessions files": {
+    args: async () => [await runSession(world.service, world.pid)],
+    human: /^The directory is empty\.\n$/,
+    json: { kind: "directory", entries: [], truncated: false },
+    refused: [[NOWHERE, "../x"], 1, /relative path/],
+  },
   "sessions open": {
     args: async () => [await runSession(world.service, world.pid), "--port", "5173"],
     human: new RegExp(`^http://p5173-${ID}\\.localhost:\\d+/\\S+\n$`),

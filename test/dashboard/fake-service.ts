@@ -15,6 +15,7 @@ import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
 import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
+import { type FakeWorkspace, workspaceAnswer } from "./fake-workspace.ts";
 import { lineFrame, openStream, RESET } from "./fake-streams.ts";
 import { MACHINES } from "./sample-machines.ts";
 
@@ -39,7 +40,8 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment {
+export interface World
+  extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment, FakeWorkspace {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -300,6 +302,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "sessions" && part === "ports") return { ports: world.ports };
+  if (group === "sessions" && part === "workspace") return workspaceAnswer(world, rest, query);
   if (group === "triggers") return world.listing;
   if (group === "usage") return world.usage;
   if (group === "webhook-refusals") return pageOf("webhook_refusals", world.refusals, query);

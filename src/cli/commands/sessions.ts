@@ -12,6 +12,7 @@ import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
 import { shell } from "./shell.ts";
 import { sessionsWhy } from "./why.ts";
+import { workspaceCommands } from "./workspace.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 
@@ -278,6 +279,7 @@ export const sessionCommands = [
   transcript,
   watch,
   logs,
+  ...workspaceCommands,
   open,
   shell,
 ];

@@ -3,10 +3,11 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { LastTurn } from "../../domain/last-turn.ts";
 import { Restored, Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
+import { isInside, WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../../domain/workspace.ts";
 import { Access, Authorized } from "./access.ts";
 import { comparisonFields, diffQuery } from "./change-requests.ts";
 import { TurnWire, UsageWire } from "./conversation.ts";
-import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
+import { BadRequest, Conflict, GatewayTimeout, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import {
   Instant,
   Metadata,
@@ -175,6 +176,19 @@ const workQuery = {
   }),
 };
 
+/** Absent: the whole workspace. */
+const workspaceQuery = {
+  path: Schema.optionalKey(
+    Schema.String.check(
+      Schema.makeFilter((path: string) =>
+        isInside(path)
+          ? undefined
+          : "must be a relative path of at most 4096 bytes, such as src/app.ts, without `..` and not in .git",
+      ),
+    ),
+  ),
+};
+
 const PORT_MAX = 65_535;
 
 const CreatePreview = Schema.Struct({
@@ -240,6 +254,23 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       query: { ...diffQuery, ...workQuery },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("workspaceChanges", "/:sid/workspace/changes", {
+      params: sessionParams,
+      success: WorkspaceChanges,
+      error: [NotFound, Conflict, GatewayTimeout],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("workspaceDiff", "/:sid/workspace/diff", {
+      params: sessionParams,
+      query: workspaceQuery,
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: [BadRequest, NotFound, Conflict, GatewayTimeout],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("workspaceFiles", "/:sid/workspace/files", {
+      params: sessionParams,
+      query: workspaceQuery,
+      success: Schema.Union([WorkspaceDirectory, WorkspaceFile]),
+      error: [BadRequest, NotFound, Conflict, GatewayTimeout],
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("ports", "/:sid/ports", {
       params: sessionParams,

@@ -42,6 +42,7 @@ import { terminalOf } from "../relay/terminal.ts";
 import { restarted, type RestartWish } from "./restarting.ts";
 import { changesOf, diffOf } from "./session-changes.ts";
 import { portsOf } from "./session-ports.ts";
+import { workspaceChangesOf, workspaceDiffOf, workspaceFilesOf } from "./session-workspace.ts";
 import { warningsOf } from "./warnings.ts";
 import { conversationStateWire } from "./conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
@@ -323,6 +324,9 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("delete", ({ params }) => answering(remove(params)))
     .handle("changes", ({ params, query }) => answering(changesOf(params, query)))
     .handle("diff", ({ params, query }) => answering(diffOf(params, query)))
+    .handle("workspaceChanges", ({ params }) => answering(workspaceChangesOf(params)))
+    .handle("workspaceDiff", ({ params, query }) => answering(workspaceDiffOf(params, query)))
+    .handle("workspaceFiles", ({ params, query }) => answering(workspaceFilesOf(params, query)))
     .handle("ports", ({ params }) => answering(portsOf(params)))
     .handle("terminal", ({ params }) => answering(terminalOf(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
