@@ -54,6 +54,7 @@ export interface Session {
   failure: Failure | null;
   stop_reason: string | null;
   saved: Saved | null;
+  pending_approvals: number;
   last_turn: LastTurn | null;
   turn: Turn;
   created_at: string;

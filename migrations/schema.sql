@@ -439,6 +439,7 @@ CREATE INDEX executor_calls_begun_idx ON public.executor_calls USING btree (proj
 CREATE INDEX executor_calls_connector_idx ON public.executor_calls USING btree (project_id, connector, at);
 CREATE INDEX executor_calls_open_idx ON public.executor_calls USING btree (session_id, at) WHERE (outcome IS NULL);
 CREATE INDEX executor_calls_project_idx ON public.executor_calls USING btree (project_id, at DESC, id DESC);
+CREATE INDEX executor_calls_waiting_idx ON public.executor_calls USING btree (session_id) WHERE (outcome = 'pending'::text);
 
 CREATE TABLE fire_queue (
   fire_id uuid NOT NULL,

@@ -57,7 +57,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "sessions list": {
     args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
     human: new RegExp(
-      `^SESSION +STATUS +LAST TURN +CREATED +STARTED BY +NAME\n${ID} +stopped +failed +.*Z +a person +Begin\n$`,
+      `^SESSION +STATUS +LAST TURN +WAITS FOR +CREATED +STARTED BY +NAME\n${ID} +stopped +failed +- +.*Z +a person +Begin\n$`,
     ),
     json: "/sessions?limit=1&status=stopped",
     refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],

@@ -71,6 +71,7 @@ const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   failure: null,
   stop_reason: null,
   saved: null,
+  pending_approvals: 0,
   last_turn: null,
   turn: { state: "idle", since: ago(now, 95), waiting_for: null },
   usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },

@@ -71,6 +71,7 @@ describe("creating a session", () => {
       failure: null,
       stop_reason: null,
       saved: null,
+      pending_approvals: 0,
       last_turn: null,
       turn: { state: "idle", since: expect.any(String), waiting_for: null },
       usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },

@@ -31,8 +31,9 @@ import { EventLog } from "./event-log.ts";
 import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import {
   firstSession,
+  pendingCallsOf,
   SESSION_COLUMNS,
-  SHOWN_COLUMNS,
+  shownColumns,
   shownOf,
   withConversations,
   type SessionRow,
@@ -164,14 +165,21 @@ const makeNoteTurn = Effect.gen(function* () {
 });
 
 /** The conditions of a filter on the rows that a list looks at. */
-const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly Fragment[] => {
+const conditionsOf = (
+  sql: SqlClient.SqlClient,
+  filter: SessionFilter,
+  approver: Fragment,
+): readonly Fragment[] => {
   const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const turns = (states: Fragment) =>
     sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
+  const approvable = sql`EXISTS (SELECT FROM ${sql.literal(pendingCallsOf("looked.id"))} AND ${approver})`;
   return [
     status !== null && sql`status::text = ${status}`,
     turn === "idle" && sql`NOT ${turns(sql`'running', 'requires_action'`)}`,
-    turn !== undefined && turn !== "idle" && turns(sql`${turn}`),
+    turn === "running" && turns(sql`${turn}`),
+    turn === "requires_action" &&
+      sql`(${turns(sql`${turn}`)} AND status IN ('provisioning', 'running') OR ${approvable})`,
     triggerSlug !== undefined && sql`trigger_slug = ${triggerSlug}`,
     startedBy === "person" && sql`trigger_slug IS NULL`,
     startedBy === "trigger" && sql`trigger_slug IS NOT NULL`,
@@ -184,19 +192,32 @@ const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly
 
 const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
 
+/** The sessions of a list. `approver`: whether its reader may approve calls of a session that is looked at. */
+interface Scope {
+  readonly scope: Fragment;
+  readonly approver: Fragment;
+}
+
 /** A page of the sessions in a project or an account, out of the newest ones that the filter may look at. */
 const listIn = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* (scope: Fragment, request: SessionRequest) {
+  Effect.fnUntraced(function* ({ scope, approver }: Scope, request: SessionRequest) {
     const { cursor, limit, lookedAt = SESSIONS_LOOKED_AT } = request;
     const position = yield* positionOf(cursor);
-    const wanted = conditionsOf(sql, request);
+    const wanted = conditionsOf(sql, request, request.mayApprove === true ? approver : sql`false`);
     // Few sessions are live, and an index has them: an old one among them is found too.
     const isLiveAsked =
       request.turn !== undefined || request.status === "running" || request.status === "provisioning";
+    const live = sql`status IN ('provisioning', 'running')`;
+    // A session may have ended while a call of it waits. Both parts of the union have an index with few rows.
+    const open = sql`id IN (
+      SELECT id FROM project_sessions WHERE ${scope} AND ${live}
+      UNION SELECT session_id FROM executor_calls WHERE outcome = 'pending'
+    )`;
+    const isOpenAsked = request.turn === "requires_action" && request.mayApprove === true;
     const looked = sql`
       SELECT * FROM project_sessions
       WHERE ${scope} AND deleted_at IS NULL
-        ${isLiveAsked ? sql`AND status IN ('provisioning', 'running')` : sql.literal("")}
+        ${isLiveAsked ? sql`AND ${isOpenAsked ? open : live}` : sql.literal("")}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
     const planned = wanted.length === 0 ? identity : plannedAnew;
@@ -204,7 +225,7 @@ const listIn = (sql: SqlClient.SqlClient) =>
     // conversations are joined: else the planner may join all sessions that are looked at.
     const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
     const rows = yield* sql<ShownRow>`
-      SELECT ${sql.literal(SHOWN_COLUMNS)} FROM (
+      SELECT ${sql.literal(shownColumns("page"))} FROM (
         SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
         ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
@@ -254,17 +275,27 @@ export const layer = Layer.effect(
           Effect.map(firstSession),
           stored("sessions.get"),
         ),
+      shown: (id) =>
+        sql<ShownRow>`
+          SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
+          ${sql.literal(withConversations("session"))} WHERE id = ${id}`.pipe(
+          Effect.map(([row]) => (row === undefined ? null : shownOf(row))),
+          stored("sessions.shown"),
+        ),
       list: (projectId, request) =>
-        list(sql`project_id = ${projectId}`, request).pipe(stored("sessions.list")),
+        list({ scope: sql`project_id = ${projectId}`, approver: sql`true` }, request).pipe(
+          stored("sessions.list"),
+        ),
       listOf: ({ accountId, userId }, request) => {
-        const isSeen =
-          userId === null
-            ? sql`true`
-            : sql`project_id IN (
-                SELECT project.id FROM projects AS project
-                WHERE project.account_id = ${accountId} AND ${hasRoleIn(sql, userId)}
-              )`;
-        return list(sql`account_id = ${accountId} AND ${isSeen}`, request).pipe(stored("sessions.listOf"));
+        const isIn = (session: Fragment, role: Fragment) => sql`${session} IN (
+          SELECT project.id FROM projects AS project WHERE project.account_id = ${accountId} AND ${role}
+        )`;
+        const isSeen = userId === null ? sql`true` : isIn(sql`project_id`, hasRoleIn(sql, userId));
+        const approver =
+          userId === null ? sql`true` : isIn(sql`looked.project_id`, hasRoleIn(sql, userId, "member"));
+        return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
+          stored("sessions.listOf"),
+        );
       },
       liveChildren: (id) =>
         sql<{ readonly count: number }>`

@@ -116,6 +116,7 @@ export const session = {
   failure: null,
   stop_reason: null,
   saved: null,
+  pending_approvals: 0,
   last_turn: null,
   turn: { state: "idle", since: BEGAN, waiting_for: null },
   usage: NO_USAGE,
