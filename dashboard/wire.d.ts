@@ -147,6 +147,8 @@ export interface Fire {
   received_at: string;
   delivery_id: string | null;
   session_id: string | null;
+  /** Null: it started no session. */
+  outcome: { state: "running" | "finished" | "failed" | "stopped"; code: string | null } | null;
   attempts: number;
   replay_of: string | null;
   /** Absent if no signature was checked. */

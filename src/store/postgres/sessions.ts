@@ -28,6 +28,7 @@ import { sessionColumns, slotMove, type SessionColumns } from "../session-column
 import { transitionOf } from "../../machines/transition.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
+import { noteFailure } from "./fires.ts";
 import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import {
   firstSession,
@@ -73,6 +74,7 @@ interface Saved {
   readonly accountId: string;
   readonly projectId: string;
   readonly version: number;
+  readonly isFired: boolean;
 }
 
 const makeMemory = Effect.gen(function* () {
@@ -110,7 +112,7 @@ const makeMemory = Effect.gen(function* () {
         UPDATE project_sessions
         SET ${sql.update(assignments(columns, snapshot, now))}, version = version + 1${reboot}
         WHERE id = ${id} AND version = ${version}
-        RETURNING account_id AS "accountId", project_id AS "projectId", version
+        RETURNING account_id AS "accountId", project_id AS "projectId", version, fire_id IS NOT NULL AS "isFired"
       )${keeping(sql, transitionOf(change), kept)}
       SELECT * FROM saved`;
     if (saved === undefined) return yield* new Fenced({ id });
@@ -134,6 +136,8 @@ const makeMemory = Effect.gen(function* () {
     // The account's row is locked last and for the shortest time, since every session of the account needs it.
     if (slot === "release") yield* releaseSlot(sql, saved.accountId);
     if (slot === "reserve") yield* reserveSlot(sql, saved.accountId);
+    const isFailureNew = before.state !== snapshot.state && [before.state, snapshot.state].includes("failed");
+    if (isFailureNew && saved.isFired) yield* noteFailure(sql, id);
     return { version: saved.version, pending };
   });
 
@@ -152,15 +156,16 @@ const makeNoteTurn = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   return Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
-    const [noted] = yield* sql<{ readonly projectId: string }>`
+    const [noted] = yield* sql<{ readonly projectId: string; readonly isFired: boolean }>`
       UPDATE project_sessions SET last_turn = ${json(turn)}
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
         AND (last_turn IS NULL OR last_turn ->> 'sandboxId' <> ${turn.sandboxId}
           OR (last_turn ->> 'number')::numeric < ${turn.number})
-      RETURNING project_id AS "projectId"`;
+      RETURNING project_id AS "projectId", fire_id IS NOT NULL AS "isFired"`;
     if (noted === undefined) return null;
+    if (noted.isFired) yield* noteFailure(sql, id);
     yield* events.append([sessionTurnEvent({ projectId: noted.projectId, sessionId: id, at: now }, turn)]);
-    return noted;
+    return { projectId: noted.projectId };
   });
 });
 

@@ -240,6 +240,7 @@ export const fire = {
   received_at: BEGAN,
   delivery_id: "72d3162e-cc78-11e3-81ab-4c9367dc0958",
   session_id: SESSION,
+  outcome: { state: "finished", code: null },
   attempts: 1,
   replay_of: null,
   verified_with: "current",
