@@ -9,3 +9,5 @@ FROM project_sessions AS session
 WHERE session.fire_id = fires.id AND (session.status = 'failed' OR session.last_turn ->> 'state' = 'failed');
 
 CREATE INDEX fires_failed_idx ON fires (project_id, received_at, id) WHERE status = 'failed' OR session_failed;
+CREATE INDEX fires_failed_trigger_idx ON fires (project_id, trigger_slug, received_at, id)
+  WHERE status = 'failed' OR session_failed;

@@ -498,6 +498,7 @@ CREATE TABLE fires (
 CREATE UNIQUE INDEX fires_delivery_key ON public.fires USING btree (delivery_id, project_id, trigger_slug) WHERE answers_delivery;
 CREATE INDEX fires_ended_idx ON public.fires USING btree (project_id, status, received_at, id) WHERE (status <> ALL (ARRAY['fired'::text, 'queued'::text]));
 CREATE INDEX fires_failed_idx ON public.fires USING btree (project_id, received_at, id) WHERE ((status = 'failed'::text) OR session_failed);
+CREATE INDEX fires_failed_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at, id) WHERE ((status = 'failed'::text) OR session_failed);
 CREATE UNIQUE INDEX fires_instant_key ON public.fires USING btree (project_id, trigger_slug, scheduled_for) WHERE ((kind = 'cron'::text) AND (replay_of IS NULL) AND (status <> 'duplicate'::text));
 CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received_at, id);
 CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);

@@ -169,7 +169,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "triggers fires": {
     args: async () => (await world.firedOnce(), ["push", "--limit", "1"]),
-    human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +\\S+ \\S+ +${ID}\n$`),
+    human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +.+ +\\S+ \\S+ +${ID}\n$`),
     json: "/fires?slug=push&limit=1",
     refused: [["--status", "lost"], 2, /^--status must be one of queued/],
   },

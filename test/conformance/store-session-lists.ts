@@ -27,6 +27,8 @@ const made = Effect.fnUntraced(function* (world: World, second: number, fields: 
   return answer.outcome === "admitted" ? answer.sessionId : yield* Effect.die(answer.outcome);
 });
 
+const ids = ({ items }: Page<Session>) => items.map(({ id }) => id);
+
 /** Room for every call of these tests. */
 const APPROVALS = { atOnce: 9, perConnector: 99, windowMs: 60_000, openMs: 90_000, open: 9 };
 
@@ -131,7 +133,6 @@ export const checkSessionLists = (check: Check): void => {
         for (const one of calls) yield* approvals.ask(one, APPROVALS);
         yield* tellSession(ended, { type: "stop.requested" });
         const filter = { ...whole, turn: "requires_action", mayApprove: true } as const;
-        const ids = ({ items }: Page<Session>) => items.map(({ id }) => id);
         const inProject = Effect.map(list(world.projectId, filter), ids);
         const { accountId, projectId } = world;
         const seenBy = (userId: string | null) => Effect.map(listOf({ accountId, userId }, filter), ids);

@@ -32,7 +32,6 @@ beforeAll(async () => {
   pid = await makeProject(service, { files: AGENT });
 });
 afterAll(() => service.close());
-
 const sessions = (rest = ""): string => `/v1/projects/${pid}/sessions${rest}`;
 const create = (body: Fields = {}): Promise<Answer> => service.request("POST", sessions(), { body });
 const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];

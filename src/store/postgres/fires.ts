@@ -112,6 +112,11 @@ const ofStatus = (sql: SqlClient.SqlClient, projectId: string, status: string | 
 /** A fire with what decides its outcome. */
 type ShownRow = Fire & { readonly session: RunSession | null };
 
+const shownOf = ({ session, ...fire }: ShownRow): ShownFire => {
+  const outcome = session === null ? null : outcomeOf(session);
+  return { ...fire, outcome };
+};
+
 /** The fires that a statement selects, with their outcomes. Each session is found by its key. */
 const showing = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (fires: Fragment, isPlannedAnew = false) {
@@ -126,10 +131,7 @@ const showing = (sql: SqlClient.SqlClient) =>
       FROM (${fires}) AS fire ORDER BY "receivedAt" DESC, id DESC`.pipe(
       isPlannedAnew ? plannedAnew : identity,
     );
-    return rows.map(({ session, ...fire }): ShownFire => ({
-      ...fire,
-      outcome: session === null ? null : outcomeOf(session),
-    }));
+    return rows.map(shownOf);
   });
 
 /**

@@ -63,6 +63,8 @@ const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: nu
   ...(columns.deletedAt !== undefined && { deleted_at: at(columns.deletedAt) }),
 });
 
+type Service = (typeof Sessions)["Service"];
+
 interface MemoryRow {
   readonly status: WrittenSessionStatus;
   readonly context: SessionContext;
@@ -244,6 +246,28 @@ const listIn = (sql: SqlClient.SqlClient) =>
     return { items: rows.map(shownOf), nextCursor: last === undefined ? null : cursorOf(positionIn(last)) };
   });
 
+/** `list` and `listOf` of the port. */
+const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> => {
+  const list = listIn(sql);
+  return {
+    list: (projectId, request) =>
+      list({ scope: sql`project_id = ${projectId}`, approver: sql`true` }, request).pipe(
+        stored("sessions.list"),
+      ),
+    listOf: ({ accountId, userId }, request) => {
+      const isIn = (session: Fragment, role: Fragment) => sql`${session} IN (
+        SELECT project.id FROM projects AS project WHERE project.account_id = ${accountId} AND ${role}
+      )`;
+      const isSeen = userId === null ? sql`true` : isIn(sql`project_id`, hasRoleIn(sql, userId));
+      const approver =
+        userId === null ? sql`true` : isIn(sql`looked.project_id`, hasRoleIn(sql, userId, "member"));
+      return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
+        stored("sessions.listOf"),
+      );
+    },
+  };
+};
+
 /** Live sessions without any work left, and live sandboxes that their session without any work left does not hold. */
 const ownerlessIn = (sql: SqlClient.SqlClient) =>
   sql<OwnerlessSession>`
@@ -270,10 +294,10 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(SESSION_COLUMNS);
-    const list = listIn(sql);
     const memory = yield* makeMemory;
     const noteTurn = yield* makeNoteTurn;
     return {
+      ...makeLists(sql),
       memory,
       get: (id) =>
         sql<SessionRow>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
@@ -287,21 +311,6 @@ export const layer = Layer.effect(
           Effect.map(([row]) => (row === undefined ? null : shownOf(row))),
           stored("sessions.shown"),
         ),
-      list: (projectId, request) =>
-        list({ scope: sql`project_id = ${projectId}`, approver: sql`true` }, request).pipe(
-          stored("sessions.list"),
-        ),
-      listOf: ({ accountId, userId }, request) => {
-        const isIn = (session: Fragment, role: Fragment) => sql`${session} IN (
-          SELECT project.id FROM projects AS project WHERE project.account_id = ${accountId} AND ${role}
-        )`;
-        const isSeen = userId === null ? sql`true` : isIn(sql`project_id`, hasRoleIn(sql, userId));
-        const approver =
-          userId === null ? sql`true` : isIn(sql`looked.project_id`, hasRoleIn(sql, userId, "member"));
-        return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
-          stored("sessions.listOf"),
-        );
-      },
       liveChildren: (id) =>
         sql<{ readonly count: number }>`
           SELECT count(*)::integer AS count FROM project_sessions
