@@ -42,7 +42,7 @@ export const decidedNote = (
 ): ApprovalNote | null => {
   const place = { sessionId: call.sessionId, id: derivedUuid(id, "decided"), at: move.now };
   if (move.type === "deadline.passed")
-    return { ...place, author: SERVICE, text: `Nobody decided in time on ${callOf(call)}. It expired.` };
+    return { ...place, author: SERVICE, text: `No person decided in time on ${callOf(call)}. It expired.` };
   if (move.type !== "approval.given" && move.type !== "denial.given") return null;
   const name = nameOf(move.by);
   const author: Author = { kind: "user", userId: move.by, name, triggerSlug: null, fireId: null };

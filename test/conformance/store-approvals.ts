@@ -89,7 +89,7 @@ const checkAsking = (check: Check): void => {
         waits,
         ["admin", `admin denied ${call}. The reason: Not today.`],
         waits,
-        ["platform", `Nobody decided in time on ${call}. It expired.`],
+        ["platform", `No person decided in time on ${call}. It expired.`],
       ]);
       expect(notes[1]).toMatchObject({ status: "completed", createdAt: NOON + 1 });
       expect(notes[1]?.author).toMatchObject({ kind: "user", userId: world.userId });
