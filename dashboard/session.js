@@ -106,7 +106,7 @@ export const session = {
 
   /** @param {SessionPage} data @param {Following | null} live */
   title: (data, live) =>
-    `${isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
+    `${data.session.pending_approvals > 0 || isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
 
   /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
   view: ({ project, session: found, sandbox, changes, awaited, asked }, _me, live) => [

@@ -57,7 +57,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "sessions list": {
     args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
     human: new RegExp(
-      `^SESSION +STATUS +LAST TURN +CREATED +STARTED BY +NAME\n${ID} +stopped +failed +.*Z +a person +Begin\n$`,
+      `^SESSION +STATUS +LAST TURN +WAITS FOR +CREATED +STARTED BY +NAME\n${ID} +stopped +failed +- +.*Z +a person +Begin\n$`,
     ),
     json: "/sessions?limit=1&status=stopped",
     refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],
@@ -181,7 +181,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "triggers fires": {
     args: async () => (await world.firedOnce(), ["push", "--limit", "1"]),
-    human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +\\S+ \\S+ +${ID}\n$`),
+    human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +.+ +\\S+ \\S+ +${ID}\n$`),
     json: "/fires?slug=push&limit=1",
     refused: [["--status", "lost"], 2, /^--status must be one of queued/],
   },

@@ -348,10 +348,14 @@ const sessionsOf = (world: World, query: URLSearchParams) => {
   return pageOf("sessions", found, query);
 };
 
+const outcomeIn = ({ outcome }: Json) => (outcome as Json | null | undefined)?.["state"];
+
 const ledgerOf = (world: World, query: URLSearchParams) => {
-  const [status, slug] = [query.get("status"), query.get("slug")];
+  const [slug, isFailed] = [query.get("slug"), query.get("outcome") === "failed"];
+  const status = query.get("status");
   const found = world.fires
     .filter((fire) => status === null || fire["status"] === status)
+    .filter((fire) => !isFailed || fire["status"] === "failed" || outcomeIn(fire) === "failed")
     .filter((fire) => slug === null || fire["trigger_slug"] === slug)
     .map(({ request: _request, prompt: _prompt, ...fire }) => fire);
   return pageOf("fires", found, query);

@@ -63,6 +63,9 @@ export const SessionWire = Schema.Struct({
   last_turn: nullable(LastTurn),
   turn: TurnWire.annotate({ description: "The state of the agent's turn." }),
   usage: UsageWire.annotate({ description: "Tokens and cost of the whole conversation." }),
+  pending_approvals: Schema.Finite.annotate({
+    description: "How many calls of the agent wait for a person's approval.",
+  }),
   created_at: Instant,
   updated_at: Instant,
   running_at: nullable(Instant),
@@ -143,7 +146,7 @@ const listQuery = {
   turn: Schema.optionalKey(
     TurnWire.fields.state.annotate({
       description:
-        "Live sessions whose agent's turn has this state. `requires_action`: the agent waits for a person.",
+        "Live sessions whose agent's turn has this state. `requires_action`: the agent waits for a person. These include sessions, also ended ones, with a call that waits for an approval that you may give.",
     }),
   ),
   trigger: Schema.optionalKey(text(64).annotate({ description: "The slug of the trigger that started it." })),
