@@ -378,8 +378,7 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
     return null;
   }
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
-  if (rest.startsWith("/sessions/") && rest.endsWith("/preview")) return { url: world.link };
-  if (rest.endsWith("/preview")) return world.preview;
+  if (rest.endsWith("/preview")) return rest.startsWith("/sessions/") ? { url: world.link } : world.preview;
   if (rest.endsWith("/replay")) return world.replay;
   if (rest === "/sync") return world.listing;
   if (rest === "/triggers/drafts") return world.draft;
