@@ -288,8 +288,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "idle-while-at-work",
     file: "src/duties/sweeper.ts",
-    find: "Math.max(runningAt, workedAt)",
-    put: "runningAt",
+    find: "Math.max(runningAt, workedAt, ",
+    put: "Math.max(runningAt, ",
     seed: 3,
   },
   {
