@@ -70,6 +70,7 @@ describe("creating a session", () => {
       failure: null,
       stop_reason: null,
       saved: null,
+      restored: null,
       pending_approvals: 0,
       last_turn: null,
       turn: { state: "idle", since: expect.any(String), waiting_for: null },

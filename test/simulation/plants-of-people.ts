@@ -28,7 +28,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        held: context.held && event.message.author.kind === "service",\n',
     put: "",
-    seed: 1_000_007,
+    seed: 1_000_001,
   },
   {
     name: "interrupt-of-a-turn-ends-the-next",
@@ -133,6 +133,6 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: '  if (status === "cancelled") return;',
     put: '  if (status !== "failed") return;',
-    seed: 1_000_003,
+    seed: 1_000_002,
   },
 ];

@@ -7,7 +7,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "src/store/memory/warm-sandboxes.ts",
     find: "row.claim === null && row.recipe !== null",
     put: "row.recipe !== null",
-    seed: 3_000_000_019,
+    seed: 3_000_000_027,
   },
   {
     name: "outdated-waiting-sandbox-taken",

@@ -108,7 +108,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: "    isRestartableBranched: ({ context }) => !context.deleted && context.branched,",
     put: "    isRestartableBranched: ({ context }) => context.branched,",
-    seed: 66,
+    seed: 4,
   },
   {
     name: "sandbox-lost-not-reported",
