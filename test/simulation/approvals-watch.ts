@@ -105,9 +105,11 @@ export class ApprovalsWatch {
     });
   }
 
-  /** A day goes by. @returns the faults that remain. */
+  /** A day goes by, by each clock. One that was set back goes on from there. @returns the faults that remain. */
   atRest(pass: (ms: number) => void): readonly string[] {
-    for (const { wall } of this.#world.nodes) wall.set(LONG_AFTER_MS);
+    this.#world.clockSetAt = this.#world.time.elapsed;
+    const last = Math.max(...[...this.#world.tables.approvals.values()].map(({ expiresAt }) => expiresAt));
+    for (const { wall } of this.#world.nodes) wall.set(Math.max(0, last - wall.now) + LONG_AFTER_MS);
     this.#world.disturb();
     for (let rested = 0; rested < REST_MS && this.#unended().length > 0; rested += LOOK_MS) pass(LOOK_MS);
     return [...this.#unended(), ...this.#decisionFaults(), ...this.#doneFaults()];
