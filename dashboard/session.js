@@ -13,6 +13,8 @@ import { followPorts, portButtons } from "./ports.js";
 import { bring } from "./later.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
 import { followSaved, restoreChoice, restoredWork, savedFiles, savedWork } from "./saved-work.js";
+import { followLines } from "./review.js";
+import { lackedRole } from "./roles.js";
 import { logSection, timeline } from "./session-life.js";
 import { followWork, hasNewWork, workSummary, workView } from "./work.js";
 
@@ -38,6 +40,10 @@ import { followWork, hasNewWork, workSummary, workView } from "./work.js";
  * @property {import("./saved-work.js").SavedFiles} saved
  * @property {import("./ports.js").Ports} ports
  */
+
+/** Where the reader's comments on lines go. @param {import("./wire.d.ts").Project} project @param {import("./wire.d.ts").Session} session */
+const reviewedBy = (project, { id, status }) =>
+  lackedRole("ask-agent") === null ? { project: project.id, session: id, isLive: isLive(status) } : null;
 
 export const session = {
   /** @param {string[]} params @returns {Promise<SessionPage>} */
@@ -76,6 +82,7 @@ export const session = {
     const work = followWork(path, changed);
     const saved = followSaved(path, changed);
     const ports = followPorts(path, changed);
+    const endLines = followLines(changed);
     return {
       log,
       saved: saved.files,
@@ -95,6 +102,7 @@ export const session = {
         place?.addEventListener("toggle", changed);
       },
       end: () => {
+        endLines();
         ports.end();
         saved.end();
         work.end();
@@ -118,7 +126,7 @@ export const session = {
         { class: "screen", "data-key": "screen" },
         ...screenView({ project, session: found, changes, awaited, asked }, live),
       ),
-      workView(live?.work ?? null),
+      workView(live?.work ?? null, reviewedBy(project, found)),
     ),
     savedFiles(found, live?.saved ?? null),
     h(

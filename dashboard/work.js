@@ -5,6 +5,7 @@ import { changesIn, commitRows, counts, diffView, listed } from "./diff-view.js"
 import { h } from "./dom.js";
 import { counted } from "./format.js";
 import { prose } from "./parts.js";
+import { reviewView } from "./review.js";
 
 /** @typedef {import("./wire.d.ts").SessionChanges} SessionChanges */
 /** @typedef {import("./wire-workspace.d.ts").WorkspaceChanges} WorkspaceChanges */
@@ -174,8 +175,10 @@ const unpushedWords = ({ files_changed_total: all, unpushed_total: unpushed, ...
 
 const STATES = { uncommitted: "not committed", committed: "not pushed", pushed: "" };
 
-/** @param {Work} work @param {WorkspaceChanges} live */
-const liveView = ({ diff, url, changes }, live) => [
+/** @typedef {import("./review.js").Reviewed | null} Reviewed null: the reader cannot comment on lines */
+
+/** @param {Work} work @param {WorkspaceChanges} live @param {Reviewed} reviewed */
+const liveView = ({ diff, url, changes }, live, reviewed) => [
   h("p", { class: "quiet", "data-key": "unpushed" }, unpushedWords(live, changes)),
   live.files_changed_total > 0 &&
     diffView(diff, {
@@ -188,11 +191,12 @@ const liveView = ({ diff, url, changes }, live) => [
       },
       open: isBeside(live),
       columns: false,
+      review: reviewed?.session ?? null,
     }),
 ];
 
-/** @param {Work} work @param {SessionChanges} changes */
-const pushedView = ({ diff, url }, changes) =>
+/** @param {Work} work @param {SessionChanges} changes @param {Reviewed} reviewed */
+const pushedView = ({ diff, url }, changes, reviewed) =>
   changes.commits_total === 0
     ? [h("p", { class: "quiet" }, nothingNew(changes))]
     : [
@@ -200,11 +204,12 @@ const pushedView = ({ diff, url }, changes) =>
           source: sourceOf(`${url}/diff`, changes),
           open: isBeside(changes),
           columns: false,
+          review: reviewed?.session ?? null,
         }),
       ];
 
-/** @param {Work | null} work */
-export const workView = (work) => {
+/** @param {Work | null} work @param {Reviewed} reviewed */
+export const workView = (work, reviewed) => {
   if (work === null || (work.changes === null && work.problem === null)) return null;
   const { changes, live, problem } = work;
   const files = (live ?? changes)?.files_changed_total ?? 0;
@@ -213,8 +218,9 @@ export const workView = (work) => {
     { "data-key": "work", id: "work" },
     h("h2", {}, files === 0 ? "Changes" : changesIn(files)),
     problem !== null && h("p", { class: "refusal" }, prose(problem)),
-    live !== null && liveView(work, live),
-    live === null && changes !== null && pushedView(work, changes),
+    files > 0 && reviewed !== null && reviewView(reviewed),
+    live !== null && liveView(work, live, reviewed),
+    live === null && changes !== null && pushedView(work, changes, reviewed),
     changes !== null &&
       changes.commits_total > 0 &&
       h(

@@ -81,16 +81,13 @@ describe("creating a session", () => {
       stopped_at: null,
       warnings: [],
     });
-    expect((await reached(service, pid, String(session["id"]), "running"))["running_at"]).not.toBeNull();
-    const sandbox = fields(await service.request("GET", sessions(`/${session["id"]}/sandbox`)));
-    expect(sandbox).toMatchObject({
-      session_id: session["id"],
-      provider: "simulated",
-      status: "active",
-      failure: null,
-    });
-    expect(await commitOf(String(session["id"]))).toBe(base);
-    await stopSession(service, pid, String(session["id"]));
+    const id = String(session["id"]);
+    expect((await reached(service, pid, id, "running"))["running_at"]).not.toBeNull();
+    const sandbox = fields(await service.request("GET", sessions(`/${id}/sandbox`)));
+    const active = { session_id: id, provider: "simulated", status: "active", failure: null };
+    expect(sandbox).toMatchObject(active);
+    expect(await commitOf(id)).toBe(base);
+    await stopSession(service, pid, id);
   });
 
   it.each([
