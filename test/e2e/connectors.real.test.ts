@@ -223,7 +223,9 @@ describe.runIf(sandboxesStartHere)("an agent in a sandbox", () => {
       expect(server.calls.map(({ arguments: given }) => given)).toEqual([{ page: "one" }, { page: "two" }]);
       const items = JSON.parse(await conversation()) as { readonly items: readonly Json[] };
       const told = items.items.filter(({ author }) => (author as Json | null)?.["kind"] === "service");
-      expect(told).toHaveLength(1);
+      expect(told.filter(({ kind }) => kind === "message")).toHaveLength(1);
+      // Each call says that it waits. Who approved it is a note of that person.
+      expect(told.filter(({ kind }) => kind === "note")).toHaveLength(2);
       await life.call("POST", `${target}/stop`);
     },
     TEST_MS,
