@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("link", { name: "Runs", exact: true }).click();
-    await page.getByRole("link", { name: /^on-push, manual, fired/ }).waitFor();
+    await page.getByRole("link", { name: /^on-push, manual, stopped/ }).waitFor();
     await page.getByLabel("Status").selectOption("queued");
     await page.getByText("No runs match the filter.").waitFor();
     await page.getByRole("link", { name: "0 runs queued" }).click();
