@@ -230,7 +230,7 @@ const fileView = (file, { source, view, open, review }) =>
           class: "plain",
           "data-session": review,
           "data-path": file.path,
-          "aria-label": `Comment on ${file.path}`,
+          "aria-label": `Comment on this file: ${file.path}`,
         }),
       ),
   );

@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .getByText(/^Comment on greet\.sh, line \d+$/)
       .waitFor();
     await write(page, "Say it in <b>French</b>.\nAnd test it.");
-    await page.getByRole("button", { name: "Comment on notes/6113728.md" }).click();
+    await page.getByRole("button", { name: "Comment on this file: notes/6113728.md" }).click();
     await write(page, "Name the file by its date.");
     await page.locator(".file", { hasText: "greet.sh" }).locator(".diff .removed").first().click();
     await page.getByRole("dialog").getByText("before the change").waitFor();
@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("is not lost if the service refuses it", async () => {
     const { page, fake, visit } = await start(world());
     await visit(CHANGE);
-    await page.getByRole("button", { name: "Comment on greet.sh" }).click();
+    await page.getByRole("button", { name: "Comment on this file: greet.sh" }).click();
     await write(page, "Shorter, please.");
     fake.world.refused = { status: 503, code: "away", error: "The agent cannot be reached." };
     await page.getByRole("button", { name: /send 1 comment$/ }).click();

@@ -215,7 +215,7 @@ export const STATES_OF_WORK: readonly State[] = [
     hash: `${PROJECT}/change-requests/7`,
     shows: ".diff",
     act: async (page) => {
-      await page.getByRole("button", { name: "Comment on greet.sh" }).click();
+      await page.getByRole("button", { name: "Comment on this file: greet.sh" }).click();
       await page.getByRole("dialog").getByLabel("Comment").fill("Say it in French, too.");
       await page.getByRole("dialog").getByRole("button", { name: "Add the comment" }).click();
       await page.getByText("Comments for the agent").waitFor();
