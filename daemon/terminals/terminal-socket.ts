@@ -69,6 +69,7 @@ class Connection {
   get peer(): Peer {
     const socket = this.#socket;
     return {
+      outputFrom: (at) => socket.send(JSON.stringify({ output_from: at })),
       output: (bytes, sent) => socket.send(bytes, sent),
       errorOutput: (bytes, sent) =>
         socket.send(JSON.stringify({ error_output: bytes.toString("base64") }), sent),

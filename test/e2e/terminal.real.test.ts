@@ -9,11 +9,17 @@ import { Installation, type Life, TOKEN } from "../support/service/process-servi
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 
+interface Said {
+  readonly output_from?: number;
+  readonly exit?: number;
+}
+
 /** One connection, and what came over it. */
 class Terminal {
   readonly socket: WebSocket;
   output = "";
-  bytes = 0;
+  /** The number of the output's next byte. */
+  next = -1;
   exit: number | null = null;
   close: { readonly code: number; readonly reason: string } | null = null;
 
@@ -24,13 +30,18 @@ class Terminal {
     this.socket = new WebSocket(url, { headers });
     this.socket.on("error", () => undefined);
     this.socket.on("message", (data: Buffer, isBinary) => {
-      if (!isBinary) this.exit = (JSON.parse(data.toString()) as { exit: number }).exit;
+      if (!isBinary) this.#hear(JSON.parse(data.toString()) as Said);
       else {
-        this.bytes += data.length;
+        this.next += data.length;
         this.output = (this.output + data.toString("utf8")).slice(-100_000);
       }
     });
     this.socket.on("close", (code, reason) => (this.close = { code, reason: reason.toString() }));
+  }
+
+  #hear({ output_from: from, exit }: Said): void {
+    this.next = from ?? this.next;
+    this.exit = exit ?? this.exit;
   }
 
   type(text: string): void {
@@ -146,7 +157,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       await first.shows("first\r\n");
       first.socket.terminate();
       await first.closes();
-      const second = await open({ id, after: String(first.bytes) });
+      const second = await open({ id, after: String(first.next) });
       second.type("go\n");
       await second.shows("second\r\n");
       expect(second.output).not.toContain("first");
