@@ -94,7 +94,7 @@ export class TerminalWorld {
     },
   ): Promise<Opened> {
     // The command says which process it is, and stays until something ends it.
-    const words = [
+    const words: readonly [string, string][] = [
       ["command", "sh"],
       ["command", "-c"],
       ["command", "echo $$ > ran-$0; exec sleep 86398"],

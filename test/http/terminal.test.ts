@@ -69,6 +69,15 @@ describe("a terminal", () => {
     return (user as { readonly id: string }).id;
   };
 
+  const signIn = async (token: string | null) => {
+    const answer = await cast.service.request("POST", "/dashboard/session", {
+      token: null,
+      body: { token },
+    });
+    const [own = ""] = String(expectStatus(answer, 200).headers["set-cookie"]).split(";");
+    return { cookie: own, csrf: String(fields(answer)["csrf"]) };
+  };
+
   it.each(Object.keys(EXPECTED) as TokenKind[])("is open or refused with the token: %s", async (kind) => {
     const token = cast.tokens[kind];
     const [id, before] = [randomUUID(), world.started];
@@ -81,11 +90,6 @@ describe("a terminal", () => {
 
   describe("with the dashboard's cookie", () => {
     let cookie = "";
-    const signIn = async (token: string | null) => {
-      const answer = await cast.service.request("POST", "/dashboard/session", { token: null, body: { token } });
-      const [own = ""] = String(expectStatus(answer, 200).headers["set-cookie"]).split(";");
-      return { cookie: own, csrf: String(fields(answer)["csrf"]) };
-    };
     beforeAll(async () => {
       ({ cookie } = await signIn(cast.tokens.member));
     });
@@ -127,10 +131,7 @@ describe("a terminal", () => {
       const opened = await open({ cookie: own, origin: cast.service.url }, { id });
       await run(id);
       const headers = { cookie: own, "x-csrf-token": csrf };
-      expectStatus(
-        await cast.service.request("DELETE", "/dashboard/session", { token: null, headers }),
-        204,
-      );
+      expectStatus(await cast.service.request("DELETE", "/dashboard/session", { token: null, headers }), 204);
       await eventually(() => expect(opened.closed()).not.toBeNull());
       await ended(id);
     });
