@@ -168,7 +168,7 @@ module.exports = {
       to: {
         path: "^src/http/handlers/",
         pathNot:
-          "^src/http/handlers/(answers|connector-credentials|connector-wire|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-options|session-ports|token-grant|trigger-listing|warnings|wire)\\.ts$",
+          "^src/http/handlers/(answers|connector-credentials|connector-wire|conversation-wire|hand-fires|machine-view|merging|message-secrets|opening|project-setup|project-usage|repository-check|repository-credential|restarting|session-changes|session-options|session-ports|session-workspace|token-grant|trigger-listing|warnings|wire)\\.ts$",
       },
     },
     {

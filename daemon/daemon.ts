@@ -53,7 +53,8 @@ import type { Settings } from "./settings.ts";
 import { runSetup, takeOverSetup, type SetupFailure } from "./setup.ts";
 import type { Claimed, StartedAhead } from "./standby.ts";
 import { makeSteering, Steering } from "./steering.ts";
-import { Terminals } from "./terminals/terminals.ts";
+import { openTerminals } from "./terminals/scoped.ts";
+import { makeWorkspace } from "./workspace/workspace.ts";
 
 /** The longest text of git that is reported. */
 const MAX_GIT_MESSAGE_LENGTH = 2000;
@@ -168,7 +169,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { settings, adapter, report, feed, steering, attachments, redactor, log, ring } = parts;
     const { layout, servicePort } = settings;
-    const terminals = yield* makeTerminals(parts);
+    const terminals = yield* openTerminals({ ...parts, after });
     const server = new DaemonServer({
       terminals,
       token: settings.token,
@@ -179,6 +180,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       ring,
       ...(adapter.steering !== null && { feed, attachments, steering: yield* makeSteering(steering) }),
       abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
+      workspace: yield* makeWorkspace(parts),
       control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });
     yield* Effect.acquireRelease(
@@ -198,23 +200,6 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
     const wasHeard = () => server.wasHeard();
     yield* Effect.forkScoped(endWhenLeftAlone({ orphanMs, socket: layout.socket, wasHeard, log }));
   });
-
-/** The commands of people, until the scope closes. */
-const makeTerminals = ({ controlled, report, log }: Parts): Effect.Effect<Terminals, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(
-      () =>
-        new Terminals({
-          launch: (command) =>
-            Effect.runPromise(Effect.map(Deferred.await(controlled), ({ launch }) => launch(command))),
-          after,
-          // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
-          typed: () => (report.typedAt = new Date(Date.now()).toISOString()),
-          log,
-        }),
-    ),
-    (terminals) => terminals.endAll,
-  );
 
 const boot = Effect.fnUntraced(function* (parts: Parts) {
   const { settings, report } = parts;

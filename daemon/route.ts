@@ -5,6 +5,7 @@
  *  D1 Health is open on exactly `/platform/health` by GET or HEAD. Every other route requires a signed context.
  *  D2 No host is ever taken from a request: targets are ports on 127.0.0.1.
  */
+import { readingOf, type WorkspaceRead } from "./workspace/reading.ts";
 
 import { terminalWish, type TerminalWish } from "../src/domain/terminal.ts";
 
@@ -23,6 +24,7 @@ export type Route =
   | { readonly kind: "turn"; readonly after: number }
   /** `after`: the number of the last known version of an item. */
   | { readonly kind: "conversation"; readonly after: number }
+  | { readonly kind: "workspace"; readonly read: WorkspaceRead }
   | { readonly kind: "control"; readonly name: ControlName }
   | { readonly kind: "steering"; readonly name: SteeringName }
   /** `id`: a UUID. */
@@ -58,6 +60,11 @@ const STEERING: ReadonlyMap<string, SteeringName> = new Map([
   ["/platform/messages", "messages"],
   ["/platform/interrupt", "interrupt"],
   ["/platform/answer", "answer"],
+]);
+const WORKSPACE: ReadonlyMap<string, WorkspaceRead["of"]> = new Map([
+  ["/platform/workspace/changes", "changes"],
+  ["/platform/workspace/diff", "diff"],
+  ["/platform/workspace/files", "files"],
 ]);
 const ATTACHMENT = /^\/platform\/attachments\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const PORT = /^[1-9][0-9]{0,4}$/;
@@ -125,6 +132,8 @@ const controlRoute = (method: string, path: string, url: string): Route => {
     if (method === "GET") return { kind: "steering", name: "models" };
     return refused(405, "method_not_allowed", "Use GET to read the models.");
   }
+  const read = WORKSPACE.get(path);
+  if (read !== undefined) return workspaceRoute(method, read, url.slice(path.length + 1));
   const [, id = null] = ATTACHMENT.exec(path) ?? [];
   if (id !== null) {
     if (method === "PUT") return { kind: "attachment", id };
@@ -137,6 +146,13 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   if (method === "POST" && control !== undefined) return { kind: "control", name: control };
   if (method === "POST" && steering !== undefined) return { kind: "steering", name: steering };
   return refused(405, "method_not_allowed", "Use POST for this control path.");
+};
+
+const workspaceRoute = (method: string, of: WorkspaceRead["of"], query: string): Route => {
+  if (method !== "GET") return refused(405, "method_not_allowed", "Use GET to read the workspace.");
+  const read = readingOf(of, query);
+  if (read !== null) return { kind: "workspace", read };
+  return refused(400, "bad_request", "The query must name two commits, or a path below the workspace.");
 };
 
 /** `?after={number}`. Absent: 0. */

@@ -48,6 +48,8 @@ import type { SteeringSurface } from "./steering.ts";
 import { openTerminalSocket } from "./terminals/terminal-socket.ts";
 import type { Terminals } from "./terminals/terminals.ts";
 import { visitorOf } from "./visitor.ts";
+import type { WorkspaceRead } from "./workspace/reading.ts";
+import type { WorkspaceSurface } from "./workspace/workspace.ts";
 
 export interface ServerOptions {
   readonly token: string;
@@ -66,6 +68,8 @@ export interface ServerOptions {
   readonly abort: () => Promise<boolean>;
   /** Refresh, env and save. */
   readonly control: ControlSurface;
+  /** Reads the workspace while the agent works. Absent: this server has no workspace. */
+  readonly workspace?: WorkspaceSurface;
   /** Messages, interrupts, answers and models. Absent: the runtime has no conversation. */
   readonly steering?: SteeringSurface;
   /** Absent: the runtime has no conversation. */
@@ -152,6 +156,7 @@ export class DaemonServer {
     if (route.kind === "terminal") return this.#endTerminal(route.wish, request, response);
     if (route.kind === "turn") return this.#turn(route.after, response);
     if (route.kind === "conversation") return this.#conversation(route.after, response);
+    if (route.kind === "workspace") return void this.#workspace(route.read, response);
     if (route.kind === "control" || route.kind === "steering")
       return void this.#control(route, request, response);
     if (route.kind === "attachment") return void this.#attachment(route.id, request, response);
@@ -268,6 +273,13 @@ export class DaemonServer {
     // One that is here already is answered as stored, whatever its body.
     const read = await readBytes(request, response, size ?? ATTACHMENT_MAX);
     const answer = Buffer.isBuffer(read) ? attachments.keep(id, read) : read;
+    if ("done" in answer) answerJson(response, 200, answer.done);
+    else answerError(response, answer.status, answer.body);
+  }
+
+  async #workspace(read: WorkspaceRead, response: ServerResponse): Promise<void> {
+    const { workspace = () => Promise.resolve(NOT_READY) } = this.#options;
+    const answer = await workspace(read);
     if ("done" in answer) answerJson(response, 200, answer.done);
     else answerError(response, answer.status, answer.body);
   }

@@ -79,7 +79,8 @@ const isWanted = () => {
 /** @param {Session} session */
 const tellOf = (session) => {
   if (notificationState() !== "on") return;
-  const shown = new Notification("The agent needs your answer", {
+  const asks = session.pending_approvals > 0 ? "approval" : "answer";
+  const shown = new Notification(`The agent needs your ${asks}`, {
     body: visible(sessionName(session)),
     tag: session.id,
     icon: "icon-waiting.svg",

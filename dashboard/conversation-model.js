@@ -54,6 +54,10 @@ export const shownItems = ({ order, floor }) => {
 /** @param {Conversation} conversation @returns {Item[]} the requests that wait for an answer, oldest first */
 export const openRequests = ({ order }) => order.filter(isAsking);
 
+/** How many tools of the known conversation have ended. @param {Conversation} conversation */
+export const finishedTools = ({ order }) =>
+  order.filter((item) => item.kind === "tool" && !isOpen(item)).length;
+
 /**
  * The messages that the agent does not have yet.
  *

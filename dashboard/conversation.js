@@ -2,7 +2,7 @@
  * A session's conversation on its page. It draws itself, because text that grows changes several times a second. At most
  * `WINDOW` items are in the document; scrolling moves this window, and reads older pages at its beginning.
  */
-import { isOpen, openRequests, placeOf, shownItems } from "./conversation-model.js";
+import { finishedTools, isOpen, openRequests, placeOf, shownItems } from "./conversation-model.js";
 import { followConversation } from "./conversation-stream.js";
 import { makeFoot } from "./conversation-foot.js";
 import { h, morph } from "./dom.js";
@@ -117,7 +117,7 @@ export const showConversation = (path, changed, project) => {
     scrolled(shown, reading);
     rest = Math.max(DRAW_MS, REST * (performance.now() - before));
     const { conversation } = reading;
-    const tells = `${reading.heard} ${conversation.turn.state} ${openRequests(conversation).length}`;
+    const tells = `${reading.heard} ${conversation.turn.state} ${openRequests(conversation).length} ${finishedTools(conversation)}`;
     if (told !== tells) changed();
     told = tells;
   };

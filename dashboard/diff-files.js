@@ -20,6 +20,7 @@ const GENERATED =
  * @property {string | null} head the commit: another one has other lines
  * @property {Listed[]} listed
  * @property {number} total how many files changed. It may be more than are listed
+ * @property {Map<string, string>} [marks] a word about each file, by its path
  */
 
 /**
@@ -51,6 +52,12 @@ export const showAsked = ({ url, head, path }, diff) => {
   const [file] = files;
   if (file === undefined) throw new Error(`${path} has no differences any more. The branch has changed.`);
   asked.set(keyOf(url, head, path), { file, cut });
+};
+
+/** Files whose lines were read alone may have other lines now. @param {string} url of the diff in the API */
+export const forgetLoaded = (url) => {
+  for (const [key, { file }] of asked)
+    if (file !== null && key.startsWith(`[${JSON.stringify(url)},`)) asked.delete(key);
 };
 
 /** The diff that was read last: a page is drawn much more often than its diff changes. */

@@ -202,6 +202,9 @@ const fileList = (files) =>
     ),
   );
 
+/** @param {string} mark */
+const marked = (mark) => mark !== "" && [" ", tag(mark)];
+
 /** @param {PlannedFile} file @param {{source: Source | null, view: string, open: boolean, review: string | null}} how */
 const fileView = (file, { source, view, open, review }) =>
   h(
@@ -213,6 +216,7 @@ const fileView = (file, { source, view, open, review }) =>
       code(file.path),
       file.from !== null && h("span", { class: "quiet" }, " was ", code(file.from)),
       file.note !== "" && [" ", tag(file.note)],
+      marked(source?.marks?.get(file.path) ?? ""),
       " ",
       counts(file.added, file.removed),
       !file.isShown && h("span", { class: "quiet" }, " not shown"),
@@ -293,7 +297,7 @@ const linesView = (lines, view) => {
 };
 
 /** @param {DiffLine} line @returns {DiffLine} */
-const shortened = (line) =>
+export const shortened = (line) =>
   line.text.length > LINE_CHARS
     ? {
         ...line,
@@ -321,15 +325,20 @@ const kindOf = (line) => {
  *
  * @param {(import("./diff-parse.js").DiffLine | null)[]} lines null: an empty line, opposite to one of the other side
  * @param {"before" | "after"} [side] one column of two
+ * @param {string} [label]
  */
-export const numberedLines = (lines, side) =>
+export const numberedLines = (
+  lines,
+  side,
+  label = side === undefined ? "Changes" : side === "before" ? "Before" : "After",
+) =>
   h(
     "pre",
     {
       class: "diff numbered",
       tabindex: 0,
       "data-side": side,
-      "aria-label": side === undefined ? "Changes" : side === "before" ? "Before" : "After",
+      "aria-label": label,
     },
     lines.map((line) =>
       line === null

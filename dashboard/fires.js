@@ -65,6 +65,11 @@ export const fires = {
     const asked = query.get("status") ?? "";
     const filter = { status: FIRE_STATUSES.includes(asked) ? asked : "", slug: query.get("slug") ?? "" };
     const wanted = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
+    // A reader who looks for failed runs wants those, too, whose session failed.
+    if (filter.status === "failed") {
+      wanted.delete("status");
+      wanted.set("outcome", "failed");
+    }
     const [project, { items, more }, listing] = await Promise.all([
       getJson(projectPath(id)),
       getList(`${projectPath(id)}/fires${wanted.size === 0 ? "" : `?${wanted}`}`, "fires", pages),
@@ -137,17 +142,20 @@ const row = (projectId, fire) =>
           {
             class: "cover",
             href: fireLink(projectId, fire.id),
-            "aria-label": `${fire.trigger_slug}, ${fire.kind}, ${fire.status}, ${moment(instantOf(fire))}`,
+            "aria-label": `${fire.trigger_slug}, ${fire.kind}, ${resultOf(fire)}, ${moment(instantOf(fire))}`,
           },
           fire.trigger_slug,
         ),
         tag(fire.kind),
       ),
+      fire.outcome?.state === "failed" &&
+        fire.outcome.code !== null &&
+        h("span", { class: "reason" }, "The session failed: ", code(fire.outcome.code)),
       fire.reason &&
         h("span", { class: fire.status === "failed" ? "reason" : "quiet" }, prose(reasonText(fire.reason))),
       origins(projectId, fire),
     ),
-    badge(fire.status),
+    badge(resultOf(fire)),
     h(
       "span",
       { class: "row-side" },
@@ -160,6 +168,9 @@ const row = (projectId, fire) =>
       fire.session_id && sessionLink(projectId, fire.session_id),
     ),
   );
+
+/** What became of its session; without one, of the run. @param {Fire} fire */
+const resultOf = ({ status, outcome }) => outcome?.state ?? status;
 
 /** Where it came from, and how many attempts it took. @param {string} projectId @param {Fire} fire */
 const origins = (projectId, fire) => {
@@ -201,7 +212,7 @@ export const fire = {
   },
 
   /** @param {FirePage} data */
-  title: ({ fire: found }) => `Run of ${found.trigger_slug} · ${found.status}`,
+  title: ({ fire: found }) => `Run of ${found.trigger_slug} · ${resultOf(found)}`,
 
   /** @param {FirePage} data */
   view: ({ project, fire: found }) => [
@@ -214,7 +225,7 @@ export const fire = {
     h(
       "header",
       { class: "head", "data-key": "head" },
-      h("h1", {}, found.trigger_slug, " ", badge(found.status)),
+      h("h1", {}, found.trigger_slug, " ", badge(resultOf(found))),
       h("p", { class: "quiet" }, idTail(found.id), " · ", time(instantOf(found))),
       actions(project.id, found),
     ),
@@ -279,6 +290,7 @@ const fireFacts = (projectId, found) =>
     ["Due", found.scheduled_for && moment(found.scheduled_for)],
     ["Received", moment(found.received_at)],
     ["Session", found.session_id && sessionLink(projectId, found.session_id)],
+    ["Failed with", found.outcome?.state === "failed" && found.outcome.code && code(found.outcome.code)],
     ["Attempts", String(found.attempts)],
     ["Delivery", found.delivery_id && code(found.delivery_id)],
     ["Verified with", found.verified_with === "previous" && "the previous value of the secret"],

@@ -23,7 +23,7 @@ const missing = async () => {
 /**
  * Loads a module, with the actions of its buttons and the handlers of its forms.
  *
- * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms}} Module
+ * @template {{actions?: Record<string, import("./actions.js").Action>, forms?: typeof laterForms, showFiles?: unknown}} Module
  * @param {() => Promise<Module>} read imports the module
  */
 export const bring = async (read) => {

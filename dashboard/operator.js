@@ -7,7 +7,7 @@ import { button, callout, code, empty, facts, prose, tag, time } from "./parts.j
 /** @typedef {import("./wire-operator.d.ts").Service} Service */
 /** @typedef {{service: Service | null}} Operator null: this reader is not the operator */
 
-export const operator = {
+const operator = {
   /** @returns {Promise<Operator>} */
   load: async () => ({ service: await getJsonOrNull("/v1/operator", [403, 404]) }),
 
@@ -212,3 +212,5 @@ const table = (heads, rows) =>
       ),
     ),
   );
+
+export const pages = { operator };

@@ -28,7 +28,7 @@ const REASONS = new Map([
   ["database_unavailable", "The database could not be reached."],
 ]);
 
-export const refusals = {
+const refusals = {
   /** @param {string[]} params @param {import("./app.js").Extent} extent @returns {Promise<Refusals>} */
   load: async ([id = ""], { pages }) => {
     const [project, { items, more }] = await Promise.all([
@@ -87,3 +87,5 @@ const detailsOf = ({ event, delivery_id: delivery, address, forwarded_for: forwa
     h("span", {}, "from ", code(forwarded ?? address)),
   ].filter(Boolean);
 };
+
+export const pages = { refusals };

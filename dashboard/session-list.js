@@ -206,7 +206,9 @@ export const row = (session, project) =>
     h(
       "span",
       { class: "states" },
-      session.status === "running" && turnTag(session.turn.state),
+      session.pending_approvals > 0
+        ? h("span", { class: "turn-word", "data-turn": "requires_action" }, "Needs your approval")
+        : session.status === "running" && turnTag(session.turn.state),
       badge(session.status),
     ),
     h("span", { class: "row-side" }, time(session.created_at), length(session)),

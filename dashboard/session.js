@@ -1,7 +1,7 @@
 /** One session: its conversation, its boot and life, its failure, its log, and its change requests. */
 import { getJson, getJsonOrNull } from "./api.js";
 import { conversationPlace, showConversation } from "./conversation.js";
-import { openRequests } from "./conversation-model.js";
+import { finishedTools, openRequests } from "./conversation-model.js";
 import { h } from "./dom.js";
 import { bootView } from "./boot.js";
 import { awaitedView, sandboxEnvironment } from "./environment-build.js";
@@ -10,6 +10,7 @@ import { followLog } from "./log.js";
 import { readAsked } from "./asked.js";
 import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
+import { bring } from "./later.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
 import { followSaved, restoreChoice, restoredWork, savedFiles, savedWork } from "./saved-work.js";
 import { logSection, timeline } from "./session-life.js";
@@ -84,8 +85,9 @@ export const session = {
       /** @param {HTMLElement} main @param {SessionPage} data @param {import("./wire.d.ts").Me | null} me */
       drawn: (main, data, me) => {
         conversation.show(main, { session: data.session, me: me?.user.name ?? "You" });
-        work.see(data.session, data.changes);
+        work.see(data.session, data.changes, finishedTools(conversation.reading.conversation));
         saved.see(data.session);
+        showTree(main, path);
         ports.see(data.session);
         const place = main.querySelector(".session-log");
         // The boot is shown as it happens, and its steps are in the log.
@@ -104,7 +106,7 @@ export const session = {
 
   /** @param {SessionPage} data @param {Following | null} live */
   title: (data, live) =>
-    `${isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
+    `${data.session.pending_approvals > 0 || isAsked(live) ? "The agent asks · " : ""}${sessionName(data.session)} · ${data.session.status}`,
 
   /** @param {SessionPage} data @param {unknown} _me @param {Following | null} live */
   view: ({ project, session: found, sandbox, changes, awaited, asked }, _me, live) => [
@@ -149,6 +151,21 @@ export const session = {
       ),
     logSection(found, sandbox, live?.log ?? null),
   ],
+};
+
+/** Shows the files of the workspace once the reader opens them. @param {HTMLElement} main @param {string} path */
+const showTree = (main, path) => {
+  const fold = main.querySelector("#workspace-files");
+  const place = fold?.querySelector("[data-own]");
+  if (!(fold instanceof HTMLDetailsElement) || !(place instanceof HTMLElement)) return;
+  fold.addEventListener("toggle", async () => {
+    if (!fold.open || place.childElementCount > 0 || place.dataset["wanted"] === path) return;
+    place.dataset["wanted"] = path;
+    const { showFiles } = await bring(async () => ({
+      showFiles: (await import("./workspace-files.js")).showFiles,
+    }));
+    await showFiles(place, path);
+  });
 };
 
 /**

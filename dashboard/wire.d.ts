@@ -55,6 +55,7 @@ export interface Session {
   stop_reason: string | null;
   saved: import("./wire-saved.d.ts").Saved | null;
   restored: import("./wire-saved.d.ts").Restored | null;
+  pending_approvals: number;
   last_turn: LastTurn | null;
   turn: Turn;
   created_at: string;
@@ -141,6 +142,8 @@ export interface Fire {
   received_at: string;
   delivery_id: string | null;
   session_id: string | null;
+  /** Null: it started no session. */
+  outcome: { state: "running" | "finished" | "failed" | "stopped"; code: string | null } | null;
   attempts: number;
   replay_of: string | null;
   /** Absent if no signature was checked. */

@@ -439,6 +439,7 @@ CREATE INDEX executor_calls_begun_idx ON public.executor_calls USING btree (proj
 CREATE INDEX executor_calls_connector_idx ON public.executor_calls USING btree (project_id, connector, at);
 CREATE INDEX executor_calls_open_idx ON public.executor_calls USING btree (session_id, at) WHERE (outcome IS NULL);
 CREATE INDEX executor_calls_project_idx ON public.executor_calls USING btree (project_id, at DESC, id DESC);
+CREATE INDEX executor_calls_waiting_idx ON public.executor_calls USING btree (session_id) WHERE (outcome = 'pending'::text);
 
 CREATE TABLE fire_queue (
   fire_id uuid NOT NULL,
@@ -484,6 +485,7 @@ CREATE TABLE fires (
   replay_of uuid,
   fired_at timestamp with time zone,
   verified_with text,
+  session_failed boolean NOT NULL DEFAULT false,
   CONSTRAINT fires_cron_has_instant CHECK (((kind <> 'cron'::text) OR (scheduled_for IS NOT NULL))),
   CONSTRAINT fires_fired_has_session CHECK ((((status = 'fired'::text) = (session_id IS NOT NULL)) AND ((status = 'fired'::text) = (fired_at IS NOT NULL)))),
   CONSTRAINT fires_kind_known CHECK ((kind = ANY (ARRAY['cron'::text, 'webhook'::text, 'manual'::text]))),
@@ -495,6 +497,8 @@ CREATE TABLE fires (
 );
 CREATE UNIQUE INDEX fires_delivery_key ON public.fires USING btree (delivery_id, project_id, trigger_slug) WHERE answers_delivery;
 CREATE INDEX fires_ended_idx ON public.fires USING btree (project_id, status, received_at, id) WHERE (status <> ALL (ARRAY['fired'::text, 'queued'::text]));
+CREATE INDEX fires_failed_idx ON public.fires USING btree (project_id, received_at, id) WHERE ((status = 'failed'::text) OR session_failed);
+CREATE INDEX fires_failed_trigger_idx ON public.fires USING btree (project_id, trigger_slug, received_at, id) WHERE ((status = 'failed'::text) OR session_failed);
 CREATE UNIQUE INDEX fires_instant_key ON public.fires USING btree (project_id, trigger_slug, scheduled_for) WHERE ((kind = 'cron'::text) AND (replay_of IS NULL) AND (status <> 'duplicate'::text));
 CREATE INDEX fires_project_idx ON public.fires USING btree (project_id, received_at, id);
 CREATE INDEX fires_received_idx ON public.fires USING brin (received_at);

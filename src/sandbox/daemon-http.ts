@@ -1,5 +1,5 @@
 /** The daemon's control surface over HTTP, on the link that its provider gives. */
-import { Agent, request, type IncomingMessage } from "node:http";
+import { request, type IncomingMessage } from "node:http";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -15,11 +15,13 @@ import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
 import {
   DaemonClient,
   DaemonHealth,
-  DaemonUnreachable,
+  type DaemonUnreachable,
   EnvironmentChanged,
   NoConversation,
 } from "./daemon.ts";
-import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
+import { ask, dialled, named, refused, unreachable, type Call } from "./daemon-ask.ts";
+import { workspaceHttp } from "./daemon-workspace.ts";
+import { linkRequest, type DaemonLink } from "./port.ts";
 
 const HEALTH_TIMEOUT_MS = 1000;
 const PREPARE_TIMEOUT_MS = 180_000;
@@ -28,102 +30,8 @@ const CLAIM_TIMEOUT_MS = 10_000;
 const ENV_TIMEOUT_MS = 180_000;
 /** Longer than the daemon keeps the request open. */
 const TURN_TIMEOUT_MS = 40_000;
-/** Answers are a page of text. A longer one does not come from our daemon. */
-const ANSWER_LIMIT_BYTES = 1024 * 1024;
-
 const ClaimedBy = Schema.Struct({ session_id: Schema.String });
 const decodeHealth = Schema.decodeUnknownEffect(Schema.fromJsonString(DaemonHealth));
-
-const unreachable = (error: unknown) =>
-  new DaemonUnreachable({ message: error instanceof Error ? error.message : String(error) });
-
-/** A connection for each request: an ended sandbox's daemon must never answer for the next one. */
-const agent = new Agent({ keepAlive: false });
-
-/** Node's request options for a link. */
-const dialled = (link: DaemonLink) => {
-  const target = linkTarget(link);
-  return "createConnection" in target ? target : { ...target, agent };
-};
-
-/** Raw headers by name. */
-const named = (raw: readonly string[]): Readonly<Record<string, string>> =>
-  Object.fromEntries(raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1] ?? ""]] : [])));
-
-interface Call {
-  readonly path: string;
-  readonly timeoutMs: number;
-  /** Bytes are sent as they are, by PUT; anything else as JSON, by POST. Without a body the call is a GET. */
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-const sentAs = (body: unknown) => {
-  if (body === undefined) return { method: "GET", body, headers: {} };
-  const isRaw = body instanceof Uint8Array;
-  const bytes = isRaw ? body : Buffer.from(JSON.stringify(body));
-  return {
-    method: isRaw ? "PUT" : "POST",
-    body: bytes,
-    headers: {
-      "content-type": isRaw ? "application/octet-stream" : "application/json",
-      "content-length": bytes.length,
-    },
-  };
-};
-
-const ask = (
-  link: DaemonLink,
-  { path, timeoutMs, ...call }: Call,
-): Effect.Effect<Answer, DaemonUnreachable> =>
-  Effect.callback<Answer, DaemonUnreachable>((resume) => {
-    const { method, body, headers } = sentAs(call.body);
-    const asked = linkRequest(link, { method, path, by: "service" });
-    const opened = request(
-      {
-        ...dialled(link),
-        path: asked.path,
-        method,
-        headers: { ...headers, ...call.headers, ...named(asked.headers) },
-      },
-      (answer) => {
-        const chunks: Buffer[] = [];
-        let size = 0;
-        answer.on("data", (chunk: Buffer) => {
-          size += chunk.length;
-          if (size > ANSWER_LIMIT_BYTES) opened.destroy(new Error("the answer is too long"));
-          else chunks.push(chunk);
-        });
-        answer.on("end", () => {
-          const text = Buffer.concat(chunks).toString("utf8");
-          resume(Effect.succeed({ status: answer.statusCode ?? 0, text }));
-        });
-        answer.on("error", (error) => resume(Effect.fail(unreachable(error))));
-      },
-    );
-    opened.on("error", (error) => resume(Effect.fail(unreachable(error))));
-    opened.end(body);
-    return Effect.sync(() => opened.destroy());
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: timeoutMs,
-      orElse: () => Effect.fail(unreachable(new Error(`no answer within ${timeoutMs} ms`))),
-    }),
-  );
-
-const decodeCode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ code: Schema.String })));
-
-/** Only a refusal's code is used: its sentence comes from the sandbox. */
-const refused = ({ status, text }: Answer): DaemonUnreachable => {
-  const code = decodeCode(text);
-  const word = code._tag === "Some" && /^[a-z_]{1,40}$/.test(code.value.code) ? ` ${code.value.code}` : "";
-  return new DaemonUnreachable({ message: `the daemon answered ${status}${word}` });
-};
 
 /** The daemon sends something every 15 s, so a stream that is silent for this long is dead. */
 const SILENCE_MS = 60_000;
@@ -288,7 +196,7 @@ const ports = (link: DaemonLink, context: string) =>
 /** Calls the control surface and decodes its answer. */
 const post = <A>(
   link: DaemonLink,
-  { context, ...call }: Required<Omit<Call, "headers">> & { readonly context: string },
+  { context, ...call }: Required<Omit<Call, "headers" | "limitBytes">> & { readonly context: string },
   said: Schema.Decoder<A>,
 ): Effect.Effect<A, DaemonUnreachable> =>
   ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
@@ -387,6 +295,7 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
       ({ answered }) => answered,
     ),
   ports,
+  workspace: workspaceHttp,
   models: (link, context) =>
     steer(link, { path: "/platform/models", context, timeoutMs: STEER_TIMEOUT_MS }, RuntimeOffers),
 });

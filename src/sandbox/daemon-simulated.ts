@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
-import { DaemonClient, NoConversation, type DaemonHealth } from "./daemon.ts";
+import { DaemonClient, NoConversation, type DaemonHealth, type WorkspaceClient } from "./daemon.ts";
 
 const HEALTHY: DaemonHealth = {
   status: "ready",
@@ -15,6 +15,23 @@ const HEALTHY: DaemonHealth = {
   turn: { active: null, active_since: null, last_activity_at: null },
   boot: [],
   error: null,
+};
+
+/** Nothing has changed, and there is no file. */
+export const emptyWorkspace: WorkspaceClient = {
+  changes: (_link, _context, { base, pushed }) =>
+    Effect.succeed({
+      base_commit: base,
+      pushed_commit: pushed,
+      head_commit: pushed,
+      unpushed_commits: 0,
+      uncommitted_total: 0,
+      unpushed_total: 0,
+      files_changed_total: 0,
+      files_changed: [],
+    }),
+  diff: () => Effect.succeed(""),
+  files: () => Effect.succeed({ kind: "directory", entries: [], truncated: false }),
 };
 
 export const simulatedDaemon = Layer.succeed(DaemonClient, {
@@ -32,6 +49,7 @@ export const simulatedDaemon = Layer.succeed(DaemonClient, {
   answer: () => Effect.fail(new NoConversation()),
   models: () => Effect.fail(new NoConversation()),
   ports: () => Effect.succeed([]),
+  workspace: emptyWorkspace,
   env: (_link, _context, { revision, env }) =>
     Effect.succeed({ changed: Object.keys(env), revision, restarted: true, turn_interrupted: false }),
 });

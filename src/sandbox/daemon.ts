@@ -15,6 +15,12 @@ import type { NumberedTurn } from "../domain/last-turn.ts";
 import type { Claim } from "../domain/launch.ts";
 import type { LogLine } from "../domain/log-line.ts";
 import { Restored, type Saved } from "../domain/saved.ts";
+import type {
+  WorkspaceChanges,
+  WorkspaceDirectory,
+  WorkspaceFile,
+  WorkspaceSides,
+} from "../domain/workspace.ts";
 import type { DaemonLink } from "./port.ts";
 
 /** The part of `GET /platform/health` that the service uses. The daemon reports more (api.md 7). */
@@ -51,6 +57,42 @@ export class DaemonUnreachable extends Schema.TaggedError<DaemonUnreachable>()("
 
 /** The sandbox's agent runtime has no conversation that can be followed. */
 export class NoConversation extends Schema.TaggedError<NoConversation>()("NoConversation", {}) {}
+
+/** Why the daemon could not read its workspace. */
+export const WORKSPACE_REFUSALS = [
+  "not_found",
+  "path_unreadable",
+  "workspace_busy",
+  "workspace_slow",
+  "workspace_too_large",
+  "workspace_unreadable",
+  "runtime_not_ready",
+] as const;
+export type WorkspaceRefusal = (typeof WORKSPACE_REFUSALS)[number];
+
+export class WorkspaceRefused extends Schema.TaggedError<WorkspaceRefused>()("WorkspaceRefused", {
+  code: Schema.Literals(WORKSPACE_REFUSALS),
+}) {}
+
+type ReadOf<A> = Effect.Effect<A, DaemonUnreachable | WorkspaceRefused>;
+
+/** The workspace while the agent works in it, without secrets. `context` is the signed user context. */
+export interface WorkspaceClient {
+  /** What the workspace adds to the base. */
+  readonly changes: (link: DaemonLink, context: string, sides: WorkspaceSides) => ReadOf<WorkspaceChanges>;
+  /** The same as a unified diff of at most 1 MiB, which says where it is cut. `path`: null for all files. */
+  readonly diff: (
+    link: DaemonLink,
+    context: string,
+    asked: WorkspaceSides & { readonly path: string | null },
+  ) => ReadOf<string>;
+  /** A directory, or a file's text. An empty path is the workspace itself. */
+  readonly files: (
+    link: DaemonLink,
+    context: string,
+    path: string,
+  ) => ReadOf<WorkspaceDirectory | WorkspaceFile>;
+}
 
 /** A change of the agent runtime's environment (`POST /platform/env`). Null removes a variable. */
 export interface EnvironmentChange {
@@ -175,6 +217,7 @@ export class DaemonClient extends Context.Service<
       link: DaemonLink,
       context: string,
     ) => Effect.Effect<readonly number[], DaemonUnreachable>;
+    readonly workspace: WorkspaceClient;
     /**
      * Changes the environment and waits until the restarted runtime answers, up to 3 min, since another change or a
      * refresh may come first. If a turn is in progress, fails and changes nothing. No failure contains a value.

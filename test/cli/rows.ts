@@ -57,7 +57,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   "sessions list": {
     args: async () => (await world.stoppedSession(), ["--limit", "1", "--status", "stopped"]),
     human: new RegExp(
-      `^SESSION +STATUS +LAST TURN +CREATED +STARTED BY +NAME\n${ID} +stopped +failed +.*Z +a person +Begin\n$`,
+      `^SESSION +STATUS +LAST TURN +WAITS FOR +CREATED +STARTED BY +NAME\n${ID} +stopped +failed +- +.*Z +a person +Begin\n$`,
     ),
     json: "/sessions?limit=1&status=stopped",
     refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],
@@ -125,6 +125,18 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { log: "- sandbox simulated sandbox\n" },
     refused: [[], 2, /^SESSION is missing, and PLATFORM_SESSION_ID is not set\.\n$/],
   },
+  "sessions diff": {
+    args: async () => [await runSession(world.service, world.pid)],
+    human: /^$/,
+    json: { diff: "", live: true },
+    refused: [["no-id"], 2, /^SESSION must be an id /],
+  },
+  "sessions files": {
+    args: async () => [await runSession(world.service, world.pid)],
+    human: /^The directory is empty\.\n$/,
+    json: { kind: "directory", entries: [], truncated: false },
+    refused: [[NOWHERE, "../x"], 1, /relative path/],
+  },
   "sessions open": {
     args: async () => [await runSession(world.service, world.pid), "--port", "5173"],
     human: new RegExp(`^http://p5173-${ID}\\.localhost:\\d+/\\S+\n$`),
@@ -169,7 +181,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   },
   "triggers fires": {
     args: async () => (await world.firedOnce(), ["push", "--limit", "1"]),
-    human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +\\S+ \\S+ +${ID}\n$`),
+    human: new RegExp(`^FIRE +TRIGGER +KIND +STATUS .*\n${ID} +push +manual +fired +.+ +\\S+ \\S+ +${ID}\n$`),
     json: "/fires?slug=push&limit=1",
     refused: [["--status", "lost"], 2, /^--status must be one of queued/],
   },

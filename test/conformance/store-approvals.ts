@@ -2,40 +2,17 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Approvals, type ApprovalMove, type NewApproval } from "../../src/store/ports/approvals.ts";
+import { textOf } from "../../src/domain/conversation.ts";
+import { Approvals, type ApprovalMove } from "../../src/store/ports/approvals.ts";
+import { Conversations } from "../../src/store/ports/conversations.ts";
 import { ExecutorCalls, type NewCall } from "../../src/store/ports/executor-calls.ts";
+import { asked, DAY } from "../support/world/approvals.ts";
+import { converse } from "../support/world/conversations.ts";
 import { endOf } from "../support/world/outbound.ts";
 import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 import { followSession, type Check } from "./store-fixture.ts";
 
 const LIMITS = { atOnce: 1, perConnector: 3, windowMs: 60_000, openMs: 90_000, open: 2 };
-const DAY = 86_400_000;
-
-const asked = (world: World, fields: Partial<NewCall> = {}): NewApproval => {
-  const call: NewCall = {
-    id: randomUUID(),
-    projectId: world.projectId,
-    sessionId: "00000000-0000-7000-8000-0000000000aa",
-    userId: world.userId,
-    startedBy: "user",
-    connector: "docs",
-    tool: "delete",
-    origin: "https://mcp.example.com",
-    pin: "p",
-    rule: "delete",
-    argumentsDigest: "0".repeat(64),
-    argumentsBytes: 2,
-    argumentsPreview: "{}",
-    at: NOON,
-    ...fields,
-  };
-  return {
-    call,
-    sealedArguments: Uint8Array.from([1, 2]),
-    expiresAt: call.at + DAY,
-    attendedUntil: call.at + 30_000,
-  };
-};
 
 const ended = (now: number): ApprovalMove => ({
   type: "call.ended",
@@ -81,6 +58,41 @@ const checkAsking = (check: Check): void => {
       expect(items).toEqual([found?.call]);
       const [event] = yield* follow(1);
       expect(event?.data).toEqual({ approval_id: id, connector: "docs", tool: "delete" });
+    }),
+  );
+
+  check(
+    "are told in their conversation, with the person who decided",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(9);
+      const approvals = yield* Approvals;
+      const { sessionId } = yield* converse(world);
+      const limits = { ...LIMITS, open: 9, perConnector: 99 };
+      const moves: readonly ApprovalMove[] = [
+        { type: "approval.given", by: world.userId, now: NOON + 1 },
+        { type: "denial.given", by: world.userId, reason: "Not today.", now: NOON + 2 },
+        { type: "deadline.passed", now: NOON + DAY },
+      ];
+      for (const [index, move] of moves.entries()) {
+        const one = asked(world, { sessionId, argumentsDigest: String(index) });
+        yield* approvals.ask(one, limits);
+        expect(yield* approvals.move(one.call.id, move)).not.toBeNull();
+        expect(yield* approvals.move(one.call.id, move)).toBeNull();
+      }
+      const page = yield* (yield* Conversations).page(sessionId, { before: null, limit: 99 });
+      const notes = page?.items.filter(({ kind }) => kind === "note").toReversed() ?? [];
+      const call = "the call of delete of the connector docs";
+      const waits = ["platform", `A person must approve ${call}.`];
+      expect(notes.map(({ author, content }) => [author?.name, textOf(content)])).toEqual([
+        waits,
+        ["admin", `admin approved ${call}.`],
+        waits,
+        ["admin", `admin denied ${call}. The reason: Not today.`],
+        waits,
+        ["platform", `No person decided in time on ${call}. It expired.`],
+      ]);
+      expect(notes[1]).toMatchObject({ status: "completed", createdAt: NOON + 1 });
+      expect(notes[1]?.author).toMatchObject({ kind: "user", userId: world.userId });
     }),
   );
 

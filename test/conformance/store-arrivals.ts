@@ -47,13 +47,17 @@ export const checkArrivals = (check: Check): void => {
           path,
           role: "owner" as const,
           mergeRole: "member" as const,
-          session: { ...session, conversation: null },
+          session: { ...session, conversation: null, pendingApprovals: 0 },
         });
         const conversations = yield* Conversations;
         yield* conversations.open(sessionId, NOON);
         const conversation = (yield* conversations.states([sessionId])).get(sessionId);
         expect(conversation?.turn.state).toBe("idle");
-        expect((yield* at({}))?.reached.session).toEqual({ ...session, conversation });
+        expect((yield* at({}))?.reached.session).toEqual({
+          ...session,
+          conversation,
+          pendingApprovals: 0,
+        });
       }),
     );
 

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Accounts } from "../../src/store/ports/accounts.ts";
+import { Approvals } from "../../src/store/ports/approvals.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import {
   type NewSession,
@@ -10,8 +11,11 @@ import {
   type Session,
   type SessionFilter,
 } from "../../src/store/ports/sessions.ts";
+import { People } from "../../src/store/ports/people.ts";
+import { Projects } from "../../src/store/ports/projects.ts";
 import type { Page } from "../../src/store/ports/page.ts";
 import { type Check } from "./store-fixture.ts";
+import { asked } from "../support/world/approvals.ts";
 import { converse, report } from "../support/world/conversations.ts";
 import { admitOne, tellSession, wish } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
@@ -22,6 +26,11 @@ const made = Effect.fnUntraced(function* (world: World, second: number, fields: 
   const answer = yield* admitOne(world, request);
   return answer.outcome === "admitted" ? answer.sessionId : yield* Effect.die(answer.outcome);
 });
+
+const ids = ({ items }: Page<Session>) => items.map(({ id }) => id);
+
+/** Room for every call of these tests. */
+const APPROVALS = { atOnce: 9, perConnector: 99, windowMs: 60_000, openMs: 90_000, open: 9 };
 
 const whole = { limit: 50, cursor: null, status: null };
 const labels = ({ items }: Page<Session>) =>
@@ -109,6 +118,44 @@ export const checkSessionLists = (check: Check): void => {
         expect(yield* find({ turn: "running" })).toEqual([works.sessionId]);
         expect(yield* find({ turn: "idle" })).toEqual([rests]);
         expect(yield* find({ turn: "requires_action", status: "stopped" })).toEqual([]);
+      }),
+    );
+
+    check(
+      "has those, also ended ones, with a call that waits for an approval which the reader may give",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(10);
+        const { list, listOf, shown } = yield* Sessions;
+        const approvals = yield* Approvals;
+        const [live, ended] = [yield* made(world, 1, {}), yield* made(world, 2, {})];
+        yield* made(world, 3, {});
+        const calls = [asked(world, { sessionId: live }), asked(world, { sessionId: ended })];
+        for (const one of calls) yield* approvals.ask(one, APPROVALS);
+        yield* tellSession(ended, { type: "stop.requested" });
+        const filter = { ...whole, turn: "requires_action", mayApprove: true } as const;
+        const inProject = Effect.map(list(world.projectId, filter), ids);
+        const { accountId, projectId } = world;
+        const seenBy = (userId: string | null) => Effect.map(listOf({ accountId, userId }, filter), ids);
+        expect(yield* inProject).toEqual([ended, live]);
+        expect(ids(yield* list(projectId, { ...filter, mayApprove: false }))).toEqual([]);
+        expect(ids(yield* list(projectId, { ...filter, status: "stopped" }))).toEqual([ended]);
+        yield* (yield* Projects).update(projectId, { defaultRole: null }, NOON);
+        const [viewer, member] = [randomUUID(), randomUUID()];
+        for (const [id, role] of [
+          [viewer, "viewer"],
+          [member, "member"],
+        ] as const) {
+          yield* (yield* Accounts).createUser({ id, accountId, name: role, role: "member", now: NOON });
+          yield* (yield* People).grant({ projectId, userId: id, role, now: NOON });
+        }
+        expect(yield* seenBy(null)).toEqual([ended, live]);
+        expect(yield* seenBy(member)).toEqual([ended, live]);
+        expect(yield* seenBy(viewer)).toEqual([]);
+        expect((yield* shown(live))?.pendingApprovals).toBe(1);
+        const given = { type: "approval.given", by: world.userId, now: NOON + 1 } as const;
+        yield* approvals.move(calls[0]?.call.id ?? "", given);
+        expect(yield* inProject).toEqual([ended]);
+        expect((yield* shown(live))?.pendingApprovals).toBe(0);
       }),
     );
 

@@ -28,6 +28,7 @@ import { checkPreviews } from "./store-previews.ts";
 import { checkNodes } from "./store-nodes.ts";
 import { checkIdentities } from "./store-identities.ts";
 import { checkLogs } from "./store-logs.ts";
+import { checkOutcomes } from "./store-outcomes.ts";
 import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
 import { checkOutboundEvents } from "./store-outbound-events.ts";
 import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
@@ -50,6 +51,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     const check = checkWith(layer);
     checkSessions(check);
     checkSessionLists(check);
+    checkOutcomes(check);
     checkSandboxes(check);
     checkWarmSandboxes(check);
     checkEnvironmentBases(check);

@@ -15,6 +15,7 @@ import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
 import { type FakeReceivers, receiversAnswer } from "./fake-receivers.ts";
 import { type FakeSettings, settingsAnswer } from "./fake-settings.ts";
+import { type FakeWorkspace, workspaceAnswer } from "./fake-workspace.ts";
 import { lineFrame, openStream, RESET } from "./fake-streams.ts";
 import { MACHINES } from "./sample-machines.ts";
 
@@ -39,7 +40,8 @@ interface Refusal {
 }
 
 /** What the fake answers with; tests change it and call `emit`. */
-export interface World extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment {
+export interface World
+  extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment, FakeWorkspace {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -300,6 +302,7 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "sessions" && part === undefined) return session;
   if (group === "sessions" && part === "sandbox") return world.sandbox ?? undefined;
   if (group === "sessions" && part === "ports") return { ports: world.ports };
+  if (group === "sessions" && part === "workspace") return workspaceAnswer(world, rest, query);
   if (group === "triggers") return world.listing;
   if (group === "usage") return world.usage;
   if (group === "webhook-refusals") return pageOf("webhook_refusals", world.refusals, query);
@@ -345,10 +348,14 @@ const sessionsOf = (world: World, query: URLSearchParams) => {
   return pageOf("sessions", found, query);
 };
 
+const outcomeIn = ({ outcome }: Json) => (outcome as Json | null | undefined)?.["state"];
+
 const ledgerOf = (world: World, query: URLSearchParams) => {
-  const [status, slug] = [query.get("status"), query.get("slug")];
+  const [slug, isFailed] = [query.get("slug"), query.get("outcome") === "failed"];
+  const status = query.get("status");
   const found = world.fires
     .filter((fire) => status === null || fire["status"] === status)
+    .filter((fire) => !isFailed || fire["status"] === "failed" || outcomeIn(fire) === "failed")
     .filter((fire) => slug === null || fire["trigger_slug"] === slug)
     .map(({ request: _request, prompt: _prompt, ...fire }) => fire);
   return pageOf("fires", found, query);
@@ -371,8 +378,7 @@ const writeOf = (world: World, method: string, rest: string): Answer => {
     return null;
   }
   if (method === "DELETE") return cancel(world, rest.split("/").at(-1));
-  if (rest.startsWith("/sessions/") && rest.endsWith("/preview")) return { url: world.link };
-  if (rest.endsWith("/preview")) return world.preview;
+  if (rest.endsWith("/preview")) return rest.startsWith("/sessions/") ? { url: world.link } : world.preview;
   if (rest.endsWith("/replay")) return world.replay;
   if (rest === "/sync") return world.listing;
   if (rest === "/triggers/drafts") return world.draft;

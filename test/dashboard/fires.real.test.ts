@@ -90,6 +90,22 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Projects" }).waitFor();
   });
 
+  it("shows what became of a run's session, and finds failed ones by one filter", async () => {
+    const all = world();
+    const outcome = { state: "failed", code: "no_model" };
+    const fires = all.fires.map((one) => (one["id"] === FIRED_ID ? { ...one, outcome } : one));
+    const { page, visit } = await start({ ...all, fires });
+    await visit(`${FIRES}?status=failed`);
+    await page
+      .getByRole("link", { name: /^on-push, webhook, failed/ })
+      .first()
+      .waitFor();
+    await expect.poll(() => page.locator(".row .badge").allInnerTexts()).toEqual(["failed", "failed"]);
+    await page.locator(".row", { hasText: "The session failed: no_model" }).getByRole("link").first().click();
+    await page.getByRole("heading", { name: "on-push failed" }).waitFor();
+    await page.getByText("Failed with").waitFor();
+  });
+
   it("takes its filter from the address, even for a trigger that left the manifest", async () => {
     const { page, visit } = await start(world());
     await visit(`${FIRES}?status=nonsense&slug=gone-by-now`);

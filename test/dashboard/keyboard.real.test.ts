@@ -186,6 +186,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "1 needs your answer" }).click();
     await page.getByRole("heading", { name: "1 session waits for you" }).waitFor();
     await page.locator(".asking").getByText("greeter").waitFor();
+    fake.world.sessions = fake.world.sessions.map((one, at) =>
+      at === 0 ? { ...one, pending_approvals: 1 } : one,
+    );
+    await page.locator(".asking").getByText("Needs your approval").waitFor();
     fake.world.sessions = fake.world.sessions.slice(1);
     await expect.poll(() => page.title()).toBe("Projects · Platform");
     expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon.svg");

@@ -72,6 +72,7 @@ const session = (now: number, rest: Readonly<Record<string, unknown>>) => ({
   stop_reason: null,
   saved: null,
   restored: null,
+  pending_approvals: 0,
   last_turn: null,
   turn: { state: "idle", since: ago(now, 95), waiting_for: null },
   usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },

@@ -171,7 +171,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("offers a change request only if something is new", async () => {
     const { page, visit } = await start(world());
     await visit(SESSION);
-    await page.getByText("The agent has not pushed a commit yet.").waitFor();
+    await page.getByText("The agent has not changed a file yet.").waitFor();
     expect(await page.getByRole("button", { name: "Open a change request" }).count()).toBe(0);
   });
 

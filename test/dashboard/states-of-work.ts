@@ -3,6 +3,7 @@ import type { World } from "./fake-service.ts";
 import { sampleItem } from "./sample-conversation.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID, STOPPED_ID } from "./sample-project.ts";
 import { sampleWork } from "./sample-settings.ts";
+import { sampleWorkspace } from "./sample-workspace.ts";
 import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
@@ -14,6 +15,11 @@ const now = (): number => Date.now();
 const withWork = (world: World): void => {
   world.work = sampleWork(now());
   world.ports = [5173];
+};
+
+const withWorkspace = (world: World): void => {
+  withWork(world);
+  world.workspace = sampleWorkspace;
 };
 
 const withPermission = (world: World): void => {
@@ -59,6 +65,19 @@ export const STATES_OF_WORK: readonly State[] = [
     }),
   },
   { name: "session-work", hash: SESSION, shows: "#work .file", change: withWork },
+  { name: "session-workspace", hash: SESSION, shows: "#work .file", change: withWorkspace },
+  {
+    name: "session-files",
+    hash: SESSION,
+    shows: "#work .file",
+    change: withWorkspace,
+    act: async (page) => {
+      await unfolded("Files of the workspace")(page);
+      await page.locator("[data-directory=bin] > summary").click();
+      await page.getByRole("button", { name: "greet.sh", exact: true }).click();
+      await page.getByRole("heading", { name: "bin/greet.sh" }).scrollIntoViewIfNeeded();
+    },
+  },
   {
     name: "session-asks",
     hash: SESSION,

@@ -320,7 +320,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const pid = await readyProject("changes");
     const sid = await runSession(service, pid, { initial_prompt: "Write notes" });
     await visit(`#/projects/${pid}/sessions/${sid}`);
-    await page.getByText("The agent has not pushed a commit yet.").waitFor();
+    await page.getByText("The agent has not changed a file yet.").waitFor();
     await pushFiles(service, pid, { branch: sid, from: sid, files: { "a.md": "one\n", "b.md": "two\n" } });
     // The simulated agent does not work, so the page reads the branch at the next change of the session.
     await press("Stop session");

@@ -109,7 +109,7 @@ const messages = Effect.fnUntraced(function* (sessionId: string) {
   const page = yield* (yield* Conversations).page(sessionId, { before: null, limit: 50 });
   const items = new Map([...(page?.items ?? []), ...(page?.queue ?? [])].map((item) => [item.id, item]));
   return [...items.values()]
-    .filter(({ author }) => author?.kind === "service")
+    .filter(({ kind, author }) => kind === "message" && author?.kind === "service")
     .map(({ content }) => content.map((part) => ("text" in part ? part.text : "")).join(""));
 });
 

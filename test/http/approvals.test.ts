@@ -71,7 +71,9 @@ const messagesOf = async (session: string): Promise<readonly Fields[]> => {
   const target = `/v1/projects/${world.pid}/sessions/${session}/conversation`;
   const { items, queue } = fields(expectStatus(await world.service.request("GET", target), 200));
   const all = new Map([...(items as Fields[]), ...(queue as Fields[])].map((item) => [item["id"], item]));
-  return [...all.values()].filter(({ author }) => (author as Fields | null)?.["kind"] === "service");
+  return [...all.values()].filter(
+    ({ kind, author }) => kind === "message" && (author as Fields | null)?.["kind"] === "service",
+  );
 };
 
 const published = () => world.server.calls.filter(({ tool }) => tool === "publish");
@@ -107,6 +109,28 @@ describe("a call that a person must approve", () => {
       delivered_at: expect.any(String) as string,
     });
     expect(await messagesOf(session)).toEqual([]);
+  });
+
+  it("counts as a session that waits for those who may decide, and the conversation says who did", async () => {
+    const { session, by } = await world.freshSession();
+    const id = await callAndLeave(session, by, { page: "seen" });
+    const target = "/v1/sessions?turn=requires_action&limit=200";
+    const waits = async (token?: string) => {
+      const given = await world.service.request("GET", target, token === undefined ? {} : { token });
+      return listOf(expectStatus(given, 200), "sessions").filter((one) => one["id"] === session);
+    };
+    expect(await waits()).toMatchObject([{ pending_approvals: 1 }]);
+    expect(await waits(by)).toEqual([]);
+    const inProject = `/v1/projects/${world.pid}/sessions?turn=requires_action&limit=200`;
+    const listed = listOf(await world.service.request("GET", inProject), "sessions");
+    expect(listed.map((one) => one["id"])).toContain(session);
+    expectStatus(await decide(id, "approve"), 200);
+    expect(await waits()).toEqual([]);
+    await settled(session, "done");
+    const conversation = `/v1/projects/${world.pid}/sessions/${session}/conversation`;
+    const { items } = fields(expectStatus(await world.service.request("GET", conversation), 200));
+    const notes = (items as Fields[]).filter(({ kind }) => kind === "note");
+    expect(JSON.stringify(notes)).toContain("approved the call of publish of the connector wiki.");
   });
 
   it("is made once, and is one message, if the agent has gone and two people approve at once [K11]", async () => {

@@ -156,6 +156,18 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       body: () => ({ choice: "once" }),
       answers: [404],
     },
+    "GET /v1/projects/:pid/sessions/:sid/workspace/changes": {
+      target: inSession("/workspace/changes"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/workspace/diff": {
+      target: inSession("/workspace/diff"),
+      answers: [200],
+    },
+    "GET /v1/projects/:pid/sessions/:sid/workspace/files": {
+      target: inSession("/workspace/files"),
+      answers: [200],
+    },
     "GET /v1/projects/:pid/sessions/:sid/ports": { target: inSession("/ports"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/models": { target: inSession("/models"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },

@@ -32,7 +32,6 @@ beforeAll(async () => {
   pid = await makeProject(service, { files: AGENT });
 });
 afterAll(() => service.close());
-
 const sessions = (rest = ""): string => `/v1/projects/${pid}/sessions${rest}`;
 const create = (body: Fields = {}): Promise<Answer> => service.request("POST", sessions(), { body });
 const seen = (answer: Answer): readonly [number, unknown] => [answer.status, fields(answer)["code"]];
@@ -71,6 +70,7 @@ describe("creating a session", () => {
       failure: null,
       stop_reason: null,
       saved: null,
+      pending_approvals: 0,
       last_turn: null,
       turn: { state: "idle", since: expect.any(String), waiting_for: null },
       usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, cost_usd: 0 },

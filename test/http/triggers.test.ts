@@ -233,6 +233,7 @@ describe("a manual fire", () => {
       received_at: expect.any(String),
       delivery_id: null,
       session_id: sid,
+      outcome: { state: expect.any(String), code: null },
       attempts: 1,
       replay_of: null,
       verified_with: null,

@@ -1,6 +1,7 @@
 /** The invariants of conversations (src/store/ports/conversations.ts N1 to N3). */
 import { isClosed, type ItemStatus } from "../../src/domain/conversation.ts";
 import type { ConversationRow, TableSet } from "../../src/store/memory/tables.ts";
+import type { NewApproval } from "../../src/store/ports/approvals.ts";
 import type { NotedReport } from "../../src/store/ports/conversations.ts";
 import type { Call } from "./boundary.ts";
 import { isLiveSandbox } from "./owners.ts";
@@ -9,6 +10,14 @@ import type { World } from "./world.ts";
 /** Within this time of calm, ms, the service keeps an item: longer than the longest pause between two tries. */
 const KEPT_WITHIN_MS = 60_000;
 const WRITES = new Set(["open", "note", "close"]);
+/** Operations on approvals that add a note to a conversation. */
+const TELLS = new Set(["ask", "move", "begin"]);
+
+/** The session of the approval that an operation is about. */
+const toldIn = (given: unknown, { executorCalls }: TableSet): string =>
+  typeof given === "string"
+    ? (executorCalls.get(given)?.sessionId ?? "")
+    : (given as NewApproval).call.sessionId;
 
 interface Former {
   readonly seq: number;
@@ -51,8 +60,10 @@ export class ConversationWatch {
 
   look({ port, operation, about: first, given }: Call, tables: TableSet): readonly string[] {
     const isSave = port === "store.Conversations.memory" && operation === "save";
-    if (!isSave && (port !== "store.Conversations" || !WRITES.has(operation))) return [];
-    const about = isSave ? (given[0] as { readonly id: string }).id : first;
+    const isTold = port === "store.Approvals" && TELLS.has(operation);
+    if (!isSave && !isTold && (port !== "store.Conversations" || !WRITES.has(operation))) return [];
+    const saved = isSave ? (given[0] as { readonly id: string }).id : first;
+    const about = isTold ? toldIn(given[0], tables) : saved;
     const row = tables.conversations.get(about);
     if (row === undefined) return [];
     const former = this.#former.get(about);

@@ -8,6 +8,7 @@ import {
   NoConversation,
   type DaemonHealth,
 } from "../../src/sandbox/daemon.ts";
+import { emptyWorkspace } from "../../src/sandbox/daemon-simulated.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
 import type { Random } from "./random.ts";
 import type { Runtime } from "./runtime.ts";
@@ -173,6 +174,7 @@ export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {
       conversation: (link, { after }) => talks.follow(idOf(link), after),
       ...(runtimes?.steering ?? UNSTEERED),
       ports: () => Effect.succeed([]),
+      workspace: emptyWorkspace,
       // The work of a long-running agent is so large that the service waits for it without success.
       save: (link) =>
         Effect.suspend(() => {

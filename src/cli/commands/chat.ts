@@ -33,6 +33,8 @@ const wordsOf = ({ content }: Item): string =>
 const shown = (item: Item): string => {
   const who = item.author?.name ?? item.role ?? "";
   if (item.kind === "tool") return `  ${item.tool?.title ?? item.tool?.name ?? ""} (${item.status})`;
+  // A note of the service or a person: a call waits for an approval, or was decided.
+  if (item.kind === "note" && item.author?.kind !== "agent") return `(${wordsOf(item)})`;
   if (item.kind !== "message") return "";
   const why = item.error === null ? "" : ` (${item.error.message})`;
   const state = item.status === "completed" || item.status === "accepted" ? "" : ` [${item.status}${why}]`;

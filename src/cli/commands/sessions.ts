@@ -12,6 +12,7 @@ import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
 import { shell } from "./shell.ts";
 import { sessionsWhy } from "./why.ts";
+import { workspaceCommands } from "./workspace.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 
@@ -50,6 +51,12 @@ const lastTurn = ({ last_turn: turn }: Session): string | null => {
 
 const turn = ({ turn: { state: now, since } }: Session): string => `${now} since ${time(since)}`;
 
+/** What a session waits for. Null: it waits for no person. */
+const waitsFor = ({ turn: { state: now }, pending_approvals: calls }: Session): string | null => {
+  if (calls > 0) return `${calls === 1 ? "approval of a call" : `approval of ${calls} calls`}`;
+  return now === "requires_action" ? "an answer" : null;
+};
+
 const stopWords = ({ stop_reason: reason }: Session): string | null =>
   reason === "user_deactivated" ? "the person who started it was deactivated" : reason;
 
@@ -61,6 +68,7 @@ const shown = (session: Session): string =>
     ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
     ["stop reason", stopWords(session)],
     ["turn", turn(session)],
+    ["waits for", waitsFor(session)],
     ["last turn", lastTurn(session)],
     ["saved", saved(session)],
     ["restored", restored(session)],
@@ -83,6 +91,7 @@ const list = command({
   inProject: true,
   options: {
     status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
+    waiting: { about: "Only those that wait for your answer or approval" },
     parent: { value: "SESSION", about: "Only those that the agent of this session started" },
     ...pageOptions,
   },
@@ -93,6 +102,7 @@ const list = command({
       query: {
         ...page(options),
         ...(status !== undefined && { status }),
+        ...(options.waiting && { turn: "requires_action" as const }),
         ...(options.parent !== undefined && { parent_session_id: sessionId(options.parent) }),
       },
     });
@@ -100,13 +110,18 @@ const list = command({
       session.id,
       session.status,
       session.last_turn?.state ?? "-",
+      waitsFor(session) ?? "-",
       time(session.created_at),
       session.trigger_slug ?? (session.parent_session_id === null ? "a person" : "an agent"),
       session.name ?? session.initial_prompt ?? "",
     ]);
     return pageOutcome(
       answered,
-      table(["SESSION", "STATUS", "LAST TURN", "CREATED", "STARTED BY", "NAME"], rows, "No sessions."),
+      table(
+        ["SESSION", "STATUS", "LAST TURN", "WAITS FOR", "CREATED", "STARTED BY", "NAME"],
+        rows,
+        "No sessions.",
+      ),
       note,
     );
   },
@@ -278,6 +293,7 @@ export const sessionCommands = [
   transcript,
   watch,
   logs,
+  ...workspaceCommands,
   open,
   shell,
 ];

@@ -156,11 +156,18 @@ const preview = command({
   },
 });
 
+/** What became of its session, with the code of a failure. */
+const outcomeWords = ({ outcome }: Fire): string => {
+  if (outcome === null) return "-";
+  return outcome.code === null ? outcome.state : `${outcome.state} (${outcome.code})`;
+};
+
 const fireRow = (row: Fire): readonly string[] => [
   row.id,
   row.trigger_slug,
   row.kind,
   row.status,
+  outcomeWords(row),
   time(row.received_at),
   row.session_id ?? row.reason ?? "-",
 ];
@@ -172,6 +179,7 @@ const fires = command({
   inProject: true,
   options: {
     status: { value: "STATUS", about: `Only those with this status: ${STATUSES.join(", ")}` },
+    failed: { about: "Only those that could not start, and those whose session or its last turn failed" },
     ...pageOptions,
   },
   run: async ({ given, options, note, api, project }) => {
@@ -183,12 +191,17 @@ const fires = command({
         ...page(options),
         ...(status !== undefined && { status }),
         ...(slug !== undefined && { slug }),
+        ...(options.failed && { outcome: "failed" as const }),
       },
     });
     const rows = answered.value.fires.map(fireRow);
     return pageOutcome(
       answered,
-      table(["FIRE", "TRIGGER", "KIND", "STATUS", "RECEIVED", "SESSION OR REASON"], rows, "No fires."),
+      table(
+        ["FIRE", "TRIGGER", "KIND", "STATUS", "OUTCOME", "RECEIVED", "SESSION OR REASON"],
+        rows,
+        "No fires.",
+      ),
       note,
     );
   },

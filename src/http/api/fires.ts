@@ -1,6 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { FIRE_STATUSES } from "../../domain/fire.ts";
+import { RUN_STATES } from "../../domain/run-outcome.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, Internal, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
@@ -18,6 +19,12 @@ const FireWire = Schema.Struct({
   received_at: Instant,
   delivery_id: nullable(Schema.String),
   session_id: nullable(Uuid),
+  outcome: nullable(
+    Schema.Struct({ state: Schema.Literals(RUN_STATES), code: nullable(Schema.String) }),
+  ).annotate({
+    description:
+      "What became of its session, with the code of a failure or the reason of a stop. Null: it started no session.",
+  }),
   attempts: Schema.Finite,
   replay_of: nullable(Uuid),
   verified_with: nullable(Schema.Literals(["current", "previous"])),
@@ -52,7 +59,15 @@ const QueueWire = Schema.Struct({
 });
 
 const fireParams = { ...projectParams, id: Uuid };
-const statusQuery = { ...pageQuery, status: Schema.optionalKey(FireWire.fields.status) };
+const statusQuery = {
+  ...pageQuery,
+  status: Schema.optionalKey(FireWire.fields.status),
+  outcome: Schema.optionalKey(
+    Schema.Literals(["failed"]).annotate({
+      description: "`failed`: fires that could not start, and those whose session or its last turn failed.",
+    }),
+  ),
+};
 export const FirePage = Schema.Struct({
   fires: Schema.Array(FireWire),
   next_cursor: nullable(Schema.String),

@@ -3,10 +3,11 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { LastTurn } from "../../domain/last-turn.ts";
 import { Restored, Saved } from "../../domain/saved.ts";
 import { SANDBOX_STATUSES, SESSION_STATUSES } from "../../domain/session.ts";
+import { isInside, WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../../domain/workspace.ts";
 import { Access, Authorized } from "./access.ts";
 import { comparisonFields, diffQuery } from "./change-requests.ts";
 import { TurnWire, UsageWire } from "./conversation.ts";
-import { BadRequest, Conflict, NotFound, TooMany, Unprocessable } from "./errors.ts";
+import { BadRequest, Conflict, GatewayTimeout, NotFound, TooMany, Unprocessable } from "./errors.ts";
 import {
   Instant,
   Metadata,
@@ -62,6 +63,9 @@ export const SessionWire = Schema.Struct({
   last_turn: nullable(LastTurn),
   turn: TurnWire.annotate({ description: "The state of the agent's turn." }),
   usage: UsageWire.annotate({ description: "Tokens and cost of the whole conversation." }),
+  pending_approvals: Schema.Finite.annotate({
+    description: "How many calls of the agent wait for a person's approval.",
+  }),
   created_at: Instant,
   updated_at: Instant,
   running_at: nullable(Instant),
@@ -142,7 +146,7 @@ const listQuery = {
   turn: Schema.optionalKey(
     TurnWire.fields.state.annotate({
       description:
-        "Live sessions whose agent's turn has this state. `requires_action`: the agent waits for a person.",
+        "Live sessions whose agent's turn has this state. `requires_action`: the agent waits for a person. These include sessions, also ended ones, with a call that waits for an approval that you may give.",
     }),
   ),
   trigger: Schema.optionalKey(text(64).annotate({ description: "The slug of the trigger that started it." })),
@@ -173,6 +177,19 @@ const workQuery = {
     description:
       "`branch` (the default): the pushed work. `saved`: what the saved commit adds to the session branch; nothing without one.",
   }),
+};
+
+/** Absent: the whole workspace. */
+const workspaceQuery = {
+  path: Schema.optionalKey(
+    Schema.String.check(
+      Schema.makeFilter((path: string) =>
+        isInside(path)
+          ? undefined
+          : "must be a relative path of at most 4096 bytes, such as src/app.ts, without `..` and not in .git",
+      ),
+    ),
+  ),
 };
 
 const PORT_MAX = 65_535;
@@ -240,6 +257,23 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       query: { ...diffQuery, ...workQuery },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("workspaceChanges", "/:sid/workspace/changes", {
+      params: sessionParams,
+      success: WorkspaceChanges,
+      error: [NotFound, Conflict, GatewayTimeout],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("workspaceDiff", "/:sid/workspace/diff", {
+      params: sessionParams,
+      query: workspaceQuery,
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
+      error: [BadRequest, NotFound, Conflict, GatewayTimeout],
+    }).annotate(Access, "read"),
+    HttpApiEndpoint.get("workspaceFiles", "/:sid/workspace/files", {
+      params: sessionParams,
+      query: workspaceQuery,
+      success: Schema.Union([WorkspaceDirectory, WorkspaceFile]),
+      error: [BadRequest, NotFound, Conflict, GatewayTimeout],
     }).annotate(Access, "read"),
     HttpApiEndpoint.get("ports", "/:sid/ports", {
       params: sessionParams,

@@ -29,11 +29,17 @@ interface ListQuery {
   readonly limit?: number;
   readonly cursor?: string;
   readonly status?: Fire["status"];
+  readonly outcome?: "failed";
 }
 
 const list = Effect.fnUntraced(function* (pid: string, slug: string | null, query: ListQuery) {
   yield* requireProject(yield* Caller, pid);
-  const request = { ...pageOf(query), slug, status: query.status ?? null };
+  const request = {
+    ...pageOf(query),
+    slug,
+    status: query.status ?? null,
+    hasFailed: query.outcome === "failed",
+  };
   const page = yield* (yield* Fires).list(pid, request);
   return checkedByType<typeof FirePage.Encoded>({
     fires: page.items.map(fireWire),

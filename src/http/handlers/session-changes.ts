@@ -9,7 +9,7 @@ import { projectFor, sessionFor } from "./answers.ts";
 import { refGone } from "./merging.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES } from "./wire.ts";
 
-interface SessionPath {
+export interface SessionPath {
   readonly pid: string;
   readonly sid: string;
 }
@@ -47,6 +47,23 @@ const sidesOf = Effect.fnUntraced(function* (path: SessionPath, { of = "branch" 
   const { commitsTotal } = yield* git.compare(repository, merged);
   return { ...found, sides: commitsTotal === 0 ? null : { base: baseCommit, head } };
 });
+
+/**
+ * The sides with which a workspace is compared, so that the result is what a change request of everything would contain.
+ * Null while the branch does not exist.
+ */
+export const workspaceSidesOf = (path: SessionPath) =>
+  comparable(
+    Effect.gen(function* () {
+      const { baseCommit, head, sides } = yield* sidesOf(path, {});
+      if (baseCommit === null || head === null) return null;
+      // Everything pushed is merged. Only newer work is new.
+      if (sides === null) return { base: head, pushed: head };
+      if (sides.base === baseCommit) return { base: baseCommit, pushed: head };
+      const { mergeBase } = yield* (yield* GitBackend).compare({ projectId: path.pid }, sides);
+      return { base: mergeBase ?? baseCommit, pushed: head };
+    }),
+  );
 
 const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>
   Effect.catchTag(read, "GitError", (error) => Effect.fail(refGone(error as GitError)));

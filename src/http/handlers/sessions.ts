@@ -15,7 +15,6 @@ import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts"
 import { parseBaseRef } from "../../domain/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation.ts";
 import { isLive, PARENTS_MAX, type SessionStatus } from "../../domain/session.ts";
-import { Conversations, type ConversationState } from "../../store/ports/conversations.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
@@ -28,9 +27,9 @@ import {
 } from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
 import type { Principal } from "../../store/ports/identity.ts";
-import { readerOf } from "../access.ts";
+import { lackAt, lackOf, readerOf } from "../access.ts";
 import { requireAllowed } from "../agent-rules.ts";
-import { Caller } from "../api/access.ts";
+import { Caller, type Arrived, type Power } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
 import { badRequest, Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
@@ -42,6 +41,7 @@ import { terminalOf } from "../relay/terminal.ts";
 import { restarted, type RestartWish } from "./restarting.ts";
 import { changesOf, diffOf } from "./session-changes.ts";
 import { portsOf } from "./session-ports.ts";
+import { workspaceChangesOf, workspaceDiffOf, workspaceFilesOf } from "./session-workspace.ts";
 import { warningsOf } from "./warnings.ts";
 import { conversationStateWire } from "./conversation-wire.ts";
 import { pageOf, sandboxWire, sessionWire } from "./wire.ts";
@@ -156,21 +156,21 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Sess
   return yield* started(session);
 });
 
-const shownWire = (session: Session, state: ConversationState | null) => ({
+const shownWire = (session: ShownSession) => ({
   ...sessionWire(session),
-  ...conversationStateWire(session, state),
-});
-
-/** The session with the turn and the usage of its conversation, which were read with the caller or are read now. */
-const shownOne = Effect.fnUntraced(function* (found: Session | ShownSession | null) {
-  if (found === null) return yield* notFound("session");
-  if ("conversation" in found) return shownWire(found, found.conversation);
-  const states = yield* (yield* Conversations).states([found.id]);
-  return shownWire(found, states.get(found.id) ?? null);
+  ...conversationStateWire(session, session.conversation),
+  pending_approvals: session.pendingApprovals,
 });
 
 const reread = Effect.fnUntraced(function* (id: string) {
-  return yield* shownOne(yield* (yield* Sessions).get(id));
+  const found = yield* (yield* Sessions).shown(id);
+  return found === null ? yield* notFound("session") : shownWire(found);
+});
+
+/** The session with the state of its conversation, which was read with the caller or is read now. */
+const shownOne = Effect.fnUntraced(function* (found: Session | ShownSession | null) {
+  if (found === null) return yield* notFound("session");
+  return "conversation" in found ? shownWire(found) : yield* reread(found.id);
 });
 
 /** The session that begins to boot, with its warnings. */
@@ -266,10 +266,12 @@ interface ListQuery {
   readonly search?: string;
 }
 
-const listRequest = (query: ListQuery): SessionRequest => ({
+/** @param mayApprove whether the caller may approve calls: see SessionFilter */
+const listRequest = (query: ListQuery, mayApprove: boolean): SessionRequest => ({
   ...pageOf(query),
   status: query.status ?? null,
   turn: query.turn,
+  mayApprove,
   triggerSlug: query.trigger,
   startedBy: query.started_by,
   createdBy: query.created_by,
@@ -277,9 +279,13 @@ const listRequest = (query: ListQuery): SessionRequest => ({
   search: query.search,
 });
 
+/** Whether the caller has the power in the project of the request's path. */
+const mayHere = (caller: Arrived, power: Power): boolean =>
+  lackOf(caller, power) === null && caller.reached !== undefined && lackAt(power, caller.reached) === null;
+
 const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
   checkedByType<typeof SessionPage.Encoded>({
-    sessions: items.map((session) => shownWire(session, session.conversation)),
+    sessions: items.map(shownWire),
     next_cursor: nextCursor,
   });
 
@@ -289,8 +295,10 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("list", ({ params, query }) =>
       answering(
         Effect.gen(function* () {
-          yield* requireProject(yield* Caller, params.pid);
-          return pageAnswer(yield* (yield* Sessions).list(params.pid, listRequest(query)));
+          const caller = yield* Caller;
+          yield* requireProject(caller, params.pid);
+          const request = listRequest(query, mayHere(caller, "converse"));
+          return pageAnswer(yield* (yield* Sessions).list(params.pid, request));
         }),
       ),
     )
@@ -300,7 +308,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
           const caller = yield* Caller;
           const { accountId, projectId } = caller;
           const sessions = yield* Sessions;
-          const request = listRequest(query);
+          const request = listRequest(query, lackOf(caller, "converse") === null);
           const page =
             projectId === null
               ? sessions.listOf({ accountId, userId: readerOf(caller) }, request)
@@ -323,6 +331,9 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
     .handle("delete", ({ params }) => answering(remove(params)))
     .handle("changes", ({ params, query }) => answering(changesOf(params, query)))
     .handle("diff", ({ params, query }) => answering(diffOf(params, query)))
+    .handle("workspaceChanges", ({ params }) => answering(workspaceChangesOf(params)))
+    .handle("workspaceDiff", ({ params, query }) => answering(workspaceDiffOf(params, query)))
+    .handle("workspaceFiles", ({ params, query }) => answering(workspaceFilesOf(params, query)))
     .handle("ports", ({ params }) => answering(portsOf(params)))
     .handle("terminal", ({ params }) => answering(terminalOf(params)))
     .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))

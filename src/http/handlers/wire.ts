@@ -2,7 +2,7 @@
 import type { Comparison } from "../../git/port.ts";
 import type { ChangeRequest } from "../../store/ports/change-requests.ts";
 import type { StoredEvent } from "../../store/ports/events.ts";
-import type { Fire, QueuedFire } from "../../store/ports/fires.ts";
+import type { QueuedFire, ShownFire } from "../../store/ports/fires.ts";
 import type { Token } from "../../store/ports/identity.ts";
 import type { PageRequest } from "../../store/ports/page.ts";
 import type { Project } from "../../store/ports/projects.ts";
@@ -113,7 +113,7 @@ export const sandboxWire = (sandbox: Sandbox) => ({
   ended_at: instantOrNull(sandbox.endedAt),
 });
 
-export const fireWire = (fire: Fire) => ({
+export const fireWire = (fire: ShownFire) => ({
   id: fire.id,
   trigger_slug: fire.triggerSlug,
   kind: fire.kind,
@@ -123,6 +123,7 @@ export const fireWire = (fire: Fire) => ({
   received_at: instant(fire.receivedAt),
   delivery_id: fire.deliveryId,
   session_id: fire.sessionId,
+  outcome: fire.outcome,
   attempts: fire.attempts,
   replay_of: fire.replayOf,
   verified_with: fire.verifiedWith,

@@ -59,6 +59,7 @@ export const BUNDLED_TOOLS = [
   "env",
   "find",
   "grep",
+  "head",
   "mkdir",
   "mkfifo",
   "rm",

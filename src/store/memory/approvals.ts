@@ -1,6 +1,7 @@
 /** Calls that wait for a person, in memory: see postgres/approvals.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { askedNote, decidedNote, putNote, type ApprovalNote } from "../approval-notes.ts";
 import { approvalWaitingEvent, movedBy, moveEvents } from "../approval-steps.ts";
 import {
   Approvals,
@@ -10,8 +11,13 @@ import {
   type ApprovalRow,
   type NewApproval,
 } from "../ports/approvals.ts";
+import { noteIn } from "./conversations.ts";
 import { isConnectorBusy, isSessionBusy, OPEN } from "./executor-calls.ts";
 import { pageFrom, Tables, type TableSet } from "./tables.ts";
+
+/** Says it in the session's conversation, if it has one. */
+const tell = (tables: TableSet, note: ApprovalNote): void =>
+  noteIn(tables, note.sessionId, (draft) => putNote(draft, note));
 
 const withCall = (tables: TableSet, row: ApprovalRow | undefined): Approval | null => {
   const call = row === undefined ? undefined : tables.executorCalls.get(row.id);
@@ -64,6 +70,7 @@ const ask = (tables: TableSet, asked: NewApproval, limits: ApprovalLimits) => {
     deliveredAt: null,
     call: { ...call, ...OPEN, outcome: "pending" },
   });
+  tell(tables, askedNote(call));
   tables.events.append([approvalWaitingEvent(call)]);
   return { id: call.id, isNew: true };
 };
@@ -73,6 +80,8 @@ const move = (tables: TableSet, id: string, moved: ApprovalMove): Approval | nul
   const after = before === null ? null : movedBy(before, moved);
   if (before === null || after === null) return null;
   keep(tables, after);
+  const note = decidedNote(after, moved, (userId) => tables.users.get(userId)?.name ?? "A person");
+  if (note !== null) tell(tables, note);
   tables.events.append(moveEvents(before, after));
   return after;
 };

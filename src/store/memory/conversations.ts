@@ -163,6 +163,16 @@ const close = (tables: TableSet, id: string, end: Parameters<Service["close"]>[1
   return write(tables, row, draft);
 };
 
+/** Adds to a conversation what another store's step says in it. Does nothing without a conversation. */
+export const noteIn = (tables: TableSet, id: string, put: (draft: ConversationDraft) => void): void => {
+  const row = tables.conversations.get(id);
+  if (row === undefined) return;
+  const draft = new ConversationDraft(row.conversation);
+  put(draft);
+  makeRoom(row, draft);
+  write(tables, row, draft);
+};
+
 const save = Effect.fnUntraced(function* (tables: TableSet, step: ConversationStep) {
   const { id, version, after: snapshot, completes } = step;
   const row = tables.conversations.get(id);

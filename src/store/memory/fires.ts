@@ -1,7 +1,8 @@
 /** Reads the ledger of fires and the queue in memory: see postgres/fires.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { Fires, type Fire } from "../ports/fires.ts";
+import { hasRunFailed, outcomeOf } from "../../domain/run-outcome.ts";
+import { Fires, type Fire, type ShownFire } from "../ports/fires.ts";
 import { queueInOrder } from "./queue.ts";
 import { fireOf, pageFrom, Tables, type TableSet } from "./tables.ts";
 
@@ -38,6 +39,23 @@ const prune = (tables: TableSet, { before, requestBytes }: Limits): number => {
   return removed;
 };
 
+const shown = (tables: TableSet, fire: Fire): ShownFire => {
+  const session = tables.sessions.get(fire.sessionId ?? "")?.record;
+  if (session === undefined) return { ...fire, outcome: null };
+  const { status, failure, stopReason, lastTurn, id } = session;
+  const turn = tables.conversations.get(id)?.conversation.turn.state ?? "idle";
+  const failureCode = failure?.code ?? null;
+  return {
+    ...fire,
+    outcome: outcomeOf({ status, failureCode, stopReason, lastTurn, isAtWork: turn !== "idle" }),
+  };
+};
+
+const isFailed = (tables: TableSet, { status, sessionId }: Fire): boolean => {
+  const session = tables.sessions.get(sessionId ?? "")?.record;
+  return status === "failed" || (session !== undefined && hasRunFailed(session));
+};
+
 export const layer = Layer.effect(
   Fires,
   Effect.map(Tables, (tables) => {
@@ -47,16 +65,22 @@ export const layer = Layer.effect(
       get: (id) =>
         Effect.sync(() => {
           const row = tables.fires.get(id);
-          return row === undefined ? null : fireOf(row);
+          return row === undefined ? null : shown(tables, fireOf(row));
         }),
       list: (projectId, request) =>
         Effect.suspend(() => {
-          const { slug, status } = request;
+          const { slug, status, hasFailed = false } = request;
           const listed = ofProject(projectId).filter(
             (fire) =>
-              (slug === null || fire.triggerSlug === slug) && (status === null || fire.status === status),
+              (slug === null || fire.triggerSlug === slug) &&
+              (status === null || fire.status === status) &&
+              (!hasFailed || isFailed(tables, fire)),
           );
-          return pageFrom(listed, request, ({ receivedAt, id }) => ({ at: receivedAt, id }));
+          const page = pageFrom(listed, request, ({ receivedAt, id }) => ({ at: receivedAt, id }));
+          return Effect.map(page, ({ items, nextCursor }) => ({
+            items: items.map((fire) => shown(tables, fire)),
+            nextCursor,
+          }));
         }),
       request: (id) =>
         Effect.sync(() => {

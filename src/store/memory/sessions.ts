@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { afterSave } from "../../domain/saved.ts";
+import { includesRole, type ProjectRole } from "../../domain/role.ts";
 import { isLive } from "../../domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { cursorOf, pageOf } from "../cursor.ts";
@@ -114,13 +115,27 @@ const edit = (tables: TableSet, id: string, change: (record: Session) => Session
 const searched = ({ name, triggerSlug, initialPrompt }: Session): string =>
   name ?? triggerSlug ?? [...(initialPrompt ?? "")].slice(0, PROMPT_SEARCHED).join("");
 
+/** How many calls of a session's agent wait for a person. */
+const pendingOf = (tables: TableSet, sessionId: string): number =>
+  [...tables.approvals.values()].filter(
+    ({ id, status }) => status === "pending" && tables.executorCalls.get(id)?.sessionId === sessionId,
+  ).length;
+
+type ListFilter = SessionFilter & { readonly approves: (projectId: string) => boolean };
+
+/** Whether a call of the session waits for an approval that the reader may give. */
+const isApprovable = (tables: TableSet, { id, projectId }: Session, filter: ListFilter): boolean =>
+  filter.mayApprove === true && filter.approves(projectId) && pendingOf(tables, id) > 0;
+
 /** Whether the filter wants the session. */
-const fits = (tables: TableSet, record: Session, filter: SessionFilter): boolean => {
+const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean => {
   const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const state = tables.conversations.get(record.id)?.conversation.turn.state ?? "idle";
   return (
     (status === null || record.status === status) &&
-    (turn === undefined || state === turn) &&
+    (turn === undefined ||
+      (state === turn && isLive(record.status)) ||
+      (turn === "requires_action" && isApprovable(tables, record, filter))) &&
     (triggerSlug === undefined || record.triggerSlug === triggerSlug) &&
     (startedBy === undefined || (record.triggerSlug === null) === (startedBy === "person")) &&
     (createdBy === undefined || record.createdBy === createdBy) &&
@@ -142,23 +157,35 @@ export const shownIn = (tables: TableSet, record: Session): ShownSession => {
   return {
     ...record,
     conversation: found === undefined ? null : { turn: found.turn, usage: found.usage, held: found.held },
+    pendingApprovals: pendingOf(tables, record.id),
   };
 };
 
+/** The sessions of a list, and whether its reader may approve calls of a project's sessions. */
+interface Scope {
+  readonly isInScope: (record: Session) => boolean;
+  readonly approves: (projectId: string) => boolean;
+}
+
 const list = Effect.fnUntraced(function* (
   tables: TableSet,
-  isInScope: (record: Session) => boolean,
+  { isInScope, approves }: Scope,
   request: SessionRequest,
 ) {
   const { limit, turn, status, cursor, lookedAt = SESSIONS_LOOKED_AT } = request;
   const isLiveAsked = turn !== undefined || status === "running" || status === "provisioning";
+  const isWaitingAsked = ({ id }: Session) =>
+    turn === "requires_action" && request.mayApprove === true && pendingOf(tables, id) > 0;
   const all = [...tables.sessions.values()]
     .map(({ record }) => record)
     .filter(
-      (record) => isInScope(record) && record.deletedAt === null && (!isLiveAsked || isLive(record.status)),
+      (record) =>
+        isInScope(record) &&
+        record.deletedAt === null &&
+        (!isLiveAsked || isLive(record.status) || isWaitingAsked(record)),
     );
   const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
-  const found = looked.items.filter((record) => fits(tables, record, request));
+  const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));
   const page = pageOf(
     found.map((record) => shownIn(tables, record)),
     limit,
@@ -179,15 +206,25 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     memory: memoryOf(tables),
     get: (id) => Effect.sync(() => tables.sessions.get(id)?.record ?? null),
-    list: (projectId, request) => list(tables, (record) => record.projectId === projectId, request),
-    listOf: ({ accountId, userId }, request) =>
-      list(
+    shown: (id) =>
+      Effect.sync(() => {
+        const record = tables.sessions.get(id)?.record;
+        return record === undefined ? null : shownIn(tables, record);
+      }),
+    list: (projectId, request) =>
+      list(tables, { isInScope: (record) => record.projectId === projectId, approves: () => true }, request),
+    listOf: ({ accountId, userId }, request) => {
+      const hasRole = (projectId: string, role: ProjectRole) =>
+        userId === null || includesRole(tables.roleOf(userId, projectId), role);
+      return list(
         tables,
-        (record) =>
-          record.accountId === accountId &&
-          (userId === null || tables.roleOf(userId, record.projectId) !== null),
+        {
+          isInScope: (record) => record.accountId === accountId && hasRole(record.projectId, "viewer"),
+          approves: (projectId) => hasRole(projectId, "member"),
+        },
         request,
-      ),
+      );
+    },
     liveChildren: (id) => Effect.sync(() => liveChildrenOf(tables, id)),
     anyIn: (projectId) =>
       Effect.sync(() => [...tables.sessions.values()].some(({ record }) => record.projectId === projectId)),

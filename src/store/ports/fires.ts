@@ -6,6 +6,7 @@ import type { ProjectReader } from "./projects.ts";
 import type { Page, PageRequest } from "./page.ts";
 import type { CronTemplate } from "../../domain/prompt.ts";
 import type { FireStatus } from "../../domain/fire.ts";
+import type { RunOutcome } from "../../domain/run-outcome.ts";
 
 export type FireKind = "cron" | "webhook" | "manual";
 
@@ -27,6 +28,20 @@ export interface Fire {
   readonly replayOf: string | null;
   /** Null: no signature was checked. */
   readonly verifiedWith: VerifiedWith | null;
+}
+
+/** A fire as answers show it. */
+export interface ShownFire extends Fire {
+  /** Null: it started no session. */
+  readonly outcome: RunOutcome | null;
+}
+
+/** Which fires a list has. */
+export interface FireFilter {
+  readonly slug: string | null;
+  readonly status: string | null;
+  /** Only those that could not start, and those whose session or its last turn failed. Absent: no. */
+  readonly hasFailed?: boolean;
 }
 
 /** The request of a fire (api.md 4 "Ledger"), kept for display and replay. */
@@ -86,15 +101,15 @@ export interface QueuedFire {
 export class Fires extends Context.Service<
   Fires,
   {
-    readonly get: (id: string) => Stored<Fire | null>;
+    readonly get: (id: string) => Stored<ShownFire | null>;
     /** The request that the fire came with, if it is stored. */
     readonly request: (id: string) => Stored<StoredRequest | null>;
     /** The prompt of a fire that fired, or that waits with a rendered one. Null for any other. */
     readonly prompt: (id: string) => Stored<string | null>;
     readonly list: (
       projectId: string,
-      request: PageRequest & { readonly slug: string | null; readonly status: string | null },
-    ) => Stored<Page<Fire>, BadCursor>;
+      request: PageRequest & FireFilter,
+    ) => Stored<Page<ShownFire>, BadCursor>;
     /** The newest row of each of these triggers that has one. Repeated deliveries do not count. */
     readonly lastBySlug: (projectId: string, slugs: readonly string[]) => Stored<ReadonlyMap<string, Fire>>;
     /** The account's waiting fires in the order in which they will start. */

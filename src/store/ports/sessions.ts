@@ -68,6 +68,8 @@ export interface Session {
 export interface ShownSession extends Session {
   /** The turn and the usage of its conversation. Null: it was never opened. */
   readonly conversation: ConversationState | null;
+  /** How many calls of its agent wait for a person's approval. */
+  readonly pendingApprovals: number;
 }
 
 /** The fields that admission inserts. Status, version and first command come from the session machine's start. */
@@ -115,8 +117,13 @@ export const PROMPT_SEARCHED = 200;
 /** The conditions of a list of sessions. An absent one accepts all. */
 export interface SessionFilter {
   readonly status: string | null;
-  /** Live sessions whose agent's turn has this state. */
+  /**
+   * Live sessions whose agent's turn has this state. With `requires_action` also those, live or not, with a call that
+   * waits for an approval which the reader may give.
+   */
   readonly turn?: TurnNow["state"] | undefined;
+  /** Whether the reader's token may give approvals. Absent: no. Over several projects, her role in each counts, too. */
+  readonly mayApprove?: boolean | undefined;
   readonly triggerSlug?: string | undefined;
   /** Whether a person or a trigger started it. */
   readonly startedBy?: "person" | "trigger" | undefined;
@@ -141,6 +148,7 @@ export class Sessions extends Context.Service<
   {
     readonly memory: Memory<SessionSnapshot, SessionEvent, SessionCommand>;
     readonly get: (id: string) => Stored<Session | null>;
+    readonly shown: (id: string) => Stored<ShownSession | null>;
     /** Newest first, without deleted ones. `get` still returns those, with `deletedAt`. */
     readonly list: (projectId: string, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
     /** The same for all projects that a person sees. */

@@ -2,7 +2,9 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import { askedNote, decidedNote, putNote, type ApprovalNote } from "../approval-notes.ts";
 import { approvalWaitingEvent, movedBy, moveEvents } from "../approval-steps.ts";
+import { ConversationDraft } from "../conversation-draft.ts";
 import { pageOf, positionOf } from "../cursor.ts";
 import {
   Approvals,
@@ -14,6 +16,7 @@ import {
 } from "../ports/approvals.ts";
 import type { CallLimits, ExecutorCall } from "../ports/executor-calls.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";
+import { locked as lockedConversation, makeRoom, write as writeDraft } from "./conversation-rows.ts";
 import { EventLog } from "./event-log.ts";
 import { insertCall, readRoom } from "./executor-calls.ts";
 
@@ -60,6 +63,16 @@ const makeReading = Effect.gen(function* () {
   };
 });
 
+/** Says it in the session's conversation, if it has one. */
+const tell = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, note: ApprovalNote) {
+  const before = yield* lockedConversation(sql, note.sessionId);
+  if (before === null) return;
+  const draft = new ConversationDraft(before);
+  putNote(draft, note);
+  yield* makeRoom(sql, draft);
+  yield* writeDraft(sql, draft);
+});
+
 /** Each of these runs in a transaction of its caller. */
 const makeWriting = Effect.gen(function* () {
   const { sql, locked } = yield* makeReading;
@@ -86,6 +99,7 @@ const makeWriting = Effect.gen(function* () {
       INSERT INTO approvals (id, project_id, status, arguments_envelope, asked_at, expires_at, moved_at, attended_until)
       VALUES (${call.id}, ${call.projectId}, 'pending', ${buffer(sealedArguments)}, ${at(call.at)}, ${at(expiresAt)},
         ${at(call.at)}, ${at(attendedUntil)})`;
+    yield* tell(sql, askedNote(call));
     yield* events.append([approvalWaitingEvent(call)]);
     return { id: call.id, isNew: true };
   });
@@ -103,11 +117,16 @@ const makeWriting = Effect.gen(function* () {
         upstream_status = ${call.upstreamStatus}, result_bytes = ${call.resultBytes}
       WHERE id = ${row.id}`;
   });
+  const namesOf = (userId: string) => sql<{ readonly name: string }>`
+    SELECT name FROM users WHERE id = ${userId}`;
   const move = Effect.fnUntraced(function* (id: string, moved: ApprovalMove) {
     const before = yield* locked(id);
     const next = before === null ? null : movedBy(before, moved);
     if (before === null || next === null) return null;
     yield* write(next);
+    const [decider] = next.decidedBy === null ? [] : yield* namesOf(next.decidedBy);
+    const note = decidedNote(next, moved, () => decider?.name ?? "A person");
+    if (note !== null) yield* tell(sql, note);
     yield* events.append(moveEvents(before, next));
     return next;
   });

@@ -12,7 +12,7 @@ import {
 } from "../ports/identity.ts";
 import { at } from "./connection/statement.ts";
 import { TOKEN_ROLE } from "./roles.ts";
-import { SHOWN_COLUMNS, shownOf, withConversations, type ShownRow } from "./session-rows.ts";
+import { shownColumns, shownOf, withConversations, type ShownRow } from "./session-rows.ts";
 
 /** How rarely last_used_at is written: it shows people that a token is in use, not when to the second. */
 const LAST_USED_STEP_MS = 60_000;
@@ -126,7 +126,7 @@ export const makeCallers = Effect.gen(function* () {
 
   /** The session is read only if its account is the caller's. */
   const sessionAt = ({ projectId, sessionId }: Path) => sql`LEFT JOIN LATERAL (
-    SELECT ${sql.literal(SHOWN_COLUMNS)} FROM project_sessions AS session
+    SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
     ${sql.literal(withConversations("session"))}
     WHERE session.id = ${sessionId} AND project_id = ${projectId} AND account_id = token.account_id AND deleted_at IS NULL
   ) AS reached ON true`;

@@ -5,7 +5,8 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { pageOf, positionOf } from "../cursor.ts";
-import { Fires, type Fire, type QueuedFire, type StoredRequest } from "../ports/fires.ts";
+import { outcomeOf, type RunSession } from "../../domain/run-outcome.ts";
+import { Fires, type Fire, type QueuedFire, type ShownFire, type StoredRequest } from "../ports/fires.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";
 import { hasRoleIn } from "./roles.ts";
@@ -108,12 +109,48 @@ const ofStatus = (sql: SqlClient.SqlClient, projectId: string, status: string | 
     : sql`status = ${status}`;
 };
 
+/** A fire with what decides its outcome. */
+type ShownRow = Fire & { readonly session: RunSession | null };
+
+const shownOf = ({ session, ...fire }: ShownRow): ShownFire => {
+  const outcome = session === null ? null : outcomeOf(session);
+  return { ...fire, outcome };
+};
+
+/** The fires that a statement selects, with their outcomes. Each session is found by its key. */
+const showing = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (fires: Fragment, isPlannedAnew = false) {
+    const rows = yield* sql<ShownRow>`
+      SELECT fire.*, (
+        SELECT jsonb_build_object('status', status, 'failureCode', failure ->> 'code', 'stopReason', stop_reason,
+          'lastTurn', last_turn, 'isAtWork', EXISTS (
+            SELECT FROM conversations WHERE session_id = project_sessions.id AND turn_state <> 'idle'
+          ))
+        FROM project_sessions WHERE id = fire."sessionId"
+      ) AS session
+      FROM (${fires}) AS fire ORDER BY "receivedAt" DESC, id DESC`.pipe(
+      isPlannedAnew ? plannedAnew : identity,
+    );
+    return rows.map(shownOf);
+  });
+
+/**
+ * Writes whether the fire's session failed, after a change of the session. In a transaction that has the session's row; an
+ * account's row is locked before this one, as in `prune`.
+ */
+export const noteFailure = (sql: SqlClient.SqlClient, sessionId: string) => sql`
+  UPDATE fires SET session_failed = NOT session_failed
+  FROM project_sessions AS session
+  WHERE session.id = ${sessionId} AND fires.id = session.fire_id
+    AND session_failed <> (session.status = 'failed' OR coalesce(session.last_turn ->> 'state' = 'failed', false))`;
+
 export const layer = Layer.effect(
   Fires,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(FIRE_COLUMNS);
     const prune = yield* makePrune;
+    const shown = showing(sql);
     return {
       prune: (limits) => sql.withTransaction(prune(limits)).pipe(stored("fires.prune")),
       request: (id) =>
@@ -132,20 +169,22 @@ export const layer = Layer.effect(
           stored("fires.prompt"),
         ),
       get: (id) =>
-        sql<Fire>`SELECT ${columns} FROM fires WHERE id = ${id}`.pipe(
+        shown(sql`SELECT ${columns} FROM fires WHERE id = ${id}`).pipe(
           Effect.map(([row]) => row ?? null),
           stored("fires.get"),
         ),
-      list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug, status }) {
+      list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug, status, hasFailed = false }) {
         const position = yield* positionOf(cursor);
-        const rows = yield* sql<Fire>`
-          SELECT ${columns} FROM fires
-          WHERE project_id = ${projectId}
-            ${slug === null ? sql.literal("") : sql`AND trigger_slug = ${slug}`}
-            AND ${ofStatus(sql, projectId, status)}
-            ${after(sql, { at: "received_at", id: "id" }, position)}
-          ORDER BY received_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
-          status === null ? identity : plannedAnew,
+        const rows = yield* shown(
+          sql`
+            SELECT ${columns} FROM fires
+            WHERE project_id = ${projectId}
+              ${slug === null ? sql.literal("") : sql`AND trigger_slug = ${slug}`}
+              AND ${ofStatus(sql, projectId, status)}
+              ${hasFailed ? sql`AND (status = 'failed' OR session_failed)` : sql.literal("")}
+              ${after(sql, { at: "received_at", id: "id" }, position)}
+            ORDER BY received_at DESC, id DESC ${pageLimit(sql, limit)}`,
+          status !== null || hasFailed,
         );
         return pageOf(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));
       }, stored("fires.list")),

@@ -19,9 +19,14 @@ export const ROLE_IN_PROJECT = `
  */
 export const TOKEN_ROLE = `CASE WHEN token.origin = 'trigger' THEN 'member' ELSE ${ROLE_IN_PROJECT} END`;
 
-/** Whether a person has a role in the project. Its row is in scope as `project`. */
-export const hasRoleIn = (sql: SqlClient.SqlClient, userId: string) => sql`
-  EXISTS (SELECT FROM users WHERE users.id = ${userId} AND ${sql.literal(ROLE_IN_PROJECT)} IS NOT NULL)`;
+/** Whether a person has at least this role in the project. Its row is in scope as `project`. */
+export const hasRoleIn = (
+  sql: SqlClient.SqlClient,
+  userId: string,
+  least: "viewer" | "member" | "owner" = "viewer",
+) => sql`
+  EXISTS (SELECT FROM users WHERE users.id = ${userId}
+    AND ${sql.literal(`${rankOf(ROLE_IN_PROJECT)} >= ${rankOf(`'${least}'`)}`)})`;
 
 /** A role's place among the roles. */
 export const rankOf = (role: string): string => `array_position(ARRAY['viewer', 'member', 'owner'], ${role})`;

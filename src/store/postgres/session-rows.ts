@@ -38,10 +38,17 @@ interface StateRow {
   readonly held: boolean | null;
 }
 
-export type ShownRow = SessionRow & StateRow;
+export type ShownRow = SessionRow & StateRow & { readonly pendingApprovals: number };
 
-export const SHOWN_COLUMNS = `${SESSION_COLUMNS},
-  turn_state AS "turnState", turn_since AS "turnSince", turn_waiting_for AS "turnWaitingFor", usage, held`;
+/** The calls of a session that wait for a person. */
+export const pendingCallsOf = (session: string): string => `
+  executor_calls AS call JOIN approvals AS approval ON approval.id = call.id
+  WHERE call.session_id = ${session} AND call.outcome = 'pending' AND approval.status = 'pending'`;
+
+/** The columns of a session that is shown. `sessions` names its row, which `withConversations` has joined. */
+export const shownColumns = (sessions: string): string => `${SESSION_COLUMNS},
+  turn_state AS "turnState", turn_since AS "turnSince", turn_waiting_for AS "turnWaitingFor", usage, held,
+  (SELECT count(*)::integer FROM ${pendingCallsOf(`${sessions}.id`)}) AS "pendingApprovals"`;
 
 /** Joins rows of project_sessions with the states of their conversations. It adds no column that a session also has. */
 export const withConversations = (sessions: string): string => `LEFT JOIN (

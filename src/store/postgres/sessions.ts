@@ -29,11 +29,13 @@ import { sessionColumns, slotMove, type SessionColumns } from "../session-column
 import { transitionOf } from "../../machines/transition.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
+import { noteFailure } from "./fires.ts";
 import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import {
   firstSession,
+  pendingCallsOf,
   SESSION_COLUMNS,
-  SHOWN_COLUMNS,
+  shownColumns,
   shownOf,
   withConversations,
   type SessionRow,
@@ -65,6 +67,7 @@ const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: nu
 });
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
+type Service = (typeof Sessions)["Service"];
 
 interface MemoryRow {
   readonly status: WrittenSessionStatus;
@@ -77,6 +80,7 @@ interface Saved {
   readonly accountId: string;
   readonly projectId: string;
   readonly version: number;
+  readonly isFired: boolean;
 }
 
 /** The saved work on the row follows from the former one (afterSave). */
@@ -125,7 +129,7 @@ const makeMemory = Effect.gen(function* () {
         UPDATE project_sessions
         SET ${sql.update(assignments(columns, snapshot, now))}, version = version + 1${reboot}
         WHERE id = ${id} AND version = ${version}
-        RETURNING account_id AS "accountId", project_id AS "projectId", version
+        RETURNING account_id AS "accountId", project_id AS "projectId", version, fire_id IS NOT NULL AS "isFired"
       )${keeping(sql, transitionOf(change), kept)}
       SELECT * FROM saved`;
     if (saved === undefined) return yield* new Fenced({ id });
@@ -149,6 +153,8 @@ const makeMemory = Effect.gen(function* () {
     // The account's row is locked last and for the shortest time, since every session of the account needs it.
     if (slot === "release") yield* releaseSlot(sql, saved.accountId);
     if (slot === "reserve") yield* reserveSlot(sql, saved.accountId);
+    const isFailureNew = before.state !== snapshot.state && [before.state, snapshot.state].includes("failed");
+    if (isFailureNew && saved.isFired) yield* noteFailure(sql, id);
     return { version: saved.version, pending };
   });
 
@@ -167,15 +173,16 @@ const makeNoteTurn = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   return Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
-    const [noted] = yield* sql<{ readonly projectId: string }>`
+    const [noted] = yield* sql<{ readonly projectId: string; readonly isFired: boolean }>`
       UPDATE project_sessions SET last_turn = ${json(turn)}
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
         AND (last_turn IS NULL OR last_turn ->> 'sandboxId' <> ${turn.sandboxId}
           OR (last_turn ->> 'number')::numeric < ${turn.number})
-      RETURNING project_id AS "projectId"`;
+      RETURNING project_id AS "projectId", fire_id IS NOT NULL AS "isFired"`;
     if (noted === undefined) return null;
+    if (noted.isFired) yield* noteFailure(sql, id);
     yield* events.append([sessionTurnEvent({ projectId: noted.projectId, sessionId: id, at: now }, turn)]);
-    return noted;
+    return { projectId: noted.projectId };
   });
 });
 
@@ -189,14 +196,21 @@ const noteRestoredIn =
     );
 
 /** The conditions of a filter on the rows that a list looks at. */
-const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly Fragment[] => {
+const conditionsOf = (
+  sql: SqlClient.SqlClient,
+  filter: SessionFilter,
+  approver: Fragment,
+): readonly Fragment[] => {
   const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
   const turns = (states: Fragment) =>
     sql`EXISTS (SELECT FROM conversations WHERE session_id = looked.id AND turn_state IN (${states}))`;
+  const approvable = sql`EXISTS (SELECT FROM ${sql.literal(pendingCallsOf("looked.id"))} AND ${approver})`;
   return [
     status !== null && sql`status::text = ${status}`,
     turn === "idle" && sql`NOT ${turns(sql`'running', 'requires_action'`)}`,
-    turn !== undefined && turn !== "idle" && turns(sql`${turn}`),
+    turn === "running" && turns(sql`${turn}`),
+    turn === "requires_action" &&
+      sql`(${turns(sql`${turn}`)} AND status IN ('provisioning', 'running') OR ${approvable})`,
     triggerSlug !== undefined && sql`trigger_slug = ${triggerSlug}`,
     startedBy === "person" && sql`trigger_slug IS NULL`,
     startedBy === "trigger" && sql`trigger_slug IS NOT NULL`,
@@ -209,19 +223,32 @@ const conditionsOf = (sql: SqlClient.SqlClient, filter: SessionFilter): readonly
 
 const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
 
+/** The sessions of a list. `approver`: whether its reader may approve calls of a session that is looked at. */
+interface Scope {
+  readonly scope: Fragment;
+  readonly approver: Fragment;
+}
+
 /** A page of the sessions in a project or an account, out of the newest ones that the filter may look at. */
 const listIn = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* (scope: Fragment, request: SessionRequest) {
+  Effect.fnUntraced(function* ({ scope, approver }: Scope, request: SessionRequest) {
     const { cursor, limit, lookedAt = SESSIONS_LOOKED_AT } = request;
     const position = yield* positionOf(cursor);
-    const wanted = conditionsOf(sql, request);
+    const wanted = conditionsOf(sql, request, request.mayApprove === true ? approver : sql`false`);
     // Few sessions are live, and an index has them: an old one among them is found too.
     const isLiveAsked =
       request.turn !== undefined || request.status === "running" || request.status === "provisioning";
+    const live = sql`status IN ('provisioning', 'running')`;
+    // A session may have ended while a call of it waits. Both parts of the union have an index with few rows.
+    const open = sql`id IN (
+      SELECT id FROM project_sessions WHERE ${scope} AND ${live}
+      UNION SELECT session_id FROM executor_calls WHERE outcome = 'pending'
+    )`;
+    const isOpenAsked = request.turn === "requires_action" && request.mayApprove === true;
     const looked = sql`
       SELECT * FROM project_sessions
       WHERE ${scope} AND deleted_at IS NULL
-        ${isLiveAsked ? sql`AND status IN ('provisioning', 'running')` : sql.literal("")}
+        ${isLiveAsked ? sql`AND ${isOpenAsked ? open : live}` : sql.literal("")}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
     const planned = wanted.length === 0 ? identity : plannedAnew;
@@ -229,7 +256,7 @@ const listIn = (sql: SqlClient.SqlClient) =>
     // conversations are joined: else the planner may join all sessions that are looked at.
     const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
     const rows = yield* sql<ShownRow>`
-      SELECT ${sql.literal(SHOWN_COLUMNS)} FROM (
+      SELECT ${sql.literal(shownColumns("page"))} FROM (
         SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
         ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
@@ -242,6 +269,28 @@ const listIn = (sql: SqlClient.SqlClient) =>
     );
     return { items: rows.map(shownOf), nextCursor: last === undefined ? null : cursorOf(positionIn(last)) };
   });
+
+/** `list` and `listOf` of the port. */
+const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> => {
+  const list = listIn(sql);
+  return {
+    list: (projectId, request) =>
+      list({ scope: sql`project_id = ${projectId}`, approver: sql`true` }, request).pipe(
+        stored("sessions.list"),
+      ),
+    listOf: ({ accountId, userId }, request) => {
+      const isIn = (session: Fragment, role: Fragment) => sql`${session} IN (
+        SELECT project.id FROM projects AS project WHERE project.account_id = ${accountId} AND ${role}
+      )`;
+      const isSeen = userId === null ? sql`true` : isIn(sql`project_id`, hasRoleIn(sql, userId));
+      const approver =
+        userId === null ? sql`true` : isIn(sql`looked.project_id`, hasRoleIn(sql, userId, "member"));
+      return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
+        stored("sessions.listOf"),
+      );
+    },
+  };
+};
 
 /** Live sessions without any work left, and live sandboxes that their session without any work left does not hold. */
 const ownerlessIn = (sql: SqlClient.SqlClient) =>
@@ -269,28 +318,23 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(SESSION_COLUMNS);
-    const list = listIn(sql);
     const memory = yield* makeMemory;
     const noteTurn = yield* makeNoteTurn;
     return {
+      ...makeLists(sql),
       memory,
       get: (id) =>
         sql<SessionRow>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
           Effect.map(firstSession),
           stored("sessions.get"),
         ),
-      list: (projectId, request) =>
-        list(sql`project_id = ${projectId}`, request).pipe(stored("sessions.list")),
-      listOf: ({ accountId, userId }, request) => {
-        const isSeen =
-          userId === null
-            ? sql`true`
-            : sql`project_id IN (
-                SELECT project.id FROM projects AS project
-                WHERE project.account_id = ${accountId} AND ${hasRoleIn(sql, userId)}
-              )`;
-        return list(sql`account_id = ${accountId} AND ${isSeen}`, request).pipe(stored("sessions.listOf"));
-      },
+      shown: (id) =>
+        sql<ShownRow>`
+          SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
+          ${sql.literal(withConversations("session"))} WHERE id = ${id}`.pipe(
+          Effect.map(([row]) => (row === undefined ? null : shownOf(row))),
+          stored("sessions.shown"),
+        ),
       liveChildren: (id) =>
         sql<{ readonly count: number }>`
           SELECT count(*)::integer AS count FROM project_sessions

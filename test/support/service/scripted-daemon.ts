@@ -12,6 +12,7 @@ import {
   type DaemonHealth,
   type EnvironmentChange,
 } from "../../../src/sandbox/daemon.ts";
+import { emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
 import { ScriptedSteering } from "./scripted-steering.ts";
 
 const ready: DaemonHealth = {
@@ -181,6 +182,7 @@ export const scriptedDaemon = (): DaemonScript => {
       conversation: (_, { context, after }) => conversation.stream(context, after),
       ...steering.layer,
       ports: () => Effect.succeed([3000]),
+      workspace: emptyWorkspace,
       abort: () => Effect.as(answerOf(mood), mood === "busy"),
       save: () => Effect.as(answerOf(mood), { wip: null, skipped: [], error: null }),
     }),

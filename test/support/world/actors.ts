@@ -36,6 +36,7 @@ import {
   type DaemonHealth,
   type EnvironmentChange,
 } from "../../../src/sandbox/daemon.ts";
+import { emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { memoryStore } from "../../../src/store/memory/layer.ts";
 import { Conversations } from "../../../src/store/ports/conversations.ts";
@@ -111,6 +112,7 @@ const scriptedDaemon = (script: DaemonScript) =>
     answer: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).answer(...asked)),
     models: (...asked) => Effect.suspend(() => (script.steering ?? unsteered).models(...asked)),
     ports: () => Effect.succeed([]),
+    workspace: emptyWorkspace,
     abort: () => Effect.succeed(false),
     save: () => Effect.suspend(() => script.saved),
     env: (_link, _context, change) =>

@@ -38,6 +38,7 @@ import { CONNECTOR_EXAMPLES } from "./connectors.ts";
 import { ENVIRONMENT_EXAMPLES } from "./environments.ts";
 import { OUTBOUND_EXAMPLES } from "./outbound-webhooks.ts";
 import { IDENTITY_EXAMPLES } from "./identity.ts";
+import { WORKSPACE_EXAMPLES } from "./workspace.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
 import { PEOPLE_EXAMPLES } from "./people.ts";
 import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
@@ -268,6 +269,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
   },
   ...REPOSITORY_CHECK_EXAMPLES,
+  ...WORKSPACE_EXAMPLES,
   ...TRIGGER_WISH_EXAMPLES,
   ...MACHINE_EXAMPLES,
   ...ENVIRONMENT_EXAMPLES,

@@ -1,0 +1,58 @@
+/** The daemon's view of its workspace, over HTTP. */
+import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
+import { USER_CONTEXT_HEADER } from "../domain/user-context.ts";
+import { WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../domain/workspace.ts";
+import {
+  type DaemonUnreachable,
+  WORKSPACE_REFUSALS,
+  WorkspaceRefused,
+  type WorkspaceClient,
+  type WorkspaceRefusal,
+} from "./daemon.ts";
+import { ask, codeOf, refused, unreachable } from "./daemon-ask.ts";
+import type { DaemonLink } from "./port.ts";
+
+/** Longer than the daemon works on one answer, and on another one before. */
+const TIMEOUT_MS = 40_000;
+/** A diff or a file has at most 1 MiB, and each byte of it up to six in JSON. The list of files is shorter. */
+const LIMIT_BYTES = 8 * 1024 * 1024;
+
+const isRefusal = (code: string | null): code is WorkspaceRefusal =>
+  WORKSPACE_REFUSALS.some((known) => known === code);
+
+const read = <A>(
+  link: DaemonLink,
+  asked: { readonly context: string; readonly path: string; readonly query: Record<string, string> },
+  said: Schema.Decoder<A>,
+): Effect.Effect<A, DaemonUnreachable | WorkspaceRefused> =>
+  ask(link, {
+    path: `/platform/workspace/${asked.path}?${new URLSearchParams(asked.query).toString()}`,
+    timeoutMs: TIMEOUT_MS,
+    limitBytes: LIMIT_BYTES,
+    headers: { [USER_CONTEXT_HEADER]: asked.context },
+  }).pipe(
+    Effect.flatMap((answer): Effect.Effect<A, DaemonUnreachable | WorkspaceRefused> => {
+      if (answer.status === 200)
+        return Effect.mapError(
+          Schema.decodeUnknownEffect(Schema.fromJsonString(said))(answer.text),
+          unreachable,
+        );
+      const code = codeOf(answer);
+      return Effect.fail(isRefusal(code) ? new WorkspaceRefused({ code }) : refused(answer));
+    }),
+  );
+
+const Diff = Schema.Struct({ diff: Schema.String });
+const Files = Schema.Union([WorkspaceDirectory, WorkspaceFile]);
+
+export const workspaceHttp: WorkspaceClient = {
+  changes: (link, context, { base, pushed }) =>
+    read(link, { context, path: "changes", query: { base, pushed } }, WorkspaceChanges),
+  diff: (link, context, { base, pushed, path }) =>
+    Effect.map(
+      read(link, { context, path: "diff", query: { base, pushed, ...(path !== null && { path }) } }, Diff),
+      ({ diff }) => diff,
+    ),
+  files: (link, context, path) => read(link, { context, path: "files", query: { path } }, Files),
+};

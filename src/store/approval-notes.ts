@@ -1,0 +1,80 @@
+/** What a conversation says of a call that waits for a person. Both adapters write it together with the approval. */
+import { derivedUuid } from "../domain/ids.ts";
+import type { Author } from "../domain/conversation.ts";
+import type { ConversationDraft } from "./conversation-draft.ts";
+import type { Approval, ApprovalMove } from "./ports/approvals.ts";
+import type { NewCall } from "./ports/executor-calls.ts";
+
+const SERVICE: Author = {
+  kind: "service",
+  userId: null,
+  name: "platform",
+  triggerSlug: null,
+  fireId: null,
+};
+
+/** A note of the service in a conversation, without its numbers. */
+export interface ApprovalNote {
+  readonly sessionId: string;
+  readonly id: string;
+  readonly text: string;
+  readonly author: Author;
+  readonly at: number;
+}
+
+const callOf = ({ connector, tool }: Pick<NewCall, "connector" | "tool">) =>
+  `the call of ${tool} of the connector ${connector}`;
+
+/** A call begins to wait. */
+export const askedNote = (call: NewCall): ApprovalNote => ({
+  sessionId: call.sessionId,
+  id: derivedUuid(call.id, "asked"),
+  text: `A person must approve ${callOf(call)}.`,
+  author: SERVICE,
+  at: call.at,
+});
+
+/** The end of the waiting. Null: the move says nothing to a reader. */
+export const decidedNote = (
+  { id, call }: Approval,
+  move: ApprovalMove,
+  nameOf: (userId: string) => string,
+): ApprovalNote | null => {
+  const place = { sessionId: call.sessionId, id: derivedUuid(id, "decided"), at: move.now };
+  if (move.type === "deadline.passed")
+    return { ...place, author: SERVICE, text: `No person decided in time on ${callOf(call)}. It expired.` };
+  if (move.type !== "approval.given" && move.type !== "denial.given") return null;
+  const name = nameOf(move.by);
+  const author: Author = { kind: "user", userId: move.by, name, triggerSlug: null, fireId: null };
+  const reason = move.type === "denial.given" && move.reason !== null ? ` The reason: ${move.reason}` : "";
+  const verb = move.type === "approval.given" ? "approved" : "denied";
+  return { ...place, author, text: `${name} ${verb} ${callOf(call)}.${reason}` };
+};
+
+/** Adds a note as the conversation's last item. */
+export const putNote = (draft: ConversationDraft, { id, text, author, at }: ApprovalNote): void =>
+  draft.put({
+    id,
+    kind: "note",
+    role: null,
+    author,
+    status: "completed",
+    turnId: null,
+    parentId: null,
+    content: [{ type: "text", text }],
+    tool: null,
+    plan: [],
+    request: null,
+    answer: null,
+    model: null,
+    agent: null,
+    usage: null,
+    error: null,
+    pruned: false,
+    createdAt: at,
+    completedAt: at,
+    sentAt: null,
+    nativeId: null,
+    sandboxId: null,
+    rev: 0,
+  });

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { hasChromium, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { sampleItem } from "./sample-conversation.ts";
+import { sampleWorkspace } from "./sample-workspace.ts";
+
+// eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+const world = () => ({ ...makeWorld(Date.now()), workspace: sampleWorkspace });
+const ADDRESS = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
+
+const title = hasChromium ? "the workspace of a session" : "the workspace (/usr/bin/chromium is missing)";
+describe.skipIf(!hasChromium)(title, () => {
+  const start = useBrowser();
+
+  it("shows what is not committed, not pushed and pushed, and the branch once the session has stopped", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(ADDRESS);
+    await page.getByText("Not pushed yet: 1 commit and uncommitted changes in 1 file.").waitFor();
+    const heads = await page.locator("#work .file > summary").allInnerTexts();
+    expect(heads.map((head) => /not \w+/.exec(head)?.[0])).toEqual([
+      "not pushed",
+      undefined,
+      "not committed",
+    ]);
+    const shown = fake.world.sessions.find(({ id }) => id === SESSION_ID);
+    fake.world.sessions = [{ ...shown, status: "stopped" }];
+    fake.emit("session.status");
+    await page.getByText("The agent has not pushed a commit yet.").waitFor();
+    expect(await page.getByText("Files of the workspace").count()).toBe(0);
+  });
+
+  it("is read again when the agent has finished a tool, and not otherwise", async () => {
+    const { page, fake, visit } = await start(world());
+    let asked = 0;
+    page.on("request", (request) => (asked += Number(request.url().endsWith("/workspace/changes"))));
+    await visit(ADDRESS);
+    await page.getByText("Not pushed yet").waitFor();
+    expect(asked).toBe(1);
+    fake.world.workspace = {
+      ...sampleWorkspace,
+      changes: { ...sampleWorkspace.changes, uncommitted_total: 7 },
+    };
+    // News of the project alone are no reason.
+    fake.emit("session.turn");
+    fake.say(
+      "item",
+      sampleItem("i-tool-of-the-workspace", { kind: "tool", status: "completed", place: 99, seq: 99 }),
+    );
+    await page.getByText("uncommitted changes in 7 files").waitFor();
+    expect(asked).toBe(2);
+  });
+
+  it("opens its files directory by directory, with the keyboard, and shows a text with line numbers", async () => {
+    const { page, visit } = await start(world());
+    await visit(ADDRESS);
+    await page.locator("#workspace-files > summary").focus();
+    await page.keyboard.press("Enter");
+    await page.locator("[data-directory=bin] > summary").focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "greet.sh", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    const lines = page.locator("#workspace-files pre > span");
+    await lines.first().waitFor();
+    expect(await lines.count()).toBe(4);
+    expect(await lines.nth(1).getAttribute("data-after")).toBe("2");
+    expect(await page.getByText("latest (link)").count()).toBe(1);
+  });
+});
