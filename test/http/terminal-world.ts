@@ -28,6 +28,8 @@ export interface Opened {
   readonly socket: WebSocket;
   /** The code with which the connection ended. Null: it is open. */
   readonly closed: () => number | null;
+  /** Its output so far. */
+  readonly output: () => string;
 }
 
 /** The terminals of one session, in a daemon of their own. */
@@ -35,6 +37,8 @@ export class TerminalWorld {
   #session = { sid: "", token: "" };
   readonly #directory = mkdtempSync(path.join(tmpdir(), "terminals-"));
   readonly #sockets: WebSocket[] = [];
+  /** How often a person typed, as the daemon counts. */
+  keys = 0;
   #daemon: DaemonServer | null = null;
   #terminals: Terminals | null = null;
 
@@ -62,7 +66,7 @@ export class TerminalWorld {
         }),
       // A terminal waits for its person as long as the test runs. So what ends it is what the test did.
       after: () => () => undefined,
-      typed: () => undefined,
+      typed: () => (this.keys += 1),
       log: () => undefined,
       program,
     });
@@ -82,7 +86,7 @@ export class TerminalWorld {
 
   /** Requests a terminal with a WebSocket's handshake. */
   async open(
-    { port }: TestService,
+    { port }: Pick<TestService, "port">,
     {
       at,
       headers,
@@ -97,7 +101,7 @@ export class TerminalWorld {
     const words: readonly [string, string][] = [
       ["command", "sh"],
       ["command", "-c"],
-      ["command", "echo $$ > ran-$0; exec sleep 86398"],
+      ["command", "echo $$ > ran-$0; echo begun; exec sleep 86398"],
     ];
     const id = query["id"] ?? randomUUID();
     const search = new URLSearchParams([
@@ -110,9 +114,13 @@ export class TerminalWorld {
     let closed: number | null = null;
     socket.on("error", () => undefined);
     socket.on("close", (code) => (closed = code));
+    let output = "";
+    socket.on("message", (message: Buffer, isBinary) => {
+      if (isBinary) output += message.toString("utf8");
+    });
     const refused = once(socket, "unexpected-response") as Promise<[unknown, IncomingMessage]>;
     const answer = await Promise.race([once(socket, "open").then(() => null), refused]);
-    const opened = { socket, closed: () => closed };
+    const opened = { socket, closed: () => closed, output: () => output };
     if (answer === null) return { ...opened, status: 101, code: null };
     const [, response] = answer;
     const { code } = JSON.parse(await text(response)) as { readonly code: string };

@@ -1,8 +1,22 @@
 /** Who may open a terminal, and what ends it, over real handshakes with a real daemon (src/http/relay/terminal.ts W1 to W4). */
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import * as Effect from "effect/Effect";
+import * as Exit from "effect/Exit";
+import * as Layer from "effect/Layer";
+import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "../../src/config.ts";
+import { Limits } from "../../src/http/limits.ts";
+import { makeTerminals } from "../../src/http/relay/terminal.ts";
+import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { Activity } from "../../src/services/activity.ts";
 import { startCast, type Cast, type TokenKind } from "./cast.ts";
+import { relayParts } from "./relay-parts.ts";
 import { TerminalWorld, type Opened } from "./terminal-world.ts";
+import { recordedActivity } from "../support/service/activity.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   errorCode,
@@ -21,6 +35,36 @@ import {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 const seen = ({ status, code }: Opened) => [status, code];
 const pathOf = (pid: string, sid: string): string => `/v1/projects/${pid}/sessions/${sid}/terminal`;
+
+/** The terminals' own listener, which records what the service counts as activity. */
+const openFront = async (
+  service: TestService,
+  { world, touched }: { readonly world: TerminalWorld; readonly touched: string[] },
+) => {
+  const scope = Effect.runSync(Scope.make());
+  const routes = await service.inside(
+    Effect.gen(function* () {
+      const provider = yield* SandboxProvider;
+      const parts = yield* Scope.provide(Layer.build(relayParts), scope);
+      return yield* makeTerminals.pipe(
+        Effect.provideContext(parts),
+        Effect.provideService(Limits, readConfig({}, service.dataDir)),
+        Effect.provideService(SandboxProvider, { ...provider, link: () => Effect.succeed(world.link) }),
+        Effect.provideService(Activity, recordedActivity(touched)),
+        Scope.provide(scope),
+      );
+    }),
+  );
+  const server = createServer().on("upgrade", routes.upgrade);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      await Effect.runPromise(Scope.close(scope, Exit.void));
+      server.close();
+    },
+  };
+};
 
 /** What an attempt with each kind of token gives. */
 const EXPECTED: Readonly<Record<TokenKind, readonly [number, string | null]>> = {
@@ -185,6 +229,26 @@ describe("a terminal", () => {
     await world.end(id, await userOf(cast.tokens.member));
     await eventually(() => expect(again.closed()).toBe(1000));
     await ended(id);
+  });
+
+  it("keeps its session by keys alone: sizes, output and the connection do not count", async () => {
+    const touched: string[] = [];
+    const front = await openFront(cast.service, { world, touched });
+    const id = randomUUID();
+    const opened = await world.open(front, { at, headers: bearer(cast.service.token), query: { id } });
+    await eventually(() => expect(opened.output()).toContain("begun"));
+    // The opening itself is a request.
+    expect(touched).toEqual([cast.sid]);
+    const before = world.keys;
+    for (let rows = 10; rows < 20; rows += 1)
+      opened.socket.send(JSON.stringify({ resize: { rows, cols: 80 } }));
+    opened.socket.send(Buffer.from("typed"));
+    // The terminal shows what is typed.
+    await eventually(() => expect(opened.output()).toContain("typed"));
+    expect(world.keys).toBe(before + 1);
+    expect(touched).toEqual([cast.sid]);
+    await leave(opened, id);
+    await front.close();
   });
 
   it("waits for its person if only the connection is lost", async () => {
