@@ -83,11 +83,13 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     async () => {
       const terminal = await open();
       terminal.type(
-        "pwd; tty; stty size; env | grep -c ^PLATFORM_TOKEN=; env | grep -c ^PLATFORM_SESSION_ID=; echo é; exit 7\n",
+        'pwd; tty; echo by name > "$(tty)"; stty size; env | grep -c ^PLATFORM_TOKEN=; env | grep -c ^PLATFORM_SESSION_ID=; echo é; exit 7\n',
       );
       expect(await terminal.closes()).toBe(1000);
       expect(terminal.exit).toBe(7);
-      expect(terminal.output).toMatch(/\/workspace\r\n\/dev\/pts\/\d+\r\n24 80\r\n0\r\n1\r\né\r\n/);
+      expect(terminal.output).toMatch(
+        /\/workspace\r\n\/dev\/pts\/\d+\r\nby name\r\n24 80\r\n0\r\n1\r\né\r\n/,
+      );
     },
   );
 

@@ -37,10 +37,18 @@ export class TerminalWorld {
   #session = { sid: "", token: "" };
   readonly #directory = mkdtempSync(path.join(tmpdir(), "terminals-"));
   readonly #sockets: WebSocket[] = [];
+  /** Terminals that wait for their person: how long, and what happens then. */
+  waits: { readonly ms: number; readonly elapsed: () => void }[] = [];
+  readonly #askEveryMs: number | undefined;
   /** How often a person typed, as the daemon counts. */
   keys = 0;
   #daemon: DaemonServer | null = null;
   #terminals: Terminals | null = null;
+
+  /** @param askEveryMs how often the daemon asks a connection whether it is alive */
+  constructor(askEveryMs?: number) {
+    this.#askEveryMs = askEveryMs;
+  }
 
   /** Where the service finds the daemon. */
   get link(): DaemonLink {
@@ -64,8 +72,15 @@ export class TerminalWorld {
           env: { PATH: process.env["PATH"] ?? "" },
           cwd: this.#directory,
         }),
-      // A terminal waits for its person as long as the test runs. So what ends it is what the test did.
-      after: () => () => undefined,
+      // A terminal waits for its person until the test ends the wait.
+      after: (ms, elapsed) => {
+        const wait = { ms, elapsed };
+        this.waits.push(wait);
+        return () => {
+          this.waits = this.waits.filter((other) => other !== wait);
+        };
+      },
+      ...(this.#askEveryMs !== undefined && { askEveryMs: this.#askEveryMs }),
       typed: () => (this.keys += 1),
       log: () => undefined,
       program,
@@ -127,16 +142,33 @@ export class TerminalWorld {
     return { ...opened, status: response.statusCode ?? 0, code };
   }
 
-  /** Asks the daemon to end a terminal, as the service does for a person. */
-  async end(id: string, userId: string): Promise<void> {
+  #context(userId: string): Readonly<Record<string, string>> {
     const { sid: sessionId, token } = this.#session;
     // oxlint-disable-next-line no-restricted-properties -- the daemon reads the machine's clock
-    const context = signUserContext({ userId, sessionId, role: "user", nowMs: Date.now() }, token);
+    const said = { userId, sessionId, role: "user", nowMs: Date.now() } as const;
+    return { [USER_CONTEXT_HEADER]: signUserContext(said, token) };
+  }
+
+  /** Opens a terminal with `cat` at the daemon itself. @param autoPong whether the client says that it is alive */
+  async direct(id: string, autoPong: boolean) {
+    const target = `/platform/terminal?id=${id}&rows=24&cols=80&command=cat`;
+    const options = { headers: this.#context("u"), autoPong };
+    const socket = new WebSocket(`ws+unix:${this.#socketPath}:${target}`, options);
+    this.#sockets.push(socket);
+    socket.on("error", () => undefined);
+    // It may come together with the answer to the handshake.
+    const first = once(socket, "message") as Promise<[Buffer]>;
+    await once(socket, "open");
+    return { socket, first: first.then(([message]) => message.toString("utf8")) };
+  }
+
+  /** Asks the daemon to end a terminal, as the service does for a person. */
+  async end(id: string, userId: string): Promise<void> {
     const asked = request({
       socketPath: this.#socketPath,
       path: `/platform/terminal?id=${id}`,
       method: "DELETE",
-      headers: { [USER_CONTEXT_HEADER]: context },
+      headers: this.#context(userId),
     }).end();
     const [response] = (await once(asked, "response")) as [IncomingMessage];
     response.resume();

@@ -8,7 +8,10 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import { readConfig } from "../../src/config.ts";
+import { TERMINAL_KEPT_MS } from "../../src/domain/terminal.ts";
+import { TEST_MS } from "../support/patience.ts";
 import { Limits } from "../../src/http/limits.ts";
 import { makeTerminals } from "../../src/http/relay/terminal.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
@@ -251,6 +254,19 @@ describe("a terminal", () => {
     await front.close();
   });
 
+  it("ends if its person does not come back in time", async () => {
+    const id = randomUUID();
+    const mine = bearer(cast.tokens.member ?? "");
+    const opened = await open(mine, { id });
+    await run(id);
+    opened.socket.terminate();
+    await eventually(() => expect(world.waits).toHaveLength(1));
+    world.waits[0]?.elapsed();
+    await ended(id);
+    const again = await open(mine, { id, after: "0" });
+    await eventually(() => expect(again.closed()).toBe(4404));
+  });
+
   it("waits for its person if only the connection is lost", async () => {
     const id = randomUUID();
     const mine = bearer(cast.tokens.member ?? "");
@@ -258,7 +274,10 @@ describe("a terminal", () => {
     await run(id);
     opened.socket.terminate();
     await eventually(() => expect(opened.closed()).not.toBeNull());
+    await eventually(() => expect(world.waits).toHaveLength(1));
     const again = await open(mine, { id, after: "0" });
+    expect(again.status).toBe(101);
+    await eventually(() => expect(world.waits).toEqual([]));
     expect(world.processOf(id)).not.toBeNull();
     await leave(again, id);
   });
@@ -272,6 +291,30 @@ describe("a terminal", () => {
     expect(seen(await open(bearer(cast.service.token)))).toEqual([409, "session_not_running"]);
     const asked = await cast.service.request("GET", at);
     expect([asked.status, errorCode(asked)]).toEqual([409, "session_not_running"]);
+  });
+});
+
+describe("a connection of a terminal", { timeout: TEST_MS }, () => {
+  const world = new TerminalWorld(1000);
+  beforeAll(() => world.start(randomUUID(), "platform_sbx_of-the-test"));
+  afterAll(() => world.close());
+
+  it("is lost if its client is silent, and the terminal ends after its wait", async () => {
+    const id = randomUUID();
+    const { socket: silent } = await world.direct(id, false);
+    expect(await once(silent, "close")).toMatchObject([1006, expect.anything()]);
+    await eventually(() => expect(world.waits.map(({ ms }) => ms)).toEqual([TERMINAL_KEPT_MS]));
+    world.waits[0]?.elapsed();
+    const again = await world.direct(id, true);
+    // A new one of the same id: the old one is gone.
+    expect(await again.first).toBe('{"output_from":0}');
+    expect(world.waits).toEqual([]);
+  });
+
+  it("stays while its client answers", async () => {
+    const { socket: alive } = await world.direct(randomUUID(), true);
+    for (let count = 0; count < 3; count += 1) await once(alive, "ping");
+    expect(alive.readyState).toBe(WebSocket.OPEN);
   });
 });
 
