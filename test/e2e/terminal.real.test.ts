@@ -12,6 +12,12 @@ import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 
+/** The command has begun, and the terminal is in raw mode. */
+const isBegun = async (one: OnTerminal) => {
+  await one.shows(/begun\r/);
+  expect(one.modes).toMatch(/-isig .*-icanon .*-echo /s);
+};
+
 describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
   let installation: Installation;
   let life: Life;
@@ -228,10 +234,6 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       const one = new OnTerminal([process.execPath, line.bundle, ...args], env);
       running.push(one);
       return one;
-    };
-    const isBegun = async (one: OnTerminal) => {
-      await one.shows(/begun\r/);
-      expect(one.modes).toMatch(/-isig .*-icanon .*-echo /s);
     };
     const BEGUN = ["--", "sh", "-c", "echo begun; exec sleep 86399"];
 
