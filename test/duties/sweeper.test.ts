@@ -82,7 +82,7 @@ describe("a running session", () => {
     }),
   );
 
-  it.effect("is hibernated despite a terminal in which nobody has typed", () =>
+  it.effect("is hibernated despite an open terminal without keys", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;
       world.script.health = { ...READY, typed_at: null };

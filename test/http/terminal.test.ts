@@ -164,7 +164,7 @@ describe("a terminal", () => {
       expect(seen(await open({ cookie }))).toEqual([403, "forbidden"]);
     });
 
-    it("is refused for a viewer, and with a cookie of nobody", async () => {
+    it("is refused for a viewer, and with an unknown cookie", async () => {
       const origin = cast.service.url;
       const viewer = await signIn(cast.tokens.viewer);
       expect(seen(await open({ cookie: viewer.cookie, origin }))).toEqual([403, "forbidden"]);
