@@ -15,8 +15,6 @@ import {
 import type { Peer } from "./terminal.ts";
 import type { NotOpened, Terminals, Use } from "./terminals.ts";
 
-/** A connection that does not answer from one question to the next is lost. */
-const ASK_EVERY_MS = 30_000;
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
 const INVALID = 1008;
@@ -53,10 +51,10 @@ class Connection {
   #isAlive = true;
   readonly #stopAsking: () => void;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, askEveryMs: number) {
     this.#socket = socket;
     // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
-    const asking = setInterval(() => this.#ask(), ASK_EVERY_MS).unref();
+    const asking = setInterval(() => this.#ask(), askEveryMs).unref();
     this.#stopAsking = () => clearInterval(asking);
     socket.on("error", () => undefined);
     socket.on("pong", () => (this.#isAlive = true));
@@ -69,6 +67,7 @@ class Connection {
   get peer(): Peer {
     const socket = this.#socket;
     return {
+      outputFrom: (at) => socket.send(JSON.stringify({ output_from: at })),
       output: (bytes, sent) => socket.send(bytes, sent),
       errorOutput: (bytes, sent) =>
         socket.send(JSON.stringify({ error_output: bytes.toString("base64") }), sent),
@@ -142,7 +141,7 @@ export const openTerminalSocket = async (
   const opened = await new Promise<WebSocket>((resolve) =>
     sockets.handleUpgrade(request, socket, head, resolve),
   );
-  const connection = new Connection(opened);
+  const connection = new Connection(opened, terminals.askEveryMs);
   const use = await terminals.open(wish, userId, connection.peer);
   if (typeof use === "string") connection.refuse(use);
   else connection.begin(use);

@@ -2,7 +2,8 @@
  * One command that a person runs in the sandbox, in a terminal or with pipes (decision 0084).
  *
  *  T1 Output is numbered by its bytes. A person who comes back names the bytes that she has, and gets the rest once. Of
- *     what came while she was away, the last `TERMINAL_OUTPUT_KEPT` bytes are kept.
+ *     what came while she was away, the last `TERMINAL_OUTPUT_KEPT` bytes are kept. Each connection first hears at which
+ *     byte its output begins, because older bytes may be gone.
  *  T2 Nothing grows without a bound: if the person's connection is full, the command's output is not read, and the
  *     command waits. Her input waits in the same way. While she is away, output is read, and the oldest is dropped.
  *  T3 A command with pipes ends with its connection, because the pipe at the other end is broken too.
@@ -15,6 +16,8 @@ import { ProcessGroup, type Exit, type Launch, type LaunchFailure, type Pipes } 
 
 /** The connection of the person who uses a terminal. */
 export interface Peer {
+  /** The number of the output's byte that comes next. Called once, before any output. */
+  readonly outputFrom: (at: number) => void;
   /** @param sent is called when the connection has taken the bytes */
   readonly output: (bytes: Buffer, sent: () => void) => void;
   /** Standard error of a command with pipes. */
@@ -116,13 +119,16 @@ export class Terminal {
     this.#peer?.replaced();
     this.#peer = peer;
     this.#unsent = 0;
-    const oldest = this.#total - this.#keptBytes;
-    let at = oldest;
+    let at = this.#total - this.#keptBytes;
+    const from = Math.min(Math.max(after, at), this.#total);
+    peer.outputFrom(from);
     for (const chunk of this.#kept) {
-      const skipped = Math.min(Math.max(0, after - at), chunk.length);
+      const skipped = Math.min(Math.max(0, from - at), chunk.length);
       at += chunk.length;
       if (skipped < chunk.length) this.#send(chunk.subarray(skipped));
     }
+    // The connection before may have been full (T2).
+    if (this.#unsent < UNSENT_LOW) this.#pipes?.stdout.resume();
     if (this.#code !== null) peer.exited(this.#code);
   }
 

@@ -3,8 +3,8 @@
  *
  *  R1 At most `TERMINALS_MAX` run at a time. One that waits for its person counts.
  *  R2 A terminal belongs to the person who opened it: other people do not get it by its id.
- *  R3 If its connection is lost, a terminal waits `TERMINAL_KEPT_MS` for its person, then it ends. It ends at once if she closes
- *     it, if her access ends, and with the daemon.
+ *  R3 If its connection is lost, a terminal waits `TERMINAL_KEPT_MS` for its person, then it ends. It ends without a wait if
+ *     she closes it, if the service says so (her access ended), and with the daemon.
  *  R4 Keys count as activity of the session. Output and an open terminal do not.
  */
 import { existsSync } from "node:fs";
@@ -31,7 +31,12 @@ export interface TerminalsOptions {
   readonly program?: string;
   /** How long a terminal waits for its person, ms, if it differs. */
   readonly keptMs?: number;
+  /** How often a connection is asked whether it is alive, ms, if it differs. */
+  readonly askEveryMs?: number;
 }
+
+/** A connection that does not answer from one question to the next is lost. */
+const ASK_EVERY_MS = 30_000;
 
 /** A wish that cannot be fulfilled. */
 export type NotOpened = "gone" | "full" | "no_program";
@@ -71,6 +76,11 @@ export class Terminals {
 
   constructor(options: TerminalsOptions) {
     this.#options = options;
+  }
+
+  /** How often a connection is asked whether it is alive, ms. */
+  get askEveryMs(): number {
+    return this.#options.askEveryMs ?? ASK_EVERY_MS;
   }
 
   /** Opens a terminal, or gives an open one to another connection of the same person. */

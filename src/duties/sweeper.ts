@@ -7,6 +7,7 @@
  *     the sandbox decides whether it lives.
  *  Z3 Activity that happens while the daemon is asked counts.
  *  Z4 An agent that waits for a person does not work, from its question on.
+ *  Z5 Keys in a terminal are use, from the last one on. Its output and its connection are not.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";

@@ -68,6 +68,29 @@ describe("a running session", () => {
     }),
   );
 
+  it.effect("stays while a person types in its terminal, and is idle from the last key", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      for (let hours = 0; hours < 3; hours += 1) {
+        yield* TestClock.adjust(IDLE_MS - 1);
+        world.script.health = { ...READY, typed_at: instant(yield* Clock.currentTimeMillis) };
+        yield* TestClock.adjust(60_000);
+        expect(yield* swept).toBe("running");
+      }
+      yield* TestClock.adjust(IDLE_MS - 60_000);
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("is hibernated despite an open terminal without keys", () =>
+    Effect.gen(function* () {
+      const { world, swept } = yield* running;
+      world.script.health = { ...READY, typed_at: null };
+      yield* TestClock.adjust(IDLE_MS);
+      expect(yield* swept).toBe("stopped");
+    }),
+  );
+
   it.effect("stays while its agent works, however long without requests", () =>
     Effect.gen(function* () {
       const { world, swept } = yield* running;

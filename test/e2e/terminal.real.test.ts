@@ -2,50 +2,21 @@
 import { once } from "node:events";
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { WebSocket } from "ws";
+import { EXIT } from "../../src/cli/failure.ts";
 import { CommandLine, type Running } from "../support/service/command-line.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
+import { Terminal } from "../support/service/live-terminal.ts";
 import { Installation, type Life, TOKEN } from "../support/service/process-service.ts";
+import { OnTerminal } from "../support/service/on-terminal.ts";
+import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 
-/** One connection, and what came over it. */
-class Terminal {
-  readonly socket: WebSocket;
-  output = "";
-  bytes = 0;
-  exit: number | null = null;
-  close: { readonly code: number; readonly reason: string } | null = null;
-
-  constructor(session: LiveSession, query: Readonly<Record<string, string>> | URLSearchParams) {
-    const { url, headers } = session.address("terminal");
-    url.protocol = "ws:";
-    url.search = new URLSearchParams(query).toString();
-    this.socket = new WebSocket(url, { headers });
-    this.socket.on("error", () => undefined);
-    this.socket.on("message", (data: Buffer, isBinary) => {
-      if (!isBinary) this.exit = (JSON.parse(data.toString()) as { exit: number }).exit;
-      else {
-        this.bytes += data.length;
-        this.output = (this.output + data.toString("utf8")).slice(-100_000);
-      }
-    });
-    this.socket.on("close", (code, reason) => (this.close = { code, reason: reason.toString() }));
-  }
-
-  type(text: string): void {
-    this.socket.send(Buffer.from(text));
-  }
-
-  shows(text: string | RegExp): Promise<unknown> {
-    return expect.poll(() => this.output, POLL).toMatch(text);
-  }
-
-  async closes(): Promise<number | undefined> {
-    await expect.poll(() => this.close, POLL).not.toBeNull();
-    return this.close?.code;
-  }
-}
+/** The command has begun, and the terminal is in raw mode. */
+const isBegun = async (one: OnTerminal) => {
+  await one.shows(/begun\r/);
+  expect(one.modes).toMatch(/-isig .*-icanon .*-echo /s);
+};
 
 describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
   let installation: Installation;
@@ -83,16 +54,33 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     return terminal;
   };
 
-  const shell = (words: readonly string[], running: Running = {}) => {
+  /** How `platform sessions shell` is called for the session. */
+  const asked = (words: readonly string[]) => {
     const [, , , pid = "", , sid = ""] = session.path.split("/");
     const env = { PLATFORM_API_URL: `${life.url}/v1`, PLATFORM_CLI_TOKEN: TOKEN, PLATFORM_PROJECT_ID: pid };
-    return line.run(["sessions", "shell", sid, ...words], { env, ...running });
+    return { args: ["sessions", "shell", sid, ...words], env };
+  };
+  const shell = (words: readonly string[], running: Running = {}) => {
+    const { args, env } = asked(words);
+    return line.run(args, { env, ...running });
+  };
+
+  const killService = async () => void (await life.end("SIGKILL"));
+  /** At the same address as before. */
+  const startService = async () => {
+    life = await installation.start({ PLATFORM_PORT: new URL(life.url).port });
+    session = session.at(life);
   };
 
   /** The program of a test that is left in the sandbox, or `none`. */
   const left = async () => (await shell(["--", "sh", "-c", "pgrep -fx 'sleep 8639[9]' || echo none"])).stdout;
   /** What the writer of a test counts. */
   const written = async () => Number((await shell(["--", "cat", "count"])).stdout);
+  /** A query of a command with pipes. */
+  const piping: readonly [string, string][] = ["sh", "-c", "echo begun; exec sleep 86399"].map((word) => [
+    "command",
+    word,
+  ]);
   const record = () => life.text("/v1/audit?limit=200");
 
   it(
@@ -101,11 +89,13 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     async () => {
       const terminal = await open();
       terminal.type(
-        "pwd; tty; stty size; env | grep -c ^PLATFORM_TOKEN=; env | grep -c ^PLATFORM_SESSION_ID=; echo é; exit 7\n",
+        'pwd; tty; echo by name > "$(tty)"; stty size; env | grep -c ^PLATFORM_TOKEN=; env | grep -c ^PLATFORM_SESSION_ID=; echo é; exit 7\n',
       );
       expect(await terminal.closes()).toBe(1000);
       expect(terminal.exit).toBe(7);
-      expect(terminal.output).toMatch(/\/workspace\r\n\/dev\/pts\/\d+\r\n24 80\r\n0\r\n1\r\né\r\n/);
+      expect(terminal.output).toMatch(
+        /\/workspace\r\n\/dev\/pts\/\d+\r\nby name\r\n24 80\r\n0\r\n1\r\né\r\n/,
+      );
     },
   );
 
@@ -146,7 +136,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       await first.shows("first\r\n");
       first.socket.terminate();
       await first.closes();
-      const second = await open({ id, after: String(first.bytes) });
+      const second = await open({ id, after: String(first.next) });
       second.type("go\n");
       await second.shows("second\r\n");
       expect(second.output).not.toContain("first");
@@ -230,6 +220,137 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       const ended = await shell(["--", "no-such-program"]);
       expect(ended.code).toBe(127);
       expect(ended.stderr).toContain("no-such-program");
+    });
+  });
+
+  describe("on the command line, in a terminal of its own", () => {
+    const running: OnTerminal[] = [];
+    afterEach(() => {
+      for (const one of running.splice(0)) one.remove();
+    });
+
+    const started = (words: readonly string[] = []): OnTerminal => {
+      const { args, env } = asked(words);
+      const one = new OnTerminal([process.execPath, line.bundle, ...args], env);
+      running.push(one);
+      return one;
+    };
+    const BEGUN = ["--", "sh", "-c", "echo begun; exec sleep 86399"];
+
+    it(
+      "passes every key on, Ctrl-C too, and ends with the command's code",
+      { timeout: TEST_MS },
+      async () => {
+        const one = started();
+        one.type("echo be''gun; sleep 1000\r");
+        await isBegun(one);
+        one.type("\u0003");
+        one.type("echo co''de $?\r");
+        await one.shows("code 130");
+        one.type("exit 7\r");
+        expect(await one.ended()).toEqual({ code: 7, isRestored: true });
+      },
+    );
+
+    it("leaves at ~. and ends the command", { timeout: TEST_MS }, async () => {
+      const one = started(BEGUN);
+      await isBegun(one);
+      one.type("~.");
+      expect(await one.ended()).toEqual({ code: 0, isRestored: true });
+      await expect.poll(left, POLL).toBe("none\n");
+    });
+
+    it("restores the terminal after SIGTERM, and ends the command", { timeout: TEST_MS }, async () => {
+      const one = started(BEGUN);
+      await isBegun(one);
+      process.kill(one.pid, "SIGTERM");
+      expect(await one.ended()).toEqual({ code: 143, isRestored: true });
+      await expect.poll(left, POLL).toBe("none\n");
+    });
+
+    it("restores the terminal after a refusal, and says why", { timeout: TEST_MS }, async () => {
+      for (let count = 0; count < 8; count += 1) await open({}, ["sleep", "1000"]);
+      const one = started(BEGUN);
+      expect(await one.ended()).toEqual({ code: EXIT.refused, isRestored: true });
+      expect(one.output).toContain("At most 8 terminals run in a session.");
+    });
+
+    it("restores the terminal when it leaves a service that is gone", { timeout: TEST_MS }, async () => {
+      // The sandbox does not hear that its person leaves, so this command waits for her.
+      const one = started(["--", "sh", "-c", "echo begun; exec sleep 1000"]);
+      await isBegun(one);
+      await killService();
+      await one.shows("The connection was lost.");
+      one.type("~.");
+      expect(await one.ended()).toEqual({ code: 0, isRestored: true });
+      await startService();
+    });
+
+    it("comes back when the service does, and has the output once", { timeout: TEST_MS }, async () => {
+      const one = started([
+        "--",
+        "sh",
+        "-c",
+        "echo begun; until [ -e go ]; do sleep 0.1; done; echo meanwhile; read x",
+      ]);
+      await isBegun(one);
+      await killService();
+      await one.shows("The connection was lost.");
+      await startService();
+      await shell(["--", "touch", "go"]);
+      await one.shows("meanwhile");
+      one.type("\r");
+      expect(await one.ended()).toEqual({ code: 0, isRestored: true });
+      expect(one.output.match(/begun|meanwhile/g)).toEqual(["begun", "meanwhile"]);
+    });
+  });
+
+  describe("when something is killed", () => {
+    it("ends with the program that makes it, and leaves nothing", { timeout: TEST_MS }, async () => {
+      const terminal = await open({}, ["sh", "-c", "echo begun; exec sleep 86399"]);
+      await terminal.shows("begun");
+      const family =
+        "command=$(pgrep -fx 'sleep 86399'); program=$(awk '/^PPid/ { print $2 }' /proc/$command/status); " +
+        "echo $program $(pgrep -P $program)";
+      const pids = (await shell(["--", "sh", "-c", family])).stdout.trim();
+      // The program, its second process, and the command.
+      expect(pids).toMatch(/^\d+ \d+ \d+$/);
+      await shell(["--", "sh", "-c", `kill -9 ${pids.split(" ")[0]}`]);
+      expect(await terminal.closes()).toBe(1000);
+      expect(terminal.exit).toBe(137);
+      const rest = `for pid in ${pids}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo none`;
+      await expect.poll(async () => (await shell(["--", "sh", "-c", rest])).stdout, POLL).toBe("none\n");
+    });
+
+    it("waits while the service is gone; a command with pipes ends", { timeout: TEST_MS }, async () => {
+      const id = randomUUID();
+      const terminal = await open({ id });
+      terminal.type("stty -echo; PS1=; echo fi''rst; read go; echo sec''ond\n");
+      await terminal.shows("first\r\n");
+      const piped = new Terminal(session, new URLSearchParams([["id", randomUUID()], ...piping]));
+      await piped.shows("begun");
+      await killService();
+      expect([await terminal.closes(), await piped.closes()]).toEqual([1006, 1006]);
+      await startService();
+      await expect.poll(left, POLL).toBe("none\n");
+      const again = await open({ id, after: String(terminal.next) });
+      again.type("go\n");
+      await again.shows("second\r\n");
+      expect(again.output).not.toContain("first");
+    });
+
+    it("leaves nothing after its session, whatever ignores its end", { timeout: TEST_MS }, async () => {
+      const other = await LiveSession.startIn(life, session.path.split("/")[3] ?? "");
+      const { id } = await other.call("GET", "sandbox");
+      const query = { id: randomUUID(), rows: "24", cols: "80" };
+      const terminal = new Terminal(other, query);
+      await once(terminal.socket, "open");
+      terminal.type("nohup setsid sleep 86396 & trap '' HUP TERM; echo be''gun; sleep 86396\n");
+      await terminal.shows("begun");
+      expect(processesOfSandbox(String(id))).not.toEqual([]);
+      await other.stop();
+      expect(await terminal.closes()).toBe(1006);
+      await expect.poll(() => processesOfSandbox(String(id)), POLL).toEqual([]);
     });
   });
 });

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import { startTestService, type TestOptions, type TestService } from "../support/service/service.ts";
 import {
   deliver,
   expectStatus,
@@ -112,8 +112,9 @@ const castPeople = async (service: TestService, pid: string) => {
   };
 };
 
-export const startCast = async (): Promise<Cast> => {
-  const service = await startTestService();
+/** @param options where a daemon is reached, for example */
+export const startCast = async (options: TestOptions = {}): Promise<Cast> => {
+  const service = await startTestService({}, options);
   const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
   await putSecret(service, pid, SECRET_NAME, SECRET);
   const elsewhere = await makeProject(service);

@@ -60,6 +60,13 @@ type End =
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "lost"; readonly wasOpen: boolean };
 
+/** What the service says in a text message (docs/use/terminal.md). */
+interface Said {
+  readonly output_from?: number;
+  readonly error_output?: string;
+  readonly exit?: number;
+}
+
 interface Wish {
   readonly client: Client;
   readonly path: string;
@@ -76,7 +83,7 @@ class Shell {
   readonly #wish: Wish;
   readonly #id = randomUUID();
   #socket: WebSocket | null = null;
-  /** Bytes of output so far (H3). */
+  /** The number of the output's byte that comes next (H3). The service says it first, and each byte adds one. */
   #received = 0;
   /** The sandbox may know the terminal. */
   #hasBegun = false;
@@ -191,7 +198,8 @@ class Shell {
       process.stdout.write(new Uint8Array(data));
       return null;
     }
-    const said = JSON.parse(String(data)) as { readonly exit?: number; readonly error_output?: string };
+    const said = JSON.parse(String(data)) as Said;
+    if (said.output_from !== undefined) this.#received = said.output_from;
     if (said.error_output !== undefined) process.stderr.write(Buffer.from(said.error_output, "base64"));
     return said.exit === undefined ? null : { kind: "exited", code: said.exit };
   }
