@@ -17,7 +17,8 @@ ADD base.tar /
 ARG GREETING
 RUN printf "#!/bin/sh\\necho $GREETING from the image\\n" > /bin/greet && chmod 755 /bin/greet
 `;
-const BROKEN = `${DOCKERFILE}RUN echo the reason && exit 7\n`;
+// buildah can lose what a step prints last. So the step goes on for a second.
+const BROKEN = `${DOCKERFILE}RUN echo the reason && sleep 1 && exit 7\n`;
 
 let installation: Installation;
 let life: Life;
