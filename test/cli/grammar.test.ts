@@ -27,12 +27,13 @@ describe("a command line", () => {
   it("accepts options and switches in any position", () => {
     const wish = { kind: "run", command: made[0], json: true, project: "p" };
     const options = { filling: "plum", glazed: true };
+    const given = { KIND: "round", SIZE: undefined };
     for (const line of [
       ["cake", "bake", "round", "--filling", "plum", "--glazed", "--project", "p", "--json"],
       ["--json", "cake", "bake", "--filling=plum", "--glazed", "--project=p", "round"],
       ["cake", "--json", "bake", "--project", "p", "--glazed", "--filling", "plum", "--", "round"],
     ])
-      expect(read(...line)).toEqual({ ...wish, given: { KIND: "round", SIZE: undefined }, options });
+      expect(read(...line)).toEqual({ ...wish, given, options, rest: [] });
   });
 
   it("accepts a value that begins with a hyphen only if it cannot be another option", () => {

@@ -38,7 +38,7 @@ const run = (args: readonly string[], { env = {}, ...rest }: Running = {}) =>
     ...rest,
   });
 
-const session = (id: string) => ({ id, status: "running", created_at: AT, trigger_slug: null, initial_prompt: null, name: HOSTILE }); // prettier-ignore
+const session = (id: string) => ({ id, status: "running", created_at: AT, trigger_slug: null, initial_prompt: null, name: HOSTILE, turn: { state: "idle" }, pending_approvals: 0 }); // prettier-ignore
 const frame = (data: object): string => `id: 1\nevent: line\ndata: ${JSON.stringify(data)}\n\n`;
 /** What `login` keeps. */
 const file = (): string => path.join(line.directory, ".config/platform/config.json");
