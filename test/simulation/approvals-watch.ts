@@ -21,7 +21,8 @@ const STEPS: Readonly<Record<ApprovalState, readonly ApprovalState[]>> = {
 };
 
 /** Longer than a person may think. */
-const LONG_AFTER_MS = 25 * 60 * 60 * 1000;
+const HOUR_MS = 60 * 60 * 1000;
+const LONG_AFTER_MS = 25 * HOUR_MS;
 /** A call that was cut off counts as lost after 90 s, and its end is told within some rounds. */
 const REST_MS = 240_000;
 const LOOK_MS = 5_000;
@@ -109,7 +110,7 @@ export class ApprovalsWatch {
   atRest(pass: (ms: number) => void): readonly string[] {
     this.#world.clockSetAt = this.#world.time.elapsed;
     const last = Math.max(...[...this.#world.tables.approvals.values()].map(({ expiresAt }) => expiresAt));
-    for (const { wall } of this.#world.nodes) wall.set(Math.max(0, last - wall.now) + LONG_AFTER_MS);
+    for (const { wall } of this.#world.nodes) wall.set(Math.max(LONG_AFTER_MS, last + HOUR_MS - wall.now));
     this.#world.disturb();
     for (let rested = 0; rested < REST_MS && this.#unended().length > 0; rested += LOOK_MS) pass(LOOK_MS);
     return [...this.#unended(), ...this.#decisionFaults(), ...this.#doneFaults()];
