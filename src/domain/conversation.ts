@@ -47,6 +47,15 @@ export interface Author {
   readonly fireId: string | null;
 }
 
+/** The author of what the service itself says. */
+export const SERVICE: Author = {
+  kind: "service",
+  userId: null,
+  name: "platform",
+  triggerSlug: null,
+  fireId: null,
+};
+
 export const FilePart = Schema.Struct({
   type: Schema.Literal("file"),
   name: Schema.String,

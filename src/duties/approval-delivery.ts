@@ -9,7 +9,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Actors } from "../actors/actors.ts";
-import type { Author } from "../domain/conversation.ts";
+import { SERVICE } from "../domain/conversation.ts";
 import { derivedUuid } from "../domain/ids.ts";
 import { Redactor } from "../domain/redactor.ts";
 import { resultOf } from "../services/approvals.ts";
@@ -30,14 +30,6 @@ export interface DeliveryOptions {
 
 /** How much of a result a message has, in characters. The agent reads the rest with call_result. */
 const TEXT_MAX = 64 * 1024;
-
-const SERVICE: Author = {
-  kind: "service",
-  userId: null,
-  name: "platform",
-  triggerSlug: null,
-  fireId: null,
-};
 
 /** A part of a result, as text. */
 const partOf = (part: unknown): string => {

@@ -1,17 +1,9 @@
 /** What a conversation says of a call that waits for a person. Both adapters write it together with the approval. */
 import { derivedUuid } from "../domain/ids.ts";
-import type { Author } from "../domain/conversation.ts";
+import { type Author, SERVICE } from "../domain/conversation.ts";
 import type { ConversationDraft } from "./conversation-draft.ts";
 import type { Approval, ApprovalMove } from "./ports/approvals.ts";
 import type { NewCall } from "./ports/executor-calls.ts";
-
-const SERVICE: Author = {
-  kind: "service",
-  userId: null,
-  name: "platform",
-  triggerSlug: null,
-  fireId: null,
-};
 
 /** A note of the service in a conversation, without its numbers. */
 export interface ApprovalNote {

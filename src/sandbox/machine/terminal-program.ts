@@ -8,7 +8,7 @@
  *     text, and the command starts only after it.
  *  P2 Standard output has what the command writes, unchanged. If it is not read, the command waits in its own write.
  *  P3 The program exits with the command's code, or 128 plus the number of its signal. All output is written before.
- *     The kernel then sends SIGHUP to what is left in the terminal.
+ *     The kernel then sends SIGHUP to the terminal's other processes.
  *  P4 At the end of standard input, the terminal stays until the command ends. When the program itself is killed, the
  *     terminal is gone, and the command gets SIGHUP.
  */
