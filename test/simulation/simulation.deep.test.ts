@@ -44,9 +44,11 @@ const told = (
 const linesOf = async (program: string, args: readonly string[]): Promise<readonly string[]> => {
   const file = fileURLToPath(new URL(program, import.meta.url));
   const options = { encoding: "utf8", maxBuffer: MAX_OUTPUT_BYTES } as const;
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [...NODE_OPTIONS, file, ...args], options).catch(
-    (error: unknown) => error as { readonly stdout: string; readonly stderr: string },
-  );
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    [...NODE_OPTIONS, file, ...args],
+    options,
+  ).catch((error: unknown) => error as { readonly stdout: string; readonly stderr: string });
   expect(stderr).toBe("");
   return stdout.trim().split("\n");
 };
