@@ -21,6 +21,7 @@ const GENERATED =
  * @property {Listed[]} listed
  * @property {number} total how many files changed. It may be more than are listed
  * @property {Map<string, string>} [marks] a word about each file, by its path
+ * @property {string} [rest] a sentence that says where a reader finds what is not shown
  */
 
 /**

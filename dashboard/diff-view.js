@@ -135,10 +135,13 @@ export const diffView = (
     toolbar(files, { view, isWide, keys }),
     files.map((file) => fileView(file, { source, view, open, review })),
     unlisted > 0 &&
-      note("unlisted", `${counted(unlisted, "more file")} changed. Fetch the branch to read them.`),
-    cut !== null && note("cut", `${cut} Fetch the branch to read all of it.`),
+      note("unlisted", `${counted(unlisted, "more file")} changed. ${restOf(source)}`),
+    cut !== null && note("cut", `${cut} ${restOf(source)}`),
   );
 };
+
+/** Where a reader finds what is not shown. @param {Source | null} source */
+const restOf = (source) => source?.rest ?? "Fetch the branch to read the rest.";
 
 /** @param {string} key @param {string} text */
 const note = (key, text) => h("p", { class: "quiet", "data-key": key }, text);
@@ -221,7 +224,7 @@ const fileView = (file, { source, view, open, review }) =>
       counts(file.added, file.removed),
       !file.isShown && h("span", { class: "quiet" }, " not shown"),
     ),
-    file.isShown ? shownLines(file, view) : folded(file, source),
+    file.isShown ? shownLines(file, view, restOf(source)) : folded(file, source),
     review !== null &&
       h(
         "p",
@@ -235,14 +238,13 @@ const fileView = (file, { source, view, open, review }) =>
       ),
   );
 
-/** @param {PlannedFile} file @param {string} view */
-const shownLines = ({ lines, cut }, view) => {
+/** @param {PlannedFile} file @param {string} view @param {string} rest where the lines are that are not shown */
+const shownLines = ({ lines, cut }, view, rest) => {
   const hidden = lines.length - FILE_LINES;
   return [
     linesView(lines.slice(0, FILE_LINES).map(shortened), view),
-    hidden > 0 &&
-      note("hidden", `${grouped(hidden)} more lines are not shown. Fetch the branch to read them.`),
-    cut !== null && note("file-cut", `${cut} Fetch the branch to read all of it.`),
+    hidden > 0 && note("hidden", `${grouped(hidden)} more lines are not shown. ${rest}`),
+    cut !== null && note("file-cut", `${cut} ${rest}`),
   ];
 };
 

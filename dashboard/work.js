@@ -187,6 +187,7 @@ const liveView = ({ diff, url, changes }, live, reviewed) => [
         head: null,
         listed: live.files_changed,
         total: live.files_changed_total,
+        rest: "“Files of the workspace” below shows whole files.",
         marks: new Map(live.files_changed.map(({ path, state }) => [path, STATES[state]])),
       },
       open: isBeside(live),
