@@ -134,8 +134,7 @@ export const diffView = (
     { class: "diff-files", "data-review": review },
     toolbar(files, { view, isWide, keys }),
     files.map((file) => fileView(file, { source, view, open, review })),
-    unlisted > 0 &&
-      note("unlisted", `${counted(unlisted, "more file")} changed. ${restOf(source)}`),
+    unlisted > 0 && note("unlisted", `${counted(unlisted, "more file")} changed. ${restOf(source)}`),
     cut !== null && note("cut", `${cut} ${restOf(source)}`),
   );
 };
