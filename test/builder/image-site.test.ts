@@ -61,8 +61,7 @@ const id = (digit: number): string => `00000000-0000-4000-8000-${String(digit).p
 const add = async (name: string, content: number, usedMs: number) => {
   await store.add(name, async (draft) => {
     await mkdir(path.join(draft, "root"));
-    const digest = `sha256:${String(content).repeat(64)}`;
-    return { digest, env: {}, user: "", workdir: "", bytes: 10, files: 1 };
+    return { digest: digest(content), env: {}, user: "", workdir: "", bytes: 10, files: 1 };
   });
   await store.noteUse(name, usedMs);
 };
@@ -154,13 +153,15 @@ it("counts an image with several names once, and frees nothing until the last on
   expect(await collect(10, [])).toEqual([id(1), id(2)]);
 });
 
+const digest = (content: number) => `sha256:${String(content).repeat(64)}`;
+/** The images whose files are there. */
+const present = () =>
+  readdirSync(store.directory)
+    .filter((entry) => entry !== "names")
+    .map((entry) => Number(entry["sha256-".length]))
+    .toSorted();
+
 it("frees the disk, also of images that lost their name before, and keeps what a sandbox or work under way uses", async () => {
-  const digest = (content: number) => `sha256:${String(content).repeat(64)}`;
-  const present = () =>
-    readdirSync(store.directory)
-      .filter((entry) => entry !== "names")
-      .map((entry) => Number(entry["sha256-".length]))
-      .toSorted();
   for (const number of [1, 2, 3, 4]) {
     // eslint-disable-next-line no-await-in-loop -- in this order
     await add(buildImageName(id(number)), number, number * 1000);
