@@ -4,6 +4,7 @@
  */
 import path from "node:path";
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket";
+import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -49,7 +50,7 @@ import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/installation.ts";
 import type { Kind } from "./sandbox/machine/isolation.ts";
 import { machineProvider } from "./sandbox/machine/provider.ts";
-import { leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
+import { imagesInUse, leaveRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
 import { makeSender } from "./outbound/sender.ts";
 import { ConnectorDescriptions, ConnectorServers } from "./connectors/port.ts";
@@ -244,6 +245,7 @@ export const buildSite = (place: Place) => {
         limits: buildLimits(config),
         egressAllow: config.egressAllow,
         imagesBytes: config.imagesMaxMb * MIB,
+        inUse: () => imagesInUse(runDirectoryOf(place.installation.installationId)),
         registry: registryImages(place),
       }).pipe(
         Layer.provide(buildahBuilder(builderOptions(place, { directory: "environments", suffix: "b" }))),
@@ -344,11 +346,24 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
   };
 };
 
+/** Removes what no name and no former sandbox on this machine uses. A node that builds does it later, too. */
+const sweepImages = (place: Place) =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis;
+    yield* Effect.tryPromise(async () => {
+      await registryImages(place)?.sweep();
+      const used = await imagesInUse(runDirectoryOf(place.installation.installationId));
+      await new ImageStore(imagesDirectory(place)).prune(used, now);
+    });
+  }).pipe(Effect.catch(({ cause }) => Effect.logWarning("unused images stay", cause)));
+
 const inCluster = (place: Place) => {
   const { kubernetes } = place.config;
   // Only a configuration that was not read by config.ts lacks them.
   if (kubernetes === null) throw new Error("kubernetes has no settings");
-  return kubernetesProvider(kubernetesOptions(place, kubernetes));
+  return kubernetesProvider(kubernetesOptions(place, kubernetes)).pipe(
+    Layer.merge(Layer.effectDiscard(sweepImages(place))),
+  );
 };
 
 /** The sandbox provider with its client for daemons (PLATFORM_SANDBOX_PROVIDER). */

@@ -34,7 +34,7 @@ export const visibleJson = (document: string): string =>
 /** Cells give an overview at a terminal. The single view, a pipe, a file and `--json` get the whole text. */
 const CELL_MAX = 60;
 /** Columns of paths, which may contain blanks. */
-const PATHS: ReadonlySet<string> = new Set(["FILE", "DATA DIRECTORY"]);
+const PATHS: ReadonlySet<string> = new Set(["FILE", "BELONGED TO"]);
 
 /** The text in one line: a title may be the first lines of a prompt. */
 const inOneLine = (text: string): string => visible(text.replaceAll(/[\t\r\n]+/g, " "));

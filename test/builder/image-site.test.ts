@@ -1,5 +1,5 @@
 /** Which images a site removes when they exceed their budget. Its builds are tested with the real builder (test/e2e). */
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -17,6 +17,7 @@ import { ImageStore } from "../../src/sandbox/images/store.ts";
 let home: string;
 let store: ImageStore;
 beforeEach(() => {
+  used = new Set();
   home = mkdtempSync(path.join(tmpdir(), "image-site-"));
   chmodSync(home, 0o755);
   store = new ImageStore(path.join(home, "images"));
@@ -32,6 +33,10 @@ const LIMITS = {
   imageBytes: 1,
   imageFiles: 1,
 };
+/** Digests that sandboxes on this machine use. */
+let used: ReadonlySet<string> = new Set();
+/** Long after each import, ms since the epoch. */
+const LATER = 8e15;
 const site = (imagesBytes: number) =>
   imageSite({
     store,
@@ -39,11 +44,12 @@ const site = (imagesBytes: number) =>
     limits: LIMITS,
     egressAllow: [],
     imagesBytes,
+    inUse: async () => used,
     registry: null,
   }).pipe(Layer.provide(simulatedBuilder()));
-const collect = (imagesBytes: number, kept: readonly string[]) =>
+const collect = (imagesBytes: number, kept: readonly string[], now = 0) =>
   Effect.runPromise(
-    Effect.flatMap(BuildSite, (one) => one.collect({ kept: new Set(kept), now: 0 })).pipe(
+    Effect.flatMap(BuildSite, (one) => one.collect({ kept: new Set(kept), now })).pipe(
       Effect.provide(site(imagesBytes)),
       Effect.scoped,
     ),
@@ -55,8 +61,7 @@ const id = (digit: number): string => `00000000-0000-4000-8000-${String(digit).p
 const add = async (name: string, content: number, usedMs: number) => {
   await store.add(name, async (draft) => {
     await mkdir(path.join(draft, "root"));
-    const digest = `sha256:${String(content).repeat(64)}`;
-    return { digest, env: {}, user: "", workdir: "", bytes: 10, files: 1 };
+    return { digest: digest(content), env: {}, user: "", workdir: "", bytes: 10, files: 1 };
   });
   await store.noteUse(name, usedMs);
 };
@@ -81,6 +86,7 @@ it("looks up the tags from which it builds, and builds from what they stand for 
     limits: { ...LIMITS, diskBytes: 1000, imageFiles: 10 },
     egressAllow: ["images.example.com"],
     imagesBytes: 1000,
+    inUse: async () => used,
     registry: null,
     askRegistry,
   }).pipe(Layer.provideMerge(simulatedBuilder({ write })));
@@ -145,4 +151,31 @@ it("counts an image with several names once, and frees nothing until the last on
   await add(buildImageName(id(3)), 3, 3000);
   expect(await collect(20, [])).toEqual([]);
   expect(await collect(10, [])).toEqual([id(1), id(2)]);
+});
+
+const digest = (content: number) => `sha256:${String(content).repeat(64)}`;
+/** The images whose files are there. */
+const present = () =>
+  readdirSync(store.directory)
+    .filter((entry) => entry !== "names")
+    .map((entry) => Number(entry["sha256-".length]))
+    .toSorted();
+
+it("frees the disk, also of images that lost their name before, and keeps what a sandbox or work under way uses", async () => {
+  for (const number of [1, 2, 3, 4]) {
+    // eslint-disable-next-line no-await-in-loop -- in this order
+    await add(buildImageName(id(number)), number, number * 1000);
+  }
+  // A new image under the name of a former one.
+  await add("tools:1", 5, 9000);
+  await add("tools:1", 6, 9000);
+  used = new Set([digest(2)]);
+  expect(await collect(30, [])).toEqual([id(1), id(2)]);
+  expect(present()).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(await collect(30, [], LATER)).toEqual([]);
+  expect(present()).toEqual([2, 3, 4, 6]);
+  // Its sandbox has ended.
+  used = new Set();
+  await collect(30, [], LATER);
+  expect(present()).toEqual([3, 4, 6]);
 });

@@ -4,11 +4,12 @@
  * the running service examines itself.
  */
 import { execFile } from "node:child_process";
-import { mkdtempSync } from "node:fs";
-import { chmod, rm, writeFile } from "node:fs/promises";
+import { mkdtempSync, readdirSync } from "node:fs";
+import { chmod, mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { FakeApiServer, NAMESPACE, rightsOf } from "../support/cluster/api-server.ts";
 import { FakeKubelet } from "../support/cluster/kubelet.ts";
 import { manifestsOf, roleRules } from "../support/cluster/manifests.ts";
@@ -32,6 +33,21 @@ const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> =
   return (files as readonly Json[]).map((file) => file["path"]).toSorted();
 };
 
+/** Two old images, as a former release leaves them: one has a name. */
+const leaveImages = async (images: string): Promise<void> => {
+  const store = new ImageStore(images);
+  const add = async (digit: string) => {
+    const { root } = await store.add(digit, async (draft) => {
+      await mkdir(path.join(draft, "root"));
+      return { digest: `sha256:${digit.repeat(64)}`, env: {}, user: "", workdir: "", bytes: 1, files: 1 };
+    });
+    await utimes(path.dirname(root), new Date(0), new Date(0));
+  };
+  await add("1");
+  await add("2");
+  await store.remove("2");
+};
+
 describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
   let installation: Installation;
   let server: FakeApiServer;
@@ -43,6 +59,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
   const settings = (): Record<string, string> => ({
     PLATFORM_SANDBOX_PROVIDER: "kubernetes",
     PLATFORM_BUILDER: "none",
+    PLATFORM_IMAGES_DIR: path.join(directory, "images"),
     PLATFORM_KUBERNETES_CONFIG: path.join(directory, "kubeconfig"),
     PLATFORM_KUBERNETES_NAMESPACE: NAMESPACE,
     PLATFORM_KUBERNETES_RUNTIME_IMAGE: "registry.test/runtime:1",
@@ -79,6 +96,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
         "registry.test/tools:1": "host",
       },
     });
+    await leaveImages(path.join(directory, "images"));
     life = await installation.start(settings());
   }, TEST_MS);
   afterAll(async () => {
@@ -88,6 +106,13 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
     await installation?.close();
     if (directory !== "") await rm(directory, { recursive: true, force: true });
   }, TEST_MS);
+
+  it("removes images that nothing uses, though no sandbox is on this machine", () => {
+    expect(readdirSync(path.join(directory, "images")).toSorted()).toEqual([
+      "names",
+      `sha256-${"1".repeat(64)}`,
+    ]);
+  });
 
   it(
     "clones, commits and pushes, also after its service was killed and came back",

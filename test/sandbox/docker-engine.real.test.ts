@@ -130,7 +130,7 @@ describe.skipIf(lacks !== null)(`sandboxes in a container engine ${lacks ?? ""}`
     await serviceOf(Effect.void);
     expect(containers().toSorted()).toEqual(["elsewhere", "other"]);
     const orphans = () =>
-      Effect.runPromise(findOrphans({ end: true, of: "/elsewhere", engine: engine.socket }));
+      Effect.runPromise(findOrphans({ end: true, of: "/elsewhere", engine: engine.socket, cluster: null }));
     expect(await orphans()).toEqual([
       { kind: "container", what: "elsewhere", data_dir: null, pids: [], problem: null },
     ]);

@@ -100,3 +100,13 @@ it("knows when an image was used last", async () => {
   await open().noteUse("unknown", 5000);
   expect((await open().list()).map(({ usedMs }) => usedMs)).toEqual([5000]);
 });
+
+it("keeps an image without a name while work with it begins", async () => {
+  const one = await add(open(), "one", 1);
+  const other = await add(open(), "other", 2);
+  for (const { root } of [one, other]) await utimes(path.dirname(root), new Date(0), new Date(0));
+  await Promise.all([open().remove("one"), open().remove("other")]);
+  await open().hold(one);
+  await open().prune(new Set(), new Date().getTime());
+  expect([existsSync(one.root), existsSync(other.root)]).toEqual([true, false]);
+});

@@ -37,6 +37,8 @@ export interface ImageSiteOptions {
   readonly egressAllow: readonly string[];
   /** The files of all images together, in bytes (PLATFORM_IMAGES_MAX_MB). */
   readonly imagesBytes: number;
+  /** Digests of images that sandboxes on this machine use. */
+  readonly inUse: () => Promise<ReadonlySet<string>>;
   /** Where images are pushed for sandboxes elsewhere. Null: nowhere. */
   readonly registry: RegistryImages | null;
   /** How registries are asked for the digests of tags. Tests do without a network. */
@@ -159,8 +161,8 @@ const forgetting = (registry: RegistryImages, names: readonly string[]): Effect.
   );
 
 /** @returns a function that makes room on the disk */
-const collecting = ({ store, imagesBytes, registry }: ImageSiteOptions) =>
-  Effect.fnUntraced(function* ({ kept }: CollectRequest) {
+const collecting = ({ store, imagesBytes, registry, inUse }: ImageSiteOptions) =>
+  Effect.fnUntraced(function* ({ kept, now }: CollectRequest) {
     const removed = excess(yield* Effect.promise(() => store.list()), kept, imagesBytes);
     // A sandbox of another name of the same image pushes it again.
     if (registry !== null)
@@ -169,6 +171,10 @@ const collecting = ({ store, imagesBytes, registry }: ImageSiteOptions) =>
         removed.map(({ name }) => name),
       );
     yield* Effect.promise(() => Promise.all(removed.map(({ name }) => store.remove(name))));
+    // Also what lost its name before: a new build of the same name, or an operator's removal.
+    yield* Effect.tryPromise(async () => store.prune(await inUse(), now)).pipe(
+      Effect.catch(({ cause }) => Effect.logWarning("unused images stay", cause)),
+    );
     return removed.flatMap(({ name }) => buildOfImageName(name) ?? []);
   });
 

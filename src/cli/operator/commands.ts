@@ -12,10 +12,13 @@ import { backupCommands } from "./backup-commands.ts";
 import { imageCommands } from "./image-commands.ts";
 import type { OrphanWish } from "./orphans.ts";
 
-const orphans = async (environment: Environment, given: Omit<OrphanWish, "engine">): Promise<Outcome> => {
+const orphans = async (
+  environment: Environment,
+  given: Omit<OrphanWish, "engine" | "cluster">,
+): Promise<Outcome> => {
   const { perform } = await import("./perform.ts");
-  const { engineOf, findOrphans } = await import("./orphans.ts");
-  const wish = { ...given, engine: engineOf(environment) };
+  const { clusterOf, engineOf, findOrphans } = await import("./orphans.ts");
+  const wish = { ...given, engine: engineOf(environment), cluster: clusterOf(environment) };
   const found = await perform(findOrphans(wish));
   if (found.some(({ problem }) => problem !== null)) process.exitCode = EXIT.refused;
   const done = wish.end ? "ended" : "left";
@@ -23,10 +26,10 @@ const orphans = async (environment: Environment, given: Omit<OrphanWish, "engine
     orphan.kind.replace("_", " "),
     orphan.what,
     orphan.pids.length === 0 ? "-" : orphan.pids.join(" "),
-    orphan.data_dir ?? "-",
+    orphan.data_dir ?? orphan.installation_id ?? "-",
     orphan.problem === null ? done : `stays: ${orphan.problem}`,
   ]);
-  const text = table(["KIND", "WHAT", "PROCESSES", "DATA DIRECTORY", "STATE"], rows, "No leftovers.");
+  const text = table(["KIND", "WHAT", "PROCESSES", "BELONGED TO", "STATE"], rows, "No leftovers.");
   return { json: JSON.stringify({ orphans: found, ended: wish.end }), text };
 };
 
@@ -43,10 +46,15 @@ const doctor = command({
   options: {
     tree: { about: "Print what the service supervises: actors, duties, periods and restart intensities" },
     orphans: {
-      about: "List leftovers of services that do not run: sandboxes, databases, control groups, containers",
+      about:
+        "List leftovers of services that do not run: sandboxes, databases, control groups, containers, Pods",
     },
     end: { about: "With --orphans: stop and remove them" },
-    of: { value: "DIR", about: "With --orphans: only leftovers of this data directory or run directory" },
+    of: {
+      value: "DIR|ID",
+      about:
+        "With --orphans: only leftovers of this data directory or run directory, or Pods of the installation with this id",
+    },
   },
   notes: `--tree asks no database and no running service. It shows the settings of this environment.
 
@@ -54,7 +62,8 @@ The exit code is 1 if no sandbox can start, if its isolation has a problem, or i
 
 --orphans also lists the sandboxes of a stopped service, which that service finds again at its next start. Read the list before
 you add --end. If the machine has other installations, name the data directory with --of. --orphans never lists anything of a
-running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker, Pods of a cluster never. Run the command as the service's user, or as root to include all users.`,
+running service. Containers are listed with PLATFORM_SANDBOX_PROVIDER=docker. Pods of the
+namespace are listed with PLATFORM_SANDBOX_PROVIDER=kubernetes, once their service was silent for an hour, whatever machine it ran on. Run the command as the service's user, or as root to include all users.`,
   run: async ({ environment, options }) => {
     if (options.tree) return tree(environment);
     if (options.orphans) return orphans(environment, { end: options.end, of: options.of ?? null });

@@ -3,7 +3,7 @@
  * its run directory and its data directory. This command owns both while it removes something of them, so that no
  * service starts meanwhile.
  */
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -11,6 +11,8 @@ import { readConfig } from "../../config.ts";
 import type { Environment } from "../configuration.ts";
 import { socketPath } from "../../sandbox/docker/docker.ts";
 import { removeStray, strayContainers } from "../../sandbox/docker/strays.ts";
+import type { ClusterOptions } from "../../sandbox/kubernetes/cluster.ts";
+import { strayPods } from "../../sandbox/kubernetes/strays.ts";
 import {
   emptyGroups,
   homelessSandboxes,
@@ -26,11 +28,13 @@ import { endServer, leftLinks, leftServers, removeLink } from "../../store/postg
 import { homeOf } from "../../store/run-directory-claim.ts";
 
 export interface Orphan {
-  readonly kind: "sandbox" | "run_directory" | "postgres" | "control_group" | "link" | "container";
+  readonly kind: "sandbox" | "run_directory" | "postgres" | "control_group" | "link" | "container" | "pod";
   /** An id, a name, a path or a process id. */
   readonly what: string;
   /** The data directory to which it belonged, if it is known. */
   readonly data_dir: string | null;
+  /** Only a Pod's: the installation to which it belonged. */
+  readonly installation_id?: string;
   readonly pids: readonly number[];
   /** Null: removal was not requested, or succeeded. */
   readonly problem: string | null;
@@ -38,10 +42,12 @@ export interface Orphan {
 
 export interface OrphanWish {
   readonly end: boolean;
-  /** Only leftovers of this data directory or run directory. Null: all. */
+  /** Only leftovers of this data directory or run directory, or Pods of this installation. Null: all. */
   readonly of: string | null;
   /** The socket of the container engine whose containers are listed, too. Null: none. */
   readonly engine: string | null;
+  /** The cluster whose Pods are listed, too. Null: none. */
+  readonly cluster: ClusterOptions | null;
 }
 
 /** Leftovers that are removed together or not at all. */
@@ -135,6 +141,22 @@ const containerGroups = async (engine: string): Promise<readonly Group[]> =>
     end: () => removeStray(engine, name),
   }));
 
+const podGroups = async (cluster: ClusterOptions, nowMs: number): Promise<readonly Group[]> =>
+  (await strayPods(cluster, nowMs)).map(({ name, installationId, remove }) => ({
+    places: [installationId],
+    orphans: [
+      {
+        kind: "pod",
+        what: name,
+        data_dir: null,
+        installation_id: installationId,
+        pids: [],
+        problem: null,
+      },
+    ],
+    end: remove,
+  }));
+
 const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
   try {
     await end();
@@ -151,12 +173,26 @@ export const engineOf = (environment: Environment): string | null =>
     ? socketPath(readConfig(environment, process.cwd()).docker.socket)
     : null;
 
+/** The cluster of these settings, if sandboxes are Pods there. */
+export const clusterOf = (environment: Environment): ClusterOptions | null => {
+  if (environment["PLATFORM_SANDBOX_PROVIDER"] !== "kubernetes") return null;
+  const { kubernetes } = readConfig(environment, process.cwd());
+  return kubernetes && { kubeconfig: kubernetes.kubeconfig, namespace: kubernetes.namespace };
+};
+
+/** What `of` selects: a directory, and an installation by its id or by its data directory. */
+const selected = async (of: string): Promise<readonly string[]> => {
+  const directory = path.resolve(of);
+  const id = await readFile(path.join(directory, "installation-id"), "utf8").catch(() => "");
+  return [directory, of, ...(id.trim() === "" ? [] : [id.trim()])];
+};
+
 /** Lists the leftovers, and removes them if requested. */
-export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine }: OrphanWish) {
+export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine, cluster }: OrphanWish) {
   const nowMs = yield* Clock.currentTimeMillis;
-  const wanted = of === null ? null : path.resolve(of);
   return yield* Effect.tryPromise({
     try: async () => {
+      const wanted = of === null ? null : await selected(of);
       const inRunDirectories = await Promise.all(runDirectories().map(runDirectoryGroup));
       const groups = [
         ...inRunDirectories.filter((group) => group !== null),
@@ -165,7 +201,10 @@ export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine }: Orp
         ...(await linkGroups()),
         ...controlGroups(nowMs),
         ...(engine === null ? [] : await containerGroups(engine)),
-      ].filter(({ places }) => wanted === null || places.includes(wanted));
+        ...(cluster === null ? [] : await podGroups(cluster, nowMs)),
+      ].filter(
+        ({ places }) => wanted === null || places.some((place) => place !== null && wanted.includes(place)),
+      );
       const orphans = end ? await Promise.all(groups.map(ended)) : groups.map((group) => group.orphans);
       return orphans.flat();
     },

@@ -30,10 +30,10 @@ const FORMER_NAMES = "names.json";
 
 const DRAFT = ".draft-";
 /**
- * A younger entry may belong to an import under way, ms: its image gets the name last. An import takes at most half an
- * hour.
+ * A younger entry may belong to an import, a push or a start under way, ms: an image gets its name last, and `hold` makes it young
+ * again. An import takes at most half an hour, and a push one.
  */
-const IMPORT_LASTS_MS = 2 * 60 * 60 * 1000;
+const WORK_LASTS_MS = 2 * 60 * 60 * 1000;
 
 /** A name and the image that it stands for. */
 export interface NamedImage {
@@ -71,6 +71,13 @@ export class ImageStore {
   async noteUse(name: string, nowMs: number): Promise<void> {
     const now = new Date(nowMs);
     await utimes(this.#fileOf(name), now, now).catch(() => undefined);
+  }
+
+  /** Keeps an image that is about to be read, even if it loses its last name now. */
+  async hold({ root }: Pick<Image, "root">): Promise<void> {
+    const now = new Date();
+    // An operator's import as root has made it: a service of another user cannot remove it either.
+    await utimes(dirname(root), now, now).catch(() => undefined);
   }
 
   /**
@@ -136,7 +143,7 @@ export class ImageStore {
       entries.map(async (entry) => {
         const path = join(this.directory, entry);
         if (kept.has(entry) || !(entry.startsWith(DRAFT) || entry.startsWith("sha256-"))) return;
-        if (nowMs - (await stat(path)).mtimeMs <= IMPORT_LASTS_MS) return;
+        if (nowMs - (await stat(path)).mtimeMs <= WORK_LASTS_MS) return;
         const removed = join(this.directory, `${DRAFT}${randomUUID()}`);
         await rename(path, removed);
         // Another process may have given it a name meanwhile.

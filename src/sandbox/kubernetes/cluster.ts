@@ -183,6 +183,19 @@ export class Cluster {
     await this.#ask(() => this.#api.deleteNamespacedPod({ name, namespace, ...grace }), [404]);
   }
 
+  /** Removes a Pod only if it is still as it was read. @throws ClusterFailure with 409 if it is not */
+  async deletePodAsSeen({ metadata }: V1Pod, graceSeconds?: number): Promise<void> {
+    const { namespace } = this;
+    const { name = "", uid, resourceVersion } = metadata ?? {};
+    const seen = {
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    };
+    const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
+    const body = { preconditions: seen, ...grace };
+    await this.#ask(() => this.#api.deleteNamespacedPod({ name, namespace, body }), [404]);
+  }
+
   async createSecret(body: V1Secret): Promise<void> {
     const { namespace } = this;
     await this.#ask(() => this.#api.createNamespacedSecret({ namespace, body }), [409]);

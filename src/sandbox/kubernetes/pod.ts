@@ -20,6 +20,9 @@ export const LABELS = {
 /** What the egress proxy needs to know again after a restart of the service: JSON of `EgressRecord`. */
 export const EGRESS_ANNOTATION = "platform/egress";
 
+/** When the service was last there (heard.ts), in ISO 8601. */
+export const HEARD_ANNOTATION = "platform/heard-at";
+
 export const LINK_PORT = 7443;
 /** The container whose end is the sandbox's end. */
 export const SANDBOX_CONTAINER = "sandbox";

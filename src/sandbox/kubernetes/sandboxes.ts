@@ -21,6 +21,7 @@ import type { EgressListener } from "../remote/egress-listener.ts";
 import { type SandboxKeys, sandboxKeys, secretMark } from "../remote/keys.ts";
 import { hasStarted, startOverLink } from "../remote/start.ts";
 import type { Cluster } from "./cluster.ts";
+import { giveSigns, signNow } from "./heard.ts";
 import { pause } from "./pause.ts";
 import {
   EGRESS_ANNOTATION,
@@ -114,6 +115,7 @@ export class KubernetesSandboxes {
     const { signal } = opened.#closing;
     const onPod = (name: string, pod: V1Pod | null): void => opened.#saw(name, pod);
     void options.cluster.follow(selectorOf(options), { onPod, failed, signal });
+    void giveSigns({ cluster: options.cluster, selector: selectorOf(options), failed, signal });
     return opened;
   }
 
@@ -158,10 +160,13 @@ export class KubernetesSandboxes {
   /** A quota that is used up is waited out: other sandboxes end. */
   async #makePod(spec: SandboxSpec, signal: AbortSignal): Promise<V1Pod> {
     const { cluster } = this.#options;
+    const pod = podOf(this.#options, spec);
     for (;;) {
+      const annotations = { ...pod.metadata?.annotations, ...signNow() };
+      const body = { ...pod, metadata: { ...pod.metadata, annotations } };
       try {
         // eslint-disable-next-line no-await-in-loop -- one attempt after the other
-        return await cluster.createPod(podName(spec.id), podOf(this.#options, spec)).catch(explained);
+        return await cluster.createPod(podName(spec.id), body).catch(explained);
       } catch (error) {
         if (!(error instanceof NoCapacity) || !error.mayPass || signal.aborted) throw error;
         // eslint-disable-next-line no-await-in-loop -- a pause

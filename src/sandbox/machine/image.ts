@@ -23,6 +23,7 @@ export const openImage = async (installation: Installation, name: string): Promi
       `platform.toml names the image ${name}, which is not on this machine. An operator makes it with \`platform images build ${name} DIRECTORY\` or \`platform images import ${name} FILE\``,
     );
   }
+  await installation.images.hold(image);
   return {
     root: image.root,
     bundle: await installation.bundle(),

@@ -213,6 +213,13 @@ export const readRecord = async (paths: SandboxPaths): Promise<SandboxRecord | n
   }
 };
 
+/** Digests of the images that sandboxes of a run directory use. Also of a service that has sandboxes elsewhere now. */
+export const imagesInUse = async (runDir: string): Promise<ReadonlySet<string>> => {
+  const ids = (await ifThere(sandboxIds(runDir))) ?? [];
+  const records = await Promise.all(ids.map((id) => readRecord(sandboxPaths(runDir, id))));
+  return new Set(records.flatMap((record) => record?.image ?? []));
+};
+
 /** Whether a record exists, even one that this version does not understand. */
 export const isRecorded = async (paths: SandboxPaths): Promise<boolean> =>
   (await ifThere(access(paths.record).then(() => true))) ?? false;

@@ -22,6 +22,7 @@ import { isAlive, sampleProcesses } from "./processes.ts";
 import {
   type SandboxPaths,
   type SandboxRecord,
+  imagesInUse,
   readExit,
   readRecord,
   sandboxIds,
@@ -223,9 +224,7 @@ export class MachineSandboxes {
   /** Removes images that no name and no sandbox uses any more. */
   async pruneImages(nowMs: number): Promise<void> {
     const { options, images } = this.#installation;
-    const ids = await sandboxIds(options.runDir);
-    const records = await Promise.all(ids.map((id) => readRecord(sandboxPaths(options.runDir, id))));
-    await images.prune(new Set(records.flatMap((record) => record?.image ?? [])), nowMs);
+    await images.prune(await imagesInUse(options.runDir), nowMs);
   }
 
   /** The memory of all running sandboxes, in bytes. */

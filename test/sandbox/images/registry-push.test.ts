@@ -1,6 +1,15 @@
 /** Images of this machine in a registry on loopback, which checks what it gets. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, lchownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { link, mkdir, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -133,6 +142,14 @@ describe("an image of this machine", () => {
     expect(registry.asked.filter((asked) => /^(?:PUT|POST)/.test(asked))).toEqual([
       expect.stringContaining("PUT /v2/team/platform/manifests/sha256-"),
     ]);
+  });
+
+  it("is packed without the files that a killed service left of its pushes", async () => {
+    await addImage("tools");
+    mkdirSync(join(home, "scratch/push-killed"), { recursive: true });
+    await images().sweep();
+    expect(existsSync(join(home, "scratch"))).toBe(false);
+    expect(await images().ensure("tools")).toContain("@sha256:");
   });
 
   it("is unknown if this machine does not have it", async () => {

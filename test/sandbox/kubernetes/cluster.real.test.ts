@@ -4,9 +4,11 @@ import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { bundleDaemon } from "../../../daemon/bundle.ts";
-import { podName } from "../../../src/sandbox/kubernetes/pod.ts";
+import { findOrphans } from "../../../src/cli/operator/orphans.ts";
+import { HEARD_ANNOTATION, podName } from "../../../src/sandbox/kubernetes/pod.ts";
 import { SandboxProvider } from "../../../src/sandbox/port.ts";
 import { CANARY, specOf } from "../../conformance/sandbox.ts";
+import { WAIT_MS } from "../../support/patience.ts";
 import { sandboxesStartHere } from "../../support/requirements.ts";
 import { TestCluster, ask } from "./subject.ts";
 
@@ -263,6 +265,43 @@ describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () =>
         }),
       { secret: randomBytes(32) },
     );
+    expect(cluster?.leftovers(spec.id)).toEqual([]);
+  });
+
+  it("gives signs of life, so that only Pods without a service are orphans", async () => {
+    const spec = specOf(randomUUID());
+    const name = podName(spec.id);
+    const { installationId, cluster: place } = (cluster ?? ({} as TestCluster)).options();
+    const sign = () =>
+      Date.parse(server.store.get("pods", name).metadata?.annotations?.[HEARD_ANNOTATION] ?? "");
+    const orphans = (end: boolean) =>
+      Effect.runPromise(findOrphans({ end, of: installationId, engine: null, cluster: place }));
+    const begun = new Date().getTime() - 1000;
+    await service((provider) => provider.create(spec));
+    expect(sign()).toBeGreaterThan(begun);
+    expect(await orphans(true)).toEqual([]);
+    const silence = () =>
+      server.store.update("pods", name, (pod) => ({
+        ...pod,
+        metadata: {
+          ...pod.metadata,
+          annotations: { ...pod.metadata?.annotations, [HEARD_ANNOTATION]: "2026-01-01T00:00:00Z" },
+        },
+      }));
+    silence();
+    expect(await orphans(false)).toMatchObject([
+      { kind: "pod", what: name, installation_id: installationId },
+    ]);
+    await service(() => Effect.promise(() => expect.poll(sign, { timeout: WAIT_MS }).toBeGreaterThan(begun)));
+    expect(await orphans(true)).toEqual([]);
+    await service((provider) =>
+      Effect.gen(function* () {
+        expect(yield* provider.list).toMatchObject([{ id: spec.id, state: "running" }]);
+        expect(JSON.parse(yield* ask(spec.id, "/platform/health"))).toMatchObject({ status: "ready" });
+      }),
+    );
+    silence();
+    expect(await orphans(true)).toMatchObject([{ what: name, problem: null }]);
     expect(cluster?.leftovers(spec.id)).toEqual([]);
   });
 

@@ -5,7 +5,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { V1SelfSubjectAccessReview } from "@kubernetes/client-node";
+import type { V1DeleteOptions, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import { faultsOf, podFaults } from "./schema.ts";
 import { ClusterStore, type Kind, Refused, type Stored } from "./store.ts";
 
@@ -151,9 +151,8 @@ export class FakeApiServer {
     if (method === "PATCH")
       return json(response, 200, this.#patch(kind, name ?? "", { request, body: body as Stored }));
     if (method === "DELETE") {
-      const own = this.store.get(kind, name ?? "").spec?.terminationGracePeriodSeconds ?? 0;
       const grace = url.searchParams.get("gracePeriodSeconds");
-      return json(response, 200, this.store.delete(kind, name ?? "", grace === null ? own : Number(grace)));
+      return json(response, 200, this.#delete(kind, name ?? "", { grace, options: body as V1DeleteOptions }));
     }
     return json(response, 200, this.store.get(kind, name ?? ""));
   }
@@ -212,6 +211,22 @@ export class FakeApiServer {
       (object) => merged(object, body) as Stored,
       body.metadata?.resourceVersion,
     );
+  }
+
+  #delete(
+    kind: Kind,
+    name: string,
+    asked: { grace: string | null; options: V1DeleteOptions | null },
+  ): Stored {
+    const { gracePeriodSeconds, preconditions = {} } = asked.options ?? {};
+    const faults = faultsOf(asked.options ?? {}, "V1DeleteOptions", "DeleteOptions");
+    if (faults.length > 0) throw new Refused(422, "Invalid", faults.join(", "));
+    const { spec, metadata } = this.store.get(kind, name);
+    for (const field of ["uid", "resourceVersion"] as const)
+      if (preconditions[field] !== undefined && preconditions[field] !== metadata?.[field])
+        throw new Refused(409, "Conflict", `the ${field} in the precondition does not match`);
+    const grace = asked.grace ?? gracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? 0;
+    return this.store.delete(kind, name, Number(grace));
   }
 
   #log(response: ServerResponse, name: string, container: string): void {

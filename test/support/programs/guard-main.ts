@@ -34,7 +34,7 @@ const endOrphans = async (directory: string): Promise<boolean> => {
   // The directory either is a data directory, or contains one with this name (process-service.ts).
   const homes = [directory, path.join(directory, "data")];
   const found = await Promise.all(
-    homes.map((of) => runPromise(findOrphans({ end: true, of, engine: null }))),
+    homes.map((of) => runPromise(findOrphans({ end: true, of, engine: null, cluster: null }))),
   );
   return found.flat().length === 0;
 };

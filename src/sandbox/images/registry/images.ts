@@ -7,7 +7,7 @@
  *
  *     <image's directory>/pushed.json   where the image was pushed to. It goes with the image
  */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import * as Schema from "effect/Schema";
@@ -106,6 +106,11 @@ export class RegistryImages {
     return `${new URL(origin).host}/${repository}`;
   }
 
+  /** Removes what the pushes of a killed service left. Only before the first push of this one. */
+  async sweep(): Promise<void> {
+    await rm(this.#options.scratch, { recursive: true, force: true });
+  }
+
   /**
    * Puts an image into the registry, unless the registry has it.
    * @param name as a sandbox's spec has it
@@ -147,6 +152,7 @@ export class RegistryImages {
     const registry = await this.#registry();
     const known = await this.#pushed(image);
     if (known !== null && (await isThere(registry, `manifests/${known}`))) return `${this.place}@${known}`;
+    await this.#options.store.hold(image);
     await mkdir(this.#options.scratch, { recursive: true, mode: 0o700 });
     return withPacked(image, this.#options.scratch, async (packed) => {
       await push(registry, packed, image.digest.replace(":", "-"));

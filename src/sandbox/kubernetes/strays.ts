@@ -1,0 +1,66 @@
+/** Pods of sandboxes whose service has not been heard of (heard.ts), of any installation that uses the namespace. */
+import type { V1Pod } from "@kubernetes/client-node";
+import { Cluster, ClusterFailure, type ClusterOptions } from "./cluster.ts";
+import { isForsaken } from "./heard.ts";
+import { pause } from "./pause.ts";
+import { LABELS, podName } from "./pod.ts";
+import { exitOf } from "./verdict.ts";
+
+/** How long a Pod may take to be gone: its grace, and the kubelet's word. */
+const GONE_MS = 60_000;
+const LOOK_MS = 250;
+
+/** A Pod without a service. */
+export interface StrayPod {
+  readonly name: string;
+  readonly installationId: string;
+  /** Removes it. @throws Error if its service is heard of again, or the cluster does not remove it */
+  readonly remove: () => Promise<void>;
+}
+
+/** Whether it is one of ours: another program's Pod could have the label. */
+const isSandbox = ({ metadata }: V1Pod): boolean => {
+  const id = metadata?.labels?.[LABELS.sandbox];
+  return id !== undefined && metadata?.name === podName(id);
+};
+
+const remove = async (cluster: Cluster, name: string, nowMs: number): Promise<void> => {
+  const pod = await cluster.readPod(name);
+  if (pod === null) return;
+  if (!isForsaken(pod, nowMs)) throw new Error("its service is heard of again");
+  // A sign since this look changes the version, and the cluster then refuses.
+  await cluster.deletePodAsSeen(pod, exitOf(pod)?.code === "absent" ? 0 : undefined).catch(heardAgain);
+  const uid = pod.metadata?.uid;
+  const signal = AbortSignal.timeout(GONE_MS);
+  for (;;) {
+    // eslint-disable-next-line no-await-in-loop -- one look after the other
+    const left = await cluster.readPod(name);
+    if (left === null || left.metadata?.uid !== uid) return;
+    if (signal.aborted)
+      throw new Error(`the cluster has not removed it within ${GONE_MS / 1000} s. Is its node lost?`);
+    // eslint-disable-next-line no-await-in-loop -- a pause
+    await pause(LOOK_MS);
+  }
+};
+
+const heardAgain = (error: unknown): never => {
+  if (error instanceof ClusterFailure && error.status === 409)
+    throw new Error("it changed at this moment. Its service may be starting: list again", { cause: error });
+  throw error;
+};
+
+/** The strays in the namespace. @throws Error if the cluster does not answer */
+export const strayPods = async (options: ClusterOptions, nowMs: number): Promise<readonly StrayPod[]> => {
+  const cluster = await Cluster.open(options);
+  const pods = await cluster.listPods(`${LABELS.component}=sandbox`);
+  return pods
+    .filter((pod) => isSandbox(pod) && isForsaken(pod, nowMs))
+    .map(({ metadata }) => {
+      const name = metadata?.name ?? "";
+      return {
+        name,
+        installationId: metadata?.labels?.[LABELS.installation] ?? "",
+        remove: () => remove(cluster, name, nowMs),
+      };
+    });
+};
