@@ -4,8 +4,9 @@
  * cannot use them. So the same styles go there.
  */
 
-/** A `style` element whose text goes to a style sheet of the document. @param {HTMLElement} element */
-const withSheet = (element) => {
+/** An element that shows nothing, and whose text goes to a style sheet of the document. A `style` element is refused even if it is empty. */
+const withSheet = () => {
+  const element = Document.prototype.createElement.call(document, "meta");
   const sheet = new CSSStyleSheet();
   document.adoptedStyleSheets.push(sheet);
   Object.defineProperty(element, "textContent", {
@@ -33,9 +34,10 @@ const setAttribute = function (name, value) {
 
 /** @param {string} tag */
 const createElement = (tag) => {
+  if (tag === "style") return withSheet();
   const element = Document.prototype.createElement.call(document, tag);
   element.setAttribute = setAttribute;
-  return tag === "style" ? withSheet(element) : element;
+  return element;
 };
 
 /** The page's document, with another way to create elements. @type {Document} */

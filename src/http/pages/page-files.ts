@@ -42,9 +42,9 @@ const fileOf = (name: string): string => fileURLToPath(import.meta.resolve(name)
 /** The page imports its libraries as files beside its own. Those are the packages' files for browsers, which import nothing. */
 const LIBRARIES: Readonly<Record<string, string>> = {
   "./markdown-it.js": fileOf("markdown-it/browser"),
-  "./xterm.js": path.join(path.dirname(fileOf("@xterm/xterm")), "xterm.mjs"),
   "./xterm-fit.js": path.join(path.dirname(fileOf("@xterm/addon-fit")), "addon-fit.mjs"),
 };
+const XTERM = path.join(path.dirname(fileOf("@xterm/xterm")), "xterm.mjs");
 /** The terminal's styles, which its module brings along as text: few readers need them. */
 const XTERM_STYLES = fileOf("@xterm/xterm/css/xterm.css");
 const TERMINAL_STYLES = "terminal.css";
@@ -52,8 +52,17 @@ const TERMINAL_STYLES = "terminal.css";
 const libraries: Plugin = {
   name: "libraries",
   setup: ({ onResolve, onLoad, esbuild }) => {
-    onResolve({ filter: /^\.\/(?:markdown-it|xterm(?:-fit)?)\.js$/ }, ({ path: name }) => ({
+    onResolve({ filter: /^\.\/(?:markdown-it|xterm-fit)\.js$/ }, ({ path: name }) => ({
       path: LIBRARIES[name] ?? name,
+    }));
+    // The library writes styles that the page's policy refuses, unless its `document` is ours (decision 0087).
+    onResolve({ filter: /^\.\/xterm\.js$/ }, ({ resolveDir }) => ({
+      path: XTERM,
+      pluginData: path.join(resolveDir, "terminal-document.js"),
+    }));
+    onLoad({ filter: /[\\/]xterm\.mjs$/ }, async ({ path: file, pluginData }) => ({
+      contents: `import { styledDocument as document } from ${JSON.stringify(pluginData)};\n${await readFile(file, "utf8")}`,
+      loader: "js",
     }));
     onResolve({ filter: /^\.\/terminal-style\.js$/ }, ({ resolveDir }) => ({
       path: path.join(resolveDir, TERMINAL_STYLES),
@@ -152,6 +161,7 @@ const read = async (directory: string): Promise<readonly PageFile[]> => {
   const inputs = [
     ...names.map((name) => path.join(directory, name)),
     ...Object.values(LIBRARIES),
+    XTERM,
     XTERM_STYLES,
     import.meta.filename,
   ];
