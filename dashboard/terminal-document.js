@@ -1,6 +1,6 @@
 /**
  * The document that the terminal's library gets. The library writes `style` elements and `style` attributes, which the page's
- * policy refuses, because text of others could become such a thing. The browser's objects for styles are allowed, because markup
+ * policy refuses, because text of others could become a style. The browser's objects for styles are allowed, because markup
  * cannot use them. So the same styles go there.
  */
 

@@ -20,7 +20,7 @@ const NORMAL = 1000;
 const FIRST_OWN = 4000;
 
 /** Statuses that stay: signed out, no right, no session, not running. */
-const REFUSALS = [401, 403, 404, 409];
+const REFUSALS = new Set([401, 403, 404, 409]);
 
 /**
  * @typedef {object} Screen what shows the terminal
@@ -158,7 +158,7 @@ export class TerminalLine {
       await getJson(`${this.#path}/terminal`);
       return null;
     } catch (error) {
-      return error instanceof ApiError && REFUSALS.includes(error.status) ? error.message : null;
+      return error instanceof ApiError && REFUSALS.has(error.status) ? error.message : null;
     }
   }
 

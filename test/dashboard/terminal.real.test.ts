@@ -49,6 +49,16 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await page.keyboard.type(text);
       await page.keyboard.press("Enter");
     };
+    const sizeOf = async (mark: string) => {
+      await type(`echo ${mark}''=$(stty size)`);
+      await shows(new RegExp(`${mark}=\\d+ \\d+`));
+      return (
+        new RegExp(`${mark}=(\\d+) (\\d+)`)
+          .exec(await rows())
+          ?.slice(1)
+          .map(Number) ?? []
+      );
+    };
     const opened = async () => {
       await page.getByRole("button", { name: "Terminal", exact: true }).click();
       await page.locator(".xterm-rows").waitFor();
@@ -94,11 +104,6 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
     });
 
     it("tells the sandbox its size, also when it changes", async () => {
-      const sizeOf = async (mark: string) => {
-        await type(`echo ${mark}''=$(stty size)`);
-        await shows(new RegExp(`${mark}=\\d+ \\d+`));
-        return new RegExp(`${mark}=(\\d+) (\\d+)`).exec(await rows())?.slice(1).map(Number) ?? [];
-      };
       const [rowsBefore = 0, colsBefore = 0] = await sizeOf("wide");
       expect(colsBefore).toBeGreaterThan(100);
       await page.setViewportSize({ width: 390, height: 600 });
@@ -131,7 +136,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       const others: Page[] = [];
       page.context().on("page", (one) => others.push(one));
       page.on("dialog", (dialog) => complaints.push(dialog.message()));
-      await page.locator(".xterm-rows").getByText("link", { exact: true }).click();
+      await page.locator(".xterm-rows").getByText("link", { exact: true }).click({ force: true });
       expect(await page.title()).toBe(title);
       expect([others, complaints]).toEqual([[], []]);
     });

@@ -37,16 +37,17 @@ const compressed = promisify(gzip);
 /** What `index.html` loads. */
 const ENTRIES = ["app.js", "page.css"] as const;
 
-const fileOf = (name: string): string => fileURLToPath(import.meta.resolve(name));
-
 /** The page imports its libraries as files beside its own. Those are the packages' files for browsers, which import nothing. */
 const LIBRARIES: Readonly<Record<string, string>> = {
-  "./markdown-it.js": fileOf("markdown-it/browser"),
-  "./xterm-fit.js": path.join(path.dirname(fileOf("@xterm/addon-fit")), "addon-fit.mjs"),
+  "./markdown-it.js": fileURLToPath(import.meta.resolve("markdown-it/browser")),
+  "./xterm-fit.js": path.join(
+    path.dirname(fileURLToPath(import.meta.resolve("@xterm/addon-fit"))),
+    "addon-fit.mjs",
+  ),
 };
-const XTERM = path.join(path.dirname(fileOf("@xterm/xterm")), "xterm.mjs");
+const XTERM = path.join(path.dirname(fileURLToPath(import.meta.resolve("@xterm/xterm"))), "xterm.mjs");
 /** The terminal's styles, which its module brings along as text: few readers need them. */
-const XTERM_STYLES = fileOf("@xterm/xterm/css/xterm.css");
+const XTERM_STYLES = fileURLToPath(import.meta.resolve("@xterm/xterm/css/xterm.css"));
 const TERMINAL_STYLES = "terminal.css";
 
 const libraries: Plugin = {

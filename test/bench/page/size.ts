@@ -42,12 +42,13 @@ const lateModules = (files: readonly PageFile[]): ReadonlySet<string> => {
   return new Set([...modules.keys()].filter((name) => !early.has(name)));
 };
 
+const isTerminal = ({ name }: PageFile): boolean => name.startsWith("terminal-");
+
 export const pageSize = async (): Promise<PageSize> => {
   const files = await readPage(DASHBOARD);
   const late = lateModules(files);
   const first = files.filter(({ name }) => !late.has(name));
   const lateFiles = files.filter(({ name }) => late.has(name));
-  const isTerminal = ({ name }: PageFile) => name.startsWith("terminal-");
   return {
     files: first.length,
     plainKb: kilobytes(first.map(({ plain }) => plain)),
