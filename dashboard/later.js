@@ -58,3 +58,9 @@ export const later = (read, name, known = {}) => {
     view: (...shown) => page.view(...shown),
   };
 };
+
+/** The terminal has the page's largest library. Its module brings the action itself. */
+ACTIONS["open-terminal"] = async (input, page) => {
+  const { actions } = await bring(() => import("./terminal.js"));
+  await actions["open-terminal"](input, page);
+};

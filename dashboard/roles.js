@@ -31,6 +31,8 @@ const NEEDED = {
 
 /** Null: nothing is forbidden, as far as the page knows. @type {{project: string, role: ProjectRole, merge: ProjectRole, at: number} | null} */
 let known = null;
+/** Who may open terminals. @type {import("./wire.d.ts").Me["terminals"]} */
+let terminals = "off";
 
 /**
  * Learns the reader's role in the project of the address. An owner of the account is an owner of each project.
@@ -39,6 +41,7 @@ let known = null;
  * @param {import("./wire.d.ts").Me} me
  */
 export const learnRole = async (project, me) => {
+  terminals = me.terminals;
   if (project === undefined || me.user.role === "owner") known = null;
   else if (known?.project !== project || performance.now() - known.at > FRESH_MS) {
     known = await readRole(project, me.user.id);
@@ -60,8 +63,9 @@ export const knownRole = () => known?.role ?? null;
 export const lackedRole = (action) => {
   if (known === null) return null;
   const { role, merge } = known;
-  const needed =
-    action === "merge" ? merge : (RANKS.find((one) => NEEDED[one].split(" ").includes(action)) ?? "viewer");
+  /** @type {Record<string, ProjectRole>} */
+  const chosen = { merge, "open-terminal": terminals === "owners" ? "owner" : "member" };
+  const needed = chosen[action] ?? RANKS.find((one) => NEEDED[one].split(" ").includes(action)) ?? "viewer";
   return RANKS.indexOf(needed) > RANKS.indexOf(role) ? needed : null;
 };
 
@@ -88,3 +92,7 @@ export const readOnly = (action) =>
     { class: "quiet" },
     `To ${READ_ONLY[action]}, you need the role ${lackedRole(action)} in the project.`,
   );
+
+/** Whether the reader may open a terminal, as far as the page knows: the service has them, and the role allows it. */
+export const mayOpenTerminal = () =>
+  terminals !== undefined && terminals !== "off" && lackedRole("open-terminal") === null;

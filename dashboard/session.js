@@ -14,7 +14,7 @@ import { bring } from "./later.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
 import { followSaved, restoreChoice, restoredWork, savedFiles, savedWork } from "./saved-work.js";
 import { followLines } from "./review.js";
-import { lackedRole } from "./roles.js";
+import { lackedRole, mayOpenTerminal } from "./roles.js";
 import { logSection, timeline } from "./session-life.js";
 import { followWork, hasNewWork, workSummary, workView } from "./work.js";
 
@@ -276,6 +276,9 @@ const actions = (found, changes, live) => [
   ...portButtons(found, live?.ports ?? null),
   found.status === "running" &&
     button("open-port", "Open a port", { "data-project": found.project_id, "data-session": found.id }),
+  found.status === "running" &&
+    mayOpenTerminal() &&
+    button("open-terminal", "Terminal", { "data-project": found.project_id, "data-session": found.id }),
   ["stopped", "failed"].includes(found.status) &&
     button("restart-session", "Restart", { "data-project": found.project_id, "data-session": found.id }),
   hasNewWork(live?.work ?? null) &&

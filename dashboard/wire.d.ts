@@ -14,6 +14,8 @@ export interface Me {
     /** Whether it may look at the service itself. */
     operator?: boolean;
   };
+  /** Who may open terminals in sandboxes. */
+  terminals?: "members" | "owners" | "off";
 }
 
 export interface Project {

@@ -27,13 +27,19 @@ const REFUSALS: Readonly<Record<NotOpened, readonly [number, string]>> = {
 };
 
 /** What a client says in a text message. */
-type Word = { readonly resize: { readonly rows: number; readonly cols: number } } | { readonly end: true };
+type Word =
+  | { readonly resize: { readonly rows: number; readonly cols: number } }
+  | { readonly end: true }
+  /** The number of the output's byte that it processes next. */
+  | { readonly read: number };
 
 const wordOf = (text: string): Word | null => {
   try {
     const said: unknown = JSON.parse(text);
     if (typeof said !== "object" || said === null) return null;
     if ("end" in said) return { end: true };
+    if ("read" in said)
+      return Number.isSafeInteger(said.read) && Number(said.read) >= 0 ? { read: Number(said.read) } : null;
     if (!("resize" in said) || typeof said.resize !== "object" || said.resize === null) return null;
     const { rows, cols } = said.resize as Record<string, unknown>;
     const size = terminalSize(Number(rows), Number(cols));
@@ -50,6 +56,12 @@ class Connection {
   #isClosed: boolean | null = null;
   #isAlive = true;
   readonly #stopAsking: () => void;
+  /** The number of the output's byte that is sent next. */
+  #next = 0;
+  /** The same of the byte that the client reads next. Null: it does not say so, and bytes count as read when they are sent. */
+  #read: number | null = null;
+  /** Sent output that is not read, and what to call then. */
+  readonly #unread: { readonly end: number; readonly sent: () => void }[] = [];
 
   constructor(socket: WebSocket, askEveryMs: number) {
     this.#socket = socket;
@@ -67,8 +79,15 @@ class Connection {
   get peer(): Peer {
     const socket = this.#socket;
     return {
-      outputFrom: (at) => socket.send(JSON.stringify({ output_from: at })),
-      output: (bytes, sent) => socket.send(bytes, sent),
+      outputFrom: (at) => {
+        this.#next = at;
+        socket.send(JSON.stringify({ output_from: at }));
+      },
+      output: (bytes, sent) => {
+        this.#next += bytes.length;
+        const end = this.#next;
+        socket.send(bytes, () => this.#sent(end, sent));
+      },
       errorOutput: (bytes, sent) =>
         socket.send(JSON.stringify({ error_output: bytes.toString("base64") }), sent),
       exited: (code) => {
@@ -105,9 +124,20 @@ class Connection {
       return use.terminal.input(message);
     }
     const word = wordOf(message.toString("utf8"));
-    if (word === null) this.#socket.close(INVALID, "A text message must be a resize or an end.");
+    if (word === null) this.#socket.close(INVALID, "A text message must be a resize, a read or an end.");
+    else if ("read" in word) this.#hasRead(word.read);
     else if ("end" in word) use.terminal.endInput();
     else use.terminal.resize(word.resize);
+  }
+
+  #sent(end: number, sent: () => void): void {
+    if (this.#read === null || end <= this.#read) sent();
+    else this.#unread.push({ end, sent });
+  }
+
+  #hasRead(to: number): void {
+    this.#read = to;
+    while ((this.#unread[0]?.end ?? Infinity) <= to) this.#unread.shift()?.sent();
   }
 
   #left(isClosed: boolean): void {

@@ -165,11 +165,9 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
     await expect.poll(left, POLL).toBe("none\n");
   });
 
-  it("lets a program wait that writes faster than its reader reads", { timeout: TEST_MS }, async () => {
-    const loop = "n=0; while :; do n=$((n+1)); echo $n > count; head -c 65536 /dev/zero | tr '\\0' x; done";
-    const terminal = await open({}, ["sh", "-c", loop]);
-    await terminal.shows("x");
-    terminal.socket.pause();
+  const ENDLESS = "n=0; while :; do n=$((n+1)); echo $n > count; head -c 65536 /dev/zero | tr '\\0' x; done";
+  /** Waits until the writer rests. @returns what it has counted */
+  const resting = async () => {
     let before = 0;
     const rests = async () => {
       const last = before;
@@ -178,8 +176,31 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       return before === last && before < 1024;
     };
     await expect.poll(rests, POLL).toBe(true);
+    return before;
+  };
+
+  it("lets a program wait that writes faster than its reader reads", { timeout: TEST_MS }, async () => {
+    const terminal = await open({}, ["sh", "-c", ENDLESS]);
+    await terminal.shows("x");
+    terminal.socket.pause();
+    const before = await resting();
     terminal.socket.resume();
     await expect.poll(written, POLL).toBeGreaterThan(before);
+  });
+
+  it("lets a program wait for a reader that says what it has read", { timeout: TEST_MS }, async () => {
+    const terminal = await open({}, ["sh", "-c", `read go; ${ENDLESS}`]);
+    const say = (read: number) => terminal.socket.send(JSON.stringify({ read }));
+    say(0);
+    terminal.type("go\n");
+    await terminal.shows("x");
+    const before = await resting();
+    // 256 KiB, and what pipes have.
+    expect(terminal.next).toBeLessThan(1024 * 1024);
+    say(terminal.next);
+    await expect.poll(written, POLL).toBeGreaterThan(before);
+    say(-1);
+    expect(await terminal.closes()).toBe(1008);
   });
 
   it("has a limit, and says so", { timeout: TEST_MS }, async () => {

@@ -1,6 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { ACCOUNT_ROLES } from "../../domain/role.ts";
+import { TERMINAL_USERS } from "../../domain/terminal.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, NotFound } from "./errors.ts";
 import { Instant, pageQuery, text, Uuid } from "./schemas.ts";
@@ -24,6 +25,9 @@ export const Me = Schema.Struct({
     }),
     origin: Origin,
     project_id: Schema.NullOr(Uuid),
+  }),
+  terminals: Schema.Literals(TERMINAL_USERS).annotate({
+    description: "Who may open terminals in a project's sandboxes (`PLATFORM_TERMINALS`).",
   }),
 });
 

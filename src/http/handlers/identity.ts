@@ -14,6 +14,7 @@ import { lackOf, readerOf } from "../access.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { Conflict, notFound } from "../api/errors.ts";
+import { Limits } from "../limits.ts";
 import { answering } from "./answers.ts";
 import { grantOf, type WantedGrant } from "./token-grant.ts";
 import { instant, instantOrNull, pageOf, tokenWire } from "./wire.ts";
@@ -36,6 +37,7 @@ const me = Effect.gen(function* () {
         (yield* (yield* Operations).operatorAccount) === caller.accountId,
     },
     token: { id: caller.openedBy ?? caller.tokenId, origin: caller.origin, project_id: caller.projectId },
+    terminals: (yield* Limits).terminals,
   };
 });
 

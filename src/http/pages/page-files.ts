@@ -37,11 +37,44 @@ const compressed = promisify(gzip);
 /** What `index.html` loads. */
 const ENTRIES = ["app.js", "page.css"] as const;
 
-/** The page imports its library as a file beside its own. That is the package's file for browsers, which imports nothing. */
-const LIBRARY = fileURLToPath(import.meta.resolve("markdown-it/browser"));
-const library: Plugin = {
-  name: "library",
-  setup: ({ onResolve }) => onResolve({ filter: /^\.\/markdown-it\.js$/ }, () => ({ path: LIBRARY })),
+/** The page imports its libraries as files beside its own. Those are the packages' files for browsers, which import nothing. */
+const LIBRARIES: Readonly<Record<string, string>> = {
+  "./markdown-it.js": fileURLToPath(import.meta.resolve("markdown-it/browser")),
+  "./xterm-fit.js": path.join(
+    path.dirname(fileURLToPath(import.meta.resolve("@xterm/addon-fit"))),
+    "addon-fit.mjs",
+  ),
+};
+const XTERM = path.join(path.dirname(fileURLToPath(import.meta.resolve("@xterm/xterm"))), "xterm.mjs");
+/** The terminal's styles, which its module brings along as text: few readers need them. */
+const XTERM_STYLES = fileURLToPath(import.meta.resolve("@xterm/xterm/css/xterm.css"));
+const TERMINAL_STYLES = "terminal.css";
+
+const libraries: Plugin = {
+  name: "libraries",
+  setup: ({ onResolve, onLoad, esbuild }) => {
+    onResolve({ filter: /^\.\/(?:markdown-it|xterm-fit)\.js$/ }, ({ path: name }) => ({
+      path: LIBRARIES[name] ?? name,
+    }));
+    // The library writes styles that the page's policy refuses, unless its `document` is ours (decision 0087).
+    onResolve({ filter: /^\.\/xterm\.js$/ }, ({ resolveDir }) => ({
+      path: XTERM,
+      pluginData: path.join(resolveDir, "terminal-document.js"),
+    }));
+    onLoad({ filter: /[\\/]xterm\.mjs$/ }, async ({ path: file, pluginData }) => ({
+      contents: `import { styledDocument as document } from ${JSON.stringify(pluginData)};\n${await readFile(file, "utf8")}`,
+      loader: "js",
+    }));
+    onResolve({ filter: /^\.\/terminal-style\.js$/ }, ({ resolveDir }) => ({
+      path: path.join(resolveDir, TERMINAL_STYLES),
+      namespace: "styles",
+    }));
+    onLoad({ filter: /./, namespace: "styles" }, async ({ path: file }) => {
+      const texts = await Promise.all([XTERM_STYLES, file].map((one) => readFile(one, "utf8")));
+      const { code } = await esbuild.transform(texts.join("\n"), { loader: "css", minify: true });
+      return { contents: `export const style = ${JSON.stringify(code)};`, loader: "js" };
+    });
+  },
 };
 
 /** @returns the scripts and styles by their new names, the new name of each entry, and the scripts that `app.js` needs at once. */
@@ -58,7 +91,7 @@ const bundled = async (directory: string) => {
     write: false,
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
-    plugins: [library],
+    plugins: [libraries],
     metafile: true,
     minify: true,
     charset: "utf8",
@@ -126,7 +159,13 @@ const make = async (directory: string, names: readonly string[]): Promise<readon
 
 const read = async (directory: string): Promise<readonly PageFile[]> => {
   const names = (await readdir(directory)).filter((name) => path.extname(name) in TYPES).toSorted();
-  const inputs = [...names.map((name) => path.join(directory, name)), LIBRARY, import.meta.filename];
+  const inputs = [
+    ...names.map((name) => path.join(directory, name)),
+    ...Object.values(LIBRARIES),
+    XTERM,
+    XTERM_STYLES,
+    import.meta.filename,
+  ];
   return madeOnce({
     file: keptFile(`page ${directory}`),
     // A new file is an input that an earlier start did not have.

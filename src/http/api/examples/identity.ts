@@ -16,6 +16,7 @@ export const IDENTITY_EXAMPLES = {
         operator: true,
       },
       token: { id: TOKEN, origin: "user", project_id: null },
+      terminals: "members",
     },
   },
   "identity.listTokens": {
