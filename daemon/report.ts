@@ -4,7 +4,7 @@
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { cutText, storableText } from "../src/domain/text.ts";
-import { TURN_MESSAGE_MAX, type NumberedTurn } from "../src/domain/last-turn.ts";
+import { TURN_MESSAGE_MAX, type ConversationTurn, type NumberedTurn } from "../src/domain/last-turn.ts";
 import type { AgentRuntimeState } from "../src/machines/agent-runtime.ts";
 import type { TurnEnd } from "./adapters/adapter.ts";
 import type { Restored } from "../src/domain/saved.ts";
@@ -134,7 +134,7 @@ export class Report {
   }
 
   /** Records how a turn ended. @returns the reported form: redacted and bounded. */
-  endTurn({ state, error }: TurnEnd, at: string): NumberedTurn {
+  endTurn({ state, error }: TurnEnd, at: string, conversation: ConversationTurn | null = null): NumberedTurn {
     const told =
       error === null
         ? null
@@ -142,7 +142,7 @@ export class Report {
             code: error.code,
             message: cutText(this.#redactor.redact(storableText(error.message)), TURN_MESSAGE_MAX),
           };
-    const last = { number: (this.turn.last?.number ?? 0) + 1, state, error: told, at };
+    const last = { number: (this.turn.last?.number ?? 0) + 1, state, error: told, at, conversation };
     this.turn = { ...this.turn, last };
     for (const look of this.#turnWatchers) look();
     return last;

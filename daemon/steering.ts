@@ -27,6 +27,7 @@ import {
   OutgoingMessage,
   type MessageHandedOver,
 } from "../src/domain/steering.ts";
+import type { ConversationTurn } from "../src/domain/last-turn.ts";
 import type {
   AdapterSteering,
   AgentSession,
@@ -125,6 +126,11 @@ export class Steering {
   /** Whether a turn is open, also one that the runtime has not begun yet. */
   get isTurnOpen(): boolean {
     return this.#book.open !== null;
+  }
+
+  /** The turn that is open or was the last one. Null: the runtime's turns are not counted. */
+  get newestTurn(): ConversationTurn | null {
+    return this.#options.adapter.steering === null ? null : this.#book.newest;
   }
 
   /** The initial prompt will be handed over: it is the first turn. */

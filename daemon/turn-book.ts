@@ -11,6 +11,7 @@
  *  B6 A look at the runtime counts for the turn that was open then, and for no later one.
  */
 import type { TurnNow } from "../src/domain/conversation.ts";
+import type { ConversationTurn } from "../src/domain/last-turn.ts";
 
 /** A busy runtime needs seconds from taking a message to its first sign of work. */
 export const BEGIN_WITHIN_MS = 60_000;
@@ -36,6 +37,8 @@ export class TurnBook {
   #open: OpenTurn | null = null;
   #ended = 0;
   #seen: TurnNow = IDLE;
+  /** The message that began the last turn that ended. */
+  #lastMessageId: string | null = null;
 
   /** @param tell gets the state and how many turns have ended, whenever one of them may have changed */
   constructor(tell: (now: TurnNow, ended: number) => void) {
@@ -49,6 +52,17 @@ export class TurnBook {
   /** How many turns have ended. */
   get ended(): number {
     return this.#ended;
+  }
+
+  /**
+   * The open turn, or the last one. The runtime tells how a turn ended before it is seen at rest, so the turn that ended is
+   * this one.
+   */
+  get newest(): ConversationTurn {
+    const open = this.#open;
+    return open === null
+      ? { number: this.#ended, message_id: this.#lastMessageId }
+      : { number: open.number, message_id: open.messageId };
   }
 
   /**
@@ -131,6 +145,7 @@ export class TurnBook {
   }
 
   #end(): void {
+    this.#lastMessageId = this.#open?.messageId ?? null;
     this.#open = null;
     this.#ended += 1;
     this.#told();

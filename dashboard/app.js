@@ -5,6 +5,7 @@
 import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "./api.js";
 import { countMark, forgetWaiting, readWaiting, seeWaiting } from "./attention.js";
+import { seeFinished } from "./finished.js";
 import { closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
 import { forgetRefusals, sendForm } from "./forms.js";
@@ -187,6 +188,7 @@ const attend = async () => {
   try {
     waiting = await readWaiting();
     seeWaiting(waiting);
+    void seeFinished(me?.user.id);
   } catch {
     // The next look comes soon.
   }

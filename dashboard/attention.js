@@ -77,10 +77,13 @@ const isWanted = () => {
 };
 
 /** @param {Session} session */
-const tellOf = (session) => {
+const tellOf = (session) =>
+  notify(session, `The agent needs your ${session.pending_approvals > 0 ? "approval" : "answer"}`);
+
+/** A notification of a session, if the reader asked for those. @param {Session} session @param {string} words */
+export const notify = (session, words) => {
   if (notificationState() !== "on") return;
-  const asks = session.pending_approvals > 0 ? "approval" : "answer";
-  const shown = new Notification(`The agent needs your ${asks}`, {
+  const shown = new Notification(words, {
     body: visible(sessionName(session)),
     tag: session.id,
     icon: "icon-waiting.svg",

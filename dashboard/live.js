@@ -12,6 +12,7 @@ const EVENTS = [
   "reset",
   "session.status",
   "session.turn",
+  "session.turn_ended",
   "session.waiting",
   "approval.waiting",
   "approval.changed",

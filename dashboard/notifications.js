@@ -31,6 +31,7 @@ import { projectHead, projectPath } from "./project.js";
 /** Each event, in words, and whether a new receiver hears of it. @type {[string, string, boolean][]} */
 const EVENTS = [
   ["session.waiting", "A session waits for a person", true],
+  ["session.turn_ended", "The agent has finished its turn", false],
   ["approval.waiting", "A tool call waits for approval", true],
   ["session.failed", "A session failed", true],
   ["session.stopped", "A session stopped", false],

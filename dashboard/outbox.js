@@ -11,6 +11,7 @@
 import { ApiError, post } from "./api.js";
 import { now } from "./format.js";
 import { keep, readKept } from "./kept.js";
+import { noteWritten } from "./written.js";
 
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./attachments.js").Attachment} Attachment */
@@ -173,6 +174,7 @@ const attempt = async (box, one, isLast) => {
   const { path, listener } = box;
   try {
     const { message } = await post(`${path}/messages`, { id: one.id, ...payloadOf(one.message) });
+    noteWritten(path);
     drop(box, one);
     listener.taken(message);
     return "ended";

@@ -58,6 +58,7 @@ export interface Session {
   saved: import("./wire-saved.d.ts").Saved | null;
   restored: import("./wire-saved.d.ts").Restored | null;
   pending_approvals: number;
+  created_by: string;
   last_turn: LastTurn | null;
   turn: Turn;
   created_at: string;

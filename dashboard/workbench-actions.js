@@ -7,6 +7,7 @@ import { makeId } from "./outbox.js";
 import { projectLink } from "./parts.js";
 import { projectPath } from "./project.js";
 import { addComment, forgetComments, reviewText } from "./review.js";
+import { noteWritten } from "./written.js";
 
 /** @typedef {import("./actions.js").Action} Action */
 
@@ -22,6 +23,12 @@ const newSecret = () =>
 
 /** @param {string} url with a query or without one @param {string} path of one file */
 const withPath = (url, path) => `${url}${url.includes("?") ? "&" : "?"}path=${encodeURIComponent(path)}`;
+
+/** A message to the session's agent, who hears it also after a restart. @param {string} path @param {string} text */
+const sendTo = async (path, text) => {
+  await post(`${path}/messages`, { id: makeId(), text, restore_saved: true });
+  noteWritten(path);
+};
 
 /** @type {Record<string, Action>} */
 export const WORKBENCH_ACTIONS = {
@@ -62,11 +69,7 @@ export const WORKBENCH_ACTIONS = {
 
   /** A message to the session's agent. It restarts a session that has ended. */
   "ask-agent": async ({ project = "", session = "", text = "" }, page) => {
-    await post(`${projectPath(project)}/sessions/${session}/messages`, {
-      id: makeId(),
-      text,
-      restore_saved: true,
-    });
+    await sendTo(`${projectPath(project)}/sessions/${session}`, text);
     page.notice("The agent was asked.", ["Show the session", projectLink(project, `/sessions/${session}`)]);
   },
   "comment-file": async ({ session = "", path = "" }, page) => {
@@ -78,11 +81,7 @@ export const WORKBENCH_ACTIONS = {
   },
   /** The comments are kept until the service has them. */
   "send-review": async ({ project = "", session = "" }, page) => {
-    await post(`${projectPath(project)}/sessions/${session}/messages`, {
-      id: makeId(),
-      text: reviewText(session),
-      restore_saved: true,
-    });
+    await sendTo(`${projectPath(project)}/sessions/${session}`, reviewText(session));
     forgetComments(session);
     page.notice("The agent has your comments.", [
       "Show the session",

@@ -301,6 +301,7 @@ CREATE TABLE conversations (
   usage jsonb NOT NULL DEFAULT '{"cost_usd": 0, "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0}'::jsonb,
   bytes bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL,
+  turn_to_tell jsonb,
   CONSTRAINT conversations_pkey PRIMARY KEY (session_id),
   CONSTRAINT conversations_sandbox_whole CHECK (((sandbox_id IS NULL) = (sandbox_rev IS NULL))),
   CONSTRAINT conversations_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,

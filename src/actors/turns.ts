@@ -7,7 +7,7 @@
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { storableTurn, type NumberedTurn } from "../domain/last-turn.ts";
+import { storableConversationTurn, storableTurn, type NumberedTurn } from "../domain/last-turn.ts";
 import { DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../sandbox/port.ts";
 import type { StoreError } from "../store/ports/journal.ts";
@@ -35,12 +35,18 @@ export const turnFollower = Effect.gen(function* () {
 
   const note = Effect.fnUntraced(function* (
     { sandboxId, sessionId }: Turns,
-    { number, ...turn }: NumberedTurn,
+    { number, conversation, ...turn }: NumberedTurn,
   ): Effect.fn.Return<void, StoreError> {
     const told = storableTurn(turn);
     if (told === null) return;
     const now = yield* Clock.currentTimeMillis;
-    const noted = yield* sessions.noteTurn(sessionId, { sandboxId, number, ...told, now });
+    const noted = yield* sessions.noteTurn(sessionId, {
+      sandboxId,
+      number,
+      ...told,
+      conversation: storableConversationTurn(conversation),
+      now,
+    });
     if (noted !== null) measures.count("turns_total", { state: told.state });
     if (noted === null || told.state !== "failed") return;
     yield* Effect.logWarning("a turn failed", {

@@ -13,6 +13,10 @@ export const EXIT = {
   conflict: 5,
   /** The service is unreachable or busy: the same call may succeed later. */
   tryAgain: 6,
+  /** The agent that a command waits for failed, was interrupted, or ended before it finished. */
+  agentFailed: 7,
+  /** The agent that a command waits for asks a person. */
+  agentAsks: 8,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

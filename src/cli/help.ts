@@ -7,7 +7,7 @@ The command calls the service of PLATFORM_API_URL with the token of PLATFORM_CLI
 \`platform login\` once.`;
 
 const ENDS = `Exit codes: 0 success; 1 the service refused or failed; 2 invalid command line, no request was sent; 3 missing, invalid or
-insufficient token; 4 not found; 5 conflict; 6 the service cannot be reached or is busy, try again later. With --json, the
+insufficient token; 4 not found; 5 conflict; 6 the service cannot be reached or is busy, try again later; 7 and 8 how \`sessions wait\` ended. With --json, the
 command prints the API's response as JSON, and errors as JSON on standard error.`;
 
 const EVERYWHERE: Options = {

@@ -18,12 +18,28 @@ export const LastTurn = Schema.Struct({
 });
 export type LastTurn = typeof LastTurn.Type;
 
-/** The daemon's report. Each sandbox numbers its turns from 1. */
-export const NumberedTurn = Schema.Struct({ number: Schema.Finite, ...LastTurn.fields });
+/** A turn as the conversation counts it: also one that the runtime never began. */
+export const ConversationTurn = Schema.Struct({
+  number: Schema.Finite,
+  /** The message or prompt that began it. Null: the runtime began it on its own. */
+  message_id: Schema.NullOr(Schema.String),
+});
+export type ConversationTurn = typeof ConversationTurn.Type;
+
+/**
+ * The daemon's report. Each sandbox numbers its turns from 1. `conversation`: the same turn as the conversation counts it;
+ * null for a runtime without one, absent from daemons of former versions.
+ */
+export const NumberedTurn = Schema.Struct({
+  number: Schema.Finite,
+  ...LastTurn.fields,
+  conversation: Schema.optionalKey(Schema.NullOr(ConversationTurn)),
+});
 export type NumberedTurn = typeof NumberedTurn.Type;
 
 /** The longest message, in UTF-16 code units. */
 export const TURN_MESSAGE_MAX = 1000;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const CODE = /^[a-z_]{1,40}$/;
 
 /** The turn in a form that a row can store, since its text comes from the sandbox. Null if its instant is invalid. */
@@ -41,3 +57,12 @@ const storableError = ({ code, message }: TurnError): TurnError => ({
   code: CODE.test(code) ? code : "turn_failed",
   message: cutText(storableText(message), TURN_MESSAGE_MAX),
 });
+
+/** The conversation's turn in a form that a row can store. Null if there is none, or if its number is none. */
+export const storableConversationTurn = (
+  turn: ConversationTurn | null | undefined,
+): ConversationTurn | null => {
+  if (turn == null || !Number.isSafeInteger(turn.number) || turn.number < 0) return null;
+  const { number, message_id: id } = turn;
+  return { number, message_id: id !== null && UUID.test(id) ? id : null };
+};

@@ -6,6 +6,7 @@ import { derivedUuid } from "./ids.ts";
 
 export const OUTBOUND_EVENTS = [
   "session.waiting",
+  "session.turn_ended",
   "approval.waiting",
   "session.stopped",
   "session.failed",
@@ -78,6 +79,19 @@ const detailOf = (
   switch (type) {
     case "session.waiting":
       return { fields: { session_id: sessionId, request_id: short(data["request_id"]) }, page: inSession };
+    case "session.turn_ended":
+      return {
+        fields: {
+          session_id: sessionId,
+          session_name: short(data["session_name"]),
+          state: short(data["state"]),
+          code: short(data["code"]),
+          turn: short(data["turn"]),
+          turn_id: short(data["turn_id"]),
+          change_request: short(data["change_request"]),
+        },
+        page: inSession,
+      };
     case "approval.waiting":
       return {
         fields: {

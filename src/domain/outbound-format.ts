@@ -15,13 +15,33 @@ const plain = (value: unknown): string =>
     .slice(0, NAME_MAX)
     .toWellFormed();
 
+const ENDED: Readonly<Record<string, string>> = {
+  completed: "has finished",
+  failed: "failed",
+  interrupted: "was interrupted",
+};
+
+/** How a turn ended, and after that of which session, if it has a name. */
+const turnEnded = ({ data }: OutboundMessage): string => {
+  const { session_name: name, state, code, change_request: number } = data;
+  return [
+    `the agent ${ENDED[String(state)] ?? "has ended its turn"}`,
+    code == null ? "" : ` (${plain(code)})`,
+    name == null ? "" : ` in ${plain(name)}`,
+    number == null ? "" : `, change request ${plain(number)} is open`,
+  ].join("");
+};
+
 /** What happened, as the rest of the line after the project's name. */
-const sentenceOf = ({ type, data }: OutboundMessage): string => {
+const sentenceOf = (message: OutboundMessage): string => {
+  const { type, data } = message;
   const [number, slug] = [plain(data["number"]), plain(data["trigger_slug"])];
   const because = (field: string) => (data[field] == null ? "" : ` (${plain(data[field])})`);
   switch (type) {
     case "session.waiting":
       return "a session waits for a person";
+    case "session.turn_ended":
+      return turnEnded(message);
     case "approval.waiting":
       return `a call of ${plain(data["tool"])} (${plain(data["connector"])}) waits for a person's approval`;
     case "session.stopped":

@@ -6,6 +6,7 @@ import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan
 import type { ChangeRequest } from "./ports/change-requests.ts";
 import type { StoredEvent } from "./ports/events.ts";
 import type { Fire } from "./ports/fires.ts";
+import type { NotedTurn } from "./ports/sessions.ts";
 
 export type NewEvent = Omit<StoredEvent, "cursor">;
 
@@ -39,6 +40,28 @@ export const sessionTurnEvent = (place: Place, { state, error, at }: LastTurn): 
   ...place,
   type: "session.turn",
   data: { state, error, at },
+});
+
+/**
+ * A turn of the session's agent ended, and the agent rests.
+ *
+ * @param of the session's name, else its trigger's slug, else null; and the number of its newest open change request
+ */
+export const sessionTurnEndedEvent = (
+  place: Place,
+  { number, conversation, state, error }: NotedTurn,
+  of: { readonly name: string | null; readonly changeRequest: number | null },
+): NewEvent => ({
+  ...place,
+  type: "session.turn_ended",
+  data: {
+    state,
+    code: error?.code ?? null,
+    turn: number,
+    turn_id: conversation?.message_id ?? null,
+    session_name: of.name,
+    change_request: of.changeRequest,
+  },
 });
 
 export const sandboxStatusEvent = (

@@ -233,7 +233,14 @@ const world: World = {
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 
 /** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts), or a sandbox (terminal.real.test.ts). */
-const APART = ["triggers cancel", "sessions watch", "sessions chat", "sessions answer", "sessions shell"];
+const APART = [
+  "triggers cancel",
+  "sessions watch",
+  "sessions wait",
+  "sessions chat",
+  "sessions answer",
+  "sessions shell",
+];
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);

@@ -3,54 +3,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { isClosed } from "../../src/domain/conversation.ts";
-import { conversation, type ConversationEvent } from "../../src/machines/conversation.ts";
 import { Conversations, type Item } from "../../src/store/ports/conversations.ts";
 import { type Check } from "./store-fixture.ts";
+import { ADA, posted, reported, step } from "../support/world/conversation-steps.ts";
 import { converse, nativeItem, report } from "../support/world/conversations.ts";
 import { tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-
-const ADA = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;
-
-const posted = (messageId: string, isUrgent = false): ConversationEvent => ({
-  type: "message.posted",
-  messageId,
-  isUrgent,
-  message: { author: ADA, text: `text of ${messageId}`, files: [], model: "p/m", agent: "build" },
-});
-
-const reported = (sandboxId: string, ended: number, isWorking = false): ConversationEvent => ({
-  type: "runtime.reported",
-  sandboxId,
-  seq: 0,
-  ended,
-  isWorking,
-  requests: [],
-  isAttended: true,
-});
-
-/** One step of the actor, as its host saves it. */
-const step = Effect.fnUntraced(function* (
-  id: string,
-  event: ConversationEvent,
-  at: { readonly now?: number; readonly version?: number; readonly completes?: string } = {},
-) {
-  const { memory } = yield* Conversations;
-  const loaded = yield* memory.load(id);
-  if (loaded === null) return yield* Effect.die("no such conversation");
-  const { snapshot, commands, accepted } = conversation.step(loaded.snapshot, event);
-  expect([event.type, accepted]).toEqual([event.type, true]);
-  return yield* memory.save({
-    id,
-    version: at.version ?? loaded.version,
-    event,
-    before: loaded.snapshot,
-    after: snapshot,
-    commands,
-    completes: at.completes ?? null,
-    now: at.now ?? NOON,
-  });
-});
 
 const itemOf = (sessionId: string, id: string) =>
   Effect.flatMap(Conversations, ({ item }) =>

@@ -31,6 +31,7 @@ import { checkLogs } from "./store-logs.ts";
 import { checkOutcomes } from "./store-outcomes.ts";
 import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
 import { checkOutboundEvents } from "./store-outbound-events.ts";
+import { checkTurnEndings } from "./store-turn-endings.ts";
 import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
 import { checkProjectUsage } from "./store-project-usage.ts";
 import { checkQueue } from "./store-queue.ts";
@@ -90,6 +91,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkOutboundWebhooks(check);
     checkOutboundDeliveries(check);
     checkOutboundEvents(check);
+    checkTurnEndings(check);
     checkWatch(check);
   });
 };

@@ -46,6 +46,7 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
     steering: {
       observer: new ConversationFeed({ redactor, now: () => 0, after: () => () => undefined }),
       runtimeEnded: () => undefined,
+      newestTurn: null,
     },
     report,
     redactor,

@@ -12,6 +12,7 @@ import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { sessionOf } from "./session-argument.ts";
 import { shell } from "./shell.ts";
 import { sessionsWhy } from "./why.ts";
+import { wait } from "./wait.ts";
 import { workspaceCommands } from "./workspace.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
@@ -292,6 +293,7 @@ export const sessionCommands = [
   remove,
   transcript,
   watch,
+  wait,
   logs,
   ...workspaceCommands,
   open,

@@ -19,6 +19,7 @@ const FORMATS = ["standard", "slack", "discord"] as const;
 /** The compiler asks for each event of the service. The command line imports only types of the service. */
 const EVENTS = Object.keys({
   "session.waiting": true,
+  "session.turn_ended": true,
   "approval.waiting": true,
   "session.stopped": true,
   "session.failed": true,

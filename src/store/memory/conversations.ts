@@ -37,6 +37,7 @@ import {
 import { Fenced, type Memory } from "../ports/journal.ts";
 import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { addSpent } from "./project-usage.ts";
+import { tellAtRest } from "./turn-endings.ts";
 import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
 
 type Service = (typeof Conversations)["Service"];
@@ -114,6 +115,7 @@ const open = (tables: TableSet, id: string, now: number): Conversation | null =>
     conversation,
     snapshot: snapshotOf("idle", {}),
     version: 1,
+    turnToTell: null,
     items: new Map(),
     outputs: new Map(),
     attachments: new Map(),
@@ -180,7 +182,7 @@ const save = Effect.fnUntraced(function* (tables: TableSet, step: ConversationSt
   if (completes !== null) tables.conversationOutbox.remove(id, [completes]);
   const pending = tables.conversationOutbox.append(id, step.commands, step.now);
   tables.keep({ kind: "conversation", id }, transitionOf(step), version + 1);
-  const moved = { ...row, snapshot, version: version + 1 };
+  const moved = { ...row, snapshot, version: version + 1, turnToTell: tellAtRest(tables, row, step) };
   const concern = new Set(stepConcerns(step));
   const items = [...row.items.values()].filter((item) => concern.has(item.id));
   const draft = new ConversationDraft(row.conversation, items);

@@ -21,6 +21,7 @@ import {
 import { restartDeadline, sessionColumns, slotMove } from "../session-columns.ts";
 import { transitionOf } from "../../machines/transition.ts";
 import { pageFrom, Tables, type SessionRow, type TableSet } from "./tables.ts";
+import { tellAtEnd } from "./turn-endings.ts";
 
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
 
@@ -256,6 +257,7 @@ export const layer = Layer.effect(
         if (lastTurn?.sandboxId === turn.sandboxId && lastTurn.number >= turn.number) return null;
         edit(tables, id, (record) => ({ ...record, lastTurn: turn }));
         tables.events.append([sessionTurnEvent({ projectId, sessionId: id, at: now }, turn)]);
+        tellAtEnd(tables, id, { turn, now });
         return { projectId };
       }),
     runningOn: (nodeId) =>

@@ -33,7 +33,7 @@ import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.
 import type { OutboundDeliveryRow, OutboundWebhookRow } from "./outbound-rows.ts";
 import type { GivenSecrets, Sandbox } from "../ports/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../ports/secrets.ts";
-import type { NewSession, Session } from "../ports/sessions.ts";
+import type { NewSession, NotedTurn, Session } from "../ports/sessions.ts";
 import type { StoredCatalogue } from "../ports/connectors.ts";
 import type { ConnectorCredentialRow, ConnectorFlowRow, ConnectorGrantRow } from "./connector-rows.ts";
 import type { ApprovalRow } from "../ports/approvals.ts";
@@ -112,6 +112,8 @@ export interface ConversationRow {
   readonly conversation: Conversation;
   readonly snapshot: ConversationSnapshot;
   readonly version: number;
+  /** A turn that ended, until the conversation rests (../turn-endings.ts). */
+  readonly turnToTell: NotedTurn | null;
   readonly items: Map<string, Item>;
   /** By item. */
   readonly outputs: Map<string, string>;

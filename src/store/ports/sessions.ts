@@ -8,7 +8,7 @@ import type { Page, PageRequest } from "./page.ts";
 import type { ConversationState } from "./conversations.ts";
 import type { TurnNow } from "../../domain/conversation.ts";
 import type { Failure } from "../../domain/failure.ts";
-import type { LastTurn } from "../../domain/last-turn.ts";
+import type { ConversationTurn, LastTurn } from "../../domain/last-turn.ts";
 import type { Origin } from "./identity.ts";
 import type { SandboxStatus, SessionStatus, StopReason } from "../../domain/session.ts";
 import type { Restored, Saved } from "../../domain/saved.ts";
@@ -17,6 +17,8 @@ import type { Restored, Saved } from "../../domain/saved.ts";
 export interface NotedTurn extends LastTurn {
   readonly sandboxId: string;
   readonly number: number;
+  /** The same turn as the conversation counts it. Null or absent: unknown. */
+  readonly conversation?: ConversationTurn | null;
 }
 
 export interface Session {
@@ -176,7 +178,8 @@ export class Sessions extends Context.Service<
       by: { readonly sandboxId: string; readonly restored: Restored },
     ) => Stored<void>;
     /**
-     * Writes how a turn ended, with the event `session.turn`. Returns null and writes nothing if the sandbox is not the
+     * Writes how a turn ended, with the event `session.turn`, and with `session.turn_ended` if the agent rests then
+     * (turn-endings.ts). Returns null and writes nothing if the sandbox is not the
      * session's any more, or if this turn or a later one of that sandbox was written before.
      */
     readonly noteTurn: (

@@ -15,6 +15,7 @@ import { json, stored } from "./connection/statement.ts";
 import { locked, makeRoom, namedItems, write } from "./conversation-rows.ts";
 import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
+import { makeTellAtRest } from "./turn-endings.ts";
 
 interface MemoryRow {
   readonly state: ConversationSnapshot["state"];
@@ -30,6 +31,7 @@ export const makeConversationMemory = Effect.fnUntraced(function* (
   changed: (sessionId: string) => Effect.Effect<void, SqlError>,
 ) {
   const sql = yield* SqlClient.SqlClient;
+  const tellAtRest = yield* makeTellAtRest;
 
   const load = (id: string) =>
     Effect.map(
@@ -63,6 +65,7 @@ export const makeConversationMemory = Effect.fnUntraced(function* (
     );
     noteStep(draft, step);
     yield* makeRoom(sql, draft);
+    yield* tellAtRest(step);
     const { changes } = yield* write(sql, draft);
     if (changes.length > 0) yield* changed(id);
     return { version: version + 1, pending };

@@ -13,13 +13,12 @@ import type {
   SessionSnapshot,
 } from "../../machines/session.ts";
 import { cursorOf, pageOf, positionOf } from "../cursor.ts";
-import { sessionStatusEvent, sessionTurnEvent } from "../event-rows.ts";
+import { sessionStatusEvent } from "../event-rows.ts";
 import { Fenced, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import {
   PROMPT_SEARCHED,
   Sessions,
   SESSIONS_LOOKED_AT,
-  type NotedTurn,
   type OwnerlessSession,
   type Session,
   type SessionFilter,
@@ -43,6 +42,7 @@ import {
 } from "./session-rows.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
 import { keeping } from "./transition-rows.ts";
+import { makeNoteTurn } from "./turn-endings.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 import { hasRoleIn } from "./roles.ts";
@@ -167,23 +167,6 @@ const makeMemory = Effect.gen(function* () {
       noteCrash(sql, { kind: "session", id }, { ...crash, commandId }).pipe(stored("sessions.crashed")),
   };
   return memory;
-});
-
-const makeNoteTurn = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
-  const events = yield* EventLog;
-  return Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
-    const [noted] = yield* sql<{ readonly projectId: string; readonly isFired: boolean }>`
-      UPDATE project_sessions SET last_turn = ${json(turn)}
-      WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
-        AND (last_turn IS NULL OR last_turn ->> 'sandboxId' <> ${turn.sandboxId}
-          OR (last_turn ->> 'number')::numeric < ${turn.number})
-      RETURNING project_id AS "projectId", fire_id IS NOT NULL AS "isFired"`;
-    if (noted === undefined) return null;
-    if (noted.isFired) yield* noteFailure(sql, id);
-    yield* events.append([sessionTurnEvent({ projectId: noted.projectId, sessionId: id, at: now }, turn)]);
-    return { projectId: noted.projectId };
-  });
 });
 
 const noteRestoredIn =
