@@ -12,6 +12,13 @@ export interface ClientResult {
   readonly stderr: string;
 }
 
+/** Git looks after each commit and fetch whether it should tidy up. That is another process each time, and tidies nothing here. */
+const NO_MAINTENANCE = {
+  GIT_CONFIG_COUNT: "1",
+  GIT_CONFIG_KEY_0: "maintenance.auto",
+  GIT_CONFIG_VALUE_0: "false",
+} as const;
+
 /** As shells have it. */
 const NOT_STARTED = 127;
 
@@ -40,6 +47,7 @@ export const git = async (cwd: string, ...args: readonly string[]): Promise<Clie
       GIT_AUTHOR_EMAIL: "tester@example.org",
       GIT_COMMITTER_NAME: "Tester",
       GIT_COMMITTER_EMAIL: "tester@example.org",
+      ...NO_MAINTENANCE,
     },
     group: "own",
     descriptors: [1, 2],

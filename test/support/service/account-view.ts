@@ -1,9 +1,8 @@
 /** The account of a running service, as its API shows it: the ledger, its sessions, its counters. */
-import { vi } from "vitest";
 import { instantsBetween, type CronSchedule } from "../../../src/domain/cron.ts";
+import { eventually } from "./eventually.ts";
 import type { Life } from "./process-service.ts";
 import type { FireRow, Ledger, SessionRow } from "../webhooks/webhook-ledger.ts";
-import { WAIT_MS } from "../patience.ts";
 
 /** A row of the ledger, with the fields that distinguish due instants. */
 interface DueRow extends FireRow {
@@ -20,10 +19,6 @@ interface Counters {
 }
 
 const LIVE = new Set(["provisioning", "running"]);
-
-/** Retries until the check passes. The limit ends a hung test. */
-export const eventually = <A>(check: () => Promise<A>): Promise<A> =>
-  vi.waitFor(check, { timeout: WAIT_MS, interval: 25 });
 
 /** Reads until two consecutive readings agree. The state between them is then the same. */
 const steady = async <A>(read: () => Promise<A>): Promise<A> => {

@@ -4,13 +4,13 @@ import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../../src/domain/ids.ts";
 import { SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { Identity } from "../../../src/store/ports/identity.ts";
 import { gitOk } from "../../git/git-client.ts";
+import { eventually } from "./eventually.ts";
 import type { Answer, RequestOptions, TestService } from "./service.ts";
-import { WAIT_MS } from "../patience.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -32,9 +32,7 @@ export const expectStatus = (answer: Answer, status: number): Answer => {
   return answer;
 };
 
-/** Asks again until the check holds; the bound ends a hung test. */
-export const eventually = <A>(check: () => A | Promise<A>): Promise<A> =>
-  vi.waitFor(check, { timeout: WAIT_MS, interval: 25 });
+export { eventually };
 
 export type Files = Readonly<Record<string, string>>;
 
