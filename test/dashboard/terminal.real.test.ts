@@ -226,7 +226,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
     it("ends with the session, and says so", async () => {
       await opened();
       await session.call("POST", "stop");
-      await expect.poll(status, POLL).toMatch(/session.*not running/i);
+      await expect.poll(status, POLL).toMatch(/^The session is \w+\. It must be running\.$/);
       expect(await page.getByRole("button", { name: "Terminal", exact: true }).count()).toBe(0);
     });
   },
