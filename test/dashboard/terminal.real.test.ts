@@ -227,7 +227,7 @@ describe.skipIf(!sandboxesStartHere || !hasChromium)(
       await opened();
       await session.call("POST", "stop");
       await expect.poll(status, POLL).toMatch(/^The session is \w+\. It must be running\.$/);
-      expect(await page.getByRole("button", { name: "Terminal", exact: true }).count()).toBe(0);
+      await page.getByRole("button", { name: "Terminal", exact: true }).waitFor({ state: "detached" });
     });
   },
 );
