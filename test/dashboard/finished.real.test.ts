@@ -43,16 +43,16 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.reload();
     const foreign = quiet.sessions[0] ?? {};
     fake.world.sessions = [ended(SESSION_ID, "completed", user.id), foreign];
-    await expect.poll(told, { timeout: 20_000 }).toEqual(["The agent has finished"]);
+    await expect.poll(told).toEqual(["The agent has finished"]);
     await visit(`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`);
     fake.world.sessions = [ended(SESSION_ID, "failed", user.id), foreign];
     const seen = () => page.evaluate("localStorage.getItem('told-turns')");
     const at = (fake.world.sessions[0]?.["last_turn"] as { readonly at: string }).at;
     // The page has seen that turn, and has told nobody.
-    await expect.poll(seen, { timeout: 20_000 }).toContain(at);
+    await expect.poll(seen).toContain(at);
     expect(await told()).toEqual(["The agent has finished"]);
     await visit("#/");
     fake.world.sessions = [ended(SESSION_ID, "failed", user.id), foreign];
-    await expect.poll(told, { timeout: 20_000 }).toEqual(["The agent has finished", "The agent failed"]);
+    await expect.poll(told).toEqual(["The agent has finished", "The agent failed"]);
   });
 });

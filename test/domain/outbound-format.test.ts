@@ -27,3 +27,19 @@ it("writes the standard body the same each time", () => {
     '{"type":"queue.full","timestamp":"1970-01-01T00:00:00.000Z","data":{"project_name":"a","limit":2,"url":"https://p/#/x"}}',
   );
 });
+
+it("says how a turn ended, and in which session", () => {
+  const ended = { project_name: "a", session_name: "Fix <it>", change_request: null, code: null, url: "u" };
+  const told = (data: OutboundMessage["data"]) =>
+    (JSON.parse(bodyOf("slack", { id: "e", type: "session.turn_ended", at: 0, data })) as { text: string })
+      .text;
+  expect(told({ ...ended, state: "completed", change_request: 7 })).toBe(
+    "a: the agent has finished in Fix &lt;it&gt;, change request 7 is open. <u|Open>",
+  );
+  expect(told({ ...ended, state: "failed", code: "no_model", session_name: null })).toBe(
+    "a: the agent failed (no_model). <u|Open>",
+  );
+  expect(told({ ...ended, state: "interrupted" })).toBe(
+    "a: the agent was interrupted in Fix &lt;it&gt;. <u|Open>",
+  );
+});
