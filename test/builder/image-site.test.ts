@@ -154,7 +154,7 @@ it("counts an image with several names once, and frees nothing until the last on
 });
 
 const digest = (content: number) => `sha256:${String(content).repeat(64)}`;
-/** The images whose files are there. */
+/** The images whose files are on the disk. */
 const present = () =>
   readdirSync(store.directory)
     .filter((entry) => entry !== "names")

@@ -1,5 +1,5 @@
 /**
- * Signs of life: a service writes into each of its Pods when it was last there. Whoever clears a cluster up sees by them
+ * Signs of life: a service writes into each of its Pods when it last ran. They show an operator
  * which Pods have lost their service, also those of other installations. It needs no right that a service lacks otherwise.
  */
 import type { V1Pod } from "@kubernetes/client-node";
@@ -12,7 +12,7 @@ import { exitOf } from "./verdict.ts";
 const SIGN_EVERY_MS = 10 * 60_000;
 /** A service that gave no sign for this long does not run. Clocks may differ, and a cluster's API may be away for some time. */
 export const SILENT_MS = 60 * 60_000;
-/** A Pod without a sign may be of a release that gave none. Such a service removes an ended Pod within minutes. */
+/** A Pod without a sign may be of a release that gave none. A service of that release also removes an ended Pod within minutes. */
 const UNSIGNED_ENDED_MS = 24 * 60 * 60_000;
 
 /** The annotation of a sign at this moment. */
@@ -35,7 +35,7 @@ const endedMs = ({ metadata, status }: V1Pod): number => {
   return Math.max(new Date(metadata?.creationTimestamp ?? 0).getTime(), ...ends);
 };
 
-/** Whether no service has been heard of that could own this Pod. */
+/** Whether no service has given a sign that it owns this Pod. */
 export const isForsaken = (pod: V1Pod, nowMs: number): boolean => {
   const sign = lastSign(pod);
   if (sign !== null) return nowMs - sign > SILENT_MS;

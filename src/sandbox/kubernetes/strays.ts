@@ -1,4 +1,4 @@
-/** Pods of sandboxes whose service has not been heard of (heard.ts), of any installation that uses the namespace. */
+/** Pods of sandboxes whose service gives no sign of life (heard.ts), of any installation that uses the namespace. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { Cluster, ClusterFailure, type ClusterOptions } from "./cluster.ts";
 import { isForsaken } from "./heard.ts";
@@ -14,7 +14,7 @@ const LOOK_MS = 250;
 export interface StrayPod {
   readonly name: string;
   readonly installationId: string;
-  /** Removes it. @throws Error if its service is heard of again, or the cluster does not remove it */
+  /** Removes it. @throws Error if its service gives signs again, or the cluster does not remove it */
   readonly remove: () => Promise<void>;
 }
 
@@ -27,7 +27,7 @@ const isSandbox = ({ metadata }: V1Pod): boolean => {
 const remove = async (cluster: Cluster, name: string, nowMs: number): Promise<void> => {
   const pod = await cluster.readPod(name);
   if (pod === null) return;
-  if (!isForsaken(pod, nowMs)) throw new Error("its service is heard of again");
+  if (!isForsaken(pod, nowMs)) throw new Error("its service gives signs again");
   // A sign since this look changes the version, and the cluster then refuses.
   await cluster.deletePodAsSeen(pod, exitOf(pod)?.code === "absent" ? 0 : undefined).catch(heardAgain);
   const uid = pod.metadata?.uid;

@@ -144,7 +144,7 @@ describe("an image of this machine", () => {
     ]);
   });
 
-  it("is packed without the files that a killed service left of its pushes", async () => {
+  it("is pushed after the unfinished files of a killed service were removed", async () => {
     await addImage("tools");
     mkdirSync(join(home, "scratch/push-killed"), { recursive: true });
     await images().sweep();

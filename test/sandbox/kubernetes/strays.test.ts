@@ -1,4 +1,4 @@
-/** Pods whose service has not been heard of: which ones they are, and how the operator's command removes them. */
+/** Pods whose service gives no sign of life: which ones they are, and how the operator's command removes them. */
 import { execFile } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -151,7 +151,7 @@ it("does not remove a Pod whose service comes back after the list was made", asy
   const name = leave({ heardMs: 0 });
   const [stray] = await strayPods(place, NOW);
   sign(name);
-  await expect(stray?.remove()).rejects.toThrow("its service is heard of again");
+  await expect(stray?.remove()).rejects.toThrow("its service gives signs again");
   // Nor between the last look and the removal.
   const cluster = await Cluster.open(place);
   const seen = await cluster.readPod(name);
