@@ -18,6 +18,8 @@ interface Counters {
   readonly queued_fires: number;
 }
 
+export { eventually };
+
 const LIVE = new Set(["provisioning", "running"]);
 
 /** Reads until two consecutive readings agree. The state between them is then the same. */
