@@ -233,14 +233,8 @@ const world: World = {
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 
 /** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts), or a sandbox (terminal.real.test.ts). */
-const APART = [
-  "triggers cancel",
-  "sessions watch",
-  "sessions wait",
-  "sessions chat",
-  "sessions answer",
-  "sessions shell",
-];
+const ENDLESS = ["sessions watch", "sessions chat", "sessions shell"];
+const APART = ["triggers cancel", "sessions wait", "sessions answer", ...ENDLESS];
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);
