@@ -233,8 +233,10 @@ const world: World = {
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 
 /** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts), or a sandbox (terminal.real.test.ts). */
-const ENDLESS = ["sessions watch", "sessions chat", "sessions shell"];
-const APART = ["triggers cancel", "sessions wait", "sessions answer", ...ENDLESS];
+const APART = [
+  "triggers cancel",
+  ...["watch", "wait", "chat", "answer", "shell"].map((one) => `sessions ${one}`),
+];
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);
