@@ -235,11 +235,7 @@ const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 /** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts), or a sandbox (terminal.real.test.ts). */
 const APART = [
   "triggers cancel",
-  "sessions watch",
-  "sessions wait",
-  "sessions chat",
-  "sessions answer",
-  "sessions shell",
+  ...["watch", "wait", "chat", "answer", "shell"].map((one) => `sessions ${one}`),
 ];
 
 beforeAll(async () => {

@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`);
     fake.world.sessions = [ended(SESSION_ID, "failed", user.id), foreign];
     const seen = () => page.evaluate("localStorage.getItem('told-turns')");
-    const at = (fake.world.sessions[0]?.["last_turn"] as { readonly at: string }).at;
+    const { at } = Object(fake.world.sessions[0]?.["last_turn"]) as { readonly at: string };
     // The page has seen that turn, and has told nobody.
     await expect.poll(seen).toContain(at);
     expect(await told()).toEqual(["The agent has finished"]);

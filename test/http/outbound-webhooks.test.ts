@@ -20,7 +20,6 @@ import {
   type Fields,
 } from "../support/service/requests.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
-import { Sessions } from "../../src/store/ports/sessions.ts";
 import { answering, ReceiverServer, type Received } from "../support/servers/receiver.ts";
 import { auditOf } from "./audit-rows.ts";
 
@@ -116,59 +115,6 @@ describe("an outbound webhook", () => {
     });
     expect((await get(webhook["id"]))["last_delivery"]).toEqual(delivery);
     expect(await deliveriesOf(webhook["id"])).toHaveLength(1);
-  });
-
-  it("hears once that the agent rests after a turn, and how that ended", async () => {
-    const webhook = await add({ events: ["session.turn_ended"] });
-    const sid = await runSession(service, pid, { name: "Fix the build" });
-    await service.inside(
-      Effect.gen(function* () {
-        const sessions = yield* Sessions;
-        const sandboxId = (yield* sessions.get(sid))?.sandboxId ?? "";
-        const error = { code: "model_quota", message: "canary text of a provider" };
-        const at = "2026-11-20T06:52:05.618Z";
-        const turn = { sandboxId, number: 1, state: "failed", error, at, now: Date.parse(at) } as const;
-        yield* sessions.noteTurn(sid, turn);
-        yield* sessions.noteTurn(sid, turn);
-        const second = { ...turn, number: 2, state: "completed", error: null } as const;
-        yield* sessions.noteTurn(sid, { ...second, conversation: { number: 2, message_id: sid } });
-      }),
-    );
-    const received = await receivedAt(pathOf(webhook), 2);
-    const sent = received.map((request) => verified(webhook["secret"], request));
-    const about = {
-      project_id: pid,
-      session_id: sid,
-      session_name: "Fix the build",
-      change_request: null,
-      url: `https://platform.example.org/#/projects/${pid}/sessions/${sid}`,
-    };
-    expect(sent).toHaveLength(2);
-    expect(sent).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({
-          type: "session.turn_ended",
-          data: expect.objectContaining({
-            ...about,
-            turn: 1,
-            turn_id: null,
-            state: "failed",
-            code: "model_quota",
-          }) as unknown,
-        }),
-        expect.objectContaining({
-          data: expect.objectContaining({
-            ...about,
-            turn: 2,
-            turn_id: sid,
-            state: "completed",
-            code: null,
-          }) as unknown,
-        }),
-      ]),
-    );
-    expect(JSON.stringify(sent)).not.toContain("canary");
-    await stopSession(service, pid, sid);
   });
 
   it("shows its secret once, and is stored sealed", async () => {
