@@ -232,11 +232,9 @@ const world: World = {
 };
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
 
+const ofSessions = (name: string) => `sessions ${name}`;
 /** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts), or a sandbox (terminal.real.test.ts). */
-const APART = [
-  "triggers cancel",
-  ...["watch", "wait", "chat", "answer", "shell"].map((one) => `sessions ${one}`),
-];
+const APART = ["triggers cancel", ...["watch", "wait", "chat", "answer", "shell"].map(ofSessions)];
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);
