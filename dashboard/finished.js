@@ -47,7 +47,7 @@ const readOwn = async (userId) => {
 };
 
 /**
- * Looks whether an agent of the reader has finished, and tells her. What cannot be read is read at the next look.
+ * Looks whether an agent of the reader has finished, and tells her. A look that fails is made up for by the next one.
  *
  * @param {string | undefined} userId
  */

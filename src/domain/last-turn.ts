@@ -58,7 +58,7 @@ const storableError = ({ code, message }: TurnError): TurnError => ({
   message: cutText(storableText(message), TURN_MESSAGE_MAX),
 });
 
-/** The conversation's turn in a form that a row can store. Null if there is none, or if its number is none. */
+/** The conversation's turn in a form that a row can store. Null without a turn, or if its number is invalid. */
 export const storableConversationTurn = (
   turn: ConversationTurn | null | undefined,
 ): ConversationTurn | null => {

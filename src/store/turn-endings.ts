@@ -23,7 +23,7 @@ const isFollowed = (turn: NotedTurn, { context }: ConversationSnapshot): boolean
   context.sandboxId === turn.sandboxId &&
   context.turn > turn.conversation.number;
 
-/** @param snapshot the conversation's; null if there is none */
+/** @param snapshot null for a session without a conversation */
 export const fateAtEnd = (turn: NotedTurn, snapshot: ConversationSnapshot | null): TurnFate => {
   if (snapshot === null) return "told";
   if (isFollowed(turn, snapshot)) return "passed";

@@ -31,7 +31,7 @@ import {
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import { CommandLine, type Running } from "../support/service/command-line.ts";
 import { peopleRows } from "./rows-people.ts";
-import { ID, type Row, type World } from "./row.ts";
+import { APART, ID, type Row, type World } from "./row.ts";
 import { rowsOf } from "./rows.ts";
 import { startMcpServer, type McpServer } from "../support/servers/mcp-server.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
@@ -231,12 +231,6 @@ const world: World = {
   connectedPin,
 };
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
-
-/** Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts), or a sandbox (terminal.real.test.ts). */
-const APART = [
-  "triggers cancel",
-  ...["watch", "wait", "chat", "answer", "shell"].map((one) => `sessions ${one}`),
-];
 
 beforeAll(async () => {
   upstream = await startUpstream(upstreams);

@@ -46,3 +46,16 @@ export interface Row {
 
 export const ID = "[0-9a-f-]{36}";
 export const notFound = (what: string): RegExp => new RegExp(`^${what} not found\\.\n$`);
+
+/**
+ * Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts) or
+ * works (wait.test.ts), or a sandbox (terminal.real.test.ts).
+ */
+export const APART = [
+  "triggers cancel",
+  "sessions watch",
+  "sessions wait",
+  "sessions chat",
+  "sessions answer",
+  "sessions shell",
+];

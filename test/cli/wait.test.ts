@@ -14,7 +14,7 @@ type Answer = { readonly status: number; readonly document: unknown } | "cut";
 
 let line: CommandLine;
 let server: Server;
-/** What each look at the session is answered; the last one again and again. */
+/** The answers to the looks at the session, in order; the last one again and again. */
 let looks: Answer[] = [];
 let conversation: Fields = {};
 let asked = 0;

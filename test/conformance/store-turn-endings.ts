@@ -35,7 +35,7 @@ const atWork = Effect.gen(function* () {
     });
     if (written !== null) noted += 1;
   });
-  /** What people were told, once all turns that were noted, and at least so many that were told, are visible. */
+  /** The events that people get, once all turns that were noted, and at least so many that were told, are visible. */
   const told = Effect.fnUntraced(function* (count: number) {
     yield* all(noted);
     return (yield* ended(count)).map(({ data }) => data);

@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.sessions = [ended(SESSION_ID, "failed", user.id), foreign];
     const seen = () => page.evaluate("localStorage.getItem('told-turns')");
     const { at } = Object(fake.world.sessions[0]?.["last_turn"]) as { readonly at: string };
-    // The page has seen that turn, and has told nobody.
+    // The page has seen that turn, and shows no notification.
     await expect.poll(seen).toContain(at);
     expect(await told()).toEqual(["The agent has finished"]);
     await visit("#/");

@@ -28,11 +28,12 @@ it("writes the standard body the same each time", () => {
   );
 });
 
+const told = (data: OutboundMessage["data"]) =>
+  (JSON.parse(bodyOf("slack", { id: "e", type: "session.turn_ended", at: 0, data })) as { text: string })
+    .text;
+
 it("says how a turn ended, and in which session", () => {
   const ended = { project_name: "a", session_name: "Fix <it>", change_request: null, code: null, url: "u" };
-  const told = (data: OutboundMessage["data"]) =>
-    (JSON.parse(bodyOf("slack", { id: "e", type: "session.turn_ended", at: 0, data })) as { text: string })
-      .text;
   expect(told({ ...ended, state: "completed", change_request: 7 })).toBe(
     "a: the agent has finished in Fix &lt;it&gt;, change request 7 is open. <u|Open>",
   );
