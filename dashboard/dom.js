@@ -92,6 +92,8 @@ export const morph = (parent, next) => {
     while (cursor !== null && !kept.has(keyOf(cursor))) cursor = removed(cursor);
     const match = key === null ? cursor : (keyed.get(key) ?? null);
     if (match === null || !isSame(match, node)) {
+      // An option that left its list with others before it counts as chosen: each list has one chosen option.
+      if (node instanceof HTMLOptionElement) node.selected = node.hasAttribute("selected");
       parent.insertBefore(node, cursor);
       continue;
     }
