@@ -48,7 +48,7 @@ describe("the end of a turn", () => {
       yield* answer(FAILED);
       yield* until(Effect.map(lastTurn, (turn) => turn !== null));
       const sandboxId = (yield* newestSandbox(id))?.id;
-      expect(yield* lastTurn).toEqual({ ...FAILED, sandboxId });
+      expect(yield* lastTurn).toEqual({ ...FAILED, sandboxId, conversation: null });
       // The same answer again, then one that is later.
       yield* answer(FAILED);
       yield* answer(null);
