@@ -166,7 +166,7 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
   });
 
   const ENDLESS = "n=0; while :; do n=$((n+1)); echo $n > count; head -c 65536 /dev/zero | tr '\\0' x; done";
-  /** Waits until the writer rests. @returns what it has counted */
+  /** Waits until the writer rests. @returns its count */
   const resting = async () => {
     let before = 0;
     const rests = async () => {

@@ -7,7 +7,7 @@ const LONGEST_PAUSE_MS = 500;
 /** Of the time waited so far. A long wait is asked for rarely: each question costs the service that is waited for CPU time. */
 const PAUSE_SHARE = 0.15;
 
-/** @returns what the check returns, once it does not throw. After WAIT_MS it fails as the last check did. */
+/** @returns the check's result, once it does not throw. After WAIT_MS it fails as the last check did. */
 export const eventually = async <A>(check: () => A | Promise<A>): Promise<A> => {
   const begun = performance.now();
   for (;;) {
