@@ -6,7 +6,7 @@ import { ACTIONS } from "./actions.js";
 import { ApiError, getJson, resume, signIn } from "./api.js";
 import { countMark, forgetWaiting, readWaiting, seeWaiting } from "./attention.js";
 import { seeFinished } from "./finished.js";
-import { closeDialog } from "./dialog.js";
+import { askingAgain, closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
 import { forgetRefusals, sendForm } from "./forms.js";
 import { followFilters } from "./filters.js";
@@ -19,7 +19,7 @@ import { accountView } from "./overview.js";
 import { formOf, pageAt } from "./pages.js";
 import { button, callout, prose } from "./parts.js";
 import { learnRole } from "./roles.js";
-import { learnProviders, refusalOf, signInView } from "./sign-in.js";
+import { learnProviders, refusalOf, refusedLink, signInView } from "./sign-in.js";
 import { visible } from "./text.js";
 
 /** Events come in bursts. One reading serves a burst. A burst that does not end does not put it off. */
@@ -74,7 +74,7 @@ let me = null;
 /** Sessions of any project that wait for a person. @type {import("./wire.d.ts").Session[]} */
 let waiting = [];
 /** @type {string | null} */
-let refusal = null;
+let refusal = refusedLink();
 let signedIn = false;
 /** @type {boolean | null} */
 let live = null;
@@ -324,7 +324,7 @@ document.addEventListener("click", (event) => {
   busy.add(target);
   void attempt(async () => {
     try {
-      await action(target.dataset, pageActions);
+      await askingAgain(() => action(target.dataset, pageActions));
     } finally {
       busy.delete(target);
     }

@@ -10,7 +10,7 @@ import { askBarView, costView, turnView } from "./turn.js";
 
 /** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./conversation-stream.js").Reading} Reading */
-/** @typedef {{session: Pick<Session, "status" | "agent_name">, me: string}} Around what the page knows beside the conversation */
+/** @typedef {{session: Pick<Session, "status" | "agent_name" | "pending_approvals">, me: string}} Around what the page knows beside the conversation */
 /** @typedef {ReturnType<typeof makeFoot>} Foot */
 
 const TICK_MS = 1000;
@@ -34,7 +34,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
   const { conversation } = reading;
   const shown = makeElements();
   /** @type {Around} */
-  let around = { session: { status: "running", agent_name: "Agent" }, me: "You" };
+  let around = { session: { status: "running", agent_name: "Agent", pending_approvals: 0 }, me: "You" };
   const steering = makeSteering(path, conversation, { changed, told: (problem) => composer.say(problem) });
   const outbox = makeOutbox(path, {
     changed,
@@ -62,8 +62,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     return { next, queue, sent: own, isNext, held, status, busy: steering.busy, me: around.me, path };
   };
 
-  const drawTurn = () =>
-    morph(shown.turn, reading.heard ? turnView(conversation, around.session.status) : []);
+  const drawTurn = () => morph(shown.turn, reading.heard ? turnView(conversation, around.session) : []);
   const draw = () => {
     outbox.settle((id) => conversation.items.has(id));
     const waiting = waitingNow();

@@ -1,4 +1,5 @@
 /** One question at a time, in the browser's own modal dialog: it traps focus, closes on Escape and gives focus back. */
+import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 
 /**
@@ -22,6 +23,49 @@ export const SECRET_LINES = 3;
  * @property {string} [decline] label of the other one, where "Cancel" would be unclear
  */
 
+/** @typedef {{title: string, typed: Record<string, string>, hash: string}} Answered */
+
+/** The last dialog with fields that was confirmed. @type {Answered | null} */
+let answered = null;
+/** It was refused, and is shown again with what was typed. @type {(Answered & {problem: string}) | null} */
+let refused = null;
+/** How many pieces of work are under way. */
+let underWay = 0;
+
+/**
+ * Runs work that may ask in a dialog with fields. If the service refuses the answer, the work starts again, and the dialog
+ * has the typed text and says why. So no text is lost.
+ *
+ * @param {() => Promise<void> | void} work
+ * @throws what the work throws, if it asked nothing, or if the reader is elsewhere meanwhile
+ */
+export const askingAgain = async (work) => {
+  underWay += 1;
+  try {
+    await untilTaken(work);
+  } finally {
+    underWay -= 1;
+    refused = null;
+  }
+};
+
+/** @param {() => Promise<void> | void} work @returns {Promise<void>} */
+const untilTaken = async (work) => {
+  answered = null;
+  try {
+    await work();
+  } catch (error) {
+    const typed = /** @type {Answered | null} */ (answered);
+    const isSame = typed?.hash === location.hash && underWay === 1 && !dialogElement().open;
+    const isSignedOut = error instanceof ApiError && error.status === 401;
+    if (!isSame || isSignedOut || !(error instanceof Error)) throw error;
+    refused = { ...typed, problem: error.message };
+    await untilTaken(work);
+  }
+};
+
+const dialogElement = () => /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
+
 /**
  * Asks one question.
  *
@@ -42,8 +86,11 @@ export const ask = async ({ field, ...question }) => {
  * declined
  */
 export const askFor = (question, fields) => {
+  const again = refused?.title === question.title ? refused : null;
+  refused = null;
   const inputs = Object.entries(fields).map(([name, field]) => {
-    const { input, shown } = inputOf(name, field);
+    const { input, shown } = inputOf(name, { ...field, value: again?.typed[name] ?? field.value });
+    if (input instanceof HTMLTextAreaElement && field.hidden === true) input.value = again?.typed[name] ?? "";
     return { name, field, input, shown };
   });
   const dialog = openDialog(
@@ -53,6 +100,7 @@ export const askFor = (question, fields) => {
       h("h2", { id: "dialog-title" }, question.title),
       h("p", { class: "text" }, question.text),
       inputs.map(({ name, field, shown }) => labelled(name, field, shown)),
+      again !== null && h("p", { class: "refusal", role: "alert" }, again.problem),
       h(
         "p",
         { class: "actions" },
@@ -72,7 +120,10 @@ export const askFor = (question, fields) => {
             field.hidden === true ? input.value : input.value.trim(),
           ]),
         );
-        resolve(dialog.returnValue === "confirm" ? typed : null);
+        const isConfirmed = dialog.returnValue === "confirm";
+        if (isConfirmed && inputs.length > 0)
+          answered = { title: question.title, typed, hash: location.hash };
+        resolve(isConfirmed ? typed : null);
       },
       { once: true },
     );
@@ -109,7 +160,7 @@ export const tell = ({ title, text, secret }) => {
  * @param {{wide?: boolean}} [options]
  */
 export const openDialog = (form, { wide = false } = {}) => {
-  const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dialog"));
+  const dialog = dialogElement();
   dialog.replaceChildren(form);
   dialog.classList.toggle("wide", wide);
   dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
@@ -136,8 +187,7 @@ const takeKeysAgain = () => {
 };
 
 /** For a reader who goes elsewhere by the address or by the back button. It counts as declined. */
-export const closeDialog = () =>
-  /** @type {HTMLDialogElement} */ (document.getElementById("dialog")).close("");
+export const closeDialog = () => dialogElement().close("");
 
 /**
  * A text area whose text is masked until the reader shows it: a secret may have several lines, and a browser's own

@@ -142,7 +142,7 @@ const toolView = (item, tool, { isOpened }) => [
     [
       tag(TOOL_WORDS[tool.kind] ?? tool.name),
       " ",
-      h("span", { class: "tool-title" }, tool.title ?? tool.name),
+      h("span", { class: "tool-title" }, toolTitle(tool)),
       " ",
       item.status !== "completed" && badge(item.status),
       " ",
@@ -153,6 +153,22 @@ const toolView = (item, tool, { isOpened }) => [
   ),
   ...errorView(item),
 ];
+
+/** The inputs that say most, in this order. */
+const TELLING = ["command", "filePath", "path", "pattern", "query", "url"];
+const TITLE_MAX = 120;
+
+/** A runtime may name what a tool does only when it has ended. Until then its input says it. @param {ToolCall} tool */
+const toolTitle = ({ title, name, input }) => {
+  if (title !== null && title !== name) return title;
+  const given = /** @type {Record<string, unknown>} */ (
+    typeof input === "object" && input !== null ? input : {}
+  );
+  const told = TELLING.map((key) => given[key]).find((value) => typeof value === "string" && value !== "");
+  const line = typeof told === "string" ? (told.trim().split("\n")[0] ?? "") : "";
+  if (line === "") return name;
+  return line.length > TITLE_MAX ? `${line.slice(0, TITLE_MAX)}…` : line;
+};
 
 /** @param {ToolCall} tool @returns {Child[]} */
 const toolDetails = (tool) => [

@@ -32,6 +32,13 @@ export const refusalOf = (error) => {
   return error instanceof Error ? error.message : String(error);
 };
 
+/** The service led here from a one-time link that does not sign in any more. @returns {string | null} what to do */
+export const refusedLink = () => {
+  if (new URLSearchParams(location.search).get("link") !== "refused") return null;
+  history.replaceState(null, "", `${location.pathname}${location.hash}`);
+  return "This one-time link was used before, or has expired. Make a new link, or sign in with an access token.";
+};
+
 /** @param {string | null} refusal why the last attempt failed */
 export const signInView = (refusal) => [
   h(

@@ -22,15 +22,17 @@ const SESSION_WORDS = /** @type {Record<string, string>} */ ({
   failed: "The session failed",
 });
 
-/** @param {Conversation} conversation @param {string} status of the session @returns {Child[]} */
-export const turnView = ({ turn }, status) => {
+/** @param {Conversation} conversation @param {Pick<import("./wire.d.ts").Session, "status" | "pending_approvals">} session @returns {Child[]} */
+export const turnView = ({ turn }, { status, pending_approvals: calls }) => {
   const outside = SESSION_WORDS[status];
+  // The runtime counts a call that waits as work.
+  const word = turn.state === "running" && calls > 0 ? "Waits for your approval" : TURN_WORDS[turn.state];
   const isAtWork = outside === undefined && turn.state !== "idle";
   return [
     h(
       "span",
       { class: "turn-word", "data-turn": outside === undefined ? turn.state : status, role: "status" },
-      outside ?? TURN_WORDS[turn.state],
+      outside ?? word,
     ),
     // Outside of the status, so that it is not announced every second.
     isAtWork && turn.since !== null && h("span", {}, `for ${elapsed(now() - Date.parse(turn.since))}`),

@@ -306,6 +306,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect
       .poll(() => model.locator("option").allInnerTexts())
       .toEqual(["As before", "GPT-5 (default)", "Claude Sonnet 4.5"]);
+    expect(await model.inputValue()).toBe("");
+    expect(await page.getByRole("combobox", { name: "Agent" }).inputValue()).toBe("");
     await model.selectOption("anthropic/claude-sonnet-4-5");
     await page.getByRole("combobox", { name: "Agent" }).selectOption("plan");
     expect(await choice.innerText()).toBe("Model: Claude Sonnet 4.5 · plan");

@@ -87,24 +87,31 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
-  it("must be a number, and a refusal shows the service's words", async () => {
+  it("must be a number, and a refusal leaves what was typed, with the service's words", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${SESSIONS}/${SESSION_ID}`);
-    const ask = async (port: string) => {
-      await page.getByRole("button", { name: "Open a port" }).click();
-      await page.getByRole("textbox", { name: "Port" }).fill(port);
+    const dialog = page.getByRole("dialog");
+    const field = dialog.getByRole("textbox", { name: "Port" });
+    const enter = async (port: string) => {
+      await field.fill(port);
       await page.keyboard.press("Enter");
     };
-    await ask("80a");
-    await page.getByText("Enter a port from 1 to 65535.").waitFor();
+    await page.getByRole("button", { name: "Open a port" }).click();
+    await enter("80a");
+    await dialog.getByText("Enter a port from 1 to 65535.").waitFor();
+    expect(await field.inputValue()).toBe("80a");
     expect(fake.writes).toEqual([]);
     fake.world.refused = {
       status: 403,
       code: "port_blocked",
       error: "Port 8000 is reserved for the platform.",
     };
-    await ask("8000");
-    await page.getByText("Port 8000 is reserved for the platform.").waitFor();
+    await enter("8000");
+    await dialog.getByText("Port 8000 is reserved for the platform.").waitFor();
+    expect(await field.inputValue()).toBe("8000");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Open a port" }).click();
+    expect([await field.inputValue(), await dialog.getByRole("alert").count()]).toEqual(["", 0]);
   });
 
   it("is offered only by a running session", async () => {

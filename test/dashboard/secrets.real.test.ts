@@ -37,6 +37,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("button", { name: "Replace GITHUB_WEBHOOK_SECRET" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("New value").fill(`${LINES}more\n`);
+    await dialog.getByLabel("Hours for which the previous value stays valid").fill("500");
+    await dialog.getByRole("button", { name: "Rotate" }).click();
+    await dialog.getByText("Enter a number of hours from 0 to 168.").waitFor();
+    await dialog.getByLabel("Hours for which the previous value stays valid").fill("0");
     await dialog.getByRole("button", { name: "Rotate" }).click();
     await page.getByText("The value of GITHUB_WEBHOOK_SECRET is replaced.").waitFor();
     expect((await delivered(`${LINES}more\n`)).status).toBe("fired");

@@ -87,6 +87,17 @@ describe.skipIf(!hasChromium)(title, () => {
     await Promise.all([first.context.close(), second.context.close()]);
   });
 
+  it("says that a one-time link is used or expired, once", async () => {
+    const { page, context } = await newPage(browser);
+    await page.goto(`${service.url}/dashboard/open?code=used`);
+    await page.getByText("This one-time link was used before, or has expired.").waitFor();
+    expect(page.url()).toBe(`${service.url}/`);
+    await page.reload();
+    await page.getByLabel("Access token").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await context.close();
+  });
+
   it("tells a stranger that she needs an invitation, and lets her go back", async () => {
     const { page, context } = await newPage(browser);
     await page.goto(service.url);

@@ -170,7 +170,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(TRIGGERS);
     await page.getByRole("button", { name: "Run now: Note each push" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
-    await page.getByRole("status").getByText("All 50 sessions of the account are in use.").waitFor();
+    await page.getByRole("dialog").getByText("All 50 sessions of the account are in use.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {}`]);
   });
 

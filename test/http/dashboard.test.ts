@@ -185,7 +185,11 @@ describe("signing in", () => {
       `${target}&next=https://evil.example`,
     ]) {
       const answer = await service.request("GET", spent, { token: null });
-      expect([answer.status, answer.headers["location"], cookieLine(answer)]).toEqual([303, "/", ""]);
+      expect([answer.status, answer.headers["location"], cookieLine(answer)]).toEqual([
+        303,
+        "/?link=refused",
+        "",
+      ]);
     }
   });
 

@@ -73,7 +73,7 @@ const signIn = Effect.gen(function* () {
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });
 
-/** Follows a one-time link. A used or unknown code leads to the page, which asks for a token. */
+/** Follows a one-time link. A used or unknown code leads to the page, which says so and asks for a token. */
 const openLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
@@ -83,7 +83,7 @@ const openLink = Effect.gen(function* () {
   const home = HttpServerResponse.redirect("/", { status: 303 });
   if (user === null) {
     yield* refusedEntry({ action: "sign_in", changes: { by: "link" } });
-    return home;
+    return HttpServerResponse.redirect("/?link=refused", { status: 303 });
   }
   // The browser omits a strict cookie on a navigation from a foreign page. The page's own requests, after it has
   // loaded, carry it.
