@@ -282,7 +282,8 @@ const attempt = async (work) => {
     await work();
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) leave();
-    complain(error instanceof Error ? error.message : String(error));
+    const code = error instanceof ApiError ? error.code : undefined;
+    complain(error instanceof Error ? error.message : String(error), code);
   }
 };
 

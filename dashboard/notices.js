@@ -23,17 +23,23 @@ export const notice = (text, link) => {
   fading = setTimeout(fade, NOTICE_MS);
 };
 
-/** Why an action failed. It stays until the reader does something else. @param {string} text */
-export const complain = (text) =>
+/** Where a reader can do something about a refusal, by its code. @type {Record<string, [string, string]>} */
+const REMEDIES = { session_cap_reached: ["Show the sessions in use", "#/queue"] };
+
+/** Why an action failed. It stays until the reader does something else. @param {string} text @param {string} [code] the refusal's */
+export const complain = (text, code = "") => {
+  const remedy = REMEDIES[code];
   show(
     h(
       "p",
       { role: "alert", "data-tone": "bad" },
       prose(text),
       " ",
+      remedy !== undefined && [h("a", linkTo(remedy[1]), remedy[0]), " "],
       button("dismiss", "Dismiss", { class: "plain" }),
     ),
   );
+};
 
 export const dismissNotice = () => show(null);
 

@@ -4,25 +4,40 @@ import { h } from "./dom.js";
 import { fireLink } from "./fires.js";
 import { counted } from "./format.js";
 import { button, empty, idTail, projectLink, time, trail } from "./parts.js";
+import { row as sessionRow } from "./session-list.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").QueuedFire} QueuedFire */
+/** @typedef {import("./wire.d.ts").Session} Session */
 /** @typedef {import("./wire.d.ts").Me} Me */
 
 /** Ten thousand fires may wait. A reader wants to see which start next. */
 const SHOWN = 200;
+/** Of the sessions in use, in each status. */
+const IN_USE_SHOWN = 50;
 
-/** @typedef {{queue: QueuedFire[], names: Map<string, string>}} QueuePage names of projects by their id */
+/** @typedef {{queue: QueuedFire[], inUse: Session[], names: Map<string, string>}} QueuePage names of projects by their id */
+
+/** The sessions that hold a place: agents at rest first, and of these the oldest. @param {Session[]} sessions */
+const byRest = (sessions) =>
+  sessions.toSorted(
+    (a, b) =>
+      Number(a.turn.state !== "idle" || a.status !== "running") -
+        Number(b.turn.state !== "idle" || b.status !== "running") || a.created_at.localeCompare(b.created_at),
+  );
 
 export const queue = {
   /** @returns {Promise<QueuePage>} */
   load: async () => {
-    const [{ queue: waiting }, { projects }] = await Promise.all([
+    const [{ queue: waiting }, { projects }, running, starting] = await Promise.all([
       getJson(`/v1/queue?limit=${SHOWN}`),
       getJson("/v1/projects?limit=200"),
+      getJson(`/v1/sessions?status=running&limit=${IN_USE_SHOWN}`),
+      getJson(`/v1/sessions?status=provisioning&limit=${IN_USE_SHOWN}`),
     ]);
     return {
       queue: waiting,
+      inUse: byRest([...running.sessions, ...starting.sessions]),
       names: new Map(projects.map((/** @type {Project} */ project) => [project.id, project.name])),
     };
   },
@@ -30,7 +45,7 @@ export const queue = {
   title: () => "Queue",
 
   /** @param {QueuePage} data @param {Me | null} me */
-  view: ({ queue: waiting, names }, me) => [
+  view: ({ queue: waiting, inUse, names }, me) => [
     trail([
       ["Projects", "#/"],
       ["Queue", null],
@@ -60,6 +75,19 @@ export const queue = {
         { class: "quiet", "data-key": "more" },
         `The queue has ${counted(me.account.queued_fires - waiting.length, "more run")}.`,
       ),
+    inUse.length > 0 && [
+      h("h2", { "data-key": "in-use-heading" }, "Sessions in use"),
+      h(
+        "p",
+        { class: "quiet", "data-key": "in-use-help" },
+        "Each of them holds a place, also while its agent is idle. Stop one to start the next run. Its work is saved.",
+      ),
+      h(
+        "ul",
+        { class: "rows", "data-key": "in-use" },
+        inUse.map((session) => sessionRow(session, names.get(session.project_id))),
+      ),
+    ],
   ],
 };
 

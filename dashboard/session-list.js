@@ -260,8 +260,8 @@ const turnTag = (state) => h("span", { class: "turn-word", "data-turn": state },
 /** How long it ran, or has been running. @param {Session} session */
 const length = (session) => {
   if (session.running_at === null) return null;
-  const end = isLive(session.status)
-    ? now()
-    : Date.parse(session.stopped_at ?? session.failure?.at ?? session.running_at);
-  return h("span", { class: "quiet" }, `ran ${duration(end - Date.parse(session.running_at))}`);
+  const stillRuns = isLive(session.status);
+  const end = stillRuns ? now() : Date.parse(session.stopped_at ?? session.failure?.at ?? session.running_at);
+  const lasted = duration(end - Date.parse(session.running_at));
+  return h("span", { class: "quiet" }, stillRuns ? `for ${lasted}` : `ran ${lasted}`);
 };

@@ -46,10 +46,40 @@ describe.skipIf(!hasChromium)(title, () => {
         "Cancel",
       ],
     ]);
-    expect(await page.getByRole("link", { name: "on-push" }).getAttribute("href")).toBe(
+    expect(await page.locator("ol.rows").getByRole("link", { name: "on-push" }).getAttribute("href")).toBe(
       `#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`,
     );
     expect(await page.locator("main").innerText()).toContain("1 of 50 sessions are in use.");
+  });
+
+  it("shows the sessions that hold the places, agents at rest first, and stops one", async () => {
+    const all = world();
+    const [sample] = all.sessions;
+    const held = (name: string, at: number, state: string) => ({
+      ...sample,
+      id: `01995e90-0000-7000-8000-00000000000${at}`,
+      name,
+      status: "running",
+      turn: { ...Object(sample?.["turn"]), state },
+      created_at: `2026-11-20T06:00:0${at}.000Z`,
+    });
+    const sessions = [
+      held("at work", 1, "running"),
+      held("newer", 3, "idle"),
+      held("older", 2, "idle"),
+      { ...held("ended", 4, "idle"), status: "stopped" },
+    ];
+    const { page, fake, visit } = await start({ ...all, sessions });
+    await visit("#/queue");
+    const rows = page.locator("ul.rows > li");
+    await page.getByRole("heading", { name: "Sessions in use" }).waitFor();
+    expect(await rows.locator("a.cover").allInnerTexts()).toEqual(["older", "newer", "at work"]);
+    await rows.first().locator("summary").click();
+    await rows.first().getByRole("button", { name: /^Stop/ }).click();
+    await page.getByRole("dialog").getByRole("button", { name: /^Stop/ }).click();
+    await expect
+      .poll(() => fake.writes)
+      .toEqual([expect.stringContaining("/sessions/01995e90-0000-7000-8000-000000000002/stop")]);
   });
 
   it("lets the user cancel one after a question, and keeps the position on the page", async () => {
