@@ -75,19 +75,22 @@ export const queue = {
         { class: "quiet", "data-key": "more" },
         `The queue has ${counted(me.account.queued_fires - waiting.length, "more run")}.`,
       ),
-    inUse.length > 0 && [
-      h("h2", { "data-key": "in-use-heading" }, "Sessions in use"),
+    inUse.length > 0 &&
       h(
-        "p",
-        { class: "quiet", "data-key": "in-use-help" },
-        "Each of them holds a place, also while its agent is idle. Stop one to start the next run. Its work is saved.",
+        "section",
+        { "data-key": "in-use" },
+        h("h2", {}, "Sessions in use"),
+        h(
+          "p",
+          { class: "quiet" },
+          "Each of them holds a place, also while its agent is idle. Stop one to start the next run. Its work is saved.",
+        ),
+        h(
+          "ul",
+          { class: "rows" },
+          inUse.map((session) => sessionRow(session, names.get(session.project_id))),
+        ),
       ),
-      h(
-        "ul",
-        { class: "rows", "data-key": "in-use" },
-        inUse.map((session) => sessionRow(session, names.get(session.project_id))),
-      ),
-    ],
   ],
 };
 
