@@ -1,7 +1,7 @@
 /**
  * A terminal in a session's sandbox (docs/use/terminal.md), in a panel below the page. It is loaded when a reader first opens one.
  *
- *  T1 Keys go to the sandbox, Tab and Escape too. F6 is the way out, and the panel says so.
+ *  T1 Keys go to the sandbox, Tab and Escape too. One key leads out, and the panel names it.
  *  T2 What the sandbox writes changes nothing but the terminal's own picture: no clipboard, no title, no links.
  *  T3 The panel takes the focus only when the reader opens it, or presses one of its buttons.
  *  T4 It stays while the reader looks at pages of its session, and ends when she goes elsewhere.
