@@ -370,7 +370,8 @@ describe.skipIf(!sandboxesStartHere)("a terminal in a sandbox", () => {
       await terminal.shows("begun");
       expect(processesOfSandbox(String(id))).not.toEqual([]);
       await other.stop();
-      expect(await terminal.closes()).toBe(1006);
+      // The sandbox may end the command in time to say so.
+      expect([1000, 1006]).toContain(await terminal.closes());
       await expect.poll(() => processesOfSandbox(String(id)), POLL).toEqual([]);
     });
   });
