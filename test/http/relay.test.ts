@@ -229,7 +229,7 @@ describe("a link of the service", () => {
       new RegExp(`^${service.url}/dashboard/open\\?code=`),
     );
     const opened = await service.request("GET", "/dashboard/open?code=none", { token: null, headers });
-    expect([opened.status, opened.headers["location"]]).toEqual([303, "/"]);
+    expect([opened.status, opened.headers["location"]]).toEqual([303, "/?link=refused"]);
     const credential = await service.request("GET", `/v1/projects/${pid}/git/clone-credential`, {
       token: serviceKey,
       headers,
