@@ -46,6 +46,8 @@ export const askingAgain = async (work) => {
   } finally {
     underWay -= 1;
     refused = null;
+    // It may be a secret.
+    if (underWay === 0) answered = null;
   }
 };
 
