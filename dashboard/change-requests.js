@@ -20,7 +20,7 @@ import {
   trail,
 } from "./parts.js";
 import { isLive, projectHead, projectPath } from "./project.js";
-import { followLines, reviewView } from "./review.js";
+import { followLines, hasComments, reviewView } from "./review.js";
 import { lackedRole } from "./roles.js";
 import { changeRows, shortRef } from "./session.js";
 import { sourceOf } from "./work.js";
@@ -163,13 +163,16 @@ export const changeRequest = {
 /** @param {Pick<ChangePage, "project" | "change" | "diff" | "session">} page */
 const diffSection = ({ project, change, diff, session }) => {
   // The agent's own changes can be commented on, while they are not merged.
-  const reviewed = change.status === "open" && lackedRole("ask-agent") === null ? session : null;
+  const author = lackedRole("ask-agent") === null ? session : null;
+  const reviewed = change.status === "open" ? author : null;
   return h(
     "section",
     { "data-key": "diff" },
     h("h2", {}, changesIn(change.files_changed_total)),
-    reviewed !== null &&
-      reviewView({ project: project.id, session: reviewed.id, isLive: isLive(reviewed.status) }),
+    // Comments that were not sent before the merge are still there to be sent.
+    author !== null &&
+      (reviewed !== null || hasComments(author.id)) &&
+      reviewView({ project: project.id, session: author.id, isLive: isLive(author.status) }),
     diffView(diff, {
       source: sourceOf(diffUrl(project, change), change),
       keys: true,

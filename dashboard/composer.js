@@ -24,6 +24,8 @@ import { isRestoreWanted } from "./saved-work.js";
  * @property {Turn["state"]} turn
  * @property {boolean} stopping
  * @property {boolean} isFirst whether the agent has said nothing yet
+ * @property {boolean} asksInWords whether the agent waits for an answer that can be written here
+ * @property {string | null} model the last one that the agent used
  */
 
 const ENDED = new Set(["stopped", "failed"]);
@@ -86,13 +88,21 @@ const makeDraft = (name, { area, choices: { chosen }, files }) => {
 };
 
 /** Until the session is known. @type {Moment} */
-const AT_FIRST = { status: "running", turn: "idle", stopping: false, isFirst: false };
+const AT_FIRST = {
+  status: "running",
+  turn: "idle",
+  stopping: false,
+  isFirst: false,
+  asksInWords: false,
+  model: null,
+};
 
 /** @typedef {ReturnType<typeof makeComposer>} Composer */
 
 /**
  * @param {string} path of the session in the API
- * @param {{send: (message: Message) => void, stop: () => void}} listener
+ * @param {{send: (message: Message) => void, stop: () => void, answer: (text: string) => Promise<boolean>}} listener answer:
+ * tells whether the answer counts
  */
 export const makeComposer = (path, listener) => {
   const choices = makeChoices(path, () => draft.store());
@@ -102,7 +112,8 @@ export const makeComposer = (path, listener) => {
   let moment = AT_FIRST;
 
   const isSendable = () => !files.isUnready && (area.value.trim() !== "" || files.ready.length > 0);
-  const draw = () => morph(buttons, buttonsView(moment, !isSendable()));
+  const draw = () =>
+    morph(buttons, buttonsView(moment, { isEmpty: !isSendable(), hasFiles: files.ready.length > 0 }));
   const typed = () => {
     grow(area);
     changed();
@@ -138,6 +149,18 @@ export const makeComposer = (path, listener) => {
     });
     area.focus();
   };
+  /** The text stays until the answer counts (C1). */
+  const answer = async () => {
+    const text = area.value.trim();
+    say();
+    if ((await listener.answer(text)) && area.value.trim() === text) write("");
+    area.focus();
+  };
+  const isAnswer = () => moment.asksInWords && files.ready.length === 0 && area.value.trim() !== "";
+  const submit = () => {
+    if (isAnswer()) void answer();
+    else send("queue");
+  };
   /** @param {Message} message */
   const putBack = ({ text, attachments = [], model = "", agent = "" }) => {
     if (area.value === "") choices.choose({ model, agent });
@@ -145,8 +168,8 @@ export const makeComposer = (path, listener) => {
     files.set([...attachments, ...files.ready]);
   };
 
-  listenToButtons(form, send, listener.stop);
-  listenToTyping(area, () => send("queue"), typed);
+  listenToButtons(form, { submit, send, stop: listener.stop });
+  listenToTyping(area, submit, typed);
   listenToFiles(form, area, files);
 
   const { text = "", files: attached = [], model = "", agent = "" } = draft.kept ?? {};
@@ -176,27 +199,32 @@ export const makeComposer = (path, listener) => {
   };
 };
 
-/** @param {HTMLElement} form @param {(delivery: Message["delivery"]) => void} send @param {() => void} stop */
-const listenToButtons = (form, send, stop) => {
+/**
+ * @param {HTMLElement} form
+ * @param {{submit: () => void, send: (delivery: Message["delivery"]) => void, stop: () => void}} does
+ */
+const listenToButtons = (form, { submit, send, stop }) => {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send("queue");
+    submit();
   });
   form.addEventListener("click", ({ target }) => {
     const pressed = target instanceof Element ? target.closest("button[data-do]") : null;
-    if (pressed?.getAttribute("data-do") === "now") send("interrupt");
-    if (pressed?.getAttribute("data-do") === "stop") stop();
+    const does = pressed?.getAttribute("data-do");
+    if (does === "now") send("interrupt");
+    if (does === "queue") send("queue");
+    if (does === "stop") stop();
   });
 };
 
-/** @param {HTMLTextAreaElement} area @param {() => void} send @param {() => void} typed */
-const listenToTyping = (area, send, typed) => {
+/** @param {HTMLTextAreaElement} area @param {() => void} submit @param {() => void} typed */
+const listenToTyping = (area, submit, typed) => {
   area.addEventListener("input", typed);
   area.addEventListener("keydown", (event) => {
     // While an input method composes a character, Enter ends the composition.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || isPhone()) return;
     event.preventDefault();
-    send();
+    submit();
   });
   area.setAttribute("enterkeyhint", isPhone() ? "enter" : "send");
 };
@@ -237,26 +265,34 @@ const grow = (area) => {
 
 /** @param {HTMLTextAreaElement} area @param {import("./models.js").Choices} choices @param {Moment} moment */
 const adapt = (area, choices, moment) => {
-  choices.see(moment.isFirst);
+  choices.see(moment);
   area.setAttribute("placeholder", placeholderOf(moment));
 };
 
 /** @param {Moment} moment */
-const placeholderOf = ({ status, turn }) => {
+const placeholderOf = ({ status, turn, asksInWords }) => {
   if (ENDED.has(status)) return "A message restarts the session…";
+  if (asksInWords) return "Answer the agent…";
+  if (turn === "requires_action") return "Answer above. A message waits until then…";
   return turn === "idle" ? "Message the agent…" : "Write the next message…";
 };
 
-/** @param {Moment} moment @param {boolean} isEmpty whether there is nothing to send @returns {Child[]} */
-const buttonsView = ({ status, turn, stopping }, isEmpty) => {
+/** @type {Record<"restart" | "answer" | "queue" | "send", [string, string]>} */
+const SEND_WORDS = {
+  restart: ["Send and restart", "Restarts the session in a new sandbox, and sends the message"],
+  answer: ["Answer", "Answer the agent's question"],
+  queue: ["Queue", "The agent gets the message after its turn"],
+  send: ["Send", "Send the message"],
+};
+
+/** @param {Moment} moment @param {{isEmpty: boolean, hasFiles: boolean}} draft isEmpty: there is nothing to send @returns {Child[]} */
+const buttonsView = ({ status, turn, stopping, asksInWords }, { isEmpty, hasFiles }) => {
   const isEnded = ENDED.has(status);
   const isAtWork = turn !== "idle" && !isEnded;
-  /** @type {[string, string]} */
-  const [label, explanation] = isEnded
-    ? ["Send and restart", "Restarts the session in a new sandbox, and sends the message"]
-    : isAtWork
-      ? ["Queue", "The agent gets the message after its turn"]
-      : ["Send", "Send the message"];
+  // An answer is words alone.
+  const answers = asksInWords && !hasFiles;
+  const [label, explanation] =
+    SEND_WORDS[isEnded ? "restart" : answers ? "answer" : isAtWork ? "queue" : "send"];
   return [
     isAtWork &&
       h(
@@ -282,6 +318,18 @@ const buttonsView = ({ status, turn, stopping }, isEmpty) => {
           title: "End the agent's turn, and send the message at once",
         },
         "Send now",
+      ),
+    answers &&
+      h(
+        "button",
+        {
+          type: "button",
+          "data-do": "queue",
+          "data-key": "queue",
+          disabled: isEmpty,
+          title: SEND_WORDS.queue[1],
+        },
+        SEND_WORDS.queue[0],
       ),
     h(
       "button",

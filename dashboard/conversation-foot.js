@@ -1,5 +1,5 @@
 /** Below a conversation: a bar for requests out of view, the queue, what the agent does, the composer, and the cost. */
-import { applyEarly, waitingMessages } from "./conversation-model.js";
+import { applyEarly, plainQuestion, waitingMessages } from "./conversation-model.js";
 import { makeComposer } from "./composer.js";
 import { h, morph } from "./dom.js";
 import { nextView, queueView } from "./message-queue.js";
@@ -47,6 +47,13 @@ export const makeFoot = (path, reading, { changed, sent }) => {
       if (waitingNow().isNext) sent();
     },
     stop: () => void steering.stop(),
+    answer: async (text) => {
+      const id = plainQuestion(conversation);
+      if (id === null) return false;
+      const counts = await steering.answer(id, { answers: [[text]] });
+      composer.say(steering.askedOf(id).problem ?? "");
+      return counts;
+    },
   });
   const element = footOf(shown, composer);
 
@@ -74,6 +81,8 @@ export const makeFoot = (path, reading, { changed, sent }) => {
         turn: conversation.turn.state,
         stopping: steering.busy.has("stop"),
         isFirst: reading.heard && !conversation.order.some(({ role }) => role === "agent"),
+        asksInWords: LIVE.has(around.session.status) && plainQuestion(conversation) !== null,
+        model: conversation.order.findLast(({ model }) => model !== null)?.model ?? null,
       });
     });
     drawTurn();

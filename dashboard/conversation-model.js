@@ -54,6 +54,17 @@ export const shownItems = ({ order, floor }) => {
 /** @param {Conversation} conversation @returns {Item[]} the requests that wait for an answer, oldest first */
 export const openRequests = ({ order }) => order.filter(isAsking);
 
+/**
+ * The question that a reader can answer in the composer: the only open request, and its only question.
+ *
+ * @param {Conversation} conversation @returns {string | null} the request's id
+ */
+export const plainQuestion = (conversation) => {
+  const [item, ...others] = openRequests(conversation);
+  const isPlain = item?.request?.kind === "question" && item.request.questions.length === 1;
+  return isPlain && others.length === 0 ? item.id : null;
+};
+
 /** How many tools of the known conversation have ended. @param {Conversation} conversation */
 export const finishedTools = ({ order }) =>
   order.filter((item) => item.kind === "tool" && !isOpen(item)).length;

@@ -4,6 +4,7 @@ import { pairLines } from "./diff-parse.js";
 import { h } from "./dom.js";
 import { counted, grouped } from "./format.js";
 import { button, code, tag, time } from "./parts.js";
+import { commentLines } from "./review.js";
 
 /** The rest of a longer line is not shown. */
 const LINE_CHARS = 1000;
@@ -223,7 +224,13 @@ const fileView = (file, { source, view, open, review }) =>
       counts(file.added, file.removed),
       !file.isShown && h("span", { class: "quiet" }, " not shown"),
     ),
-    file.isShown ? shownLines(file, view, restOf(source)) : folded(file, source),
+    file.isShown
+      ? shownLines(file, {
+          view,
+          rest: restOf(source),
+          withComments: review === null ? (line) => [line] : commentLines(review, file.path),
+        })
+      : folded(file, source),
     review !== null &&
       h(
         "p",
@@ -237,11 +244,13 @@ const fileView = (file, { source, view, open, review }) =>
       ),
   );
 
-/** @param {PlannedFile} file @param {string} view @param {string} rest where the lines are that are not shown */
-const shownLines = ({ lines, cut }, view, rest) => {
+/** @typedef {(line: DiffLine) => DiffLine[]} WithComments a line, and the comments on it */
+
+/** @param {PlannedFile} file @param {{view: string, rest: string, withComments: WithComments}} how rest: where the lines are that are not shown */
+const shownLines = ({ lines, cut }, { view, rest, withComments }) => {
   const hidden = lines.length - FILE_LINES;
   return [
-    linesView(lines.slice(0, FILE_LINES).map(shortened), view),
+    linesView(lines.slice(0, FILE_LINES).map(shortened), view, withComments),
     hidden > 0 && note("hidden", `${grouped(hidden)} more lines are not shown. ${rest}`),
     cut !== null && note("file-cut", `${cut} ${rest}`),
   ];
@@ -270,11 +279,12 @@ const folded = ({ path, why, lines }, source) =>
     }),
   );
 
-/** @param {DiffLine[]} lines @param {string} view */
-const linesView = (lines, view) => {
+/** @param {DiffLine[]} lines @param {string} view @param {WithComments} withComments */
+const linesView = (lines, view, withComments) => {
   if (lines.length === 0) return h("p", { class: "quiet", "data-key": "none" }, "No lines to show.");
-  if (view === "unified") return h("div", { "data-key": "unified" }, numberedLines(lines));
-  const rows = pairLines(lines);
+  if (view === "unified")
+    return h("div", { "data-key": "unified" }, numberedLines(lines.flatMap(withComments)));
+  const rows = pairLines(lines).flatMap((row) => withCommentsBelow(row, withComments));
   return h(
     "div",
     { class: "split", "data-key": "split" },
@@ -295,6 +305,23 @@ const linesView = (lines, view) => {
       ),
     ),
   );
+};
+
+/**
+ * A row of two columns, and below it a row for each comment on one of its lines.
+ *
+ * @param {[DiffLine | null, DiffLine | null]} row
+ * @param {WithComments} withComments
+ * @returns {[DiffLine | null, DiffLine | null][]}
+ */
+const withCommentsBelow = ([before, after], withComments) => {
+  const onBefore = before === null || before === after ? [] : withComments(before).slice(1);
+  const onAfter = after === null ? [] : withComments(after).slice(1);
+  return [
+    [before, after],
+    ...onBefore.map((comment) => /** @type {[DiffLine, null]} */ ([comment, null])),
+    ...onAfter.map((comment) => /** @type {[null, DiffLine]} */ ([null, comment])),
+  ];
 };
 
 /** @param {DiffLine} line @returns {DiffLine} */
@@ -348,6 +375,8 @@ export const numberedLines = (
             "span",
             {
               class: line.kind,
+              // The arrow keys lead here (review.js).
+              tabindex: -1,
               "data-before": side === "after" ? null : (line.before ?? ""),
               "data-after": side === "before" ? null : (line.after ?? ""),
             },

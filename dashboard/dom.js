@@ -111,8 +111,11 @@ const removed = (node) => {
   return next;
 };
 
-/** @param {Node} node */
-const keyOf = (node) => (node instanceof Element ? node.getAttribute("data-key") : null);
+/** One key on elements of two kinds are two keys. @param {Node} node */
+const keyOf = (node) => {
+  const key = node instanceof Element ? node.getAttribute("data-key") : null;
+  return key === null ? null : `${node.nodeName} ${key}`;
+};
 
 /** @param {Node} a @param {Node} b */
 const isSame = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);

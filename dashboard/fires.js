@@ -111,7 +111,14 @@ const filters = (slugs, filter) => {
   return h(
     "div",
     { class: "filters", role: "group", "aria-label": "Filter", "data-key": "filters" },
-    pick({ name: "status", label: "Status", all: "All", options: FIRE_STATUSES, chosen: filter.status }),
+    pick({
+      name: "status",
+      label: "Status",
+      all: "All",
+      options: FIRE_STATUSES,
+      chosen: filter.status,
+      words: { fired: "session started" },
+    }),
     pick({ name: "slug", label: "Trigger", all: "All", options: known, chosen: filter.slug }),
   );
 };

@@ -36,7 +36,7 @@ import { lackedRole } from "./roles.js";
 
 /** @typedef {{group: string, fields: FieldView[]}} GroupView fields behind a line that opens them */
 
-/** @typedef {(typed: Record<string, string>, input: DOMStringMap, page: import("./actions.js").Page & {files: File[]}) => Promise<void>} Submit */
+/** @typedef {(typed: Record<string, string>, input: DOMStringMap, page: import("./actions.js").Page & {files: File[]}) => Promise<void | boolean>} Submit it gives false if the reader goes on with the form */
 
 /** The last refusal, by the form's action. @type {Map<string, Error>} */
 const refused = new Map();
@@ -100,6 +100,13 @@ const issuesOf = (action) => {
   );
 };
 
+/** Whether the form's fields say all that the service said. @param {string} action @param {[string, string][]} others issues of no field */
+const isMarked = (action, others) => {
+  const error = refused.get(action);
+  const isOfFields = error instanceof ApiError && error.code === "invalid_request";
+  return isOfFields && others.length === 0 && issuesOf(action).size > 0;
+};
+
 /** @param {string} action @param {[string, string][]} others issues of no field */
 const problemView = (action, others) => {
   const error = refused.get(action);
@@ -109,7 +116,8 @@ const problemView = (action, others) => {
     { role: "alert", "data-key": "problem" },
     callout(
       "bad",
-      h("p", {}, prose(error.message)),
+      // The service names the field as programs do. The form marks it.
+      h("p", {}, isMarked(action, others) ? "Correct what is marked." : prose(error.message)),
       others.length > 0 &&
         h(
           "ul",
@@ -184,8 +192,8 @@ export const sendForm = async (form, submit, page) => {
   refused.delete(action);
   page.draw();
   try {
-    await submit(typedIn(form), form.dataset, { ...page, files: filesIn(form) });
-    form.reset();
+    const taken = await submit(typedIn(form), form.dataset, { ...page, files: filesIn(form) });
+    if (taken !== false) form.reset();
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) throw error;
     refused.set(action, error instanceof Error ? error : new Error(String(error)));

@@ -27,12 +27,13 @@ export const makeChoices = (path, changed) => {
   let listing = null;
   let problem = "";
   let otherwise = AS_BEFORE;
+  let used = "";
   let isLoading = false;
   const button = makeButton();
   const element = h("div", { id: "message-choices", class: "choices-of-message", hidden: true });
 
   const draw = () => {
-    button.replaceChildren(labelOf(chosen, listing, otherwise));
+    button.replaceChildren(labelOf(chosen, listing, used === "" ? otherwise.toLowerCase() : used));
     morph(element, [
       pickOne({ name: "model", label: "Model", otherwise, options: modelOptions(listing) }, chosen.model),
       pickOne(
@@ -81,10 +82,11 @@ export const makeChoices = (path, changed) => {
     button,
     element,
     chosen,
-    /** @param {boolean} isFirst whether the agent has said nothing yet */
-    see: (isFirst) => {
-      if (isFirst === (otherwise === AT_FIRST)) return;
+    /** @param {{isFirst: boolean, model: string | null}} now isFirst: the agent has said nothing yet. model: its last one */
+    see: ({ isFirst, model }) => {
+      if (isFirst === (otherwise === AT_FIRST) && used === (model ?? "")) return;
       otherwise = isFirst ? AT_FIRST : AS_BEFORE;
+      used = model ?? "";
       draw();
     },
     /** @param {Partial<Chosen>} next what it does not name is as before */
@@ -130,7 +132,7 @@ const pickOne = ({ name, label, otherwise, options }, chosen) => {
   );
 };
 
-/** @param {Chosen} chosen @param {ModelListing | null} listing @param {string} otherwise */
+/** @param {Chosen} chosen @param {ModelListing | null} listing @param {string} otherwise the model, if none is chosen */
 const labelOf = ({ model, agent }, listing, otherwise) => {
   const name = listing?.models.find(({ id }) => id === model)?.name ?? model;
   const named = [name, agent].filter((one) => one !== "");
@@ -139,7 +141,11 @@ const labelOf = ({ model, agent }, listing, otherwise) => {
     {},
     "Model",
     named.length === 0
-      ? h("span", { class: "as-before" }, `: ${otherwise.toLowerCase()}`)
+      ? h(
+          "span",
+          { class: "as-before" },
+          `: ${listing?.models.find(({ id }) => id === otherwise)?.name ?? otherwise}`,
+        )
       : `: ${named.join(" · ")}`,
   );
 };

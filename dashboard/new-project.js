@@ -1,5 +1,6 @@
 /** A new project: where its repository is, and how the service reaches it. */
-import { post } from "./api.js";
+import { getJson, post } from "./api.js";
+import { ask } from "./dialog.js";
 import { h, outside } from "./dom.js";
 import { formView, given } from "./forms.js";
 import { projectLink, trail } from "./parts.js";
@@ -264,13 +265,29 @@ const wishOf = ({ name = "", default_branch = "" }, repository) => ({
   repository,
 });
 
+/** Two projects may have one name, but people seldom want that. @param {string} name */
+const isNameFine = async (name) => {
+  const { projects } = await getJson("/v1/projects?limit=200");
+  if (!projects.some((/** @type {{name: string}} */ project) => project.name === name)) return true;
+  const answer = await ask({
+    title: `Create another project named “${name}”?`,
+    text: "There is already a project with this name. The lists would show both.",
+    confirm: "Create it",
+    decline: "Change the name",
+  });
+  return answer !== null;
+};
+
 /**
  * @param {(typed: Record<string, string>) => Record<string, unknown>} bodyOf
  * @returns {import("./forms.js").Submit}
  */
 const create = (bodyOf) => async (typed, _input, page) => {
-  const project = await post("/v1/projects", bodyOf(typed), CREATE_TIMEOUT_MS);
+  const body = bodyOf(typed);
+  if (!(await isNameFine(String(body["name"] ?? "")))) return false;
+  const project = await post("/v1/projects", body, CREATE_TIMEOUT_MS);
   page.go(projectLink(project.id, "/setup"));
+  return true;
 };
 
 /** @param {Record<string, string>} typed */

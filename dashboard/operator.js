@@ -130,7 +130,7 @@ const dutyFacts = ({ scheduler, duties }) =>
       const duty = duties.find((one) => one.name === name);
       /** @type {[string, import("./dom.js").Child]} */
       const row = [
-        name === "recovery" ? "Recovery ran" : "Orphans removed",
+        name === "recovery" ? "Recovery ran" : "Search for orphans",
         h("span", {}, time(duty?.last_run_at, "not yet"), duty?.failed === true && tag("crashed", "bad")),
       ];
       return row;

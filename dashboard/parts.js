@@ -8,6 +8,14 @@ import { lackedRole } from "./roles.js";
 /** A state as a word and a dot, because colour alone is not readable for everyone. @param {string} status */
 export const badge = (status) => h("span", { class: "badge", "data-status": status }, status);
 
+/** A session's status. It is quiet while the agent is at rest. @param {Pick<import("./wire.d.ts").Session, "status" | "turn">} session */
+export const sessionBadge = ({ status, turn }) =>
+  h(
+    "span",
+    { class: "badge", "data-status": turn.state === "idle" && status === "running" ? "idle" : status },
+    status,
+  );
+
 /** A small word beside a name. @param {string} text @param {string} [tone] */
 export const tag = (text, tone) => h("span", { class: "tag", "data-tone": tone }, text);
 

@@ -34,6 +34,7 @@ const people = {
   /** @param {PeoplePage} data @param {import("./wire.d.ts").Me | null} me */
   view: ({ people: all, more, projects, invitations }, me) => {
     const governs = me?.user.role === "owner";
+    const owners = all.filter(({ role, deactivated_at: left }) => role === "owner" && left === null);
     return [
       h("h1", { "data-key": "heading" }, "People"),
       h(
@@ -45,7 +46,13 @@ const people = {
       h(
         "ul",
         { class: "rows", "data-key": "people" },
-        all.map((person) => row(person, { governs, isOwn: person.id === me?.user.id })),
+        all.map((person) =>
+          row(person, {
+            governs,
+            isOwn: person.id === me?.user.id,
+            isLastOwner: person.role === "owner" && owners.length === 1 && !more,
+          }),
+        ),
       ),
       more && h("p", { class: "more", "data-key": "more" }, button("more", "Show more people")),
       governs &&
@@ -65,8 +72,8 @@ const people = {
   },
 };
 
-/** @param {Person} person @param {{governs: boolean, isOwn: boolean}} reader */
-const row = ({ id, name, role, created_at, deactivated_at: left }, { governs, isOwn }) => {
+/** @param {Person} person @param {{governs: boolean, isOwn: boolean, isLastOwner: boolean}} about isLastOwner: the account keeps this owner */
+const row = ({ id, name, role, created_at, deactivated_at: left }, { governs, isOwn, isLastOwner }) => {
   /** @param {string} action @param {string} label @param {string} [given] */
   const act = (action, label, given) =>
     governs &&
@@ -85,9 +92,11 @@ const row = ({ id, name, role, created_at, deactivated_at: left }, { governs, is
     {
       states: [tag(role), left && tag("deactivated", "warn"), isOwn && tag("you")],
       actions:
-        left === null
-          ? [act("set-account-role", `Make ${other}`, other), act("deactivate", "Deactivate")]
-          : [act("reactivate", "Reactivate")],
+        isLastOwner && left === null
+          ? [governs && detail("the only owner")]
+          : left === null
+            ? [act("set-account-role", `Make ${other}`, other), act("deactivate", "Deactivate")]
+            : [act("reactivate", "Reactivate")],
     },
   );
 };

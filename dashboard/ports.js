@@ -1,6 +1,7 @@
 /** The ports on which programs of a session's sandbox listen, while the session runs. */
 import { getJson } from "./api.js";
 import { button } from "./parts.js";
+import { lackedRole } from "./roles.js";
 
 /** How often they are read. */
 const POLL_MS = 5000;
@@ -29,7 +30,8 @@ export const followPorts = (path, changed) => {
     changed();
   };
   const read = async () => {
-    if (isReading || !isRunning || document.visibilityState !== "visible") return;
+    if (isReading || !isRunning || document.visibilityState !== "visible" || lackedRole("open-port") !== null)
+      return;
     isReading = true;
     // A sandbox that does not answer shows no ports. They are opened by number then.
     const answer = await getJson(`${path}/ports`).catch(() => null);

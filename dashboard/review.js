@@ -22,8 +22,34 @@ const storedAs = (session) => `review ${session}`;
 /** @param {string} session its id @returns {Comment[]} */
 const commentsOf = (session) => readKept(storedAs(session)) ?? [];
 
+/** @param {string} session its id @returns {boolean} whether comments wait to be sent */
+export const hasComments = (session) => commentsOf(session).length > 0;
+
 /** @param {string} session @param {Comment[]} comments */
 const store = (session, comments) => keep(storedAs(session), comments.length === 0 ? null : comments);
+
+/**
+ * For the lines of one file: a line, and the comments on it as lines of their own.
+ *
+ * @param {string} session its id @param {string} file
+ * @returns {(line: import("./diff-parse.js").DiffLine) => import("./diff-parse.js").DiffLine[]}
+ */
+export const commentLines = (session, file) => {
+  const comments = commentsOf(session).filter((comment) => comment.file === file && comment.line !== "");
+  return (line) => {
+    const number = numbered(line.before, line.after);
+    const own = number === "" ? [] : comments.filter((comment) => comment.line === number);
+    return [line, ...own.map(({ text }) => commentLine(text))];
+  };
+};
+
+/** In one row, so that two columns stay level. @param {string} text @returns {import("./diff-parse.js").DiffLine} */
+const commentLine = (text) => ({
+  kind: "comment",
+  text: text.replace(/\s+/g, " "),
+  before: null,
+  after: null,
+});
 
 /** @param {Comment} comment @returns {string} */
 const placeOf = ({ file, line }) => (line === "" ? file : `${file}, ${line}`);
@@ -52,7 +78,7 @@ export const reviewView = ({ project, session, isLive }) => {
     return h(
       "p",
       { class: "quiet", "data-key": "review" },
-      "Click a line to comment on it. The agent gets all comments as one message.",
+      "Click a line to comment on it, or walk through the lines with the arrow keys and press Enter. The agent gets all comments as one message.",
     );
   }
   const sends = `Send ${counted(comments.length, "comment")}`;
@@ -129,31 +155,72 @@ export const addComment = async (session, { file, line = "", quote = "" }) => {
   return true;
 };
 
-/** @param {Element} line of a diff @returns {string} its number, as people say it */
-const numberOf = (line) => {
-  const after = line.getAttribute("data-after") ?? "";
-  const before = line.getAttribute("data-before") ?? "";
-  if (after !== "") return `line ${after}`;
-  return before === "" ? "" : `line ${before} before the change`;
+/** A line's number, as people say it. @param {number | string | null} before @param {number | string | null} after */
+const numbered = (before, after) => {
+  if (after !== null && after !== "") return `line ${after}`;
+  return before === null || before === "" ? "" : `line ${before} before the change`;
+};
+
+/** @param {Element} line of a diff @returns {string} */
+const numberOf = (line) => numbered(line.getAttribute("data-before"), line.getAttribute("data-after"));
+
+/** @param {Element} line @returns {boolean} whether it can get a comment */
+const isNumbered = (line) => numberOf(line) !== "";
+
+/** The lines of a diff that is reviewed. */
+const LINE = "[data-review] .numbered > span";
+
+/**
+ * The line to which an arrow key leads: from the lines as a whole to the first, and from line to line. Null: nowhere.
+ *
+ * @param {Element} from
+ * @param {string} key
+ * @returns {Element | null}
+ */
+const neighbour = (from, key) => {
+  const lines = [...(from.closest("[data-review] .numbered")?.children ?? [])].filter(isNumbered);
+  const step = { ArrowDown: 1, ArrowUp: -1 }[key] ?? 0;
+  return step === 0 ? null : (lines[lines.indexOf(from) + step] ?? null);
 };
 
 /**
- * A click on a line of a diff that is reviewed asks for a comment. Selecting text does not.
+ * A click on a line of a diff that is reviewed asks for a comment. Selecting text does not. With the keyboard, the arrow keys
+ * choose a line and Enter asks.
  *
  * @param {() => void} changed
  * @returns {() => void} ends it
  */
 export const followLines = (changed) => {
-  /** @param {MouseEvent} event */
-  const clicked = ({ target }) => {
-    const line = target instanceof Element ? target.closest("[data-review] .numbered > span") : null;
+  /** @param {Element | null} line */
+  const comment = (line) => {
     const session = line?.closest("[data-review]")?.getAttribute("data-review");
     const file = line?.closest("details.file")?.getAttribute("data-path");
-    if (line === null || !session || !file || numberOf(line) === "") return;
-    if (getSelection()?.isCollapsed === false) return;
+    if (line === null || !session || !file || !isNumbered(line)) return;
     const place = { file, line: numberOf(line), quote: line.textContent ?? "" };
     void addComment(session, place).then((isNew) => isNew && changed());
   };
+  /** @param {MouseEvent} event */
+  const clicked = ({ target }) => {
+    if (target instanceof Element && getSelection()?.isCollapsed !== false) comment(target.closest(LINE));
+  };
+  /** @param {KeyboardEvent} event */
+  const pressed = (event) => {
+    const { target, key } = event;
+    if (!(target instanceof Element) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (key === "Enter" && target.matches(LINE)) {
+      event.preventDefault();
+      comment(target);
+      return;
+    }
+    const next = neighbour(target, key);
+    if (!(next instanceof HTMLElement)) return;
+    event.preventDefault();
+    next.focus();
+  };
   document.addEventListener("click", clicked);
-  return () => document.removeEventListener("click", clicked);
+  document.addEventListener("keydown", pressed);
+  return () => {
+    document.removeEventListener("click", clicked);
+    document.removeEventListener("keydown", pressed);
+  };
 };

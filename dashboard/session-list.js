@@ -3,7 +3,18 @@ import { getJson, getJsonOrNull, getList } from "./api.js";
 import { fireLink } from "./fires.js";
 import { h } from "./dom.js";
 import { duration, now } from "./format.js";
-import { badge, button, callout, empty, idTail, pick, projectLink, prose, time } from "./parts.js";
+import {
+  badge,
+  button,
+  callout,
+  empty,
+  idTail,
+  pick,
+  projectLink,
+  prose,
+  sessionBadge,
+  time,
+} from "./parts.js";
 import { isLive, projectHead, projectPath, sessionName } from "./project.js";
 import { lackedRole } from "./roles.js";
 import { TURN_WORDS } from "./turn.js";
@@ -209,7 +220,7 @@ export const row = (session, project) =>
       session.pending_approvals > 0
         ? h("span", { class: "turn-word", "data-turn": "requires_action" }, "Needs your approval")
         : session.status === "running" && turnTag(session.turn.state),
-      badge(session.status),
+      sessionBadge(session),
     ),
     h("span", { class: "row-side" }, time(session.created_at), length(session)),
     menu(session),

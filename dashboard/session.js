@@ -8,7 +8,19 @@ import { awaitedView, sandboxEnvironment } from "./environment-build.js";
 import { isOver } from "./environment-log.js";
 import { followLog } from "./log.js";
 import { readAsked } from "./asked.js";
-import { badge, button, callout, code, facts, idTail, projectLink, prose, time, trail } from "./parts.js";
+import {
+  badge,
+  button,
+  callout,
+  code,
+  facts,
+  idTail,
+  projectLink,
+  prose,
+  sessionBadge,
+  time,
+  trail,
+} from "./parts.js";
 import { followPorts, portButtons } from "./ports.js";
 import { bring } from "./later.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
@@ -195,7 +207,7 @@ const screenView = ({ project, session: found, changes, awaited, asked }, live) 
     h(
       "div",
       {},
-      h("h1", {}, sessionName(found), " ", badge(found.status)),
+      h("h1", {}, sessionName(found), " ", sessionBadge(found)),
       h(
         "p",
         {},

@@ -73,17 +73,19 @@ export const makeSteering = (path, conversation, { changed, told }) => {
     /** @param {string} id @param {string} problem why the reader's answer was not sent */
     refuse: (id, problem) => note(id, { problem }),
 
-    /** @param {string} id of a request @param {Reply} reply */
+    /** @param {string} id of a request @param {Reply} reply @returns {Promise<boolean>} whether this answer counts */
     answer: async (id, reply) => {
-      if (asked.get(id)?.busy === true) return;
+      if (asked.get(id)?.busy === true) return false;
       note(id, { busy: true });
       try {
         const { request } = await post(`${path}/requests/${id}/answer`, reply);
         applyEarly(conversation, request);
         note(id, {});
+        return true;
       } catch (error) {
         const settled = settledBy(error);
         note(id, settled === null ? { problem: wordsOf(error) } : { settled });
+        return false;
       }
     },
   };

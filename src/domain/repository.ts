@@ -157,10 +157,11 @@ export const parseImportSource = (
   if (value.startsWith("/")) {
     // oxlint-disable-next-line no-control-regex -- control characters are what is refused
     return value.length > 4096 || /[\u0000-\u001f\u007f]/.test(value)
-      ? Result.fail("import_from is too long or contains a control character.")
+      ? Result.fail("The path is too long or contains a control character.")
       : Result.succeed({ kind: "path", path: value });
   }
-  if (!/^https?:/.test(value)) return Result.fail("import_from must be an https URL or an absolute path.");
+  if (!/^https?:/.test(value))
+    return Result.fail("Use an address that begins with https://, or an absolute path.");
   return Result.map(parseRepositoryUrl(value, allowHosts), (parsed) => ({ kind: "url", url: parsed }));
 };
 

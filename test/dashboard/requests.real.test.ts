@@ -148,6 +148,43 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await card.getByRole("textbox").inputValue()).toBe("Because.");
   });
 
+  it("for one answer in words is answered in the composer, which keeps the text until then", async () => {
+    const { page, fake, card, asked } = await openWith([
+      sampleItem("r", question([{ text: "Which title?" }])),
+    ]);
+    const area = page.getByRole("textbox", { name: "Message", exact: true });
+    fake.say("state", {
+      state: { state: "requires_action", since: AT, waiting_for: { kind: "question", item_id: "r" } },
+    });
+    await expect.poll(() => area.getAttribute("placeholder")).toBe("Answer the agent…");
+    await area.fill("“Greet in French”");
+    fake.world.refused = { status: 503, code: "busy", error: "The service is busy." };
+    await area.press("Enter");
+    await page.locator(".composer-problem").getByText("The service is busy.").waitFor();
+    expect(await area.inputValue()).toBe("“Greet in French”");
+    fake.world.refused = null;
+    await page.locator(".composer").getByRole("button", { name: "Answer", exact: true }).click();
+    await card.getByText("answered by Mona").waitFor();
+    await expect.poll(() => area.inputValue()).toBe("");
+    expect(asked().at(-1)).toBe('r/answer {"answers":[["“Greet in French”"]]}');
+    expect(await page.locator(".composer-problem").innerText()).toBe("");
+  });
+
+  it("for which words are not enough is not answered in the composer", async () => {
+    const { page, fake, asked } = await openWith([sampleItem("r", permission())]);
+    const area = page.getByRole("textbox", { name: "Message", exact: true });
+    fake.say("state", {
+      state: { state: "requires_action", since: AT, waiting_for: { kind: "permission", item_id: "r" } },
+    });
+    await expect
+      .poll(() => area.getAttribute("placeholder"))
+      .toBe("Answer above. A message waits until then…");
+    await area.fill("And then test it.");
+    await area.press("Enter");
+    await page.getByRole("region", { name: "Queue" }).getByText("And then test it.").waitFor();
+    expect(asked()).toEqual([expect.stringContaining('"text":"And then test it.","delivery":"queue"')]);
+  });
+
   it("out of view is shown as a bar above the composer, which leads to it", async () => {
     const many = Array.from({ length: 60 }, (_, n) => sampleItem(`m${n}`, text(`message ${n}.`)));
     const { page, fake, card } = await openWith([...many, sampleItem("r", permission())]);

@@ -45,6 +45,35 @@ describe.skipIf(!hasChromium)(title, () => {
     );
   });
 
+  it("is written with the keyboard, and stands at its line in both views", async () => {
+    const { page, visit } = await start(world());
+    await visit(CHANGE);
+    const file = page.locator(".file", { hasText: "greet.sh" });
+    await file.locator(".diff").first().focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("ArrowDown");
+    const line = page.locator(".diff > :focus");
+    const text = await line.innerText();
+    await page.keyboard.press("Enter");
+    await write(page, "In two\nlines.");
+    const comment = file.locator(".diff > .comment");
+    await comment.waitFor();
+    expect(await comment.innerText()).toContain("In two lines.");
+    expect(await comment.evaluate((own) => own.previousElementSibling?.textContent)).toContain(text.trim());
+    // The reader goes on where she was.
+    expect((await line.innerText()).trim()).toBe(text.trim());
+    await page.getByRole("button", { name: "Side by side" }).click();
+    await file.locator(".split .comment").first().waitFor();
+    const heights = await file
+      .locator(".split .diff")
+      .evaluateAll((sides) => sides.map((side) => side.childElementCount));
+    expect(new Set(heights).size).toBe(1);
+    await comment.first().click();
+    expect(await page.getByRole("dialog").isVisible()).toBe(false);
+  });
+
   it("is not lost if the service refuses it", async () => {
     const { page, fake, visit } = await start(world());
     await visit(CHANGE);
@@ -71,5 +100,19 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
     expect(await page.locator("[data-review]").count()).toBe(0);
     expect(await page.getByRole("button", { name: /^Comment on/ }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: /send 1 comment$/ }).count()).toBe(0);
+  });
+
+  it("that was not sent before a merge can still be sent", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(CHANGE);
+    await page.getByRole("button", { name: "Comment on this file: greet.sh" }).click();
+    await write(page, "Next time with a test.");
+    for (const change of fake.world.changes) Object.assign(change, { status: "merged" });
+    fake.emit("change_request.merged");
+    await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
+    await page.getByRole("button", { name: /send 1 comment$/ }).click();
+    await page.getByText("The agent has your comments.").waitFor();
+    expect(fake.writes.at(-1)).toContain("Next time with a test.");
   });
 });

@@ -89,7 +89,7 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     hash: "#/new?from=import",
     shows: "form",
     change: refusing("Invalid `repository.import_from`.", [
-      ["repository.import_from", "must be an https URL or an absolute path."],
+      ["repository.import_from", "Use an address that begins with https://, or an absolute path."],
     ]),
     act: async (page) => {
       await page.getByLabel("Address").fill("greeter");

@@ -108,6 +108,19 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.content()).not.toContain("sk-a-key-of-a-newcomer");
   });
 
+  it("asks before it makes a second project of the same name, and keeps what was typed", async () => {
+    const name = "a name twice";
+    await makeProject(service, { files: {}, name });
+    await page.goto(`${service.url}/#/new`);
+    await page.getByLabel("Project name").fill(name);
+    await press("Create project");
+    await agree("Change the name");
+    expect(await page.getByRole("textbox", { name: "Project name" }).inputValue()).toBe(name);
+    await press("Create project");
+    await agree("Create it");
+    await page.getByRole("heading", { name: "Set up the project" }).waitFor();
+  });
+
   it("copies a repository, and says beside the field what is wrong with an address", async () => {
     await page.goto(`${service.url}/#/new?from=import`);
     await page.getByLabel("Address").fill("http://127.0.0.1:9/greeter.git");
@@ -115,6 +128,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Create project");
     const address = page.getByLabel("Address");
     await expect.poll(() => address.getAttribute("aria-invalid")).toBe("true");
+    await page.getByRole("alert").getByText("Correct what is marked.").waitFor();
     expect(await address.inputValue()).toBe("http://127.0.0.1:9/greeter.git");
     expect(await page.getByLabel("Project name").inputValue()).toBe("a copy");
     await page.getByRole("link", { name: "GitHub", exact: true }).click();

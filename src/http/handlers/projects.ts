@@ -131,7 +131,7 @@ const checkedImport = Effect.fnUntraced(function* (value: string | null) {
   if (real === null || !roots.some((root) => isBelow(real, root)) || isBelow(real, policy.dataDir)) {
     return yield* badRequest(
       "repository.import_from",
-      "must be a path below a directory of PLATFORM_IMPORT_ROOTS",
+      "The operator has not allowed this directory. PLATFORM_IMPORT_ROOTS lists those that are allowed.",
     );
   }
   return real;
