@@ -308,6 +308,7 @@ const buttonsView = ({ status, turn, stopping, asksInWords }, { isEmpty, hasFile
         stopping ? "Stopping…" : "Stop",
       ),
     isAtWork &&
+      !answers &&
       h(
         "button",
         {

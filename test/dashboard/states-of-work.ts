@@ -219,6 +219,10 @@ export const STATES_OF_WORK: readonly State[] = [
       await page.getByRole("dialog").getByLabel("Comment").fill("Say it in French, too.");
       await page.getByRole("dialog").getByRole("button", { name: "Add the comment" }).click();
       await page.getByText("Comments for the agent").waitFor();
+      await page.locator(".file", { hasText: "greet.sh" }).locator(".diff .added").last().click();
+      await page.getByRole("dialog").getByLabel("Comment").fill("Why not “Hello”?");
+      await page.getByRole("dialog").getByRole("button", { name: "Add the comment" }).click();
+      await page.locator(".diff .comment").waitFor();
     },
   },
   {
