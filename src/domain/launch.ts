@@ -18,6 +18,22 @@ export const DAEMON_SOCKET = "/run/platform/d.sock";
 export const AGENT_READABLE_DIR = "/run/platform/agent";
 /** The forwarder to the service's egress proxy listens here (api.md 8). */
 export const FORWARDER_PORT = 3128;
+
+const FORWARDER = `http://127.0.0.1:${FORWARDER_PORT}`;
+const NOT_FORWARDED = "127.0.0.1,localhost";
+
+/** How programs of a sandbox find the forwarder. Both cases, because programs differ in which one they read. */
+export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
+  HTTP_PROXY: FORWARDER,
+  HTTPS_PROXY: FORWARDER,
+  NO_PROXY: NOT_FORWARDED,
+  http_proxy: FORWARDER,
+  https_proxy: FORWARDER,
+  no_proxy: NOT_FORWARDED,
+  // Yarn 2 and later reads its own variables alone.
+  YARN_HTTP_PROXY: FORWARDER,
+  YARN_HTTPS_PROXY: FORWARDER,
+};
 /** The agent runtime's port, on 127.0.0.1 (spec 4.5). */
 export const RUNTIME_PORT = 4096;
 /** The daemon's port (spec 8; PLATFORM_SERVICE_PORT). */

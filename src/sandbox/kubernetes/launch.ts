@@ -1,6 +1,6 @@
 /** The launch file of a sandbox in a cluster (domain/launch.ts). It also has the injected environment, with PLATFORM_TOKEN. */
 import type { AgentAdapter, LaunchSettings } from "../../domain/launch.ts";
-import { FORWARDER_PORT } from "../../domain/launch.ts";
+import { PROXY_VARIABLES } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { SandboxSpec } from "../port.ts";
@@ -33,20 +33,6 @@ const AGENT_PREFIX = [
   "--",
 ];
 
-const proxies = (): Record<string, string> => {
-  const proxy = `http://127.0.0.1:${FORWARDER_PORT}`;
-  const none = "127.0.0.1,localhost";
-  // Both cases, because programs differ in which one they read.
-  return {
-    HTTP_PROXY: proxy,
-    HTTPS_PROXY: proxy,
-    NO_PROXY: none,
-    http_proxy: proxy,
-    https_proxy: proxy,
-    no_proxy: none,
-  };
-};
-
 export const launchText =
   (options: LaunchOptions) =>
   (spec: SandboxSpec): string =>
@@ -65,7 +51,7 @@ export const launchText =
       ...(options.models !== undefined && { models: options.models }),
       environment: spec.environment,
       agentEnv: spec.secrets,
-      commonEnv: { PATH: `${BUNDLE_TOOLS}:${USUAL_PATH}`, HOME, LANG: "C.UTF-8", ...proxies() },
+      commonEnv: { PATH: `${BUNDLE_TOOLS}:${USUAL_PATH}`, HOME, LANG: "C.UTF-8", ...PROXY_VARIABLES },
       ...(spec.wip !== null && { wip: spec.wip }),
       ...(spec.restore && { restore: true }),
       ...(spec.recap !== null && { recap: spec.recap }),

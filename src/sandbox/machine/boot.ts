@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
-import type { LaunchSettings } from "../../domain/launch.ts";
+import { type LaunchSettings, PROXY_VARIABLES } from "../../domain/launch.ts";
 import { npmAddress, PYPI_INDEX } from "../../domain/packages.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import { bootContainer, reportContainer } from "./container-boot.ts";
@@ -53,8 +53,6 @@ export const launchSettings = (
   { record, image }: { readonly record: SandboxRecord; readonly image: OpenedImage | null },
 ): LaunchSettings => {
   const { uidBase, packages } = record;
-  const proxy = "http://127.0.0.1:3128";
-  const noProxy = "127.0.0.1,localhost";
   return {
     prefix: installation.isolation.agentPrefix({ uidBase, image }),
     agentCommand: installation.options.agentCommand,
@@ -69,13 +67,7 @@ export const launchSettings = (
       PATH: platformPath(image),
       HOME: SANDBOX_HOME,
       LANG: "C.UTF-8",
-      // Both cases, because programs differ in which one they read.
-      HTTP_PROXY: proxy,
-      HTTPS_PROXY: proxy,
-      NO_PROXY: noProxy,
-      http_proxy: proxy,
-      https_proxy: proxy,
-      no_proxy: noProxy,
+      ...PROXY_VARIABLES,
     },
     ...(packages !== undefined && {
       packages: {
