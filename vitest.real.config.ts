@@ -19,6 +19,7 @@ export default defineConfig({
     // `.ci/run` sets them if the machine has no gVisor, or no rights of a container engine, and says so.
     exclude: [
       ...(process.env["PLATFORM_CI_WITHOUT_GVISOR"] === "1" ? ["**/gvisor*.real.test.ts"] : []),
+      ...(process.env["PLATFORM_CI_WITHOUT_HELM"] === "1" ? ["**/chart.real.test.ts"] : []),
       ...(process.env["PLATFORM_CI_WITHOUT_DOCKER"] === "1" ? ["**/docker*.real.test.ts"] : []),
       // It runs on a cluster that its caller names (the file says how).
       ...(process.env["PLATFORM_TEST_KUBECONFIG"] === undefined ? ["**/own-cluster.real.test.ts"] : []),

@@ -112,8 +112,7 @@ export const makeComposer = (path, listener) => {
   let moment = AT_FIRST;
 
   const isSendable = () => !files.isUnready && (area.value.trim() !== "" || files.ready.length > 0);
-  const draw = () =>
-    morph(buttons, buttonsView(moment, { isEmpty: !isSendable(), hasFiles: files.ready.length > 0 }));
+  const draw = () => morph(buttons, buttonsView(moment, !isSendable(), files.ready.length > 0));
   const typed = () => {
     grow(area);
     changed();
@@ -132,50 +131,39 @@ export const makeComposer = (path, listener) => {
 
   /** @param {Message["delivery"]} delivery */
   const send = (delivery) => {
-    const text = area.value.replace(/^\s*\n/, "").trimEnd();
     if (!isSendable()) return;
-    const [{ model, agent }, attachments] = [choices.chosen, files.ready];
+    const message = messageOf(area.value, delivery, { chosen: choices.chosen, files: files.ready, moment });
     say();
     choices.choose({});
     files.set([]);
     write("");
-    listener.send({
-      text: text.trim() === "" ? "" : text,
-      delivery,
-      ...(ENDED.has(moment.status) && { restore: isRestoreWanted() }),
-      ...(attachments.length > 0 && { attachments }),
-      ...(model !== "" && { model }),
-      ...(agent !== "" && { agent }),
-    });
+    listener.send(message);
     area.focus();
   };
-  /** The text stays until the answer counts (C1). */
-  const answer = async () => {
+  /** The text of an answer stays until the answer counts (C1). */
+  const submit = async () => {
     const text = area.value.trim();
+    if (!moment.asksInWords || files.ready.length > 0 || text === "") {
+      send("queue");
+      return;
+    }
     say();
     if ((await listener.answer(text)) && area.value.trim() === text) write("");
     area.focus();
   };
-  const isAnswer = () => moment.asksInWords && files.ready.length === 0 && area.value.trim() !== "";
-  const submit = () => {
-    if (isAnswer()) void answer();
-    else send("queue");
-  };
-  /** @param {Message} message */
+  /** @param {Pick<Message, "text" | "attachments" | "model" | "agent">} message */
   const putBack = ({ text, attachments = [], model = "", agent = "" }) => {
     if (area.value === "") choices.choose({ model, agent });
     write([text, area.value].filter((words) => words !== "").join("\n\n"));
     files.set([...attachments, ...files.ready]);
   };
 
-  listenToButtons(form, { submit, send, stop: listener.stop });
-  listenToTyping(area, submit, typed);
+  listenToButtons(form, { submit: () => void submit(), send, stop: listener.stop });
+  listenToTyping(area, () => void submit(), typed);
   listenToFiles(form, area, files);
 
-  const { text = "", files: attached = [], model = "", agent = "" } = draft.kept ?? {};
-  choices.choose({ model, agent });
-  files.set(attached);
-  write(text);
+  const kept = draft.kept ?? {};
+  putBack({ text: "", ...kept, attachments: kept.files ?? [] });
   return {
     alert,
     element: form,
@@ -196,6 +184,24 @@ export const makeComposer = (path, listener) => {
       putBack(message);
       say(...prose(error.message), ` ${ADVICE[error.code] ?? "Your text is in the text area again."}`);
     },
+  };
+};
+
+/**
+ * @param {string} typed
+ * @param {Message["delivery"]} delivery
+ * @param {{chosen: import("./models.js").Chosen, files: readonly import("./attachments.js").Attachment[], moment: Moment}} rest
+ * @returns {Message}
+ */
+const messageOf = (typed, delivery, { chosen: { model, agent }, files, moment }) => {
+  const text = typed.replace(/^\s*\n/, "").trimEnd();
+  return {
+    text: text.trim() === "" ? "" : text,
+    delivery,
+    ...(ENDED.has(moment.status) && { restore: isRestoreWanted() }),
+    ...(files.length > 0 && { attachments: files }),
+    ...(model !== "" && { model }),
+    ...(agent !== "" && { agent }),
   };
 };
 
@@ -285,8 +291,8 @@ const SEND_WORDS = {
   send: ["Send", "Send the message"],
 };
 
-/** @param {Moment} moment @param {{isEmpty: boolean, hasFiles: boolean}} draft isEmpty: there is nothing to send @returns {Child[]} */
-const buttonsView = ({ status, turn, stopping, asksInWords }, { isEmpty, hasFiles }) => {
+/** @param {Moment} moment @param {boolean} isEmpty whether there is nothing to send @param {boolean} hasFiles @returns {Child[]} */
+const buttonsView = ({ status, turn, stopping, asksInWords }, isEmpty, hasFiles) => {
   const isEnded = ENDED.has(status);
   const isAtWork = turn !== "idle" && !isEnded;
   // An answer is words alone.

@@ -48,10 +48,8 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     },
     stop: () => void steering.stop(),
     answer: async (text) => {
-      const id = plainQuestion(conversation);
-      if (id === null) return false;
-      const counts = await steering.answer(id, { answers: [[text]] });
-      composer.say(steering.askedOf(id).problem ?? "");
+      const { counts, problem } = await answerInWords(conversation, steering, text);
+      composer.say(problem);
       return counts;
     },
   });
@@ -76,14 +74,7 @@ export const makeFoot = (path, reading, { changed, sent }) => {
     keepFocus([element, shown.next], composer, () => {
       morph(shown.next, nextView(waiting));
       morph(shown.queue, queueView(waiting));
-      composer.update({
-        status: around.session.status,
-        turn: conversation.turn.state,
-        stopping: steering.busy.has("stop"),
-        isFirst: reading.heard && !conversation.order.some(({ role }) => role === "agent"),
-        asksInWords: LIVE.has(around.session.status) && plainQuestion(conversation) !== null,
-        model: conversation.order.findLast(({ model }) => model !== null)?.model ?? null,
-      });
+      composer.update(momentOf(reading, around.session.status, steering));
     });
     drawTurn();
     allow(composer.element, shown.readOnly);
@@ -112,6 +103,35 @@ export const makeFoot = (path, reading, { changed, sent }) => {
       outbox.end();
     },
   };
+};
+
+/**
+ * @param {Reading} reading
+ * @param {string} status of the session
+ * @param {import("./steering.js").Steering} steering
+ * @returns {import("./composer.js").Moment}
+ */
+const momentOf = ({ conversation, heard }, status, { busy }) => ({
+  status,
+  turn: conversation.turn.state,
+  stopping: busy.has("stop"),
+  isFirst: heard && !conversation.order.some(({ role }) => role === "agent"),
+  asksInWords: LIVE.has(status) && plainQuestion(conversation) !== null,
+  model: conversation.order.findLast(({ model }) => model !== null)?.model ?? null,
+});
+
+/**
+ * Answers the agent's question with the reader's words. The reader may be late.
+ *
+ * @param {import("./conversation-model.js").Conversation} conversation
+ * @param {import("./steering.js").Steering} steering
+ * @param {string} text
+ */
+const answerInWords = async (conversation, steering, text) => {
+  const id = plainQuestion(conversation);
+  if (id === null) return { counts: false, problem: "" };
+  const counts = await steering.answer(id, { answers: [[text]] });
+  return { counts, problem: steering.askedOf(id).problem ?? "" };
 };
 
 /** @param {ReturnType<typeof makeElements>} shown @param {import("./composer.js").Composer} composer */

@@ -20,6 +20,10 @@ export const nginxProgram = program("nginx");
 export const prometheusProgram = program("prometheus");
 export const promtoolProgram = program("promtool");
 
+/** Helm, for the chart: the one on the PATH, or the one that `.ci/helm` has fetched. */
+const fetchedHelm = path.resolve(import.meta.dirname, "../../node_modules/.cache/helm/helm");
+export const helmProgram = program("helm") ?? (existsSync(fetchedHelm) ? fetchedHelm : undefined);
+
 /** What the commands of docs/use need beside the service. */
 export const documentsRunHere =
   sandboxesStartHere && ["bash", "curl", "git", "jq", "openssl"].every((name) => program(name) !== undefined);

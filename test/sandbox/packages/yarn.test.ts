@@ -2,10 +2,10 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, expect, it } from "vitest";
 import { FORWARDER_PORT, PROXY_VARIABLES } from "../../../src/domain/launch.ts";
@@ -13,8 +13,8 @@ import { type Egress, openEgress } from "../../../src/sandbox/egress.ts";
 import { npmTarball } from "../../support/servers/package-files.ts";
 import { PackageRegistry } from "../../support/servers/package-registry.ts";
 
-const YARN = createRequire(import.meta.url).resolve("@yarnpkg/cli-dist/bin/yarn.js");
-const HOST = "registry.example.com";
+const YARN = fileURLToPath(import.meta.resolve("@yarnpkg/cli-dist/bin/yarn.js"));
+const HOST = "packages.example.com";
 const POLICY = { allow: [HOST], secretNames: [], serviceUrl: null, llmUpstream: null };
 
 const cleanups: (() => unknown)[] = [];
