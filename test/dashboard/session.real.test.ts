@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { sampleWork } from "./sample-settings.ts";
 import { FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { withRole } from "./states-of-people.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
@@ -36,6 +37,37 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => page.title()).toBe("The agent asks · on-push · running · Platform");
     const link = page.getByRole("link", { name: /^run …/ });
     expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
+  });
+
+  it.each([
+    ["members", "member", 1],
+    ["members", "viewer", 0],
+    ["owners", "owner", 1],
+    ["owners", "member", 0],
+    ["off", "owner", 0],
+  ])("has a terminal for %s: a reader with the role %s gets %i buttons", async (terminals, role, buttons) => {
+    const all = world();
+    withRole(role)(all);
+    all.me = { ...all.me, terminals };
+    const { page, visit } = await start(all);
+    await visit(SESSION);
+    await page.locator(".started").waitFor();
+    expect(await page.getByRole("button", { name: "Terminal", exact: true }).count()).toBe(buttons);
+  });
+
+  it("is not asked for ports and waiting calls by a reader who may not use them", async () => {
+    const all = world();
+    withRole("viewer")(all);
+    const { page, fake, visit } = await start(all);
+    await visit(SESSION);
+    await page.getByText("To write to the agent, you need the role member in the project.").waitFor();
+    // The page knows the role now, and reads the session anew.
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    fake.emit("session.status");
+    await expect.poll(() => asked.some((path) => path.endsWith(SESSION_ID))).toBe(true);
+    await expect.poll(() => asked.some((path) => path.endsWith("/change-requests"))).toBe(true);
+    expect(asked.filter((path) => /\/(?:ports|approvals)$/.test(path))).toEqual([]);
   });
 
   it("says why it failed, even if it has neither sandbox nor log", async () => {
