@@ -178,6 +178,19 @@ const row = ({ id, at, actor, action, target, outcome, project_id, ...rest }, pr
   );
 };
 
+/**
+ * Work that has ended has two rows, and the second one says it all. A first row alone is shown.
+ *
+ * @param {AuditEvent[]} events newest first
+ */
+const withoutBegun = (events) => {
+  const ended = new Set(events.filter(({ outcome }) => outcome !== "begun").map(workOf));
+  return events.filter((event) => event.outcome !== "begun" || !ended.has(workOf(event)));
+};
+
+/** @param {AuditEvent} event */
+const workOf = ({ request_id, action, target }) => JSON.stringify([request_id, action, target]);
+
 /** @param {AuditPage} data */
 const listOf = (data) => {
   const { events, more, filter, isAllowed, projects } = data;
@@ -196,7 +209,7 @@ const listOf = (data) => {
       : h(
           "ul",
           { class: "rows", "data-key": "events" },
-          events.map((event) => row(event, projects)),
+          withoutBegun(events).map((event) => row(event, projects)),
         ),
     more && h("p", { class: "more", "data-key": "more" }, button("more", "Show older entries")),
   ];

@@ -44,12 +44,16 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.content()).not.toContain(canary);
   });
 
-  it("shows the part of one project", async () => {
-    const { baseUrl, project } = service;
+  it("shows the part of one project, and work that has ended once", async () => {
+    const { baseUrl, project, client } = service;
+    await client.send("POST", `/v1/projects/${project}/sessions`, { name: "on record" });
     const { page } = await service.asOwner();
     await page.goto(`${baseUrl}/#/projects/${project}/settings`);
     await page.getByRole("link", { name: "The audit record" }).click();
     await page.locator(".row", { hasText: "made a project" }).waitFor();
     expect(await page.locator(".row", { hasText: "made a token" }).count()).toBe(0);
+    const started = page.locator(".row", { hasText: "asked to start a session" });
+    expect(await started.count()).toBe(1);
+    expect(await started.innerText()).toContain("done");
   });
 });
