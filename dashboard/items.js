@@ -109,9 +109,18 @@ const fileView = ({ name, media_type: type, attachment_id: id }, path) => {
 
 /** @param {Item} item */
 const errorView = ({ error, pruned }) => [
-  error !== null && h("p", { class: "refusal text" }, `${error.code}: ${error.message}`),
+  error !== null && h("p", { class: "refusal text" }, errorText(error)),
   pruned === true && h("p", { class: "quiet" }, "Parts of this item were removed to make room."),
 ];
+
+/** The code of a tool's failure says nothing more than the badge. @param {NonNullable<Item["error"]>} error */
+const errorText = ({ code: name, message }) => (name === "tool_failed" ? message : `${name}: ${message}`);
+
+/** The service's words to the agent (api.md 5 "Approvals"). */
+const DENIED = "was denied by a person, and was not made.";
+
+/** A call that a person denied did not fail. @param {Item} item */
+const toolStatus = ({ status, error }) => (error?.message.includes(DENIED) === true ? "denied" : status);
 
 /** @param {Item} item */
 const spanOf = ({ created_at: from, completed_at: to }) =>
@@ -144,7 +153,7 @@ const toolView = (item, tool, { isOpened }) => [
       " ",
       h("span", { class: "tool-title" }, toolTitle(tool)),
       " ",
-      item.status !== "completed" && badge(item.status),
+      item.status !== "completed" && badge(toolStatus(item)),
       " ",
       h("span", { class: "quiet" }, spanOf(item)),
     ],

@@ -1,7 +1,7 @@
 /** What the agent asks: cards with the form of the answer, the bar for a card out of view, and what became of a request. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
+import { conversationOf, sampleItem, sampleTool, text } from "./sample-conversation.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -26,6 +26,11 @@ const question = (questions: readonly Json[], rest: Json = open) => ({
     questions: questions.map((one) => ({ title: "", options: [], multiple: false, ...one })),
   },
   ...rest,
+});
+const failedTool = (message: string) => ({
+  ...sampleTool(),
+  status: "failed",
+  error: { code: "tool_failed", message },
 });
 const option = (label: string, description: string | null = null) => ({ label, description });
 
@@ -227,6 +232,19 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Allow once");
     await card.getByText("allowed once by Mona").waitFor();
     expect(asked()).toHaveLength(2);
+  });
+
+  it("to call a tool that a person denied is no failure of the tool", async () => {
+    const denied =
+      "The call of publish of the connector wiki was denied by a person, and was not made. The reason: Not today.";
+    const { page } = await openWith([
+      sampleItem("d", failedTool(denied)),
+      sampleItem("f", failedTool("No such page.")),
+    ]);
+    expect(await page.locator(".items .badge").allInnerTexts()).toEqual(["denied", "failed"]);
+    const shown = await page.getByRole("log").innerText();
+    expect(shown).toContain(denied);
+    expect(shown).not.toContain("tool_failed");
   });
 
   it("without an answer says why", async () => {

@@ -31,7 +31,7 @@ export const sampleItem = (id: string, rest: Json): Json => ({
 
 export const text = (said: string): Json => ({ content: [{ type: "text", text: said }] });
 
-const tool = (rest: Json): Json => ({
+export const sampleTool = (rest: Json = {}): Json => ({
   kind: "tool",
   tool: {
     name: "bash",
@@ -92,9 +92,9 @@ const said = (prompt: string): Json[] => [
       { text: "Tag a release", status: "cancelled" },
     ],
   }),
-  sampleItem("i-log", tool({})),
+  sampleItem("i-log", sampleTool({})),
   sampleItem("i-edit", {
-    ...tool({
+    ...sampleTool({
       name: "write",
       kind: "edit",
       title: "notes/6113728.md",
@@ -104,7 +104,7 @@ const said = (prompt: string): Json[] => [
     }),
   }),
   sampleItem("i-test", {
-    ...tool({ title: "npm test", input: { command: "npm test" }, output: "sh: 1: npm: not found\n" }),
+    ...sampleTool({ title: "npm test", input: { command: "npm test" }, output: "sh: 1: npm: not found\n" }),
     status: "failed",
     error: { code: "exit_127", message: "The command ended with code 127." },
   }),
