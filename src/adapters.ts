@@ -306,13 +306,15 @@ export const machineKinds = ({ sandboxProvider, localForm, runsc, docker }: Conf
   }
 };
 
+const packageCache = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) => ({
+  directory: path.join(dataDir, "packages"),
+  bytes: config.packages.cacheMb * MIB,
+  allowHosts: config.packages.allowHosts,
+});
+
 /** The provider. When the service ends and no sandbox keeps running, its copies of programs are removed. */
 const onThisMachine = (options: MachineOptions, { config, dataDir }: Pick<Place, "config" | "dataDir">) =>
-  machineProvider(options, machineKinds(config), {
-    directory: path.join(dataDir, "packages"),
-    bytes: config.packages.cacheMb * MIB,
-    allowHosts: config.packages.allowHosts,
-  }).pipe(
+  machineProvider(options, machineKinds(config), packageCache({ config, dataDir })).pipe(
     Layer.provide(
       Layer.effectDiscard(
         Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => leaveRunDirectory(options.runDir)))),
@@ -336,6 +338,7 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
     installationId: installation.installationId,
     nodeId: installation.nodeId,
     limits: sandboxLimits(config),
+    ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     launchOf: launchText({
       agentCommand: config.agentCommand,
       agentAdapter: config.agentAdapter,
@@ -361,7 +364,7 @@ const inCluster = (place: Place) => {
   const { kubernetes } = place.config;
   // Only a configuration that was not read by config.ts lacks them.
   if (kubernetes === null) throw new Error("kubernetes has no settings");
-  return kubernetesProvider(kubernetesOptions(place, kubernetes)).pipe(
+  return kubernetesProvider(kubernetesOptions(place, kubernetes), packageCache(place)).pipe(
     Layer.merge(Layer.effectDiscard(sweepImages(place))),
   );
 };

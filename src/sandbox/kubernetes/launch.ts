@@ -3,6 +3,7 @@ import type { AgentAdapter, LaunchSettings } from "../../domain/launch.ts";
 import { PROXY_VARIABLES } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
+import { type SandboxPackages, launchPackages } from "../packages/of-sandbox.ts";
 import type { SandboxSpec } from "../port.ts";
 import { AGENT_UID, IMAGE_ENVIRONMENT } from "./pod.ts";
 
@@ -35,7 +36,7 @@ const AGENT_PREFIX = [
 
 export const launchText =
   (options: LaunchOptions) =>
-  (spec: SandboxSpec): string =>
+  (spec: SandboxSpec, packages: SandboxPackages | undefined): string =>
     JSON.stringify({
       prefix: AGENT_PREFIX,
       agentCommand: options.agentCommand,
@@ -52,6 +53,7 @@ export const launchText =
       environment: spec.environment,
       agentEnv: spec.secrets,
       commonEnv: { PATH: `${BUNDLE_TOOLS}:${USUAL_PATH}`, HOME, LANG: "C.UTF-8", ...PROXY_VARIABLES },
+      ...launchPackages(packages),
       ...(spec.wip !== null && { wip: spec.wip }),
       ...(spec.restore && { restore: true }),
       ...(spec.recap !== null && { recap: spec.recap }),

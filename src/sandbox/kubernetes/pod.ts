@@ -3,7 +3,9 @@
  * (../remote/start.ts). The image of the project is untrusted: no program of it runs as the daemon, and its variables are for the agent.
  */
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
+import type { PackageSources } from "../../domain/packages.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
+import { type SandboxPackages, packagesOf } from "../packages/of-sandbox.ts";
 import { type SandboxKeys, secretMark } from "../remote/keys.ts";
 import type { SandboxSpec } from "../port.ts";
 
@@ -41,6 +43,8 @@ export interface EgressRecord {
   readonly allow: readonly string[];
   readonly secretNames: readonly string[];
   readonly llmUpstream: string | null;
+  /** The package registries that it was started with. Absent: none. */
+  readonly packages?: SandboxPackages;
 }
 
 export interface PodLimits {
@@ -63,6 +67,8 @@ export interface PodOptions {
   /** Names of Secrets by which nodes pull the images. Absent: none. */
   readonly pullSecrets?: readonly string[];
   readonly limits: PodLimits;
+  /** The registries whose packages are cached. Absent: none. */
+  readonly packageSources?: PackageSources;
 }
 
 export const podName = (id: string): string => `platform-${id}`;
@@ -273,6 +279,7 @@ export const podOf = (options: PodOptions, spec: SandboxSpec): V1Pod => ({
         allow: spec.egressAllow,
         secretNames: Object.keys(spec.secrets),
         llmUpstream: spec.llmUpstream,
+        ...packagesOf(options.packageSources, spec),
       }),
     },
   },

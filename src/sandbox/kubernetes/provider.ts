@@ -9,13 +9,14 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import { type DoctorReport, SandboxError, SandboxProvider } from "../port.ts";
 import { attempt, portOver } from "../operations.ts";
+import { type PackageCache, openPackages } from "../packages/cache.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
 import { EgressListener } from "../remote/egress-listener.ts";
 import { Cluster, type ClusterOptions } from "./cluster.ts";
 import { examineCluster, unusable } from "./doctor.ts";
 import { KubernetesSandboxes, type SandboxesOptions } from "./sandboxes.ts";
 
-export interface KubernetesOptions extends Omit<SandboxesOptions, "cluster" | "listener"> {
+export interface KubernetesOptions extends Omit<SandboxesOptions, "cluster" | "listener" | "packages"> {
   readonly cluster: ClusterOptions;
   /** Where the egress listener listens. */
   readonly listen: ChannelPlace;
@@ -52,7 +53,10 @@ const openListener = ({
   );
 
 /** The provider as a layer. Building it takes over the Pods that a former service of this installation left running. */
-export const kubernetesProvider = (options: KubernetesOptions): Layer.Layer<SandboxProvider, SandboxError> =>
+export const kubernetesProvider = (
+  options: KubernetesOptions,
+  cache: PackageCache | null = null,
+): Layer.Layer<SandboxProvider, SandboxError> =>
   Layer.effect(
     SandboxProvider,
     Effect.gen(function* () {
@@ -63,7 +67,8 @@ export const kubernetesProvider = (options: KubernetesOptions): Layer.Layer<Sand
         Effect.runForkWith(context)(Effect.logWarning(`the cluster cannot be followed: ${why}`));
       });
       const egress = place.port === 0 ? { ...place, port: listener.port } : place;
-      const opened = { ...options, cluster, listener, egress };
+      const packages = cache === null ? null : yield* openPackages(cache);
+      const opened = { ...options, cluster, listener, egress, ...(packages && { packages }) };
       const sandboxes = yield* Effect.acquireRelease(
         attempt("list", () => KubernetesSandboxes.open(opened, warn)).pipe(
           Effect.mapError(

@@ -14,6 +14,8 @@ import type { Egress } from "../egress.ts";
 import { buildOfImageName } from "../../domain/image.ts";
 import type { RegistryImages } from "../images/registry/images.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
+import { SandboxPackages } from "../packages/of-sandbox.ts";
+import type { PackageProxy } from "../packages/proxy.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { NoCapacity, OneAtATime } from "../operations.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
@@ -61,7 +63,9 @@ export interface SandboxesOptions extends PodOptions {
   /** Where images of this machine are pushed. Absent: only references to registries can be used. */
   readonly images?: Pick<RegistryImages, "ensure">;
   /** The launch file for a spec. */
-  readonly launchOf: (spec: SandboxSpec) => string;
+  readonly launchOf: (spec: SandboxSpec, packages: SandboxPackages | undefined) => string;
+  /** Answers requests to package registries. */
+  readonly packages?: Pick<PackageProxy, "serve">;
 }
 
 const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
@@ -72,6 +76,7 @@ const EgressRecordText = Schema.fromJsonString(
     allow: Schema.Array(Schema.String),
     secretNames: Schema.Array(Schema.String),
     llmUpstream: Schema.NullOr(Schema.String),
+    packages: Schema.optionalKey(SandboxPackages),
   }),
 );
 const decodeRecord = Schema.decodeUnknownOption(EgressRecordText);
@@ -178,7 +183,8 @@ export class KubernetesSandboxes {
   async #start(entry: Entry, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
     const { cluster, egress } = this.#options;
     const { keys } = entry;
-    const launch = this.#options.launchOf(spec);
+    // The Pod may be that of a start with other settings, which was cut off.
+    const launch = this.#options.launchOf(spec, recordOf(entry.pod).packages);
     let obstacle: Obstacle | null = null;
     let why = "its Pod has not started";
     const attempt = async (): Promise<boolean> => {
@@ -317,15 +323,15 @@ export class KubernetesSandboxes {
     const keys = sandboxKeys(this.#options.secret, id);
     const entry: Entry = { id, keys, pod, egress: null, exit: Promise.withResolvers(), ended: null };
     this.#entries.set(id, entry);
+    const { listener, packages } = this.#options;
     const policy = this.#policy(recordOf(pod));
-    if (this.#exitOf(pod) === null)
-      entry.egress = await this.#options.listener.admit(keys.egress, { policy });
+    if (this.#exitOf(pod) === null) entry.egress = await listener.admit(keys.egress, { policy, packages });
     this.#judge(entry);
     return entry;
   }
 
-  #policy({ allow, secretNames, llmUpstream }: EgressRecord): EgressPolicy {
-    return { allow, secretNames, llmUpstream, serviceUrl: this.#options.serviceUrl };
+  #policy({ allow, secretNames, llmUpstream, packages }: EgressRecord): EgressPolicy {
+    return { allow, secretNames, llmUpstream, packages, serviceUrl: this.#options.serviceUrl };
   }
 
   #saw(name: string, pod: V1Pod | null): void {

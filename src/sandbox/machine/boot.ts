@@ -7,11 +7,10 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import { type LaunchSettings, PROXY_VARIABLES } from "../../domain/launch.ts";
-import { npmAddress, PYPI_INDEX } from "../../domain/packages.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import { bootContainer, reportContainer } from "./container-boot.ts";
-import { mayUse } from "../egress-policy.ts";
-import type { Installation, MachineOptions } from "./installation.ts";
+import { launchPackages } from "../packages/of-sandbox.ts";
+import type { Installation } from "./installation.ts";
 import type { OpenedImage } from "./image.ts";
 import type { LaunchRequest, LauncherStart, SandboxUsers } from "./isolation.ts";
 import { SANDBOX_HOME, WORKSPACE, agentPath, platformPath, sandboxLayout } from "./layout.ts";
@@ -31,20 +30,6 @@ export interface BootRequest {
   /** Null: the sandbox sees the machine's own root. */
   readonly image: OpenedImage | null;
 }
-
-/** The registries that a new sandbox uses: those whose hosts it may reach. Part of its record. */
-export const packagesOf = (
-  { packageSources }: Pick<MachineOptions, "packageSources">,
-  { egressAllow, environment }: Pick<SandboxSpec, "egressAllow" | "environment">,
-): Pick<SandboxRecord, "packages"> => {
-  const projectId = environment["PLATFORM_PROJECT_ID"];
-  if (packageSources === undefined || projectId === undefined) return {};
-  const policy = { allow: egressAllow, secretNames: [], serviceUrl: null, llmUpstream: null };
-  const open = (source: string | null): string | null =>
-    source !== null && mayUse(policy, source) ? source : null;
-  const packages = { npm: open(packageSources.npm), pypi: open(packageSources.pypi), projectId };
-  return packages.npm === null && packages.pypi === null ? {} : { packages };
-};
 
 /** Settings for the daemon and the agent, in addition to the injected environment. */
 export const launchSettings = (
@@ -69,12 +54,7 @@ export const launchSettings = (
       LANG: "C.UTF-8",
       ...PROXY_VARIABLES,
     },
-    ...(packages !== undefined && {
-      packages: {
-        npm: packages.npm === null ? null : npmAddress(packages.npm),
-        pypi: packages.pypi === null ? null : PYPI_INDEX,
-      },
-    }),
+    ...launchPackages(packages),
     ...(spec.wip !== null && { wip: spec.wip }),
     ...(spec.restore && { restore: true }),
     ...(spec.recap !== null && { recap: spec.recap }),

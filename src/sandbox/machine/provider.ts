@@ -15,9 +15,8 @@ import type { Kind } from "./isolation.ts";
 import { openInstallation, removeTrials } from "./trial.ts";
 import { sandboxIds } from "./run-directory.ts";
 import { MachineSandboxes } from "./sandboxes.ts";
-import type * as Scope from "effect/Scope";
-import { Measures, type MeasuresApi } from "../../telemetry/port.ts";
-import { type PackageOptions, PackageProxy } from "../packages/proxy.ts";
+import { Measures } from "../../telemetry/port.ts";
+import { type PackageCache, openPackages } from "../packages/cache.ts";
 import { SandboxError, SandboxProvider } from "../port.ts";
 import { attempt, portOver } from "../operations.ts";
 
@@ -33,29 +32,6 @@ export const summarize = ({ isolation, controls, ownUids }: Installation): strin
     `${limits.map((limit) => `${limit} by ${controls.has(limit) ? "the kernel" : "a watcher"}`).join(", ")}, disk by a watcher`,
   ].join("; ");
 };
-
-/** The cache of package files: its directory, its size, and the hosts that may be private. */
-export type PackageCache = Pick<PackageOptions, "directory" | "bytes" | "allowHosts">;
-
-/** Opens the proxy to package registries in the caller's scope. Without its directory, sandboxes still have it, and nothing is kept. */
-const openPackages = (
-  cache: PackageCache,
-  measures: MeasuresApi,
-): Effect.Effect<PackageProxy, SandboxError, Scope.Scope> =>
-  Effect.gen(function* () {
-    const clock = yield* Clock.Clock;
-    const now = () => clock.currentTimeMillisUnsafe();
-    const open = (bytes: number) =>
-      attempt("create", () => PackageProxy.open({ ...cache, bytes, measures, now }));
-    return yield* Effect.acquireRelease(
-      open(cache.bytes).pipe(
-        Effect.catch((error) =>
-          Effect.andThen(Effect.logWarning(`packages are not kept: ${error.message}`), open(0)),
-        ),
-      ),
-      (opened) => Effect.promise(() => opened.close()),
-    );
-  });
 
 /**
  * The provider as a layer. Building it tries the kinds of isolation on this machine, strongest first, and takes over
@@ -79,7 +55,7 @@ export const machineProvider = (
         yield* attempt("destroy", async () => start.removeOthers(new Set(await sandboxIds(options.runDir))));
       }
       const measures = yield* Measures;
-      const packages = cache === null ? null : yield* openPackages(cache, measures);
+      const packages = cache === null ? null : yield* openPackages(cache);
       const sandboxes = yield* Effect.acquireRelease(
         attempt("list", () => MachineSandboxes.open({ ...installation, ...(packages && { packages }) })),
         (opened) => Effect.sync(() => opened.close()),
@@ -96,7 +72,6 @@ export const machineProvider = (
         const now = yield* Clock.currentTimeMillis;
         yield* attempt("list", () => sandboxes.watch(now));
         if (measures.isOn) measures.set("sandbox_memory_bytes", {}, sandboxes.memoryBytes());
-        measures.set("package_cache_bytes", {}, packages?.bytes ?? 0);
       }).pipe(Effect.catch((error) => Effect.logWarning(`sandboxes cannot be watched: ${error.message}`)));
       yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(WATCH_INTERVAL_MS)));
 

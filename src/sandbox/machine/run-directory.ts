@@ -32,6 +32,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as Schema from "effect/Schema";
+import { SandboxPackages } from "../packages/of-sandbox.ts";
 
 /** sun_path holds 108 bytes. api.md 8 keeps socket paths below 100. */
 const SOCKET_PATH_MAX = 99;
@@ -54,17 +55,8 @@ export const SandboxRecord = Schema.Struct({
   egressAllow: Schema.Array(Schema.String),
   secretNames: Schema.Array(Schema.String),
   llmUpstream: Schema.NullOr(Schema.String),
-  /**
-   * The package registries that it was started with. It asks for them over plain HTTP, so they stay as they are even if the settings
-   * change: its credentials for them would leave this machine without TLS. Absent: none.
-   */
-  packages: Schema.optionalKey(
-    Schema.Struct({
-      npm: Schema.NullOr(Schema.String),
-      pypi: Schema.NullOr(Schema.String),
-      projectId: Schema.String,
-    }),
-  ),
+  /** The package registries that it was started with. Absent: none. */
+  packages: Schema.optionalKey(SandboxPackages),
   /** The container that has its processes. Absent: they are the service's own. */
   container: Schema.optionalKey(
     Schema.Struct({

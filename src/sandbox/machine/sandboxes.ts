@@ -8,7 +8,7 @@
  */
 import { existsSync } from "node:fs";
 import { lstat, mkdir } from "node:fs/promises";
-import { boot, launchSettings, packagesOf } from "./boot.ts";
+import { boot, launchSettings } from "./boot.ts";
 import { removeGroupNow } from "./cgroup.ts";
 import { reportContainer } from "./container-boot.ts";
 import { openImage } from "./image.ts";
@@ -18,6 +18,7 @@ import type { Installation } from "./installation.ts";
 import { readLogTail } from "./log-tail.ts";
 import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
 import { OneAtATime } from "../operations.ts";
+import { packagesOf } from "../packages/of-sandbox.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
 import {
   type SandboxPaths,
@@ -122,7 +123,7 @@ export class MachineSandboxes {
       egressAllow: spec.egressAllow,
       secretNames: Object.keys(spec.secrets),
       llmUpstream: spec.llmUpstream,
-      ...packagesOf(options, spec),
+      ...packagesOf(options.packageSources, spec),
       ...(image !== null && { image: image.digest }),
     };
     let egress: Egress | null = null;
