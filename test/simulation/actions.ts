@@ -20,7 +20,7 @@ import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { Approving } from "./approvals.ts";
-import { answerOf, sessionIdOf } from "./answers.ts";
+import { answerOf, sessionIdOf, stopReasonOf } from "./answers.ts";
 import { accountOf, callerOf, refusal, type Ask, type Endpoint, type Subject } from "./asking.ts";
 import { hasPeople, hasWarm } from "./config.ts";
 import type { Asked, Attempt, Delivery, Ledger } from "./ledger.ts";
@@ -227,13 +227,14 @@ export class Actions {
     const isUp = this.#world.request(this.#next(about.elsewhere), called, (exit) => {
       const is = Exit.isSuccess(exit) ? "done" : refusal(exit.cause);
       const sessionId = Exit.isSuccess(exit) ? sessionIdOf(exit.value) : null;
-      asked.answer = { at: this.#ledger.tick(), is, sessionId };
+      const stopReason = Exit.isSuccess(exit) ? stopReasonOf(exit.value) : null;
+      asked.answer = { at: this.#ledger.tick(), is, sessionId, stopReason };
       const why = Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "";
       this.#world.boundary.note(`answer ${kind} ${about.id ?? ""} ${is} ${sessionId ?? ""}${why}`);
       if (Exit.isSuccess(exit)) about.done?.(exit.value);
       if (is === "unknown") about.unanswered?.();
     });
-    if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null };
+    if (!isUp) asked.answer = { at: this.#ledger.tick(), is: "refused", sessionId: null, stopReason: null };
     return asked;
   }
 

@@ -3,12 +3,20 @@ import { Internal, Unavailable } from "../../src/http/api/errors.ts";
 import type { Answer } from "../../src/http/webhooks/webhook-answers.ts";
 import type { Attempt } from "./ledger.ts";
 
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+
 /** What an endpoint's answer says of the session that it made. */
 export const sessionIdOf = (value: unknown): string | null => {
-  if (typeof value !== "object" || value === null) return null;
-  const fields = value as Readonly<Record<string, unknown>>;
+  const fields = fieldsOf(value);
   const id = fields["session_id"] ?? fields["id"];
   return typeof id === "string" ? id : null;
+};
+
+/** Why the session of the answer was stopped. Null: it was not, or the answer is about something else. */
+export const stopReasonOf = (value: unknown): string | null => {
+  const reason = fieldsOf(value)["stop_reason"];
+  return typeof reason === "string" ? reason : null;
 };
 
 /** What a webhook's sender learns from an answer. */

@@ -164,7 +164,11 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
       (other) =>
         other.kind === "restart" && other.about === about && (other.answer === null || other.answer.at > at),
     );
-    return kind === "stop" && isLive(record.status) && !wasRestarted
+    // It had ended already because it was idle. Such a session starts again for the result of a call that waited for a person.
+    const isAwakened =
+      answer.stopReason === "idle" &&
+      [...tables.approvals.keys()].some((id) => tables.executorCalls.get(id)?.sessionId === about);
+    return kind === "stop" && isLive(record.status) && !wasRestarted && !isAwakened
       ? [`R02 session ${record.id} was stopped and is ${record.status}`]
       : [];
   });

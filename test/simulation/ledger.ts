@@ -27,6 +27,8 @@ export interface Answer {
   /** `unknown`: the service could not say (503, a crash of its own): it may have happened. */
   readonly is: "done" | "refused" | "unknown";
   readonly sessionId: string | null;
+  /** Why the answered session was stopped. */
+  readonly stopReason: string | null;
 }
 
 /** A webhook that a sender sends until it is answered, and sometimes again. */
