@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
+import * as Schedule from "effect/Schedule";
 import { isClosed, type NativeItem, type TurnNow } from "../domain/conversation.ts";
 import type { ConversationEvent } from "../machines/conversation.ts";
 import { Conversations, type ConversationChange } from "../store/ports/conversations.ts";
@@ -16,8 +17,10 @@ import { Actors } from "./actors.ts";
 import { told } from "./delivery.ts";
 import { waitOutOutage } from "./supervisor.ts";
 
-/** The actor hears of a request before its time is over. */
+/** The actor mostly hears of a request before its time is over. */
 const SOON_MS = 1_000;
+/** If it heard later, it did not take the answer, and gets it again. */
+const EXPIRED_AGAIN = "5 seconds";
 
 export interface RequestOptions {
   /** How long a request waits for its answer (PLATFORM_REQUEST_TTL_MS). */
@@ -71,12 +74,15 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     const isAttended = session?.triggerSlug === null;
     const scope = yield* Effect.scope;
     const run = Effect.runForkWith(yield* Effect.context());
-    /** The machine takes only an answer to a request that has none. */
+    /** The machine takes only an answer to a request that it knows and that has none, so the answer may be repeated. */
     const expire = (requestId: string, waitMs: number): void => {
       const declined = { declined: "expired" as const };
       const given = { type: "answer.given" as const, requestId, answer: declined, by: null };
-      const late = Effect.delay(told(actors.conversation(sessionId, given)), waitMs);
-      run(Effect.forkIn(late, scope));
+      const answered = Effect.repeat(told(actors.conversation(sessionId, given)), {
+        while: () => requests.has(requestId),
+        schedule: Schedule.spaced(EXPIRED_AGAIN),
+      });
+      run(Effect.forkIn(Effect.delay(answered, waitMs), scope));
     };
     /** Reads which requests are open. A request that is new here has waited since it was made. */
     const readRequests = Effect.gen(function* () {

@@ -170,6 +170,26 @@ describe("a request", () => {
     }),
   );
 
+  it.effect("is declined although the actor hears of it when its time is over already", () =>
+    Effect.gen(function* () {
+      const heard = yield* Deferred.make<void>();
+      const [item, turn] = [Stream.fromIterable(asking.slice(0, 1)), Stream.fromIterable(asking.slice(1))];
+      const later = Stream.unwrap(Effect.as(Deferred.await(heard), turn));
+      const { answered, conversations, id } = yield* conversing([], Stream.concat(item, later));
+      const page = conversations.page(id, { before: null, limit: 5 });
+      yield* until(Effect.map(page, (known) => known?.requests.length === 1));
+      yield* TestClock.adjust(REQUEST_TTL_MS + MINUTE_MS);
+      expect(answered).toEqual([]);
+      yield* Deferred.succeed(heard, undefined);
+      yield* until(
+        Effect.map(conversations.memory.load(id), (loaded) => loaded?.snapshot.state === "requires_action"),
+      );
+      yield* TestClock.adjust(MINUTE_MS);
+      yield* until(Effect.sync(() => answered.length > 0));
+      expect(answered).toEqual([{ declined: "expired" }]);
+    }),
+  );
+
   it.effect("is known and declined in time if the answer to the write of its report was lost", () =>
     Effect.gen(function* () {
       const written = yield* Deferred.make<void>();
