@@ -164,7 +164,7 @@ export const answerFaults = (tables: TableSet, { asked }: Ledger): readonly stri
       (other) =>
         other.kind === "restart" && other.about === about && (other.answer === null || other.answer.at > at),
     );
-    // It had ended already because it was idle. Such a session starts again for the result of a call that waited for a person.
+    // It had ended already because it was idle. A session that idled out starts again for the result of a call that waited for a person.
     const isAwakened =
       answer.stopReason === "idle" &&
       [...tables.approvals.keys()].some((id) => tables.executorCalls.get(id)?.sessionId === about);

@@ -53,7 +53,7 @@ const linesOf = async (program: string, args: readonly string[]): Promise<readon
   return stdout.trim().split("\n");
 };
 
-/** A process makes so many runs. What they found is shown at once, so that a night that is cut short has its results. */
+/** A process makes so many runs, and their result is shown at once. So a night that is cut short has results, too. */
 const PORTION = 500;
 
 const portion = async (seed: number, runs: number): Promise<Summary> => {
