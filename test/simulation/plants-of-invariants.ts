@@ -105,7 +105,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/store/memory/sandboxes.ts",
     find: 'if (session?.status !== "provisioning" || session.sandboxId !== id) return;',
     put: "if (session === undefined) return;",
-    seed: 142,
+    seed: 135,
   },
   {
     name: "counters-not-mended",

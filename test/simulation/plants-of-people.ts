@@ -42,7 +42,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation.ts",
     find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
     put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    seed: 1_000_034,
+    seed: 1_000_031,
   },
   {
     name: "request-answered-twice",
@@ -70,7 +70,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: "{ request_id: native, answer }",
     put: "{ request_id: native && requestId, answer }",
-    seed: 1_000_004,
+    seed: 1_000_002,
   },
   {
     name: "lost-answer-taken-for-a-refusal",
@@ -105,7 +105,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/runtime-reports.ts",
     find: "          expire(change.item.id, requestTtlMs);\n",
     put: "",
-    seed: 1_000_033,
+    seed: 1_000_031,
   },
   {
     name: "conversation-fence-forgotten",
@@ -119,14 +119,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_178,
+    seed: 1_000_281,
   },
   {
     name: "requests-of-a-repeated-report-missed",
     file: "src/actors/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_008,
+    seed: 1_000_017,
   },
   {
     name: "sent-message-taken-back",

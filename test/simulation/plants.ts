@@ -101,7 +101,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '"slot.refused": { guard: "isRestartable", target: "stopped" },',
     put: '"sandbox.live": { target: "running" },',
-    seed: 35,
+    seed: 125,
   },
   {
     name: "deleted-restarts",
@@ -143,7 +143,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 28,
+    seed: 3,
   },
   {
     name: "lost-signal-while-draining",
