@@ -131,6 +131,7 @@ const FIBERS: Readonly<Record<string, string>> = {
   "duties/duty.ts": "the runner itself",
   "actors/timers.ts": "the timers of cron triggers; in the supervision tree",
   "sandbox/machine/provider.ts": "the watch of sandboxes; in the supervision tree",
+  "sandbox/packages/cache.ts": "the size of the package cache, for /metrics",
   "store/postgres/connection/signals.ts": "the database listener; in the supervision tree",
   "store/postgres/embedded/embedded.ts": "the embedded database; in the supervision tree",
   "telemetry/otlp.ts": "the sender of spans, if a collector is set",
