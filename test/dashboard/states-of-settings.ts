@@ -92,7 +92,7 @@ export const STATES_OF_SETTINGS: readonly State[] = [
       ["repository.import_from", "Use an address that begins with https://, or an absolute path."],
     ]),
     act: async (page) => {
-      await page.getByLabel("Address").fill("greeter");
+      await page.getByLabel("Address").fill("a path");
       await page.keyboard.press("Enter");
       await page.getByRole("alert").waitFor();
     },
