@@ -86,17 +86,15 @@ const row = ({ id, name, role, created_at, deactivated_at: left }, { governs, is
       "aria-label": `${label}: ${name}`,
     });
   const other = role === "owner" ? "member" : "owner";
+  let actions = [act("set-account-role", `Make ${other}`, other), act("deactivate", "Deactivate")];
+  if (left !== null) actions = [act("reactivate", "Reactivate")];
+  else if (isLastOwner) actions = [governs && detail("the only owner")];
   return listRow(
     id,
     [h("strong", {}, name), detail("since ", time(created_at), left && [" · deactivated ", time(left)])],
     {
       states: [tag(role), left && tag("deactivated", "warn"), isOwn && tag("you")],
-      actions:
-        isLastOwner && left === null
-          ? [governs && detail("the only owner")]
-          : left === null
-            ? [act("set-account-role", `Make ${other}`, other), act("deactivate", "Deactivate")]
-            : [act("reactivate", "Reactivate")],
+      actions,
     },
   );
 };

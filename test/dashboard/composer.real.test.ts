@@ -209,6 +209,16 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Session: 100 tokens in · 20 out · $3.00").waitFor();
   });
 
+  it("names the model that the agent used last", async () => {
+    const { page, fake } = await openWith(
+      conversationOf([sampleItem("a", { model: "openai/gpt-5.5", ...text("one") })]),
+    );
+    const choice = page.getByRole("button", { name: /^Model/ });
+    await expect.poll(() => choice.innerText()).toBe("Model: openai/gpt-5.5");
+    fake.say("item", sampleItem("b", { model: "anthropic/claude-sonnet-4-5", ...text("two") }));
+    await expect.poll(() => choice.innerText()).toBe("Model: anthropic/claude-sonnet-4-5");
+  });
+
   it("gives a refused text back, and says what to do", async () => {
     const { fake, area, alert, page } = await openWith(messages(3));
     fake.world.refused = { status: 429, code: "queue_full", error: "20 messages wait." };

@@ -20,6 +20,8 @@ describe.skipIf(!hasChromium)(title, () => {
   /** @returns the link */
   const invite = async (page: Page): Promise<string> => {
     await page.goto(`${real.baseUrl}/#/people`);
+    await page.getByText("the only owner").waitFor();
+    expect(await page.getByRole("button", { name: /^(?:Make member|Deactivate):/ }).count()).toBe(0);
     await page.getByLabel("Name", { exact: true }).fill("Mia");
     await page.locator("summary", { hasText: "Roles in projects" }).click();
     await page.getByLabel("greeter").selectOption("viewer");

@@ -1,4 +1,4 @@
-/** The page on a phone: everything can be seen and reached without a guess that something lies outside. */
+/** The page on a phone, and at a high zoom: everything can be seen and reached without a guess that something lies outside. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
@@ -6,7 +6,7 @@ import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const WIDTH = 390;
 
-const title = hasChromium ? "a phone" : "a phone (/usr/bin/chromium is missing)";
+const title = hasChromium ? "a narrow page" : "a narrow page (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
@@ -25,5 +25,18 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => new URL(page.url()).hash).toBe(PROJECT);
     await page.locator(".tabs [aria-current=page]").waitFor();
     expect(await rightmost(".tabs > a")).toBeLessThanOrEqual(WIDTH);
+  });
+
+  it("shows all tabs in half a window too, as at 200 % zoom", async () => {
+    const width = 700;
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, visit } = await start(makeWorld(Date.now()), { width });
+    await visit(PROJECT);
+    await page.locator(".tabs [aria-current=page]").waitFor();
+    for (const tab of await page.locator(".tabs > a").all()) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const box = await tab.boundingBox();
+      expect(box === null ? Infinity : box.x + box.width).toBeLessThanOrEqual(width);
+    }
   });
 });

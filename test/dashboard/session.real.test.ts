@@ -55,6 +55,20 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("button", { name: "Terminal", exact: true }).count()).toBe(buttons);
   });
 
+  it("is green while its agent works, and quiet while the agent rests", async () => {
+    const all = world();
+    const { page, fake, visit } = await start(all);
+    await visit(SESSION);
+    const state = page.locator("h1 .badge", { hasText: "running" });
+    await state.waitFor();
+    const colour = () => page.evaluate("getComputedStyle(document.querySelector('h1 .badge')).color");
+    const quiet = await colour();
+    for (const one of fake.world.sessions)
+      Object.assign(one, { turn: { state: "running", since: null, waiting_for: null } });
+    fake.emit("session.turn");
+    await expect.poll(colour).not.toBe(quiet);
+  });
+
   it("is not asked for ports and waiting calls by a reader who may not use them", async () => {
     const all = world();
     withRole("viewer")(all);
