@@ -5,7 +5,7 @@
  *
  * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy. The command line stands
  * outside: it asks the service over HTTP.
- * Adapters hang on the ports and are named by serve and the CLI alone. Each rule says why it is there; `npm run check`
+ * Adapters hang on the ports and are named by serve and the CLI alone. Each rule states its reason; `npm run check`
  * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
  */
 const PORTS =
@@ -45,7 +45,7 @@ module.exports = {
     {
       name: "domain-is-the-innermost-ring",
       comment:
-        "Pure values and functions know nobody: they are shared by the service, the daemon and the tests.",
+        "Pure values and functions import no other ring: the service, the daemon and the tests share them.",
       severity: "error",
       from: { path: "^src/domain/" },
       to: { path: "^(src|daemon|demo|test)/", pathNot: "^src/domain/" },
@@ -111,14 +111,15 @@ module.exports = {
     },
     {
       name: "providers-are-strangers",
-      comment: "What the providers on one machine share is in sandbox/machine, which knows none of them.",
+      comment:
+        "sandbox/machine has the parts that the providers on one machine share. It imports no provider.",
       severity: "error",
       from: { path: "^src/sandbox/(machine|local|gvisor|docker|containers|remote|kubernetes)/" },
       to: { path: "^src/sandbox/(local|gvisor|docker|kubernetes)/", pathNot: "^src/sandbox/$1/" },
     },
     {
       name: "postgres-and-its-twin-are-strangers",
-      comment: "The twin stands for the database in tests; what both need is a pure file beside them.",
+      comment: "The twin stands for the database in tests; both import pure files beside them.",
       severity: "error",
       from: { path: "^src/store/(postgres|memory)/" },
       to: { path: "^src/store/(postgres|memory)/", pathNot: "^src/store/$1/" },
@@ -162,7 +163,7 @@ module.exports = {
       name: "handlers-are-strangers",
       comment:
         "The handlers of one group do not import those of another, not for an error's constructor either. Errors that " +
-        "several groups answer with are in http/refusals.ts; what else they share has a file of its own, named here.",
+        "several groups answer with are in http/refusals.ts; other shared parts are in files of their own, named here.",
       severity: "error",
       from: { path: "^src/http/" },
       to: {
@@ -172,10 +173,10 @@ module.exports = {
       },
     },
     {
-      name: "nobody-asks-which-node",
+      name: "only-the-wiring-knows-nodes",
       comment:
-        "Whatever belongs to a node is reached through the ports, which find out where it is: only the service's wiring " +
-        "knows that there are several.",
+        "The parts of a node are reached through the ports, which find out where they are. Only the service's wiring " +
+        "knows that there are several nodes.",
       severity: "error",
       from: { path: "^src/", pathNot: ["^src/nodes/", COMPOSITION] },
       to: { path: "^src/nodes/" },
@@ -201,7 +202,7 @@ module.exports = {
       },
     },
     {
-      name: "nobody-imports-the-root",
+      name: "the-root-is-not-imported",
       comment: "main with its program in serve, and the CLI, are programs, not libraries.",
       severity: "error",
       from: { pathNot: PROGRAMS },
@@ -230,7 +231,7 @@ module.exports = {
     {
       name: "host-is-free-of-the-store",
       comment:
-        "The host goes into the daemon's bundle, and with it only what it asks of whoever remembers its snapshots.",
+        "The host goes into the daemon's bundle, and with it only the port by which its snapshots are remembered.",
       severity: "error",
       from: { path: "^src/actors/(host|supervisor|volatile|inspector)\\.ts$" },
       to: { path: "^src/(store|git|sandbox)/", pathNot: "^src/store/ports/journal\\.ts$" },
@@ -323,7 +324,7 @@ module.exports = {
           // Builds run in a sandbox of their own, and the programs inside start buildah.
           "^src/builder/buildah/",
           "^src/store/postgres/embedded/embedded\\.ts$",
-          // What an agent must not be able to do is tried with real programs; pushes refused for their credential are
+          // The limits of an agent are tried with real programs; pushes refused for their credential are
           // told by a hook's process.
           "^daemon/(process|git/rejections|code-cache)\\.ts$",
           "^daemon/doctor\\.mjs$",
@@ -334,7 +335,7 @@ module.exports = {
     {
       name: "sockets-belong-to-adapters",
       comment:
-        "Whoever dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
+        "Each file that dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
         "speaks to daemons, nodes/call to other nodes, connectors to their servers, the proxy passes on to the target it is given, http/server, the inspector and the metrics listen. The domain uses net for isIP and BlockList, which open nothing.",
       severity: "error",
       from: {

@@ -39,7 +39,7 @@ export const account = {
         ["Audit", me.user.role === "owner" && h("a", { href: "#/audit" }, "Who did what")],
         ["Tier", me.account.tier],
         ["Sessions", `${me.account.active_sessions} of ${counted(me.account.session_cap, "session")}`],
-        ["Queue", h("a", { href: "#/account/state" }, "Why fires start or wait")],
+        ["Queue", h("a", { href: "#/account/state" }, "Why runs start or wait")],
       ]),
     h("p", { class: "actions", "data-key": "sign-out" }, button("sign-out", "Sign out of this browser")),
     h(

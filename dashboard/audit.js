@@ -99,7 +99,7 @@ const pickNamed = (name, label, { all, among, chosen }) =>
     name,
     label,
     all,
-    // Who is not in the list, such as an agent, stays chosen.
+    // An actor that is not in the list, for example an agent, stays chosen.
     options: [...new Set([...among.map(({ id }) => id), ...(chosen === "" ? [] : [chosen])])],
     chosen,
     words: Object.fromEntries(among.map((one) => [one.id, one.name])),

@@ -15,7 +15,8 @@ const ROOT = path.join(import.meta.dirname, "..");
 /** The rules and their test: both quote the phrases that the rules refuse. */
 const NOT_PROSE = new Set(["scripts/plain-english/rules.ts", "test/plain-english.test.ts"]);
 /** Migrations are not read: one that ran is never edited. */
-const READ = /^(?:src|daemon|dashboard|demo|scripts|test)\/.*\.(?:ts|js|mjs|cjs|sh|html|css)$|\.md$/;
+const READ =
+  /^(?:src|daemon|dashboard|demo|scripts|test)\/.*\.(?:ts|js|mjs|cjs|sh|html|css)$|^[^/]+\.(?:ts|cjs)$|\/light-agent$|\.md$/;
 
 /** Files under version control and new ones; safe.directory: the checkout may be another user's. */
 const files = execFileSync(

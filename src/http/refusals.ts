@@ -33,6 +33,12 @@ export const gitFailed = ({ code, message }: GitError): Internal | Unavailable |
   return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
 };
 
+/** A branch that was removed leaves its change request or its session, with nothing to show. */
+export const refGone = (error: GitError) =>
+  error.code === "unknown_ref"
+    ? new Conflict({ error: `The branches cannot be compared: ${error.message}`, code: "ref_gone" })
+    : gitFailed(error);
+
 export const projectInactive = () =>
   new Conflict({
     error: "The project is archived. Set its status to active first.",

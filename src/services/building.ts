@@ -194,7 +194,7 @@ const makeBuild = Effect.fnUntraced(function* (basesMs: number) {
           return tell(id, { type: "steps.done" });
       }
     };
-    // Who asks for a build expects the newest base images.
+    // A person who asks for a build expects the newest base images.
     const pull = cause === "refresh" || cause === "asked" ? "newer" : "missing";
     const building = Effect.gen(function* () {
       const secrets = yield* secretsOf(build);

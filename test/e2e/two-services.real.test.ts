@@ -72,7 +72,7 @@ beforeAll(async () => {
     PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),
     PLATFORM_SANDBOX_PROVIDER: "simulated",
     PLATFORM_TIER_CAPS: JSON.stringify({ free: CAP }),
-    // Who stops a session whose sandbox is on the one that stands still waits for so long that its work is saved.
+    // A person who stops a session whose sandbox is on the frozen service waits for so long that its work is saved.
     PLATFORM_SAVE_TIMEOUT_MS: "1000",
   };
   const start = async (program: "plain" | "armed") => {

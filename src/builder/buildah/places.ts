@@ -64,7 +64,7 @@ export const ETC: Readonly<Record<string, string>> = {
   hosts: "127.0.0.1 localhost\n::1 localhost\n",
   "resolv.conf": "",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-  // Who may be a base image is decided by the egress policy: images come from hosts that the project may reach.
+  // The egress policy decides which images may be a base: they come from hosts that the project may reach.
   "policy.json": '{"default":[{"type":"insecureAcceptAnything"}]}\n',
   "registries.conf": 'unqualified-search-registries = ["docker.io"]\nshort-name-mode = "permissive"\n',
   // Named explicitly, so that no file in a home directory can name programs to run.

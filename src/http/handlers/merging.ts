@@ -7,7 +7,7 @@ import { askToClose, askToMerge, type CloseAnswer, type MergeAnswer } from "../.
 import { ChangeRequests, type ChangeRequest } from "../../store/ports/change-requests.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
-import { gitFailed } from "../refusals.ts";
+import { refGone } from "../refusals.ts";
 
 /** As many paths as a sentence bears; all of them are in the details. */
 const PATHS_TOLD = 5;
@@ -31,12 +31,6 @@ const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly stri
     details: { paths },
   });
 };
-
-/** A branch that was removed leaves the request, with nothing to show. */
-export const refGone = (error: GitError) =>
-  error.code === "unknown_ref"
-    ? new Conflict({ error: `The branches cannot be compared: ${error.message}`, code: "ref_gone" })
-    : gitFailed(error);
 
 const mergeFailed = (error: GitError) =>
   error.code === "ref_moved" ? new Unavailable({ error: error.message, code: "busy" }) : refGone(error);

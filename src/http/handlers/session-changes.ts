@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import { Caller } from "../api/access.ts";
 import { projectFor, sessionFor } from "./answers.ts";
-import { refGone } from "./merging.ts";
+import { refGone } from "../refusals.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES } from "./wire.ts";
 
 export interface SessionPath {
