@@ -13,7 +13,10 @@ export const LIMITS = {
 } as const;
 
 export const DEEP = "test/**/*.deep.test.ts";
-/** Real parts together: sandboxes with the real agent runtime, whole services, the page over a service (vitest.real.config.ts). */
+/**
+ * Real parts together: sandboxes with the real agent runtime, whole services, the page over a service, other git servers, and daemons
+ * that save whole checkouts (vitest.real.config.ts).
+ */
 export const REAL = "test/**/*.real.test.ts";
 /** Files of which `npm test` or `npm run test:real` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
 export const WHOLE_IN_DEEP = [

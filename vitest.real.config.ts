@@ -3,8 +3,9 @@ import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { GLOBAL_SETUP, LIMITS, PAGE_LIBRARY, REAL, WORKERS } from "./vitest.config.ts";
 
 /**
- * `npm run test:real`: whole services with real sandboxes, the real agent runtime, and a browser. A start of the agent runtime
- * alone costs several seconds of CPU time, so these files are apart from `npm test`. `.ci/run` runs both.
+ * `npm run test:real`: whole services with real sandboxes, the real agent runtime, a browser, other git servers, and saved
+ * checkouts. A start of the agent runtime alone costs several seconds of CPU time, and a case with git some tens of processes. So these files
+ * are apart from `npm test`. `.ci/run` runs both.
  *
  * In CI a test that fails runs once more, because 1,000 tests with browsers and processes share two cores there. The closing
  * lines name it (test/support/vitest/reporter.ts).

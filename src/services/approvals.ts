@@ -8,6 +8,7 @@
  *  F3 An agent asks about the calls of its own session only.
  */
 import * as Clock from "effect/Clock";
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { APPROVAL_MS, approvalPlace, isSettled } from "../domain/approval.ts";
@@ -26,9 +27,12 @@ import {
 } from "./executor-decision.ts";
 import { Keyring } from "./keyring.ts";
 
-/** How long a caller waits, and how often it hears that it still does. */
+/** How long a caller waits. */
 export const WAIT_MS = 120_000;
-const PROGRESS_MS = 10_000;
+/** How often a caller hears that it still waits, in ms. Tests set less. */
+export const ProgressTime = Context.Reference<number>("platform/services/ProgressTime", {
+  defaultValue: () => 10_000,
+});
 /** A lost signal delays a caller for so long. */
 const POLL_MS = 2_000;
 /** Signals that come together are read together. */
@@ -115,6 +119,7 @@ const settledInTime = Effect.fnUntraced(function* (
 ) {
   const approvals = yield* Approvals;
   const events = yield* Events;
+  const progressMs = yield* ProgressTime;
   const begunAt = yield* Clock.currentTimeMillis;
   let [toldAt, heldUntil] = [begunAt, begunAt];
   for (;;) {
@@ -126,12 +131,12 @@ const settledInTime = Effect.fnUntraced(function* (
     const found = yield* approvals.get(id);
     const left = begunAt + WAIT_MS - now;
     if (found === null || isSettled(found.status) || left <= 0) return found;
-    if (now - toldAt >= PROGRESS_MS) {
+    if (now - toldAt >= progressMs) {
       toldAt = now;
       yield* tell(now - begunAt);
     }
     const signal = Effect.andThen(events.changed(projectId), Effect.sleep(GATHER));
-    yield* Effect.raceFirst(signal, Effect.sleep(Math.min(POLL_MS, left)));
+    yield* Effect.raceFirst(signal, Effect.sleep(Math.min(POLL_MS, progressMs, left)));
   }
 });
 

@@ -12,7 +12,7 @@ import {
   type Fields,
   type Files,
 } from "../support/service/requests.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import { startTestService, type TestOptions, type TestService } from "../support/service/service.ts";
 
 export const CREDENTIAL = "upstream-credential-1";
 export const TOOLS = [
@@ -74,12 +74,18 @@ export class ExecutorWorld {
     this.server = server;
   }
 
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<ExecutorWorld> {
-    const service = await startTestService({
-      PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
-      PLATFORM_TIER_CAPS: '{"free": 1000}',
-      ...settings,
-    });
+  static async start(
+    settings: Readonly<Record<string, string>> = {},
+    options: TestOptions = {},
+  ): Promise<ExecutorWorld> {
+    const service = await startTestService(
+      {
+        PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
+        PLATFORM_TIER_CAPS: '{"free": 1000}',
+        ...settings,
+      },
+      options,
+    );
     const world = new ExecutorWorld(service, await startMcpServer(TOOLS));
     world.pid = await world.newProject();
     await world.connect(world.pid);

@@ -23,6 +23,7 @@ import * as Statement from "effect/sql/Statement";
 import { Pool } from "undici";
 import { singleRunner } from "../../../src/actors/cluster.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
+import { ProgressTime } from "../../../src/services/approvals.ts";
 import { upstreamsLayer } from "../../../src/services/upstreams.ts";
 import {
   connectorServers,
@@ -98,6 +99,8 @@ export interface TestService {
 export interface TestOptions {
   /** How long a body may take. The service's own 30 s are too long for a test. */
   readonly bodyTime?: Duration.Input;
+  /** How often a caller hears that its call still waits for a person, in ms. */
+  readonly progressMs?: number;
   /** Where the daemon of a sandbox is reached. Default: nowhere. */
   readonly link?: (sandboxId: string) => DaemonLink;
   /** What builds environments. The default builds at once. */
@@ -248,6 +251,7 @@ export async function startTestService(
   environment: Environment = {},
   {
     bodyTime = "30 seconds",
+    progressMs = 10_000,
     faults = () => undefined,
     measures = SILENT,
     traces = Layer.empty,
@@ -304,6 +308,7 @@ export async function startTestService(
       Scope.provide(scope),
       Effect.provide(logsInto(logs)),
       Effect.provideService(BodyTime, bodyTime),
+      Effect.provideService(ProgressTime, progressMs),
       Effect.provideService(Faults, faults),
       Effect.provideService(Measures, measures),
       Effect.provideService(Statement.CurrentTransformer, shownTo(requestStatements)),
