@@ -6,7 +6,8 @@
  *  Z2 A session is judged only by known facts: if its daemon does not answer, it is left alone. The actor that watches
  *     the sandbox decides whether it lives.
  *  Z3 Activity that happens while the daemon is asked counts.
- *  Z4 An agent that waits for a person does not work, from its question on.
+ *  Z4 An agent that waits for a person does not work, from its question on. It works again from the answer on, also before
+ *     its daemon has reported that.
  *  Z5 Keys in a terminal are use, from the last one on. Its output and its connection are not.
  */
 import * as Clock from "effect/Clock";
@@ -64,8 +65,10 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
   });
   /** Z4: since when the agent waits for a person, ms since the epoch. Null: it does not. */
   const waitingSince = Effect.fnUntraced(function* (id: string) {
-    const turn = (yield* conversations.states([id])).get(id)?.turn;
-    return turn?.state === "requires_action" ? turn.since : null;
+    const known = yield* conversations.page(id, { before: null, limit: 1 });
+    if (known?.conversation.turn.state !== "requires_action") return null;
+    const isAnswered = known.requests.length > 0 && known.requests.every(({ answer }) => answer !== null);
+    return isAnswered ? null : known.conversation.turn.since;
   });
   const judge = Effect.fnUntraced(function* ({ id, sandboxId, runningAt }: (typeof running)[number]) {
     // Most sessions are in use, so only those that may be idle are asked.

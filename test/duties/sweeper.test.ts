@@ -10,6 +10,7 @@ import { Conversations } from "../../src/store/ports/conversations.ts";
 import { sweep } from "../../src/duties/sweeper.ts";
 import * as Layer from "effect/Layer";
 import { answered, openActorsWorld, READY } from "../support/world/actors.ts";
+import { nativeItem } from "../support/world/conversations.ts";
 
 const IDLE_MS = 900_000;
 const MAX_TURN_MS = 4 * 3_600_000;
@@ -30,7 +31,7 @@ const running = Effect.gen(function* () {
     .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, actors));
   // A decision takes its time: the work is saved first.
   const settled = Effect.andThen(answered(round), TestClock.adjust("1 second"));
-  return { world, activity, end, id, swept: Effect.andThen(settled, world.statusOf(id)) };
+  return { world, activity, actors, end, id, swept: Effect.andThen(settled, world.statusOf(id)) };
 });
 
 /** What health says of the agent's turns from now on. */
@@ -132,6 +133,39 @@ describe("a running session", () => {
       expect(yield* swept).toBe("running");
       yield* TestClock.adjust(60_000);
       expect(yield* swept).toBe("stopped");
+    }),
+  );
+
+  it.effect("is at work from the answer to its agent's request on, before the daemon has reported that", () =>
+    Effect.gen(function* () {
+      const { world, actors, id, swept } = yield* running;
+      const asked = yield* Clock.currentTimeMillis;
+      says(world, { active: true, active_since: instant(asked) });
+      const sandboxId = (yield* world.session(id))?.sandboxId ?? "";
+      const request = nativeItem("ask", 1, {
+        kind: "request",
+        status: "running",
+        completed_at: null,
+        request: { kind: "question", title: "", patterns: [], questions: [] },
+      });
+      const turn = { state: "requires_action", waiting_for: "ask" } as const;
+      const conversations = yield* world.inPorts(Conversations);
+      yield* conversations.open(id, asked);
+      yield* conversations.note(id, { sandboxId, items: [request], turn, rev: 1, now: asked });
+      const page = conversations.page(id, { before: null, limit: 1 });
+      const { id: requestId = "", seq } = (yield* page)?.requests[0] ?? { seq: 0 };
+      const reported = { type: "runtime.reported", sandboxId, ended: 0, isWorking: true } as const;
+      yield* actors.conversation(id, { ...reported, requests: [requestId], isAttended: true, seq });
+      yield* TestClock.adjust(IDLE_MS - 1_000);
+      yield* actors.conversation(id, {
+        type: "answer.given",
+        requestId,
+        answer: { declined: "expired" },
+        by: null,
+      });
+      expect((yield* page)?.requests).toMatchObject([{ answer: { answer: { declined: "expired" } } }]);
+      yield* TestClock.adjust(60_000);
+      expect(yield* swept).toBe("running");
     }),
   );
 

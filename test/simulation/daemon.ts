@@ -73,8 +73,8 @@ const UNSTEERED = {
 
 /** Whether it works, has worked for a while, and goes on for a while. */
 const isInTurn = (runtime: Runtime, elapsed: number): boolean => {
-  const { open, endsAt, waitsFor } = runtime;
-  return open !== null && waitsFor === null && open.since + GRACE_MS < elapsed && endsAt > elapsed + GRACE_MS;
+  const { worksSince, endsAt } = runtime;
+  return worksSince !== null && worksSince + GRACE_MS < elapsed && endsAt > elapsed + GRACE_MS;
 };
 
 export const simulatedDaemons = (options: DaemonOptions): SimulatedDaemons => {

@@ -53,6 +53,7 @@ export class Runtime {
   /** Those that have begun, and the one that it will begin by itself. */
   #turns: readonly OpenTurn[] = [];
   #isCalm = false;
+  #answeredAt = 0;
 
   constructor(parts: RuntimeParts) {
     this.#parts = parts;
@@ -88,6 +89,12 @@ export class Runtime {
     const { waitingFor } = this.#state;
     if (waitingFor === null) return null;
     return this.present.findLast(({ item }) => item?.native_id === waitingFor)?.item ?? null;
+  }
+
+  /** Since when it works without a pause, ms of `elapsed`: from the turn's begin, or from the answer to its last request. Null: it does not. */
+  get worksSince(): number | null {
+    const { open } = this;
+    return open === null || this.waitsFor !== null ? null : Math.max(open.since, this.#answeredAt);
   }
 
   /** Since when it has been at rest, ms of `elapsed`. Null: it is not. */
@@ -141,6 +148,7 @@ export class Runtime {
   answer(requestId: string): boolean {
     const request = this.waitsFor;
     if (request?.native_id !== requestId) return false;
+    this.#answeredAt = this.#parts.time.elapsed;
     this.#say({ ...request, status: "completed" }, this.#working);
     this.#finish(this.#parts.time.elapsed + this.#length);
     this.#wake();

@@ -9,12 +9,11 @@ const PARTS = ["Context", "Decision", "Figures", "Consequences"];
 const DECISIONS = readdirSync(FOLDER).filter((file) => /^\d{4}-/.test(file));
 const read = (file: string): string => readFileSync(path.join(FOLDER, file), "utf8");
 
+const partsOf = (file: string): readonly string[] =>
+  [...read(file).matchAll(/^## (.+)$/gm)].map(([, part = ""]) => part).filter((part) => PARTS.includes(part));
+
 test("has the context, the decision, the figures and the consequences in each file, in this order", () => {
   expect(DECISIONS.length).toBeGreaterThan(80);
-  const partsOf = (file: string): readonly string[] =>
-    [...read(file).matchAll(/^## (.+)$/gm)]
-      .map(([, part = ""]) => part)
-      .filter((part) => PARTS.includes(part));
   const wrong = DECISIONS.filter((file) => partsOf(file).join() !== PARTS.join());
   expect(wrong).toEqual([]);
 });

@@ -12,9 +12,9 @@ import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, Forbidden, notFound } from "../api/errors.ts";
 import { answering, projectFor, requireProject, sessionFor } from "./answers.ts";
-import { closeRequest, mergeRequest, refGone } from "./merging.ts";
+import { closeRequest, mergeRequest } from "./merging.ts";
 import { openRequest } from "./opening.ts";
-import { gitFailed } from "../refusals.ts";
+import { gitFailed, refGone } from "../refusals.ts";
 import { changeRequestWire, comparisonWire, DIFF_LIMIT_BYTES, pageOf } from "./wire.ts";
 
 interface OpenRequest {
