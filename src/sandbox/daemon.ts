@@ -142,10 +142,7 @@ export class DaemonClient extends Context.Service<
      *
      * @param until `booted`: while it boots without trouble, it may answer up to half a second later.
      */
-    readonly health: (
-      link: DaemonLink,
-      until?: "booted",
-    ) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
+    readonly health: (link: DaemonLink, until?: "booted") => Effect.Effect<DaemonHealth, DaemonUnreachable>;
     /**
      * Ends the agent's turn. False if no turn was in progress. `context` is the signed user context, here and below.
      */

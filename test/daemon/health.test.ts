@@ -10,6 +10,11 @@ import { DaemonServer } from "../../daemon/server.ts";
 import { Redactor } from "../../src/domain/redactor.ts";
 import { answerOf, SESSION_ID, TOKEN } from "./support/served.ts";
 
+/** Completes when the server holds a request. */
+const held = async (): Promise<void> => {
+  while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve));
+};
+
 describe("a request for the health of a booted daemon", () => {
   let report: Report;
   let server: DaemonServer;
@@ -50,11 +55,6 @@ describe("a request for the health of a booted daemon", () => {
     call.end();
     const { body } = await answerOf(call);
     return JSON.parse(body) as HealthReport;
-  };
-
-  /** Completes when the server holds a request. */
-  const held = async (): Promise<void> => {
-    while (vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve));
   };
 
   test("is answered when the repository is checked out and the runtime answers", async () => {

@@ -121,6 +121,8 @@ test("a start that fails ends after its last part, with its launcher", async () 
   await booting;
   expect(order).toEqual(["launched", "Error: no proxy"]);
   const [pid = "", ...more] = readFileSync(paths.log, "utf8").trim().split("\n");
-  await until(() => !existsSync(`/proc/${pid}/stat`) || readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z"));
+  await until(
+    () => !existsSync(`/proc/${pid}/stat`) || readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z"),
+  );
   expect(more).toEqual([]);
 });

@@ -83,9 +83,7 @@ const makeGroup = async (parent: GroupParent, name: string, limits: GroupLimits)
   await mkdir(directory, { recursive: true });
   const settings = parent.controls.map((control) => limitFiles(parent.version, limits)[control]);
   // Opened without creating: a missing file means that the controller is missing.
-  await Promise.all(
-    settings.map(([file, value]) => writeFile(join(directory, file), value, { flag: "r+" })),
-  );
+  await Promise.all(settings.map(([file, value]) => writeFile(join(directory, file), value, { flag: "r+" })));
   if (parent.controls.includes("memory")) await preferEndingOverSwapping(parent.version, directory, limits);
 };
 

@@ -177,15 +177,16 @@ const makeManifests = Effect.gen(function* () {
           previous_envelope AS "previousEnvelope", previous_until AS "previousUntil"
         FROM project_secrets WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
       const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
-      return rows.map(({ tier, commit, text, agents, bringsModel, environment, message, path, line, ...row }) =>
-        Object.assign(
-          {
-            project: projectOf(row),
-            tier,
-            secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf),
-          },
-          manifestsOf({ commit, text, agents, bringsModel, environment, message, path, line }),
-        ),
+      return rows.map(
+        ({ tier, commit, text, agents, bringsModel, environment, message, path, line, ...row }) =>
+          Object.assign(
+            {
+              project: projectOf(row),
+              tier,
+              secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf),
+            },
+            manifestsOf({ commit, text, agents, bringsModel, environment, message, path, line }),
+          ),
       );
     }).pipe(stored("projects.states"));
   return { recordManifest, states };

@@ -13,7 +13,14 @@ import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import { noteCrash, outboxParts, pendingColumn, pendingOf, removeCommands, unsettledActors } from "./outbox.ts";
+import {
+  noteCrash,
+  outboxParts,
+  pendingColumn,
+  pendingOf,
+  removeCommands,
+  unsettledActors,
+} from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
 import { at, json, stored } from "./connection/statement.ts";
 

@@ -29,7 +29,14 @@ import { transitionOf } from "../../machines/transition.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { noteFailure } from "./fires.ts";
-import { noteCrash, outboxParts, pendingColumn, pendingOf, removeCommands, unsettledActors } from "./outbox.ts";
+import {
+  noteCrash,
+  outboxParts,
+  pendingColumn,
+  pendingOf,
+  removeCommands,
+  unsettledActors,
+} from "./outbox.ts";
 import {
   firstSession,
   pendingCallsOf,
