@@ -84,6 +84,10 @@ const until = async (holds: () => boolean): Promise<void> => {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 };
 
+const turns = async (count: number): Promise<void> => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
 test("the launcher is let go when everything is made", async () => {
   const made = Promise.withResolvers<void>();
   const proof = join(runDir, "made");
@@ -94,7 +98,7 @@ test("the launcher is let go when everything is made", async () => {
   );
   await until(() => existsSync(paths.log) && readFileSync(paths.log, "utf8") === "waiting\n");
   // A launcher that is not held back is let go in one of these turns.
-  for (let turn = 0; turn < 1000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  await turns(1000);
   expect((await readRecord(paths))?.launcher).toBeNull();
   await writeFile(proof, "");
   made.resolve();
@@ -116,6 +120,8 @@ test("a start that fails ends after its last part, with its launcher", async () 
   );
   beside.catch(() => undefined);
   await until(() => existsSync(paths.launch) && readFileSync(paths.launch, "utf8").endsWith("}"));
+  // A start that does not wait for the launcher fails in one of these turns.
+  await turns(1000);
   order.push("launched");
   launching.resolve(launcher(`echo $$; echo waiting >&3; read -r _ || exit 1; echo gone; echo up >&3`));
   await booting;
