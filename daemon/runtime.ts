@@ -326,7 +326,7 @@ class Interpreter {
   }
 }
 
-/** What a starting runtime has printed. */
+/** The output of a starting runtime. */
 interface Said {
   /** Open after any output since the last pause. */
   readonly anything: Latch.Latch;

@@ -33,7 +33,7 @@ export interface BootRequest {
   readonly environment: Readonly<Record<string, string>>;
   /** Null: the sandbox sees the machine's own root. */
   readonly image: OpenedImage | null;
-  /** What else the sandbox needs before its PID 1 runs. If it fails, so does the start. */
+  /** Further work that must be done before PID 1 runs. If it fails, the start fails. */
   readonly beside?: Promise<unknown>;
 }
 
