@@ -86,6 +86,7 @@ export class Report {
   /** When a person last typed in a terminal, ISO 8601. */
   typedAt: string | null = null;
   readonly #turnWatchers = new Set<() => void>();
+  readonly #bootWatchers = new Set<() => void>();
   readonly #boot: { step: BootStep; at_ms: number }[] = [];
   readonly #errors = new Map<"checkout" | "runtime" | "bootstrap", string>();
   readonly #version: string;
@@ -117,12 +118,12 @@ export class Report {
 
   setRuntime(change: Partial<HealthReport["runtime"]>): void {
     this.#runtime = { ...this.#runtime, ...change };
-    this.#noteServing();
+    this.#noteChange();
   }
 
   setRepo(change: Partial<HealthReport["repo"]>): void {
     this.#repo = { ...this.#repo, ...change };
-    this.#noteServing();
+    this.#noteChange();
   }
 
   /** Records that a boot step was reached. A step counts once. */
@@ -161,15 +162,32 @@ export class Report {
     return stop;
   }
 
+  /**
+   * Calls back once, as soon as the boot is over or something has gone wrong. @returns a function that cancels it.
+   */
+  whenBootTold(tell: () => void): () => void {
+    const stop = () => void this.#bootWatchers.delete(look);
+    const look = (): void => {
+      if (this.#status() === "starting" && this.#errors.size === 0) return;
+      stop();
+      tell();
+    };
+    this.#bootWatchers.add(look);
+    look();
+    return stop;
+  }
+
   /** Sets or clears the error of one part. */
   setError(part: "checkout" | "runtime" | "bootstrap", message: string | null): void {
     if (message === null) this.#errors.delete(part);
     else this.#errors.set(part, cutText(this.#redactor.redact(storableText(message)), MAX_ERROR_LENGTH));
+    this.#noteChange();
   }
 
   /** The checkout is given up: this sandbox makes no further attempt. */
   giveUpCheckout(): void {
     this.#checkoutFailed = true;
+    this.#noteChange();
   }
 
   /** The state of the first checkout. */
@@ -198,10 +216,12 @@ export class Report {
     };
   }
 
-  #noteServing(): void {
-    if (!this.serving) return;
-    this.reached("ready");
-    Deferred.doneUnsafe(this.#served, Effect.void);
+  #noteChange(): void {
+    if (this.serving) {
+      this.reached("ready");
+      Deferred.doneUnsafe(this.#served, Effect.void);
+    }
+    for (const look of this.#bootWatchers) look();
   }
 
   #status(): HealthReport["status"] {

@@ -10,7 +10,8 @@ import { readingOf, type WorkspaceRead } from "./workspace/reading.ts";
 import { terminalWish, type TerminalWish } from "../src/domain/terminal.ts";
 
 export type Route =
-  | { readonly kind: "health" }
+  /** `isHeld`: it may be answered later, when the boot is over or has trouble. */
+  | { readonly kind: "health"; readonly isHeld: boolean }
   | { readonly kind: "abort" }
   /** A waiting sandbox gets its session (standby.ts). */
   | { readonly kind: "claim" }
@@ -88,7 +89,8 @@ export const decideRoute = ({ method, url }: Target, blocked: readonly number[])
 
 const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/health") {
-    if (method === "GET" || method === "HEAD") return { kind: "health" };
+    if (method === "GET" || method === "HEAD")
+      return { kind: "health", isHeld: url.slice(path.length) === "?until=booted" };
     return refused(405, "method_not_allowed", "Use GET or HEAD to read the health.");
   }
   if (path === "/platform/abort") {

@@ -68,6 +68,8 @@ export interface Renewed {
 
 /** Pause between two checks whether a starting runtime answers. It is shorter if the runtime prints something, because it says when it listens. */
 const PROBE_PAUSE_MS = { shortest: 5, longest: 40 };
+/** A line that says that the runtime listens, e.g. `opencode server listening on http://127.0.0.1:4096`. */
+const LISTENS = /\blistening\b/i;
 /** Pause between two attempts to prepare a process. */
 const OPEN_AGAIN = "1 second";
 /** Pause between two attempts to follow a running runtime's turns. */
@@ -221,22 +223,28 @@ class Interpreter {
     const { report, steering, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
       const tail: string[] = [];
+      const said: Said = { anything: Latch.makeUnsafe(false), listens: Latch.makeUnsafe(false) };
+      let listens = false;
       const keep = (line: string): void => {
+        // Once: a runtime that says it with every line must not end every check.
+        if (!listens && LISTENS.test(line)) {
+          listens = true;
+          said.listens.openUnsafe();
+        }
         tail.push(cutText(line, MAX_LINE_LENGTH));
         if (tail.length > KEPT_LINES) tail.shift();
       };
       const output = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: keep });
-      const printed = Latch.makeUnsafe(false);
       const exit = yield* Effect.acquireUseRelease(
         this.#process(run, (stream, chunk) => {
-          printed.openUnsafe();
+          said.anything.openUnsafe();
           output.add(stream, chunk);
         }),
         (group) => {
           this.#current = { run, group };
           report.setRuntime({ pid: group.pid });
           report.reached("runtime_started");
-          return Effect.raceFirst(Effect.result(group.exit), this.#watch(run, printed));
+          return Effect.raceFirst(Effect.result(group.exit), this.#watch(run, said));
         },
         (group) => group.end,
       );
@@ -281,7 +289,7 @@ class Interpreter {
   }
 
   /** Probes until the runtime answers, then follows its turns and its conversation while it lives. */
-  #watch(run: number, printed: Latch.Latch): Effect.Effect<never> {
+  #watch(run: number, said: Said): Effect.Effect<never> {
     const { adapter, settings, report, steering, log } = this.#options;
     const turns: TurnObserver = {
       turn: (active) => {
@@ -299,7 +307,7 @@ class Interpreter {
     const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
       this.tell({ type: "runtime.answered", run, atMs }),
     );
-    const probe = Effect.tapError(adapter.probe, () => probePause(printed));
+    const probe = Effect.tapError(askOnce(adapter.probe, said.listens), () => probePause(said.anything));
     return Effect.retry(probe, Schedule.forever).pipe(
       Effect.andThen(this.#opened),
       Effect.andThen(answered),
@@ -317,6 +325,27 @@ class Interpreter {
     );
   }
 }
+
+/** The output of a starting runtime. */
+interface Said {
+  /** Open after any output since the last pause. */
+  readonly anything: Latch.Latch;
+  readonly listens: Latch.Latch;
+}
+
+/**
+ * Asks whether the runtime answers. If it says meanwhile that it listens, it is asked anew: a request that reached it
+ * before may never be answered.
+ */
+const askOnce = <E>(probe: Effect.Effect<void, E>, listens: Latch.Latch): Effect.Effect<void, E> =>
+  Effect.suspend(() => {
+    // It listened before this request.
+    listens.closeUnsafe();
+    const answered = Effect.as(probe, true);
+    return Effect.flatMap(Effect.raceFirst(answered, Effect.as(listens.await, false)), (isAnswered) =>
+      isAnswered ? Effect.void : probe,
+    );
+  });
 
 /** Ends at the next output, or after the longest pause. */
 const probePause = (printed: Latch.Latch): Effect.Effect<void> => {

@@ -83,6 +83,8 @@ const CHECK_EVERY_MS = 5000;
 const KEEP_ALIVE_MS = 65_000;
 /** How long a request for the next turn's end stays open. */
 const TURN_WAIT_MS = 25_000;
+/** How long a request for the boot's end stays open. */
+const BOOT_WAIT_MS = 500;
 
 export class DaemonServer {
   readonly #options: ServerOptions;
@@ -143,7 +145,7 @@ export class DaemonServer {
     const ambiguity = ambiguityOf(request);
     if (ambiguity !== null) return answerMalformed(response, ambiguity);
     const route = this.#route(request);
-    if (route.kind === "health") return answerJson(response, 200, this.#options.report.health());
+    if (route.kind === "health") return this.#health(route.isHeld, response);
     const refusal = this.#refusal(request);
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
@@ -284,19 +286,20 @@ export class DaemonServer {
     else answerError(response, answer.status, answer.body);
   }
 
+  #health(isHeld: boolean, response: ServerResponse): void {
+    const { report } = this.#options;
+    const answer = () => answerJson(response, 200, report.health());
+    if (!isHeld) return answer();
+    const watch = (tell: () => void) => report.whenBootTold(tell);
+    answerWhen(response, { watch, withinMs: BOOT_WAIT_MS, answer });
+  }
+
   /** Answers when a turn after that number has ended, or after a while with the present state. */
   #turn(after: number, response: ServerResponse): void {
     const { report } = this.#options;
-    const answer = (): void => {
-      if (!response.writableEnded) answerJson(response, 200, report.turn);
-    };
-    // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
-    const late = setTimeout(answer, TURN_WAIT_MS);
-    const stop = report.whenTurnEnded(after, answer);
-    response.on("close", () => {
-      clearTimeout(late);
-      stop();
-    });
+    const answer = () => answerJson(response, 200, report.turn);
+    const watch = (tell: () => void) => report.whenTurnEnded(after, tell);
+    answerWhen(response, { watch, withinMs: TURN_WAIT_MS, answer });
   }
 
   #conversation(after: number, response: ServerResponse): void {
@@ -322,6 +325,28 @@ export class DaemonServer {
     );
   }
 }
+
+interface Held {
+  /** Calls back when there is something to answer. @returns a function that cancels it. */
+  readonly watch: (tell: () => void) => () => void;
+  /** After this time it is answered in any case. */
+  readonly withinMs: number;
+  readonly answer: () => void;
+}
+
+/** Answers a request once, as soon as there is something to answer or it has waited long enough. */
+const answerWhen = (response: ServerResponse, { watch, withinMs, answer }: Held): void => {
+  const tell = (): void => {
+    if (!response.writableEnded) answer();
+  };
+  // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
+  const late = setTimeout(tell, withinMs);
+  const stop = watch(tell);
+  response.on("close", () => {
+    clearTimeout(late);
+    stop();
+  });
+};
 
 /** The host is always this machine's loopback address, as a number (threats.md X03, X04). */
 const loopback = (port: number, path: string): Upstream => ({

@@ -22,7 +22,7 @@ import { claimOf, recipeOf, sandboxSpec, type SpecOptions } from "./sandbox-spec
 
 /** Pause between two attempts to give a waiting sandbox its session. */
 const CLAIM_AGAIN = Duration.millis(50);
-/** A booting daemon is polled often, so that `running` follows readiness at once. */
+/** A daemon that does not listen yet is asked often. One that boots answers when it is ready. */
 const BOOT_POLL = Duration.millis(20);
 /** One that waited for its session is ready in a few of these. */
 const CLAIMED_POLL = Duration.millis(5);
@@ -63,7 +63,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: bootDeadlineAt }))) return undefined;
     const since = seconds();
     let created: number | null = null;
-    const health = Effect.flatMap(provider.link(id), daemon.health);
+    const health = Effect.flatMap(provider.link(id), (link) => daemon.health(link, "booted"));
     const made = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
     const last: LastWord = { health: null };
     const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));

@@ -241,8 +241,11 @@ const turn = (link: DaemonLink, context: string, after: number) =>
   );
 
 export const daemonHttp = Layer.succeed(DaemonClient, {
-  health: (link) =>
-    ask(link, { path: "/platform/health", timeoutMs: HEALTH_TIMEOUT_MS }).pipe(
+  health: (link, until) =>
+    ask(link, {
+      path: until === undefined ? "/platform/health" : `/platform/health?until=${until}`,
+      timeoutMs: HEALTH_TIMEOUT_MS,
+    }).pipe(
       Effect.flatMap(({ text }) => Effect.mapError(decodeHealth(text), unreachable)),
       Effect.map(storableHealth),
     ),

@@ -137,8 +137,12 @@ export class DaemonClient extends Context.Service<
       context: string,
       claim: Claim,
     ) => Effect.Effect<void, DaemonUnreachable>;
-    /** The daemon's health, within 1 s. */
-    readonly health: (link: DaemonLink) => Effect.Effect<DaemonHealth, DaemonUnreachable>;
+    /**
+     * The daemon's health, within 1 s.
+     *
+     * @param until `booted`: while it boots without trouble, it may answer up to half a second later.
+     */
+    readonly health: (link: DaemonLink, until?: "booted") => Effect.Effect<DaemonHealth, DaemonUnreachable>;
     /**
      * Ends the agent's turn. False if no turn was in progress. `context` is the signed user context, here and below.
      */

@@ -209,6 +209,11 @@ export interface Egress {
   readonly close: () => void;
 }
 
+const listenOn = async (server: Server, path: string): Promise<void> => {
+  server.listen({ path, readableAll: true, writableAll: true });
+  await once(server, "listening");
+};
+
 /**
  * Opens the proxy on a unix socket that every uid may connect to. The socket's directory decides who reaches it. A
  * socket that a dead service left behind is replaced.
@@ -226,9 +231,11 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
     open.add(socket);
     socket.on("close", () => open.delete(socket));
   });
-  await rm(path, { force: true });
-  server.listen({ path, readableAll: true, writableAll: true });
-  await once(server, "listening");
+  await listenOn(server, path).catch(async (error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    await rm(path, { force: true });
+    await listenOn(server, path);
+  });
   return {
     follow: (next) => {
       policy = next;

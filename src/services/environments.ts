@@ -53,13 +53,18 @@ const POLL = "500 millis";
 /** How many lines of a failed step's output a session's failure has. */
 const TAIL_LINES = 12;
 
+/** Whether a manifest may have the table. A key can also be written with escapes. */
+const MAY_NAME_IMAGE = /environment|\\/;
+
 export const planOf = (manifest: GoodManifest | null): EnvironmentPlan => {
   if (manifest === null) return { kind: "machine" };
-  const { environment } = parseManifest(Buffer.from(manifest.text));
-  if (environment.kind === "image") return environment;
-  const { environment: source } = manifest;
-  if (source === null) return { kind: "machine" };
-  return { kind: source.devcontainer === undefined ? "dockerfile" : "devcontainer", source };
+  const { environment: source, text } = manifest;
+  if (source !== null)
+    return { kind: source.devcontainer === undefined ? "dockerfile" : "devcontainer", source };
+  // Parsing a manifest with a thousand triggers takes 20 ms, and every boot would wait for it.
+  if (!MAY_NAME_IMAGE.test(text)) return { kind: "machine" };
+  const { environment } = parseManifest(Buffer.from(text));
+  return environment.kind === "image" ? environment : { kind: "machine" };
 };
 
 /** On what a sandbox boots. */

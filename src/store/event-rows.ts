@@ -16,15 +16,21 @@ interface Place {
   readonly at: number;
 }
 
-export const sessionStatusEvent = (
-  place: Place,
+/** An event without its project and session, for a statement that reads both. */
+export type PlacelessEvent = Omit<NewEvent, "projectId" | "sessionId">;
+
+/** With or without a project and session. */
+type Instant = Pick<Place, "at">;
+
+export const sessionStatusEvent = <P extends Instant>(
+  place: P,
   change: {
     readonly status: string;
     readonly previous: string | null;
     readonly failure?: Failure | null;
     readonly stopReason?: string | null;
   },
-): NewEvent => ({
+) => ({
   ...place,
   type: "session.status",
   data: {
@@ -64,15 +70,15 @@ export const sessionTurnEndedEvent = (
   },
 });
 
-export const sandboxStatusEvent = (
-  place: Place,
+export const sandboxStatusEvent = <P extends Instant>(
+  place: P,
   change: {
     readonly sandboxId: string;
     readonly status: string;
     readonly previous: string | null;
     readonly failure?: Failure | null;
   },
-): NewEvent => ({
+) => ({
   ...place,
   type: "sandbox.status",
   data: {
@@ -84,17 +90,17 @@ export const sandboxStatusEvent = (
 });
 
 /** A sandbox got its place and boots. */
-export const bootStartedEvent = (place: Place, sandboxId: string): NewEvent => ({
+export const bootStartedEvent = <P extends Instant>(place: P, sandboxId: string) => ({
   ...place,
   type: "sandbox.boot_started",
   data: { sandbox_id: sandboxId },
 });
 
 /** A sandbox has its environment, or waits for its build. */
-export const environmentNotedEvent = (
-  place: Place,
+export const environmentNotedEvent = <P extends Instant>(
+  place: P,
   { id, buildId, isStale }: { readonly id: string; readonly buildId: string; readonly isStale: boolean },
-): NewEvent => ({
+) => ({
   ...place,
   type: "sandbox.environment",
   data: { sandbox_id: id, build_id: buildId, is_stale: isStale },

@@ -68,6 +68,7 @@ describe("paths", () => {
   test("serves health on exactly its path, for GET and HEAD", () => {
     expect(codeOf("/platform/health")).toBe("health");
     expect(codeOf("/platform/health", "HEAD")).toBe("health");
+    expect(codeOf("/platform/health?until=booted")).toBe("health");
   });
 
   test.each([

@@ -117,4 +117,22 @@ describe("the agent runtime", () => {
       while (report.runtime.state !== "ready") yield* task;
     }).pipe(Effect.scoped),
   );
+
+  it.effect("is asked anew when it says that it listens and has not answered", () =>
+    Effect.gen(function* () {
+      // As opencode does, it never answers a request that comes before it is ready.
+      const serve = `let asked = 0;
+        require("node:http").createServer((_, r) => {
+          asked += 1;
+          if (asked === 1) console.log("now it is listening");
+          else r.end();
+        }).listen(process.env.PORT, "127.0.0.1", () => console.log("bound"));`;
+      const { report, lines } = yield* supervised(() => `exec node -e '${serve}'`);
+      const task = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)));
+      while (!lines.some((line) => line.includes("bound"))) yield* task;
+      // One more check begins. From then on the clock stands still, so no check reaches its time limit.
+      yield* TestClock.adjust("5 millis");
+      while (report.runtime.state !== "ready") yield* task;
+    }).pipe(Effect.scoped),
+  );
 });

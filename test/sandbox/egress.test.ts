@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { link, mkdtemp, rm } from "node:fs/promises";
 import {
   type IncomingMessage,
   type OutgoingHttpHeaders,
@@ -107,6 +107,16 @@ const echo: RequestListener = (incoming, outgoing) => {
     ),
   );
 };
+
+it("replaces a socket that a dead service left behind", async () => {
+  const former = createTcpServer().listen(join(directory, "former.sock"));
+  await once(former, "listening");
+  // Closing removes the first name only.
+  await link(join(directory, "former.sock"), join(directory, "egress.sock"));
+  former.close();
+  const { status } = await send(await openProxy({}), "http://example.com/");
+  expect(status).toBe(403);
+});
 
 describe("the egress proxy to the service", () => {
   it("passes method, raw path, headers and body on under the name that the sandbox knows", async () => {

@@ -43,15 +43,17 @@ describe("a sandbox of a project without a Dockerfile", () => {
     }),
   );
 
-  it.effect("boots on the operator's image that the manifest names", () =>
-    Effect.gen(function* () {
-      const { booting, count } = yield* living;
-      const manifest = manifestOf(null, '[environment]\nimage = "node-tools"\n');
-      const { fiber, record } = yield* booting(manifest);
-      expect(yield* Fiber.join(fiber)).toMatchObject({ success: { image: "node-tools" } });
-      expect(yield* record).toMatchObject({ image: "node-tools", environment: null });
-      expect(yield* count).toBe(0);
-    }),
+  it.effect.each(["[environment]", String.raw`["\u0065nvironment"]`])(
+    "boots on the operator's image that the manifest names in %s",
+    (table) =>
+      Effect.gen(function* () {
+        const { booting, count } = yield* living;
+        const manifest = manifestOf(null, `${table}\nimage = "node-tools"\n`);
+        const { fiber, record } = yield* booting(manifest);
+        expect(yield* Fiber.join(fiber)).toMatchObject({ success: { image: "node-tools" } });
+        expect(yield* record).toMatchObject({ image: "node-tools", environment: null });
+        expect(yield* count).toBe(0);
+      }),
   );
 });
 

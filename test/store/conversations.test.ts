@@ -7,7 +7,6 @@ import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
-import * as Tracer from "effect/Tracer";
 import { describe, expect } from "vitest";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
@@ -21,6 +20,7 @@ import { fillTables, openSnapshot } from "../../src/store/postgres/rows.ts";
 import { postgresStore } from "../../src/store/postgres/layer.ts";
 import { converse, nativeItem, nativeTool, replaceSandbox, report } from "../support/world/conversations.ts";
 import { admitSession, tellSession } from "../support/world/sessions.ts";
+import { counted } from "../support/postgres/counted.ts";
 import { explain } from "../support/postgres/explain.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { freshDatabase, someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
@@ -108,18 +108,6 @@ const whileWaiting = Effect.fnUntraced(function* <A, E, E2>(
 
 const growing = (rev: number, text: string) =>
   nativeItem("grows", rev, { status: "running", completed_at: null, content: [{ type: "text", text }] });
-
-/** How many statements an effect runs, and what it gives. */
-const counted = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
-  let count = 0;
-  const tracer = Tracer.make({
-    span: (options) => {
-      if (options.kind === "client") count += 1;
-      return new Tracer.NativeSpan(options);
-    },
-  });
-  return { answer: yield* Effect.withTracer(effect, tracer), count: () => count };
-});
 
 describe("a text that grows", () => {
   check(

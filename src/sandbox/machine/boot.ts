@@ -1,10 +1,14 @@
 /**
- * Starts the processes of one sandbox on this machine: directories, record, launcher, PID 1. The order ensures that
- * `teardown.ts` finds and removes whatever a crash leaves, at any point (sandbox/port.ts P4).
+ * Starts the processes of one sandbox on this machine: record, directories, launcher, PID 1. The order ensures that
+ * `teardown.ts` finds and removes whatever a crash leaves, at any point (sandbox/port.ts P4):
+ *
+ *  O1 The record names the groups and the container before the first of them exists.
+ *  O2 Everything else is made side by side. The launcher does nothing until it hears "go", and ends with the service. It
+ *     hears that once it is recorded and everything is made.
+ *  O3 A start that fails ends when each of its parts has ended. Only then may the sandbox be torn down.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, writeFileSync } from "node:fs";
-import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
+import { type FileHandle, chmod, chown, mkdir, open, writeFile } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import { type LaunchSettings, PROXY_VARIABLES } from "../../domain/launch.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
@@ -29,6 +33,8 @@ export interface BootRequest {
   readonly environment: Readonly<Record<string, string>>;
   /** Null: the sandbox sees the machine's own root. */
   readonly image: OpenedImage | null;
+  /** Further work that must be done before PID 1 runs. If it fails, the start fails. */
+  readonly beside?: Promise<unknown>;
 }
 
 /** Settings for the daemon and the agent, in addition to the injected environment. */
@@ -66,6 +72,12 @@ export const launchSettings = (
   };
 };
 
+/** Waits for each of them, and then throws the first failure, so that nothing is under way any more (O3). */
+const allDone = async (parts: readonly Promise<unknown>[]): Promise<void> => {
+  const failed = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
+};
+
 interface Ownership {
   readonly uid: number;
   readonly mode: number;
@@ -78,20 +90,21 @@ const makeDirectory = async (path: string, { uid, mode }: Ownership): Promise<vo
 };
 
 /**
- * Creates the sandbox's directories. If the service is root, each directory belongs to the uid that may write it, and
- * root owns the rest.
+ * Creates the sandbox's directories below its own. If the service is root, each directory belongs to the uid that may write
+ * it, and root owns the rest.
  */
 const makeDirectories = async (paths: SandboxPaths, users: SandboxUsers | null): Promise<void> => {
   const own = process.geteuid?.() ?? 0;
   const daemon = users?.daemon ?? own;
   const agent = users?.agent ?? own;
-  await mkdir(paths.root, { recursive: true });
-  if (users !== null) await chown(paths.root, own, users.setup);
-  await chmod(paths.root, users === null ? 0o700 : 0o710);
-  await mkdir(paths.disk, { recursive: true });
-  await chmod(paths.disk, 0o711);
-  await makeDirectory(paths.run, { uid: daemon, mode: 0o711 });
-  await Promise.all([
+  const openRoot = async (): Promise<void> => {
+    if (users !== null) await chown(paths.root, own, users.setup);
+    await chmod(paths.root, users === null ? 0o700 : 0o710);
+  };
+  await allDone([
+    openRoot(),
+    makeDirectory(paths.disk, { uid: own, mode: 0o711 }),
+    makeDirectory(paths.run, { uid: daemon, mode: 0o711 }),
     makeDirectory(paths.agentReadable, { uid: daemon, mode: 0o755 }),
     makeDirectory(paths.proxyMount, { uid: own, mode: 0o711 }),
     makeDirectory(paths.proxy, { uid: own, mode: 0o711 }),
@@ -150,36 +163,44 @@ const launchRequest = (
   },
 });
 
+interface Spawned {
+  readonly child: ChildProcess;
+  /** Rejects if it could not be started. */
+  readonly failed: Promise<never>;
+}
+
 const spawnLauncher = async (
   { launch }: LauncherStart,
   request: LaunchRequest,
   users: SandboxUsers | null,
-): Promise<ChildProcess> => {
+): Promise<Spawned> => {
   const { paths } = request;
   const { command, ...launcher } = await launch(request);
   const [program = "", ...args] = command;
-  const log = openSync(paths.log, "a", 0o600);
-  const filter = launcher.filter === null ? "ignore" : openSync(launcher.filter, "r");
+  const log = await open(paths.log, "a", 0o600);
+  let filter: FileHandle | null = null;
   try {
+    filter = launcher.filter === null ? null : await open(launcher.filter, "r");
     const child = spawn(program, args, {
       cwd: "/",
       // The sandbox outlives the service, so it gets its own process group and session, and writes its output to a
       // file.
       detached: true,
       env: launcher.environment,
-      stdio: ["pipe", log, log, "pipe", filter],
+      stdio: ["pipe", log.fd, log.fd, "pipe", filter?.fd ?? "ignore"],
       ...(users === null ? {} : { uid: users.setup, gid: users.setup }),
     });
     child.unref();
-    return child;
+    const failed = new Promise<never>((_resolve, reject) => child.once("error", reject));
+    failed.catch(() => undefined);
+    return { child, failed };
   } finally {
-    closeSync(log);
-    if (typeof filter === "number") closeSync(filter);
+    await Promise.all([log.close(), filter?.close()]);
   }
 };
 
-const mapIdentities = (pid: number, { map }: SandboxUsers): void => {
-  for (const file of ["gid_map", "uid_map"]) writeFileSync(`/proc/${pid}/${file}`, map);
+const mapIdentities = async (pid: number, { map }: SandboxUsers): Promise<void> => {
+  await Promise.all(["gid_map", "uid_map"].map((file) => writeFile(`/proc/${pid}/${file}`, map)));
 };
 
 /** Rejects after a while: a launcher that hangs must not block its caller for ever. */
@@ -199,7 +220,7 @@ export interface Booted {
 }
 
 /**
- * Starts a sandbox and returns once its PID 1 runs.
+ * Starts a sandbox, whose own directory exists, and returns once its PID 1 runs.
  * @throws Error with the launcher's output, or the engine's message. The caller then tears the sandbox down.
  */
 export const boot = async (installation: Installation, request: BootRequest): Promise<Booted> => {
@@ -208,40 +229,48 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
   const { isolation, options } = installation;
   const { start } = isolation;
   const users = uidBase === null ? null : isolation.users(uidBase);
-  await makeDirectories(paths, users);
   const record = {
     ...request.record,
     cgroups: groupDirectories(installation.groupParents, id),
     ...(start.by === "engine" && { container: { ...start.place(id), cgroups: [] } }),
   };
-  // The record comes first: otherwise a group or a container could outlive a service that is killed in between.
+  // O1: otherwise a group or a container could outlive a service that is killed in between.
   await writeRecord(paths, record);
-  const processes = isolation.hostProcesses(options.limits.processes);
-  await makeGroups(installation.groupParents, id, { ...options.limits, processes });
-  await writeLaunchFile(paths, request.settings, users);
   const planned = { record, users, request: launchRequest(installation, request) };
-  if (start.by === "launcher") return bootLauncher(start, planned);
+  const processes = isolation.hostProcesses(options.limits.processes);
+  const prepared = allDone([
+    makeDirectories(paths, users).then(() => writeLaunchFile(paths, request.settings, users)),
+    makeGroups(installation.groupParents, id, { ...options.limits, processes }),
+    ...(request.beside === undefined ? [] : [request.beside]),
+  ]);
+  if (start.by === "launcher") {
+    const booting = bootLauncher(start, planned, prepared);
+    await allDone([prepared, booting]);
+    return booting;
+  }
+  await prepared;
   const booted = await bootContainer(start, planned);
   return { record: booted, onEnd: (report) => reportContainer(booted, report) };
 };
 
-/** A sandbox that has its directories and its record, and no process yet. */
+/** A sandbox that has its record, and no process yet. */
 export interface PlannedBoot {
   readonly record: SandboxRecord;
   readonly users: SandboxUsers | null;
   readonly request: LaunchRequest;
 }
 
+/** @param prepared completes when everything is made that the sandbox needs. */
 const bootLauncher = async (
   start: LauncherStart,
   { record: planned, users, request }: PlannedBoot,
+  prepared: Promise<void>,
 ): Promise<Booted> => {
   const { paths } = request;
-  const child = await spawnLauncher(start, request, users);
+  const { child, failed } = await spawnLauncher(start, request, users);
   const { pid } = child;
   const [stdin, , , signal] = child.stdio as unknown as [Duplex, null, null, Duplex];
   for (const stream of [stdin, signal]) stream.on("error", () => undefined);
-  const failed = new Promise<never>((_resolve, reject) => child.once("error", reject));
   const reached = stages(signal);
   const step = async (stage: string): Promise<void> => {
     if (await Promise.race([reached(stage), failed, deadline(START_TIMEOUT_MS)])) return;
@@ -251,7 +280,8 @@ const bootLauncher = async (
     await step("waiting");
     const launcher = pid === undefined ? null : identify(pid);
     if (launcher === null) throw new Error("the launcher ended early");
-    if (users !== null) mapIdentities(launcher.pid, users);
+    if (users !== null) await mapIdentities(launcher.pid, users);
+    await prepared;
     await joinGroups(planned.cgroups, launcher.pid);
     const record = { ...planned, launcher };
     await writeRecord(paths, record);

@@ -3,7 +3,7 @@
  * work; a version number proves nothing. On each change the kernel waits for its own readers (some 10 ms to move a
  * process). So all work for a sandbox is asynchronous: otherwise the event loop would block.
  */
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -83,10 +83,7 @@ const makeGroup = async (parent: GroupParent, name: string, limits: GroupLimits)
   await mkdir(directory, { recursive: true });
   const settings = parent.controls.map((control) => limitFiles(parent.version, limits)[control]);
   // Opened without creating: a missing file means that the controller is missing.
-  for (const [file, value] of settings) {
-    // eslint-disable-next-line no-await-in-loop -- up to three
-    await writeFile(join(directory, file), value, { flag: "r+" });
-  }
+  await Promise.all(settings.map(([file, value]) => writeFile(join(directory, file), value, { flag: "r+" })));
   if (parent.controls.includes("memory")) await preferEndingOverSwapping(parent.version, directory, limits);
 };
 
@@ -103,9 +100,14 @@ const preferEndingOverSwapping = async (
           ["memory.swap.max", "0"],
           ["memory.oom.group", "1"],
         ];
-  for (const [file, value] of wishes) {
-    // eslint-disable-next-line no-await-in-loop -- one or two
-    if (existsSync(join(directory, file))) await writeFile(join(directory, file), value, { flag: "r+" });
+  await Promise.all(wishes.map(([file, value]) => writeIfThere(join(directory, file), value)));
+};
+
+const writeIfThere = async (file: string, value: string): Promise<void> => {
+  try {
+    await writeFile(file, value, { flag: "r+" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 };
 

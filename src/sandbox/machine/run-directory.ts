@@ -216,6 +216,10 @@ export const imagesInUse = async (runDir: string): Promise<ReadonlySet<string>> 
 export const isRecorded = async (paths: SandboxPaths): Promise<boolean> =>
   (await ifThere(access(paths.record).then(() => true))) ?? false;
 
+/** Whether the sandbox has a directory, with or without a record. */
+export const hasDirectory = async (paths: SandboxPaths): Promise<boolean> =>
+  (await ifThere(access(paths.root).then(() => true))) ?? false;
+
 export const writeRecord = (paths: SandboxPaths, record: SandboxRecord): Promise<void> =>
   replaceFile(paths.record, JSON.stringify(record));
 

@@ -6,7 +6,6 @@
  *  L2 A host uid belongs to one sandbox at a time, until its directory is gone.
  *  L3 The first reason for an end is the one that is reported.
  */
-import { existsSync } from "node:fs";
 import { lstat, mkdir } from "node:fs/promises";
 import { boot, launchSettings } from "./boot.ts";
 import { removeGroupNow } from "./cgroup.ts";
@@ -23,6 +22,7 @@ import { isAlive, sampleProcesses } from "./processes.ts";
 import {
   type SandboxPaths,
   type SandboxRecord,
+  hasDirectory,
   imagesInUse,
   readExit,
   readRecord,
@@ -102,7 +102,7 @@ export class MachineSandboxes {
       if (earlier?.launcher) return;
       // An earlier attempt died before it started a process. Without its directory it never began, and a tear-down would look at every
       // process of the machine.
-      if (existsSync(paths.root)) await tearDown(paths, earlier);
+      if (await hasDirectory(paths)) await tearDown(paths, earlier);
       await this.#start(spec, paths);
     });
   }
@@ -126,22 +126,24 @@ export class MachineSandboxes {
       ...packagesOf(options.packageSources, spec),
       ...(image !== null && { image: image.digest }),
     };
-    let egress: Egress | null = null;
+    let opening: Promise<Egress> | null = null;
     try {
       await mkdir(paths.root, { mode: 0o700 });
-      await writeRecord(paths, record);
-      await mkdir(paths.proxy);
-      egress = await this.#openEgress(paths, record);
+      opening = this.#newEgress(paths, record);
+      // The boot waits for it, and reports its failure.
+      opening.catch(() => undefined);
       const booted = await boot(this.#installation, {
         paths,
         record,
         settings: launchSettings(this.#installation, spec, { record, image }),
         environment: spec.environment,
         image,
+        beside: opening,
       });
-      const entry = this.#enter(paths, booted.record, egress);
+      const entry = this.#enter(paths, booted.record, await opening);
       booted.onEnd((message) => void this.#ended(entry, message));
     } catch (error) {
+      const egress = await opening?.catch(() => null);
       egress?.close();
       await tearDown(paths, (await readRecord(paths)) ?? record);
       this.#uidBases.delete(spec.id);
@@ -313,6 +315,11 @@ export class MachineSandboxes {
     } else {
       reportContainer(record, (message) => void this.#ended(entry, message));
     }
+  }
+
+  async #newEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
+    await mkdir(paths.proxy, { recursive: true });
+    return this.#openEgress(paths, record);
   }
 
   #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {

@@ -1,5 +1,6 @@
 /** Chooses what isolates the sandboxes of this machine, by starting one sandbox of each kind, strongest first. */
 import { randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { boot } from "./boot.ts";
 import { type Installation, type MachineOptions, install } from "./installation.ts";
 import type { Kind } from "./isolation.ts";
@@ -39,6 +40,7 @@ const tryKind = async (options: MachineOptions, kind: Kind): Promise<Installatio
     bootDeadlineMs: 0,
   };
   try {
+    await mkdir(paths.root, { mode: 0o700 });
     await boot(installation, { paths, record, settings, environment: {}, image: null });
     return installation;
   } finally {

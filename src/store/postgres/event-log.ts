@@ -5,11 +5,11 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import type { Fragment } from "effect/sql/Statement";
-import type { NewEvent } from "../event-rows.ts";
+import type { NewEvent, PlacelessEvent } from "../event-rows.ts";
 import { Waiting } from "../waiting.ts";
 import type { Notifications } from "./connection/notifications.ts";
 import { makeSignal } from "./connection/signals.ts";
-import { json } from "./connection/statement.ts";
+import { at, json } from "./connection/statement.ts";
 
 const CHANNEL = "platform_events";
 /** The subject of readers of all projects. */
@@ -25,6 +25,8 @@ export class EventLog extends Context.Service<
      * `given` is a relation of that statement: one row, or none if the events must not be appended.
      */
     readonly insertion: (events: readonly NewEvent[], given: Fragment) => Fragment;
+    /** The same for one event. `given` has its project and session as `project_id` and `session_id`. */
+    readonly insertionIn: (event: PlacelessEvent, given: Fragment) => Fragment;
     readonly tell: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
     /** Wakes the project's readers after the commit; they find no event where none was appended. */
     readonly wake: (projectId: string) => Effect.Effect<void, SqlError>;
@@ -46,6 +48,10 @@ const make = Effect.gen(function* () {
     SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data
     FROM ${given}, jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
       AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb)`;
+  const insertionIn = (event: PlacelessEvent, given: Fragment) => sql`
+    INSERT INTO events (project_id, session_id, type, at, data)
+    SELECT project_id, session_id, ${event.type}::text, ${at(event.at)}::timestamptz, ${json(event.data)}::jsonb
+    FROM ${given}`;
   const tell = (events: readonly NewEvent[]) =>
     events.length === 0 ? Effect.void : say([...new Set(events.map(({ projectId }) => projectId))]);
   const append = (events: readonly NewEvent[]): Effect.Effect<void, SqlError> =>
@@ -54,6 +60,7 @@ const make = Effect.gen(function* () {
   return {
     append,
     insertion,
+    insertionIn,
     tell,
     wake,
     changed: (projectId: string | null) => waiting.wait(projectId ?? ANY),

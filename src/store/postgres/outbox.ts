@@ -42,12 +42,62 @@ export const appendFor = <Command>(
     Effect.map((rows) => {
       // Identity values rise in order of insertion. RETURNING guarantees no order.
       const ids = rows.map(({ id }) => id).toSorted((a, b) => Number(BigInt(a) - BigInt(b)));
-      return change.commands.flatMap((command, position): PendingCommand<Command>[] => {
-        const id = ids[position];
-        return id === undefined ? [] : [{ id, command }];
-      });
+      return pendingOf(change.commands, ids);
     }),
   );
+
+/** Commands with their ids, both in the order in which they are performed. */
+export const pendingOf = <Command>(
+  commands: readonly Command[],
+  ids: readonly string[],
+): readonly PendingCommand<Command>[] =>
+  commands.flatMap((command, position) => {
+    const id = ids[position];
+    return id === undefined ? [] : [{ id, command }];
+  });
+
+/**
+ * The outbox's part of a statement that saves a step: `, done AS (…), added AS (…)` to follow its other parts, and the column
+ * of the new commands' ids, in their order.
+ *
+ * @param given the part of the statement with one row if the step is saved, and none if it is not.
+ */
+export const outboxParts = (
+  sql: SqlClient,
+  actor: Actor,
+  {
+    commands,
+    completes,
+    now,
+    given,
+  }: {
+    readonly commands: readonly unknown[];
+    /** The command that the step completes. Null: none. */
+    readonly completes: string | null;
+    readonly now: number;
+    readonly given: "saved" | "opened";
+  },
+) => {
+  const { kind, id } = actor;
+  const none = sql.literal("");
+  const done =
+    completes === null || !BIGINT.test(completes)
+      ? none
+      : sql`, done AS (
+          DELETE FROM outbox WHERE actor_kind = ${kind} AND actor_id = ${id}::uuid AND id = ${completes}::bigint
+            AND EXISTS (SELECT FROM ${sql.literal(given)})
+        )`;
+  if (commands.length === 0) return { parts: done, ids: sql`'[]'::jsonb` };
+  const added = sql`, added AS (
+    INSERT INTO outbox (actor_kind, actor_id, command, created_at)
+    SELECT ${kind}::text, ${id}::uuid, entry.command, ${at(now)}::timestamptz
+    FROM ${sql.literal(given)}, jsonb_array_elements(${json(commands)}::jsonb) WITH ORDINALITY AS entry(command, place)
+    ORDER BY entry.place
+    RETURNING id
+  )`;
+  // Identity values rise in order of insertion.
+  return { parts: sql`${done}${added}`, ids: sql`(SELECT jsonb_agg(id::text ORDER BY id) FROM added)` };
+};
 
 /** A column with an actor's pending commands, oldest first, for the statement that reads their snapshot. */
 export const pendingColumn = (sql: SqlClient, actor: Actor) => sql`(

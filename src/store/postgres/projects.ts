@@ -30,11 +30,18 @@ type Row = Omit<Project, "manifest" | "version"> & {
   readonly error: string | null;
 };
 
-const SELECT = `
-  SELECT project.id, account_id AS "accountId", name, status, repository, default_branch AS "defaultBranch",
+const COLUMNS = `
+  project.id, account_id AS "accountId", name, status, repository, default_branch AS "defaultBranch",
     triggers_paused AS "triggersPaused", default_role AS "defaultRole", merge_role AS "mergeRole", created_by AS "createdBy", created_at AS "createdAt", updated_at AS "updatedAt",
-    version, read_commit AS "readCommit", synced_at AS "syncedAt", error
+    version, read_commit AS "readCommit", synced_at AS "syncedAt", error`;
+const FROM = `
   FROM projects AS project LEFT JOIN project_manifests AS manifest ON manifest.project_id = project.id`;
+const SELECT = `SELECT ${COLUMNS} ${FROM}`;
+/** With the account's tier and the manifest. */
+const SELECT_STATE = `
+  SELECT ${COLUMNS}, (SELECT tier FROM accounts WHERE id = project.account_id) AS tier,
+    commit_sha AS commit, text, agents, brings_model AS "bringsModel", environment,
+    error AS message, error_path AS path, error_line AS line ${FROM}`;
 
 const projectOf = ({ readCommit, syncedAt, error, ...row }: Row): Project => ({
   ...row,
@@ -79,10 +86,10 @@ const makeUpdate = Effect.gen(function* () {
 });
 
 interface ManifestRow {
-  readonly projectId: string;
   readonly commit: string | null;
   readonly text: string | null;
-  readonly agents: readonly string[];
+  /** Null, as everything else: no reading is recorded. */
+  readonly agents: readonly string[] | null;
   readonly bringsModel: boolean | null;
   readonly environment: BuildSource | null;
   readonly message: string | null;
@@ -102,14 +109,22 @@ const verifyingOf = (row: VerifyingRow): VerifyingSecret => {
   return { ...secret, previous: isWhole ? { version, envelope, until } : null };
 };
 
-const manifestsOf = (row: ManifestRow | undefined): Pick<ProjectState, "manifest" | "manifestFailure"> => {
-  if (row === undefined) return { manifest: null, manifestFailure: null };
-  const { commit, text, agents, bringsModel, environment, message, path, line } = row;
-  return {
-    manifest: commit === null || text === null ? null : { commit, text, agents, bringsModel, environment },
-    manifestFailure: message === null ? null : { message, path, line },
-  };
-};
+const manifestsOf = ({
+  commit,
+  text,
+  agents,
+  bringsModel,
+  environment,
+  message,
+  path,
+  line,
+}: ManifestRow): Pick<ProjectState, "manifest" | "manifestFailure"> => ({
+  manifest:
+    commit === null || text === null
+      ? null
+      : { commit, text, agents: agents ?? [], bringsModel, environment },
+  manifestFailure: message === null ? null : { message, path, line },
+});
 
 const makeManifests = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -154,31 +169,24 @@ const makeManifests = Effect.gen(function* () {
 
   const states: (typeof Projects)["Service"]["states"] = (ids) =>
     Effect.gen(function* () {
-      // Projects are read first: everything read after them may be newer than their version, never older.
-      const rows = yield* sql<Row>`${sql.literal(SELECT)} WHERE project.id = ANY(${[...ids]}::uuid[])`;
-      const manifests = yield* sql<ManifestRow>`
-        SELECT project_id AS "projectId", commit_sha AS commit, text, agents AS "agents", brings_model AS "bringsModel",
-          environment,
-          error AS message, error_path AS path, error_line AS line
-        FROM project_manifests WHERE project_id = ANY(${[...ids]}::uuid[])`;
+      // Projects are read first: what is read after them may be newer than their version, never older.
+      const rows = yield* sql<Row & ManifestRow & Pick<ProjectState, "tier">>`
+        ${sql.literal(SELECT_STATE)} WHERE project.id = ANY(${[...ids]}::uuid[])`;
       const secrets = yield* sql<VerifyingRow>`
         SELECT project_id AS "projectId", name, version, envelope, previous_version AS "previousVersion",
           previous_envelope AS "previousEnvelope", previous_until AS "previousUntil"
         FROM project_secrets WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
-      const tiers = yield* sql<{ readonly id: string; readonly tier: string }>`
-        SELECT id, tier FROM accounts WHERE id = ANY(${[...new Set(rows.map(({ accountId }) => accountId))]}::uuid[])`;
-      const tierOf = new Map(tiers.map(({ id, tier }) => [id, tier]));
-      const manifestOf = new Map(manifests.map((manifest) => [manifest.projectId, manifest]));
       const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
-      return rows.map((row) =>
-        Object.assign(
-          {
-            project: projectOf(row),
-            tier: tierOf.get(row.accountId) ?? "",
-            secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf),
-          },
-          manifestsOf(manifestOf.get(row.id)),
-        ),
+      return rows.map(
+        ({ tier, commit, text, agents, bringsModel, environment, message, path, line, ...row }) =>
+          Object.assign(
+            {
+              project: projectOf(row),
+              tier,
+              secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf),
+            },
+            manifestsOf({ commit, text, agents, bringsModel, environment, message, path, line }),
+          ),
       );
     }).pipe(stored("projects.states"));
   return { recordManifest, states };

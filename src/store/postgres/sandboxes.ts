@@ -13,7 +13,14 @@ import { firstTransition, transitionOf } from "../../machines/transition.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import {
+  noteCrash,
+  outboxParts,
+  pendingColumn,
+  pendingOf,
+  removeCommands,
+  unsettledActors,
+} from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
@@ -64,34 +71,36 @@ const makeMemory = Effect.gen(function* () {
   const save = Effect.fnUntraced(function* (change: Change<SandboxSnapshot, SandboxEvent, SandboxCommand>) {
     const { id, version, before, after, now } = change;
     const columns = sandboxColumns(change);
-    const kept = { kind: "sandbox", id, version: version + 1, given: "saved" } as const;
-    const [saved] = yield* sql<{ sessionId: string; projectId: string; version: number }>`
+    const actor = { kind: "sandbox", id } as const;
+    const kept = { ...actor, version: version + 1, given: "saved" } as const;
+    const outbox = outboxParts(sql, actor, { ...change, given: "saved" });
+    const isMoved = before.state !== after.state;
+    const moved = { ...columns, sandboxId: id, previous: before.state };
+    const news = isMoved
+      ? sql`, news AS (${events.insertionIn(sandboxStatusEvent({ at: now }, moved), sql.literal("saved"))})`
+      : sql.literal("");
+    const [saved] = yield* sql<{
+      readonly sessionId: string;
+      readonly projectId: string;
+      readonly version: number;
+      readonly added: readonly string[];
+    }>`
       WITH saved AS (
         UPDATE session_sandboxes AS sandbox SET ${sql.update(assignments(columns, after))}, version = sandbox.version + 1
         FROM project_sessions AS session
         WHERE sandbox.id = ${id} AND sandbox.version = ${version} AND session.id = sandbox.session_id
-        RETURNING session.id AS "sessionId", session.project_id AS "projectId", sandbox.version
-      )${keeping(sql, transitionOf(change), kept)}
-      SELECT * FROM saved`;
+        RETURNING session.id AS session_id, session.project_id, sandbox.version
+      )${keeping(sql, transitionOf(change), kept)}${outbox.parts}${news}
+      SELECT session_id AS "sessionId", project_id AS "projectId", version, ${outbox.ids} AS added FROM saved`;
     if (saved === undefined) return yield* new Fenced({ id });
-    const actor = { kind: "sandbox", id } as const;
-    if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
-    const pending = yield* appendFor(sql, actor, change);
-    if (before.state !== after.state) {
-      if (columns.endedAt !== undefined) yield* endings.say([saved.sessionId]);
-      yield* events.append([
-        sandboxStatusEvent(
-          { projectId: saved.projectId, sessionId: saved.sessionId, at: now },
-          { ...columns, sandboxId: id, previous: before.state },
-        ),
-      ]);
-    }
-    return { version: saved.version, pending };
+    if (isMoved && columns.endedAt !== undefined) yield* endings.say([saved.sessionId]);
+    if (isMoved) yield* events.wake(saved.projectId);
+    return { version: saved.version, pending: pendingOf(change.commands, saved.added) };
   });
 
   const memory: Memory<SandboxSnapshot, SandboxEvent, SandboxCommand> = {
     load: (id) => load(id).pipe(stored("sandboxes.load")),
-    save: (change) => sql.withTransaction(save(change)).pipe(stored("sandboxes.save")),
+    save: (change) => save(change).pipe(stored("sandboxes.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "sandbox", id }, commandIds).pipe(stored("sandboxes.complete")),
     crashed: (id, commandId, crash) =>
@@ -107,20 +116,22 @@ const makeOpen = Effect.gen(function* () {
   const events = yield* EventLog;
 
   /** Both tokens act for the session's user. The session decides their origin (api.md 1). */
-  const insertTokens = (request: OpenRequest) => sql`
+  const tokenRows = (request: OpenRequest) => sql`
     INSERT INTO tokens (id, account_id, user_id, project_id, session_id, sandbox_id, kind, origin, name, hash, created_at)
     SELECT token.id, session.account_id, session.created_by, session.project_id, session.id, ${request.id}::uuid,
       token.kind, session.origin, 'session ' || session.id, token.hash, ${at(request.now)}::timestamptz
-    FROM project_sessions AS session, (VALUES
+    FROM opened JOIN project_sessions AS session ON session.id = opened.session_id, (VALUES
       (${request.id}::uuid, 'sandbox', ${request.serviceKeyHash}),
       (${request.cliToken.id}::uuid, 'access', ${request.cliToken.hash})
-    ) AS token (id, kind, hash)
-    WHERE session.id = ${request.sessionId}::uuid`;
+    ) AS token (id, kind, hash)`;
 
   return Effect.fnUntraced(function* (request: OpenRequest) {
     const { id, sessionId, snapshot, now } = request;
-    const kept = { kind: "sandbox", id, version: 1, given: "opened" } as const;
-    const inserted = yield* sql`
+    const actor = { kind: "sandbox", id } as const;
+    const kept = { ...actor, version: 1, given: "opened" } as const;
+    const outbox = outboxParts(sql, actor, { ...request, completes: null, given: "opened" });
+    const state = { sandboxId: id, status: snapshot.state, previous: null };
+    const [placed] = yield* sql<{ readonly projectId: string }>`
       WITH warm AS (
         DELETE FROM warm_sandboxes WHERE id = ${id}::uuid AND session_id = ${sessionId}::uuid
         RETURNING node_id, recipe, secrets_revision, secret_versions
@@ -135,21 +146,14 @@ const makeOpen = Effect.gen(function* () {
         FROM project_sessions LEFT JOIN warm ON true
         WHERE id = ${sessionId}::uuid AND status = 'provisioning' AND state_context ->> 'sandboxId' = ${id}::text
         FOR SHARE OF project_sessions
-        ON CONFLICT (id) DO NOTHING RETURNING id
-      )${keeping(sql, firstTransition(request, { now }), kept)}
-      SELECT id FROM opened`;
-    if (inserted.length === 0) return;
-    yield* insertTokens(request);
-    yield* appendFor(sql, { kind: "sandbox", id }, request);
-    const [session] = yield* sql<{ readonly projectId: string }>`
-      SELECT project_id AS "projectId" FROM project_sessions WHERE id = ${sessionId}`;
-    if (session === undefined) return;
-    yield* events.append([
-      sandboxStatusEvent(
-        { projectId: session.projectId, sessionId, at: now },
-        { sandboxId: id, status: snapshot.state, previous: null },
-      ),
-    ]);
+        ON CONFLICT (id) DO NOTHING RETURNING session_id
+      )${keeping(sql, firstTransition(request, { now }), kept)}${outbox.parts}, placed AS (
+        SELECT session.id AS session_id, session.project_id
+        FROM opened JOIN project_sessions AS session ON session.id = opened.session_id
+      ), keys AS (${tokenRows(request)}
+      ), news AS (${events.insertionIn(sandboxStatusEvent({ at: now }, state), sql.literal("placed"))})
+      SELECT project_id AS "projectId" FROM placed`;
+    if (placed !== undefined) yield* events.wake(placed.projectId);
   });
 });
 
@@ -160,13 +164,16 @@ const makeBeginBoot = Effect.gen(function* () {
     id: string,
     { now, deadlineAt }: { readonly now: number; readonly deadlineAt: number },
   ) {
-    const [begun] = yield* sql<{ readonly sessionId: string; readonly projectId: string }>`
-      UPDATE session_sandboxes AS sandbox SET boot_started_at = ${at(now)}, boot_deadline_at = ${at(deadlineAt)}
-      FROM project_sessions AS session
-      WHERE sandbox.id = ${id} AND sandbox.status = 'provisioning' AND session.id = sandbox.session_id
-      RETURNING session.id AS "sessionId", session.project_id AS "projectId"`;
+    const [begun] = yield* sql<{ readonly projectId: string }>`
+      WITH begun AS (
+        UPDATE session_sandboxes AS sandbox SET boot_started_at = ${at(now)}, boot_deadline_at = ${at(deadlineAt)}
+        FROM project_sessions AS session
+        WHERE sandbox.id = ${id} AND sandbox.status = 'provisioning' AND session.id = sandbox.session_id
+        RETURNING session.id AS session_id, session.project_id
+      ), news AS (${events.insertionIn(bootStartedEvent({ at: now }, id), sql.literal("begun"))})
+      SELECT project_id AS "projectId" FROM begun`;
     if (begun === undefined) return false;
-    yield* events.append([bootStartedEvent({ ...begun, at: now }, id)]);
+    yield* events.wake(begun.projectId);
     return true;
   });
 });
@@ -175,14 +182,17 @@ const makeNoteEnvironment = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   return Effect.fnUntraced(function* (id: string, { buildId, isStale, now }: NotedEnvironment) {
-    const [noted] = yield* sql<{ readonly sessionId: string; readonly projectId: string }>`
-      UPDATE session_sandboxes AS sandbox SET environment_build_id = ${buildId}, environment_is_stale = ${isStale}
-      FROM project_sessions AS session
-      WHERE sandbox.id = ${id} AND session.id = sandbox.session_id
-        AND (environment_build_id, environment_is_stale) IS DISTINCT FROM (${buildId}::uuid, ${isStale}::boolean)
-      RETURNING session.id AS "sessionId", session.project_id AS "projectId"`;
-    if (noted !== undefined)
-      yield* events.append([environmentNotedEvent({ ...noted, at: now }, { id, buildId, isStale })]);
+    const event = environmentNotedEvent({ at: now }, { id, buildId, isStale });
+    const [noted] = yield* sql<{ readonly projectId: string }>`
+      WITH noted AS (
+        UPDATE session_sandboxes AS sandbox SET environment_build_id = ${buildId}, environment_is_stale = ${isStale}
+        FROM project_sessions AS session
+        WHERE sandbox.id = ${id} AND session.id = sandbox.session_id
+          AND (environment_build_id, environment_is_stale) IS DISTINCT FROM (${buildId}::uuid, ${isStale}::boolean)
+        RETURNING session.id AS session_id, session.project_id
+      ), news AS (${events.insertionIn(event, sql.literal("noted"))})
+      SELECT project_id AS "projectId" FROM noted`;
+    if (noted !== undefined) yield* events.wake(noted.projectId);
   });
 });
 
@@ -197,7 +207,7 @@ export const layer = Layer.effect(
     return {
       memory: yield* makeMemory,
       open: (request) =>
-        sql.withTransaction(open(request)).pipe(
+        open(request).pipe(
           // The session's former sandbox is still live. It is about to end, so a retry will succeed.
           Effect.mapError((error) =>
             isSqlError(error) && violatedConstraint(error) === "session_sandboxes_live_key"
@@ -215,7 +225,7 @@ export const layer = Layer.effect(
         sql<Sandbox>`
           SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
           ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
-      beginBoot: (id, boot) => sql.withTransaction(beginBoot(id, boot)).pipe(stored("sandboxes.beginBoot")),
+      beginBoot: (id, boot) => beginBoot(id, boot).pipe(stored("sandboxes.beginBoot")),
       forgetWarmth: (id) =>
         sql`UPDATE session_sandboxes SET warm_recipe = NULL WHERE id = ${id}`.pipe(
           Effect.asVoid,
@@ -227,7 +237,7 @@ export const layer = Layer.effect(
           stored("sandboxes.noteImage"),
         ),
       noteEnvironment: (id, environment) =>
-        sql.withTransaction(noteEnvironment(id, environment)).pipe(stored("sandboxes.noteEnvironment")),
+        noteEnvironment(id, environment).pipe(stored("sandboxes.noteEnvironment")),
       noteSecrets: (id, former, { revision, versions }) =>
         sql`
           UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${json(versions)}

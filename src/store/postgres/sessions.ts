@@ -29,7 +29,14 @@ import { transitionOf } from "../../machines/transition.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { noteFailure } from "./fires.ts";
-import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import {
+  noteCrash,
+  outboxParts,
+  pendingColumn,
+  pendingOf,
+  removeCommands,
+  unsettledActors,
+} from "./outbox.ts";
 import {
   firstSession,
   pendingCallsOf,
@@ -81,7 +88,21 @@ interface Saved {
   readonly projectId: string;
   readonly version: number;
   readonly isFired: boolean;
+  /** The ids of its new commands. */
+  readonly added: readonly string[];
 }
+
+/** Whether a session that failed has a new failure, or an old one no more. */
+const isFailureNew = ({ before, after: { state } }: SessionChange): boolean =>
+  before.state !== state && [before.state, state].includes("failed");
+
+/** Whether a step changes more than the session's row and what the same statement adds. */
+const changesMore = (change: SessionChange): boolean => {
+  const { saved, deletedAt } = sessionColumns(change);
+  return (
+    saved !== undefined || deletedAt !== undefined || slotMove(change) !== "keep" || isFailureNew(change)
+  );
+};
 
 /** The saved work on the row follows from the former one (afterSave). */
 const columnsIn = (sql: SqlClient.SqlClient) =>
@@ -123,15 +144,24 @@ const makeMemory = Effect.gen(function* () {
       slot === "reserve"
         ? sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`
         : sql.literal("");
-    const kept = { kind: "session", id, version: version + 1, given: "saved" } as const;
+    const actor = { kind: "session", id } as const;
+    const kept = { ...actor, version: version + 1, given: "saved" } as const;
+    const outbox = outboxParts(sql, actor, { ...change, given: "saved" });
+    const isMoved = before.state !== snapshot.state;
+    const moved = { ...columns, previous: before.state };
+    const news = isMoved
+      ? sql`, news AS (${events.insertionIn(sessionStatusEvent({ at: now }, moved), sql.literal("saved"))})`
+      : sql.literal("");
     const [saved] = yield* sql<Saved>`
       WITH saved AS (
         UPDATE project_sessions
         SET ${sql.update(assignments(columns, snapshot, now))}, version = version + 1${reboot}
         WHERE id = ${id} AND version = ${version}
-        RETURNING account_id AS "accountId", project_id AS "projectId", version, fire_id IS NOT NULL AS "isFired"
-      )${keeping(sql, transitionOf(change), kept)}
-      SELECT * FROM saved`;
+        RETURNING id AS session_id, account_id, project_id, version, fire_id
+      )${keeping(sql, transitionOf(change), kept)}${outbox.parts}${news}
+      SELECT account_id AS "accountId", project_id AS "projectId", version, fire_id IS NOT NULL AS "isFired",
+        ${outbox.ids} AS added
+      FROM saved`;
     if (saved === undefined) return yield* new Fenced({ id });
     if (columns.deletedAt !== undefined) {
       yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
@@ -139,28 +169,18 @@ const makeMemory = Effect.gen(function* () {
       yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
     }
     if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
-    const actor = { kind: "session", id } as const;
-    if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
-    const pending = yield* appendFor(sql, actor, change);
-    if (before.state !== snapshot.state) {
-      yield* events.append([
-        sessionStatusEvent(
-          { projectId: saved.projectId, sessionId: id, at: now },
-          { ...columns, previous: before.state },
-        ),
-      ]);
-    }
+    if (isMoved) yield* events.wake(saved.projectId);
     // The account's row is locked last and for the shortest time, since every session of the account needs it.
     if (slot === "release") yield* releaseSlot(sql, saved.accountId);
     if (slot === "reserve") yield* reserveSlot(sql, saved.accountId);
-    const isFailureNew = before.state !== snapshot.state && [before.state, snapshot.state].includes("failed");
-    if (isFailureNew && saved.isFired) yield* noteFailure(sql, id);
-    return { version: saved.version, pending };
+    if (isFailureNew(change) && saved.isFired) yield* noteFailure(sql, id);
+    return { version: saved.version, pending: pendingOf(change.commands, saved.added) };
   });
 
   const memory: Memory<SessionSnapshot, SessionEvent, SessionCommand> = {
     load: (id) => load(id).pipe(stored("sessions.load")),
-    save: (change) => sql.withTransaction(save(change)).pipe(stored("sessions.save")),
+    save: (change) =>
+      (changesMore(change) ? sql.withTransaction(save(change)) : save(change)).pipe(stored("sessions.save")),
     complete: (id, commandIds) =>
       removeCommands(sql, { kind: "session", id }, commandIds).pipe(stored("sessions.complete")),
     crashed: (id, commandId, crash) =>

@@ -42,21 +42,23 @@ const makeClaim = Effect.gen(function* () {
     isPersons,
     now,
   }: Parameters<WarmSandboxes["Service"]["claim"]>[0]) {
-    const [held] = yield* sql<{ readonly id: string; readonly isTaken: boolean }>`
-      SELECT warm.id, session.state_context ->> 'sandboxId' IS NOT DISTINCT FROM warm.id::text AS "isTaken"
-      FROM warm_sandboxes AS warm JOIN project_sessions AS session ON session.id = warm.session_id
-      WHERE warm.session_id = ${sessionId}`;
-    if (held !== undefined) return held.isTaken ? null : held.id;
-    const [claimed] = yield* sql<{ readonly id: string }>`
-      UPDATE warm_sandboxes SET session_id = ${sessionId}, claimed_at = ${at(now)}
-      WHERE id = (
-        SELECT id FROM warm_sandboxes
-        WHERE project_id = ${projectId} AND node_id = ${nodeId} AND session_id IS NULL AND recipe IS NOT NULL
-          AND (${isPersons} OR wanted_by <> 'person')
-        ORDER BY created_at, id LIMIT 1
-        FOR UPDATE SKIP LOCKED)
-      RETURNING id`;
-    return claimed?.id ?? null;
+    const [one] = yield* sql<{ readonly id: string; readonly isTaken: boolean }>`
+      WITH held AS (
+        SELECT warm.id, session.state_context ->> 'sandboxId' IS NOT DISTINCT FROM warm.id::text AS is_taken
+        FROM warm_sandboxes AS warm JOIN project_sessions AS session ON session.id = warm.session_id
+        WHERE warm.session_id = ${sessionId}::uuid
+      ), claimed AS (
+        UPDATE warm_sandboxes SET session_id = ${sessionId}::uuid, claimed_at = ${at(now)}
+        WHERE id = (
+          SELECT id FROM warm_sandboxes
+          WHERE project_id = ${projectId} AND node_id = ${nodeId} AND session_id IS NULL AND recipe IS NOT NULL
+            AND (${isPersons} OR wanted_by <> 'person') AND NOT EXISTS (SELECT FROM held)
+          ORDER BY created_at, id LIMIT 1
+          FOR UPDATE SKIP LOCKED)
+        RETURNING id
+      )
+      SELECT id, is_taken AS "isTaken" FROM held UNION ALL SELECT id, false FROM claimed`;
+    return one === undefined || one.isTaken ? null : one.id;
   });
 });
 
@@ -77,7 +79,7 @@ export const layer = Layer.effect(
           Effect.map((rows) => rows.length > 0),
           stored("warmSandboxes.ready"),
         ),
-      claim: (request) => sql.withTransaction(claim(request)).pipe(stored("warmSandboxes.claim")),
+      claim: (request) => claim(request).pipe(stored("warmSandboxes.claim")),
       unclaimed: (nodeId) =>
         sql<WarmSandbox>`
           SELECT ${columns} FROM warm_sandboxes WHERE node_id = ${nodeId} AND session_id IS NULL
