@@ -21,6 +21,7 @@ import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { recipeOf, type SpecOptions, waitingSpec } from "../actors/sandbox-spec.ts";
 import { nextDue, projectOf } from "../actors/schedules.ts";
+import { waitOutOutage } from "../actors/supervisor.ts";
 import { Timers } from "../actors/timers.ts";
 import { GitBackend } from "../git/port.ts";
 import { CHECKOUT_PACK_BYTES, DaemonClient } from "../sandbox/daemon.ts";
@@ -116,9 +117,12 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
       }),
     );
 
-  /** Fails if it ends, or is not ready within a boot's time. */
+  /**
+   * Fails if it ends, or is not ready within a boot's time. Each part waits out an outage by itself: if all of it were repeated,
+   * it would read newer secrets and record them for a sandbox that has the former ones.
+   */
   const start = Effect.fnUntraced(function* (id: string, projectId: string) {
-    const { spec, given } = yield* specNow(id, projectId);
+    const { spec, given } = yield* waitOutOutage(NAME, specNow(id, projectId));
     const ended = Effect.flatMap(provider.awaitExit(id), ({ message }) =>
       Effect.fail(new SandboxError({ operation: "create", message })),
     );
@@ -131,8 +135,8 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
           Effect.fail(new SandboxError({ operation: "create", message: "the agent runtime was not ready" })),
       }),
     );
-    yield* prepare(id, projectId);
-    yield* warm.ready(id, { recipe: recipeOf(spec), secrets: given });
+    yield* waitOutOutage(NAME, prepare(id, projectId));
+    yield* waitOutOutage(NAME, warm.ready(id, { recipe: recipeOf(spec), secrets: given }));
   });
   const recipeNow = (id: string, projectId: string) =>
     Effect.map(specNow(id, projectId), ({ spec }) => recipeOf(spec));

@@ -21,6 +21,7 @@ import { directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { WARM_MB, WarmPool, warmPoolLayer, WISH_MS } from "../../src/services/warm-pool.ts";
 import { memoryStore } from "../../src/store/memory/layer.ts";
+import { StoreError } from "../../src/store/ports/journal.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { ABANDONED_MS, WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
@@ -104,6 +105,21 @@ const openNode = Effect.gen(function* () {
     arm: () => Effect.void,
     tellAgain: () => Effect.void,
   });
+  const warm = Context.get(store, WarmSandboxes);
+  /** The recipes that were recorded. `lost`: the answer to the next record is lost, and this happens then. */
+  const records: { readonly recipes: string[]; lost: (() => void) | null } = { recipes: [], lost: null };
+  const recording = Layer.succeed(WarmSandboxes, {
+    ...warm,
+    ready: (id, made) =>
+      Effect.suspend(() => {
+        const { lost } = records;
+        records.recipes.push(made.recipe);
+        records.lost = null;
+        if (lost === null) return warm.ready(id, made);
+        lost();
+        return Effect.fail(new StoreError({ operation: "ready", cause: new Error("the answer was lost") }));
+      }),
+  });
   const duty = warmPoolDuty({
     nodeId: NODE,
     internalUrl: "http://platform.internal",
@@ -113,7 +129,7 @@ const openNode = Effect.gen(function* () {
     cloneCredentialTtlMs: 3_600_000,
   }).pipe(
     Layer.provideMerge(warmPoolLayer({ nodeId: NODE, warmMemoryMb: 2 * WARM_MB })),
-    Layer.provide(Layer.merge(directoryLayer, timers)),
+    Layer.provide(Layer.mergeAll(directoryLayer, timers, recording)),
     Layer.provide(Layer.succeedContext(store)),
   );
   /** Begins a life of the service. */
@@ -122,7 +138,6 @@ const openNode = Effect.gen(function* () {
     const context = yield* Layer.buildWithScope(Layer.fresh(duty), scope);
     return { pool: Context.get(context, WarmPool), end: Scope.close(scope, Exit.void) };
   });
-  const warm = Context.get(store, WarmSandboxes);
   const projects = Context.get(store, Projects);
   const reads = (text: string, projectId = world.projectId) =>
     projects.recordManifest(projectId, { ...manifest(text), now: NOON });
@@ -144,6 +159,7 @@ const openNode = Effect.gen(function* () {
     asks,
     rings,
     warm,
+    records,
     sandboxes,
     inStore,
     rows: warm.unclaimed(NODE),
@@ -238,6 +254,21 @@ describe("sandboxes that wait for a session", () => {
       expect(yield* ready).not.toContain(second);
       expect(yield* ready).toHaveLength(1);
     }),
+  );
+
+  it.effect(
+    "are recorded as they were started, if the answer to the record was lost and the project has changed",
+    () =>
+      Effect.gen(function* () {
+        const { boots, begin, asks, records } = yield* openNode;
+        records.lost = () => void (boots.environment = { image: null, variables: { CHANGED: "yes" } });
+        yield* begin;
+        yield* asks(1);
+        yield* rounds(3);
+        const [first, second] = records.recipes;
+        expect(first).toBeDefined();
+        expect(second).toBe(first);
+      }),
   );
 
   it.effect("do not wait for a build: that of one project holds up no other one", () =>
