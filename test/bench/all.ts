@@ -89,9 +89,7 @@ const tableOf = (rows: readonly Row[], head: string): string =>
     "",
     "| Benchmark | Work | Measured | Aim |",
     "| --- | --- | --- | --- |",
-    ...rows.map(
-      (row) => `| ${row.bench} | ${row.work} | ${shown(row)} | ${row.aim} |`,
-    ),
+    ...rows.map((row) => `| ${row.bench} | ${row.work} | ${shown(row)} | ${row.aim} |`),
   ].join("\n");
 
 const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
@@ -126,5 +124,7 @@ if (values.write) {
   writeFileSync(DOCUMENT, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
   execFileSync("npx", ["prettier", "--write", DOCUMENT], { stdio: "ignore" });
 }
-process.stdout.write(`${JSON.stringify({ date, commit, cores: cpus().length, load, minutes, took, rows })}\n`);
+process.stdout.write(
+  `${JSON.stringify({ date, commit, cores: cpus().length, load, minutes, took, rows })}\n`,
+);
 if (rows.some(({ value }) => value === null)) process.exitCode = 1;

@@ -102,7 +102,11 @@ const coldRounds = async (measured: Measured, projectId: string, repository: str
 };
 
 /** The crowd of boots that memory allows. Null: none is wanted. */
-const crowdOn = async (measured: Measured, projectId: string, asked: string): Promise<CrowdFigures | null> => {
+const crowdOn = async (
+  measured: Measured,
+  projectId: string,
+  asked: string,
+): Promise<CrowdFigures | null> => {
   const count = Math.min(wantedCrowd, sandboxesInMemory());
   return count === 0 ? null : bootsAtOnce(measured.life, { projectId, asked, count });
 };

@@ -76,7 +76,17 @@ const line = (cells: readonly (string | number)[]): void => {
 };
 
 const held = async (): Promise<readonly Holding[]> => {
-  line(["triggers", "load s", "take up s", "stall ms", "tick µs", "all due s", "schedules B", "all held B", "RSS MB"]);
+  line([
+    "triggers",
+    "load s",
+    "take up s",
+    "stall ms",
+    "tick µs",
+    "all due s",
+    "schedules B",
+    "all held B",
+    "RSS MB",
+  ]);
   const results: Holding[] = [];
   for (const triggers of counts) {
     const one = await ask<Holding>("holding.ts", { triggers, ticks } satisfies HoldingOrder);

@@ -119,7 +119,10 @@ export const bareRuntime = (): Promise<number> =>
     try {
       const died = exit.then((how) => Promise.reject(new Error(`the bare runtime ${how}:\n${said}`)));
       died.catch(() => undefined);
-      await Promise.race([untilHealthy(port, output, ended.signal).then(() => exitIf(ended.signal, died)), died]);
+      await Promise.race([
+        untilHealthy(port, output, ended.signal).then(() => exitIf(ended.signal, died)),
+        died,
+      ]);
       return performance.now() - started;
     } finally {
       child.kill("SIGKILL");

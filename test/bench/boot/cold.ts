@@ -100,9 +100,9 @@ export interface ColdRounds {
 }
 
 const each = (summary: (values: readonly number[]) => number, boots: readonly Boot[]) =>
-  Object.fromEntries(
-    STEPS.map((step) => [step, summary(boots.map((boot) => boot[step]))]),
-  ) as Readonly<Record<Step, number>>;
+  Object.fromEntries(STEPS.map((step) => [step, summary(boots.map((boot) => boot[step]))])) as Readonly<
+    Record<Step, number>
+  >;
 
 export const coldFigures = ({ ours, clones, runtimes }: ColdRounds) => {
   const steps = each(middle, ours);

@@ -106,9 +106,7 @@ export const bootsAtOnce = async (
   const [ours, other] = [new Asking(`${life.url}${sessions}/${asked}`), new Asking(bare.url)];
   try {
     const began = performance.now();
-    const created = await Promise.all(
-      Array.from({ length: count }, () => life.call("POST", sessions, {})),
-    );
+    const created = await Promise.all(Array.from({ length: count }, () => life.call("POST", sessions, {})));
     const ids = created.map(({ id }) => String(id));
     while ((await runningOf(life, projectId, ids)) < count) await delay(LOOK_MS);
     const seconds = rounded((performance.now() - began) / 1000);

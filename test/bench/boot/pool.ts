@@ -35,8 +35,7 @@ const outcomeOf = async (life: Life, target: string): Promise<Created> => {
       throw new Error(`a boot failed: ${JSON.stringify(session["failure"])}`);
     if (session["status"] === "running") {
       const { waited } = await life.call("GET", `${target}/sandbox`);
-      const running =
-        Date.parse(String(session["running_at"])) - Date.parse(String(session["created_at"]));
+      const running = Date.parse(String(session["running_at"])) - Date.parse(String(session["created_at"]));
       return { waited: waited === true, running };
     }
     await delay(LOOK_MS);
@@ -60,9 +59,7 @@ export const createsAtOnce = async (
   const { projectId, archive } = await warmProject(installation, life, pool);
   await untilReady(life, projectId, pool);
   const sessions = `/v1/projects/${projectId}/sessions`;
-  const created = await Promise.all(
-    Array.from({ length: creates }, () => life.call("POST", sessions, {})),
-  );
+  const created = await Promise.all(Array.from({ length: creates }, () => life.call("POST", sessions, {})));
   const targets = created.map(({ id }) => `${sessions}/${String(id)}`);
   const outcomes = await Promise.all(targets.map((target) => outcomeOf(life, target)));
   await archive();

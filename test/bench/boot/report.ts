@@ -19,7 +19,10 @@ export const AIMS = {
   over_the_longer_one: 100,
 } as const;
 
-export const tellProvider = (name: ProviderName, { cold, warm_ms: warm, idle_warm: idle }: ProviderFigures): string => {
+export const tellProvider = (
+  name: ProviderName,
+  { cold, warm_ms: warm, idle_warm: idle }: ProviderFigures,
+): string => {
   const { ms_since_accepted: ms, bare_ms: bare } = cold;
   const group = idle.group_mib === null ? "" : `, ${idle.group_mib} MiB in its control group`;
   const pid1 = AIMS.pid1[name];
@@ -36,6 +39,9 @@ export const tellPool = ({ pool, wanted_pool: wanted, creates, claimed, started 
   `${creates} creates at once on a pool of ${pool}${pool < wanted ? ` (memory allows no ${wanted})` : ""}: ` +
   `in a sandbox that waited ${told(claimed)}; in one of its own ${told(started)}`;
 
-export const tellCrowd = (limit: string, { boots, all_running_s: seconds, service, bare }: CrowdFigures): string =>
+export const tellCrowd = (
+  limit: string,
+  { boots, all_running_s: seconds, service, bare }: CrowdFigures,
+): string =>
   `${boots} boots with ${limit}, all running after ${seconds} s: GET of a session p50 ${service.p50_ms} ms, p99 ${service.p99_ms}, longest ${service.max_ms} ` +
   `(${service.longer_than_50_ms} of ${service.requests} longer than 50 ms); a bare server p50 ${bare.p50_ms} ms, p99 ${bare.p99_ms}, longest ${bare.max_ms}`;

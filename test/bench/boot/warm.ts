@@ -50,7 +50,7 @@ export const idleMemory = async (
   const before = new Set(sandboxesIn({ runDirectory }));
   const { projectId, archive } = await warmProject(installation, life, 1);
   await untilReady(life, projectId, 1);
-  const [sandboxId] = sandboxesIn({ runDirectory }).filter((id) => !before.has(id));
+  const sandboxId = sandboxesIn({ runDirectory }).find((id) => !before.has(id));
   if (sandboxId === undefined) throw new Error("the waiting sandbox has no directory");
   const { processes, pss, group } = memoryOf({ sandboxId, runDirectory });
   await archive();

@@ -83,7 +83,9 @@ const engine = async (): Promise<Started> => ({
 /** With a process that works elsewhere. */
 const group = (): Started => {
   const isUnified = existsSync("/sys/fs/cgroup/cgroup.controllers");
-  const { directory } = guardedGroup(`/sys/fs/cgroup/${isUnified ? "" : "cpu/"}platform-guarded-${process.pid}`);
+  const { directory } = guardedGroup(
+    `/sys/fs/cgroup/${isUnified ? "" : "cpu/"}platform-guarded-${process.pid}`,
+  );
   const child = spawn("sleep", [String(INSERTS_S)], { cwd: "/", detached: true, stdio: "ignore" });
   writeFileSync(path.join(directory, "cgroup.procs"), String(child.pid));
   return { directory, sandboxId: null };
