@@ -1,11 +1,11 @@
 /**
- * `npm run bench:boot [-- --boots 20 --providers local,gvisor,docker --pool 10 --creates 20 --crowd 32]`: from an accepted session to a
- * running one, step by step (boot/cold.ts), beside a bare `git clone` and a bare `opencode serve` on the same machine in the same run.
+ * `npm run bench:boot [-- --boots 20 --others 10 --providers local,gvisor,docker --pool 10 --creates 20 --crowd 32]`: from an accepted
+ * session to a running one, step by step (boot/cold.ts), beside a bare `git clone` and a bare `opencode serve` on the same machine in the same run.
  *
  * Each provider has a service of its own, one after the other. A provider that this machine cannot start is left out and named. In each
  * round, a session boots and is taken away. When nothing of its sandbox is left, the bare clone and the bare runtime take their turns. The
  * bare runtime is probed as the daemon probes its own. Then sessions start in sandboxes that waited for them, and one such sandbox's
- * memory is read. A first round warms everything up and is not counted.
+ * memory is read. A first round warms everything up and is not counted. The first provider has `--boots` rounds, and each other one `--others`.
  *
  * The first provider's service also gets `--creates` sessions at once on a pool of `--pool` waiting sandboxes, or as many as the free
  * memory allows; and `--crowd` boots at once, with the usual limit of concurrent boots and without one, while a session is asked for
@@ -22,17 +22,17 @@ import { Installation } from "../support/service/process-service.ts";
 import { bareClone, bareRuntime } from "./boot/bare.ts";
 import { type Boot, coldBoot, coldFigures, type Measured } from "./boot/cold.ts";
 import { bootsAtOnce, type CrowdFigures } from "./boot/crowd.ts";
-import { P95_LEAST } from "./boot/figures.ts";
 import { placeOf, stopWhole } from "./boot/places.ts";
 import { createsAtOnce, poolFor, type PoolFigures, sandboxesInMemory } from "./boot/pool.ts";
 import { type Opened, openProvider, type ProviderName, providersOf } from "./boot/providers.ts";
-import { tellCrowd, tellPool, tellProvider } from "./boot/report.ts";
+import { type ProviderFigures, tellCrowd, tellPool, tellProvider } from "./boot/report.ts";
 import { idleMemory, WAITING, warmBoots, warmFigures } from "./boot/warm.ts";
 import { wholeFrom1 } from "./options.ts";
 
 const { values } = parseArgs({
   options: {
     boots: { type: "string", default: "20" },
+    others: { type: "string", default: "10" },
     providers: { type: "string", default: "local,gvisor,docker" },
     pool: { type: "string", default: "10" },
     creates: { type: "string", default: "20" },
@@ -40,6 +40,7 @@ const { values } = parseArgs({
   },
 });
 const boots = wholeFrom1("boots", values.boots);
+const others = wholeFrom1("others", values.others);
 const providers = providersOf(values.providers);
 const creates = wholeFrom1("creates", values.creates);
 const [wantedPool, wantedCrowd] = [Number(values.pool), Number(values.crowd)];
@@ -75,19 +76,30 @@ const stoppedSession = async ({ life }: Measured, projectId: string) => {
   return { id: String(id), place };
 };
 
-interface Found {
-  readonly cold: ReturnType<typeof coldFigures>;
-  readonly warm_ms: ReturnType<typeof warmFigures>;
-  readonly idle_warm: Awaited<ReturnType<typeof idleMemory>>;
+/** Of the first provider's service alone. */
+interface Many {
   readonly pool: PoolFigures | null;
   readonly crowd: CrowdFigures | null;
   readonly crowd_unlimited: CrowdFigures | null;
 }
 
+interface Wish {
+  readonly boots: number;
+  readonly hasCrowds: boolean;
+  readonly pool: number;
+}
+
 /** Cold boots in turns with the bare clone and the bare runtime. */
-const coldRounds = async (measured: Measured, projectId: string, repository: string) => {
+const coldRounds = async (
+  measured: Measured,
+  {
+    projectId,
+    repository,
+    count,
+  }: { readonly projectId: string; readonly repository: string; readonly count: number },
+) => {
   const rounds = { ours: [] as Boot[], clones: [] as number[], runtimes: [] as number[] };
-  for (let round = 0; round <= boots; round += 1) {
+  for (let round = 0; round <= count; round += 1) {
     const [boot, clone, runtime] = [
       await coldBoot(measured, projectId),
       await bareClone(repository),
@@ -111,25 +123,22 @@ const crowdOn = async (
   return count === 0 ? null : bootsAtOnce(measured.life, { projectId, asked, count });
 };
 
-const measure = async (
-  { settings }: Opened,
-  { hasCrowds, pool }: { readonly hasCrowds: boolean; readonly pool: number },
-): Promise<Found> => {
+const measure = async ({ settings }: Opened, wish: Wish): Promise<ProviderFigures & Many> => {
   const installation = await Installation.open();
-  const budget = { PLATFORM_WARM_MEMORY_MB: String(Math.max(pool, WAITING) * WARM_MB) };
+  const budget = { PLATFORM_WARM_MEMORY_MB: String(Math.max(wish.pool, WAITING) * WARM_MB) };
   let measured = await start(installation, { ...settings, ...budget });
   try {
     const projectId = await measured.life.project(installation.sample);
     const repository = path.join(installation.dataDir, "repositories", `${projectId}.git`);
     const { id: asked, place } = await stoppedSession(measured, projectId);
-    const cold = await coldRounds(measured, projectId, repository);
+    const cold = await coldRounds(measured, { projectId, repository, count: wish.boots });
     const idle = await idleMemory(installation, measured.life, place);
-    const warm = await warmBoots(installation, measured.life, { count: boots, place });
+    const warm = await warmBoots(installation, measured.life, { count: wish.boots, place });
     const pooled =
-      pool === 0
+      wish.pool === 0
         ? null
-        : await createsAtOnce(installation, measured.life, { pool, wanted: wantedPool, creates });
-    const crowd = hasCrowds ? await crowdOn(measured, projectId, asked) : null;
+        : await createsAtOnce(installation, measured.life, { pool: wish.pool, wanted: wantedPool, creates });
+    const crowd = wish.hasCrowds ? await crowdOn(measured, projectId, asked) : null;
     await measured.life.end("SIGTERM");
     let unlimited: CrowdFigures | null = null;
     if (crowd !== null) {
@@ -137,6 +146,7 @@ const measure = async (
       unlimited = await crowdOn(measured, projectId, asked);
     }
     return {
+      boots: wish.boots,
       cold,
       warm_ms: warmFigures(warm),
       idle_warm: idle,
@@ -152,10 +162,9 @@ const measure = async (
 
 const load = loadavg().map((value) => Math.round(value * 10) / 10);
 say(`${availableParallelism()} cores, load ${load.join(" ")} at the start`);
-if (boots < P95_LEAST) say(`with ${boots} boots, p95 is the longest one`);
-const found: Partial<Record<ProviderName, Omit<Found, "pool" | "crowd" | "crowd_unlimited"> | null>> = {};
+const found: Partial<Record<ProviderName, ProviderFigures | null>> = {};
 const leftOut: Partial<Record<ProviderName, string>> = {};
-let crowds: Pick<Found, "pool" | "crowd" | "crowd_unlimited"> | null = null;
+let many: Many | null = null;
 for (const name of providers) {
   const opened = await openProvider(name);
   if (typeof opened === "string") {
@@ -166,19 +175,20 @@ for (const name of providers) {
     continue;
   }
   try {
-    const isFirst = crowds === null;
+    const isFirst = many === null;
     const pool = isFirst ? poolFor(wantedPool, creates) : 0;
-    const { cold, warm_ms, idle_warm, ...many } = await measure(opened, { hasCrowds: isFirst, pool });
-    found[name] = { cold, warm_ms, idle_warm };
-    say(tellProvider(name, { cold, warm_ms, idle_warm }));
+    const wish = { boots: isFirst ? boots : others, hasCrowds: isFirst, pool };
+    const { pool: pooled, crowd, crowd_unlimited, ...figures } = await measure(opened, wish);
+    found[name] = figures;
+    say(tellProvider(name, figures));
     if (!isFirst) continue;
-    crowds = many;
+    many = { pool: pooled, crowd, crowd_unlimited };
     if (wantedPool > 0 && pool === 0) say(`the free memory allows no pool beside ${creates} creates`);
-    if (many.pool !== null) say(tellPool(many.pool));
-    if (many.crowd !== null) say(tellCrowd("the usual limit of boots at once", many.crowd));
-    if (many.crowd_unlimited !== null) say(tellCrowd("no limit of boots at once", many.crowd_unlimited));
+    if (pooled !== null) say(tellPool(pooled));
+    if (crowd !== null) say(tellCrowd("the usual limit of boots at once", crowd));
+    if (crowd_unlimited !== null) say(tellCrowd("no limit of boots at once", crowd_unlimited));
   } finally {
     await opened.close();
   }
 }
-say(JSON.stringify({ boots, load, providers: found, left_out: leftOut, ...crowds }));
+say(JSON.stringify({ load, providers: found, left_out: leftOut, ...many }));

@@ -28,58 +28,87 @@ const runDirectoryWith = (sandboxId: string): string => {
   return found;
 };
 
-/** One sandbox of a running session. */
-export interface Place {
-  readonly sandboxId: string;
-  readonly runDirectory: string;
-}
-
-export const placeOf = (sandboxId: string): Place => ({
-  sandboxId,
-  runDirectory: runDirectoryWith(sandboxId),
-});
-
-/** All sandboxes of a run directory, those that wait for a session included. */
-export const sandboxesIn = ({ runDirectory }: Pick<Place, "runDirectory">): readonly string[] =>
-  sandboxesBelow(runDirectory);
-
-/** Stops the session, and returns when nothing of its sandbox is left: no directory, and no process. */
-export const stopWhole = async (life: Life, target: string, place: Place): Promise<void> => {
-  await life.call("POST", `${target}/stop`);
-  await untilGone(place);
-};
-
-export const untilGone = async ({ sandboxId, runDirectory }: Place): Promise<void> => {
-  const until = performance.now() + WAIT_MS;
-  while (existsSync(path.join(runDirectory, "s", sandboxId)) || processesOfSandbox(sandboxId).length > 0) {
-    if (performance.now() > until) throw new Error(`the sandbox ${sandboxId} is not gone`);
-    await delay(AGAIN_MS);
-  }
-};
-
 interface Recorded {
   readonly cgroups: readonly string[];
   readonly container?: { readonly cgroups: readonly string[] };
 }
 
-const proportional = (pid: number): number => {
+/** One sandbox. */
+export interface Place {
+  readonly sandboxId: string;
+  readonly runDirectory: string;
+  /** The directories of its control groups. */
+  readonly groups: readonly string[];
+}
+
+export const placeIn = (runDirectory: string, sandboxId: string): Place => {
+  const record = readFileSync(path.join(runDirectory, "s", sandboxId, "record.json"), "utf8");
+  const { cgroups, container } = JSON.parse(record) as Recorded;
+  return { sandboxId, runDirectory, groups: [...cgroups, ...(container?.cgroups ?? [])] };
+};
+
+export const placeOf = (sandboxId: string): Place => placeIn(runDirectoryWith(sandboxId), sandboxId);
+
+/** All sandboxes of a run directory, those that wait for a session included. */
+export const sandboxesIn = ({ runDirectory }: Pick<Place, "runDirectory">): readonly string[] =>
+  sandboxesBelow(runDirectory);
+
+const inGroup = (group: string): readonly number[] => {
   try {
-    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-    return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0) * 1024;
+    return readFileSync(path.join(group, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
   } catch {
-    return 0; // It ended during the look.
+    return []; // It is gone, or has no such file.
   }
 };
 
+/** By its mounts, and by its groups: gVisor's own processes see none of its mounts. */
+const processesOf = ({ sandboxId, groups }: Place): readonly number[] => [
+  ...new Set([...processesOfSandbox(sandboxId), ...groups.flatMap(inGroup)]),
+];
+
+const isThere = (place: Place): boolean =>
+  existsSync(path.join(place.runDirectory, "s", place.sandboxId)) ||
+  place.groups.some((group) => existsSync(group)) ||
+  processesOf(place).length > 0;
+
+/** Returns when nothing of a sandbox is left that is being removed: no directory, no control group, no process. */
+export const untilGone = async (place: Place): Promise<void> => {
+  const until = performance.now() + WAIT_MS;
+  while (isThere(place)) {
+    if (performance.now() > until) throw new Error(`the sandbox ${place.sandboxId} is not gone`);
+    await delay(AGAIN_MS);
+  }
+};
+
+/** Stops the session, and returns when nothing of its sandbox is left. */
+export const stopWhole = async (life: Life, target: string, place: Place): Promise<void> => {
+  await life.call("POST", `${target}/stop`);
+  await untilGone(place);
+};
+
+const read = (pid: number, name: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+  } catch {
+    return ""; // It ended during the look.
+  }
+};
+
+const proportional = (pid: number): number =>
+  Number(/^Pss:\s+(\d+) kB$/m.exec(read(pid, "smaps_rollup"))?.[1] ?? 0) * 1024;
+
+/** One process of each address space: those that gVisor makes for the threads of a program share one. */
+const spacesOf = (pids: readonly number[]): readonly number[] => [
+  ...new Map(pids.map((pid) => [read(pid, "maps"), pid])).values(),
+];
+
 /** What a sandbox holds: each process's share of its pages (PSS), and what its control group counts, in bytes. */
-export const memoryOf = ({ sandboxId, runDirectory }: Place) => {
-  const file = path.join(runDirectory, "s", sandboxId, "record.json");
-  const { cgroups, container } = JSON.parse(readFileSync(file, "utf8")) as Recorded;
-  const pids = processesOfSandbox(sandboxId);
+export const memoryOf = (place: Place) => {
+  const pids = processesOf(place);
   return {
     processes: pids.length,
-    pss: pids.reduce((sum, pid) => sum + proportional(pid), 0),
+    pss: spacesOf(pids).reduce((sum, pid) => sum + proportional(pid), 0),
     /** Null: no group counts memory here. */
-    group: groupMemory([...cgroups, ...(container?.cgroups ?? [])]),
+    group: groupMemory(place.groups),
   };
 };

@@ -1,12 +1,13 @@
 /** How the figures are printed. */
 import type { coldFigures } from "./cold.ts";
 import type { CrowdFigures } from "./crowd.ts";
-import { told } from "./figures.ts";
+import { P95_LEAST, told } from "./figures.ts";
 import type { PoolFigures } from "./pool.ts";
 import type { ProviderName } from "./providers.ts";
 import type { idleMemory, warmFigures } from "./warm.ts";
 
 export interface ProviderFigures {
+  readonly boots: number;
   readonly cold: ReturnType<typeof coldFigures>;
   readonly warm_ms: ReturnType<typeof warmFigures>;
   readonly idle_warm: Awaited<ReturnType<typeof idleMemory>>;
@@ -21,13 +22,14 @@ export const AIMS = {
 
 export const tellProvider = (
   name: ProviderName,
-  { cold, warm_ms: warm, idle_warm: idle }: ProviderFigures,
+  { boots, cold, warm_ms: warm, idle_warm: idle }: ProviderFigures,
 ): string => {
   const { ms_since_accepted: ms, bare_ms: bare } = cold;
   const group = idle.group_mib === null ? "" : `, ${idle.group_mib} MiB in its control group`;
   const pid1 = AIMS.pid1[name];
+  const few = boots < P95_LEAST ? ", so p95 is the longest one" : "";
   return [
-    `${name}: accepted → PID 1 ${ms.pid1} ms${pid1 === null ? "" : ` (aim ${pid1})`} → daemon listens ${ms.listening} ms → runtime started ${ms.runtime_started} ms ` +
+    `${name} (${boots} boots${few}): accepted → PID 1 ${ms.pid1} ms${pid1 === null ? "" : ` (aim ${pid1})`} → daemon listens ${ms.listening} ms → runtime started ${ms.runtime_started} ms ` +
       `(aim ${AIMS.runtime_started}) → checked out ${ms.cloned} ms → runtime answers ${ms.runtime_ready} ms → running ${ms.running} ms (p95 ${cold.p95_ms_since_accepted.running})`,
     `  bare: git clone ${bare.clone} ms, opencode serve ${bare.runtime} ms; running after the longer one by ${cold.over_the_longer_one_ms} ms (aim ${AIMS.over_the_longer_one})`,
     `  in a sandbox that waited: running after ${warm.running_p50} ms (p95 ${warm.running_p95}), the runtime's first answer after ${warm.first_answer_p50} ms (p95 ${warm.first_answer_p95})`,

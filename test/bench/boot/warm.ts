@@ -3,13 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Installation, Life } from "../../support/service/process-service.ts";
 import { WAIT_MS } from "../../support/patience.ts";
 import { mib, middle, p95 } from "./figures.ts";
-import { memoryOf, placeOf, type Place, sandboxesIn, stopWhole, untilGone } from "./places.ts";
+import { memoryOf, placeIn, placeOf, type Place, sandboxesIn, stopWhole, untilGone } from "./places.ts";
 
 const LOOK_MS = 100;
 const ANSWER_AGAIN_MS = 5;
 /** Several wait, because the service looks for what is missing every five seconds. */
-export const WAITING = 4;
-/** A run directory with more disturbed sessions than wanted ones is not at rest. */
+export const WAITING = 6;
+/** With more disturbed sessions for each wanted one, the pool is never at rest. */
 const DISTURBED_FACTOR = 2;
 
 /** A project that keeps so many sandboxes ready. */
@@ -52,9 +52,10 @@ export const idleMemory = async (
   await untilReady(life, projectId, 1);
   const sandboxId = sandboxesIn({ runDirectory }).find((id) => !before.has(id));
   if (sandboxId === undefined) throw new Error("the waiting sandbox has no directory");
-  const { processes, pss, group } = memoryOf({ sandboxId, runDirectory });
+  const place = placeIn(runDirectory, sandboxId);
+  const { processes, pss, group } = memoryOf(place);
   await archive();
-  await untilGone({ sandboxId, runDirectory });
+  await untilGone(place);
   return { processes, pss_mib: mib(pss), group_mib: group === null ? null : mib(group) };
 };
 
