@@ -1,8 +1,8 @@
 /**
  * `npm run bench:webhook [-- --rounds 5 --seconds 4 --connections 16,64,256 --starts 500]`: accepted signed webhooks a
  * second with everything durable, beside (a) a bare `node:http` receiver with `pg` that checks the HMAC and does one insert a
- * request, (b) the same without a database, and (c) pgbench's one-row inserts, all on one embedded Postgres server with
- * fsync and synchronous_commit on.
+ * request, (b) the same without a database, and (c) pgbench's one-row inserts, on an embedded Postgres server with fsync and
+ * synchronous_commit on.
  *
  * The first service's account has one slot, which is taken: every webhook is answered `queued`, after its ledger row and its
  * place in the queue are committed. The second service has a slot for each: every webhook is answered `fired`, after its ledger
@@ -136,7 +136,8 @@ const measure = async (
 
 interface Contenders {
   readonly ours: Receiver;
-  readonly starting: Receiver;
+  /** It has a Postgres server of its own: the other one has no more connections. */
+  readonly starting: { readonly receiver: Receiver; readonly server: Server };
   readonly bare: Receiver;
   readonly noDatabase: Receiver;
 }
@@ -149,7 +150,8 @@ const round = async (contenders: Contenders, turn: Turn, shift: number): Promise
       result.ours = await measure(contenders.ours, turn);
     },
     async () => {
-      result.starting = await measure(contenders.starting, turn, { count: starts });
+      const { receiver, server } = contenders.starting;
+      result.starting = await measure(receiver, { ...turn, server }, { count: starts });
     },
     async () => {
       result.bare = await measure(contenders.bare, turn);
@@ -192,7 +194,7 @@ const run = async (contenders: Contenders, server: Server): Promise<void> => {
   const { ours, starting, bare } = contenders;
   const kept = {
     ours: { accepted: ours.accepted, kept: await ours.kept() },
-    starting: { accepted: starting.accepted, kept: await starting.kept() },
+    starting: { accepted: starting.receiver.accepted, kept: await starting.receiver.kept() },
     bare: { accepted: bare.accepted, kept: await bare.kept() },
   };
   for (const figure of figures) {
@@ -200,30 +202,27 @@ const run = async (contenders: Contenders, server: Server): Promise<void> => {
     process.stdout.write(`\n${table(figure.connections, inserts, figure)}`);
   }
   process.stdout.write(
-    `\naccepted in all and found again: the service ${kept.ours.accepted}, ${kept.ours.kept}, and ${kept.starting.accepted}, ${kept.starting.kept}; (a) ${kept.bare.accepted}, ${kept.bare.kept}\n`,
+    `\naccepted in all and found again: the services ${kept.ours.accepted}, ${kept.ours.kept}, and ${kept.starting.accepted}, ${kept.starting.kept}; (a) ${kept.bare.accepted}, ${kept.bare.kept}\n`,
   );
   process.stdout.write(
     `${JSON.stringify({ rounds, seconds, starts, pgbench: PGBENCH, durability: kept, measured: figures })}\n`,
   );
 };
 
-const server = await startPostgres();
+const closing: (() => unknown)[] = [];
+/** Closed at the end, the newest one first. */
+const opened = <A extends { readonly close: () => unknown }>(part: A): A => {
+  closing.push(() => part.close());
+  return part;
+};
 try {
-  const ours = await startService(server);
-  const starting = await startStartingService(server);
-  try {
-    const bare = await startBare(server.benchUrl, ours);
-    const noDatabase = await startBare(null, ours);
-    try {
-      await run({ ours, starting, bare, noDatabase }, server);
-    } finally {
-      bare.close();
-      noDatabase.close();
-    }
-  } finally {
-    await ours.close();
-    await starting.close();
-  }
+  const server = opened(await startPostgres());
+  const startingServer = opened(await startPostgres());
+  const ours = opened(await startService(server));
+  const starting = opened(await startStartingService(startingServer));
+  const bare = opened(await startBare(server.benchUrl, ours));
+  const noDatabase = opened(await startBare(null, ours));
+  await run({ ours, starting: { receiver: starting, server: startingServer }, bare, noDatabase }, server);
 } finally {
-  await server.close();
+  for (const close of closing.toReversed()) await close();
 }

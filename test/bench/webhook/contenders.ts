@@ -35,8 +35,6 @@ export interface Server {
   readonly pid: number;
   /** For the service; the bare receiver and pgbench have a database of their own beside it. */
   readonly url: string;
-  /** For a second service. */
-  readonly startingUrl: string;
   readonly benchUrl: string;
   readonly close: () => Promise<void>;
 }
@@ -75,13 +73,11 @@ export const startPostgres = async (): Promise<Server> => {
   const { url } = await Effect.runPromise(Scope.provide(startEmbedded(directory), scope));
   const benchUrl = databaseAt(url, "bench");
   await statements(url, "CREATE DATABASE bench");
-  await statements(url, "CREATE DATABASE starting");
   await statements(benchUrl, table("deliveries"), table("pgbench_deliveries"));
   const [pid] = (await readFile(path.join(directory, "postgres/postmaster.pid"), "utf8")).split("\n");
   return {
     pid: Number(pid),
     url,
-    startingUrl: databaseAt(url, "starting"),
     benchUrl,
     close: async () => {
       await Effect.runPromise(Scope.close(scope, Exit.void));
@@ -128,10 +124,10 @@ const HELD = path.join(import.meta.dirname, "../../support/programs/held-hook.ts
  * The real service with a slot for every webhook: each starts a session. The only place to boot is taken for good, so what is measured
  * is the acceptance, and not the branch and the sandbox of the session.
  */
-export const startStartingService = (server: Pick<Server, "startingUrl">): Promise<Closing> =>
+export const startStartingService = (server: Pick<Server, "url">): Promise<Closing> =>
   serviceWith("fired", {
-    DATABASE_URL: server.startingUrl,
-    PLATFORM_TIER_CAPS: '{"free": 100000000}',
+    DATABASE_URL: server.url,
+    PLATFORM_TIER_CAPS: '{"free": 1000000}',
     PLATFORM_BOOTS_AT_ONCE: "1",
     PLATFORM_BOOT_TIMEOUT_MS: String(60 * 60 * 1000),
     NODE_OPTIONS: `--import=${HELD}`,
