@@ -69,7 +69,7 @@ const usedHeap = Effect.sync(() => {
 const SETTLE_MS = 2000;
 
 const resident = Effect.gen(function* () {
-  yield* usedHeap;
+  yield* Effect.sync(() => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" }));
   // The fiber's clock is the test's.
   yield* Effect.promise(() => delay(SETTLE_MS));
   return Math.round(process.memoryUsage().rss / 1e6);
