@@ -35,12 +35,27 @@ const endOrphans = async (directory: string): Promise<boolean> => {
     import("../../../src/cli/operator/orphans.ts"),
     import("effect/Effect"),
   ]);
-  // The directory either is a data directory, or contains one with this name (process-service.ts).
-  const homes = [directory, path.join(directory, "data")];
   const found = await Promise.all(
-    homes.map((of) => runPromise(findOrphans({ end: true, of, engine: null, cluster: null }))),
+    homesIn(directory).map((of) => runPromise(findOrphans({ end: true, of, engine: null, cluster: null }))),
   );
   return found.flat().length === 0;
+};
+
+/** The directory either is a data directory, or contains one with this name (process-service.ts). */
+const homesIn = (directory: string): readonly string[] => [directory, path.join(directory, "data")];
+
+/** Where services build images and look into them (src/adapters.ts). */
+const BUILDERS = ["b", "o"];
+
+/** Removes what the builders of a killed service leave. There is no sandbox in it. */
+const removeBuilders = async (directory: string): Promise<void> => {
+  const { runDirectoryOf } = await import("../../../src/sandbox/machine/run-directory.ts");
+  const files = homesIn(directory).map((home) => path.join(home, "installation-id"));
+  for (const file of files.filter((name) => existsSync(name)))
+    for (const builder of BUILDERS) {
+      const left = `${runDirectoryOf(readFileSync(file, "utf8").trim())}-${builder}`;
+      rmSync(left, { recursive: true, force: true });
+    }
 };
 
 /** @returns whether nothing was left to clear. */
@@ -50,6 +65,7 @@ const clear = async (directory: string): Promise<boolean> => {
   const rest = processesIn(directory);
   kill(rest);
   const isGone = !existsSync(directory);
+  await removeBuilders(directory);
   unmountBelow(directory);
   rmSync(directory, { recursive: true, force: true });
   return hasNone && rest.length === 0 && isGone;
@@ -85,16 +101,13 @@ const repeated = async (attempt: () => boolean | Promise<boolean>): Promise<void
   while (performance.now() < until && !(await isDone())) await delay(AGAIN_MS);
 };
 
-const clearDirectory = async (directory: string): Promise<void> => {
-  await askEngines(directory).catch(() => undefined);
-  await repeated(() => clear(directory));
-};
-
 const guarded = new Map<string, (place: string) => Promise<void>>();
 for await (const line of createInterface({ input: process.stdin })) {
   const [word, place = ""] = line.split(/ (.*)/);
-  if (word === "guard") guarded.set(place, clearDirectory);
+  if (word === "guard") guarded.set(place, (directory) => repeated(() => clear(directory)));
   else if (word === "group") guarded.set(place, (group) => repeated(() => clearGroup(group)));
   else guarded.delete(place);
 }
+// Engines first: while a container still ends, the directory of its sandbox cannot be removed.
+await Promise.all([...guarded.keys()].map((place) => askEngines(place).catch(() => undefined)));
 await Promise.all([...guarded].map(([place, clearAway]) => clearAway(place)));
