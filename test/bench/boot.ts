@@ -1,6 +1,6 @@
 /**
- * `npm run bench:boot [-- --boots 20 --others 10 --providers local,gvisor,docker --pool 10 --creates 20 --crowd 32]`: from an accepted
- * session to a running one, step by step (boot/cold.ts), beside a bare `git clone` and a bare `opencode serve` on the same machine in the same run.
+ * `npm run bench:boot [-- --boots 20 --others 10 --providers local,gvisor,docker --pool 10 --creates 20 --crowd 32
+ * --limits usual,none]`: from an accepted session to a running one, step by step (boot/cold.ts), beside a bare `git clone` and a bare `opencode serve` on the same machine in the same run.
  *
  * Each provider has a service of its own, one after the other. A provider that this machine cannot start is left out and named. In each
  * round, a session boots and is taken away. When nothing of its sandbox is left, the bare clone and the bare runtime take their turns. The
@@ -9,7 +9,7 @@
  *
  * The first provider's service also gets `--creates` sessions at once on a pool of `--pool` waiting sandboxes, or as many as the free
  * memory allows; and `--crowd` boots at once, with the usual limit of concurrent boots and without one, while a session is asked for
- * every 20 ms. 0 leaves either out.
+ * every 20 ms. 0 leaves either out, and `--limits` one kind of crowd.
  *
  * It measures and judges nothing. The last line is one JSON object.
  */
@@ -37,12 +37,14 @@ const { values } = parseArgs({
     pool: { type: "string", default: "10" },
     creates: { type: "string", default: "20" },
     crowd: { type: "string", default: "32" },
+    limits: { type: "string", default: "usual,none" },
   },
 });
 const boots = wholeFrom1("boots", values.boots);
 const others = wholeFrom1("others", values.others);
 const providers = providersOf(values.providers);
 const creates = wholeFrom1("creates", values.creates);
+const limits = values.limits.split(",");
 const [wantedPool, wantedCrowd] = [Number(values.pool), Number(values.crowd)];
 
 /** More than one project may use, and than the crowd needs. */
@@ -138,10 +140,11 @@ const measure = async ({ settings }: Opened, wish: Wish): Promise<ProviderFigure
       wish.pool === 0
         ? null
         : await createsAtOnce(installation, measured.life, { pool: wish.pool, wanted: wantedPool, creates });
-    const crowd = wish.hasCrowds ? await crowdOn(measured, projectId, asked) : null;
+    const crowd =
+      wish.hasCrowds && limits.includes("usual") ? await crowdOn(measured, projectId, asked) : null;
     await measured.life.end("SIGTERM");
     let unlimited: CrowdFigures | null = null;
-    if (crowd !== null) {
+    if (wish.hasCrowds && limits.includes("none")) {
       measured = await start(installation, { ...settings, PLATFORM_BOOTS_AT_ONCE: String(UNLIMITED_BOOTS) });
       unlimited = await crowdOn(measured, projectId, asked);
     }

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:git [-- --rounds 2 --percent 10 --branches 128]`: what git costs through the service. As it is, it ends within two
+ * `npm run bench:git [-- --rounds 2 --percent 5 --branches 128]`: what git costs through the service. As it is, it ends within two
  * minutes. The long form is `--rounds 5 --percent 100 --branches 256`.
  *
  * Clones of four repositories (200 files; 20,000 files; 10,000 commits; 500 MiB that do not pack), made from a fixed seed:
@@ -36,7 +36,7 @@ const run = promisify(execFile);
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "2" },
-    percent: { type: "string", default: "10" },
+    percent: { type: "string", default: "5" },
     branches: { type: "string", default: "128" },
   },
 });
@@ -162,7 +162,9 @@ const runClones = async (directory: string): Promise<{ results: Round[]; peak: n
       const round: Record<string, number> = {};
       // Writes for a mirror would otherwise reach the disk during the next measurement.
       for (const servers of [turned(beside, number), mirrors, inside]) {
-        for (const [shape, id] of projects)
+        // A boot is warm after the first shape, and takes longer than most clones.
+        const shapes = number === 0 && servers === inside ? [...projects].slice(0, 1) : [...projects];
+        for (const [shape, id] of shapes)
           for (const server of servers) round[`${shape} ${server}`] = await timed[server](id);
         await run("sync", []);
       }
