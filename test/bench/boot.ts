@@ -3,7 +3,7 @@
  * --limits usual,none]`: from an accepted session to a running one, step by step (boot/cold.ts), beside a bare `git clone` and a bare `opencode serve` on the same machine in the same run.
  *
  * Each provider has a service of its own, one after the other. A provider that this machine cannot start is left out and named. In each
- * round, a session boots and is taken away. When nothing of its sandbox is left, the bare clone and the bare runtime take their turns. The
+ * round, a session boots and is taken away. When its sandbox is gone, the bare clone and the bare runtime take their turns. The
  * bare runtime is probed as the daemon probes its own. Then sessions start in sandboxes that waited for them, and one such sandbox's
  * memory is read. A first round warms everything up and is not counted. The first provider has `--boots` rounds, and each other one `--others`.
  *

@@ -1,4 +1,4 @@
-/** What a session's boot is measured against: a plain clone, and a plain start of the agent runtime. */
+/** The peers of a session's boot: a plain clone, and a plain start of the agent runtime. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { get } from "node:http";

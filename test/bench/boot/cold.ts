@@ -47,7 +47,7 @@ const createdSoFar = async ({ metricsPort }: Measured) => {
 const instantOf = (record: Readonly<Record<string, unknown>>, name: string): number =>
   Date.parse(String(record[name]));
 
-/** The first boot lines of a log. @throws Error if one of them is not there */
+/** The first boot lines of a log. @throws Error if one of them is missing */
 const daemonSteps = (log: string) => {
   const said = (step: string) => {
     const line = new RegExp(`^(?<at>\\S+) daemon boot step=${step} at_ms=(?<ms>\\d+)`, "m").exec(log)?.groups;
@@ -64,7 +64,7 @@ const daemonSteps = (log: string) => {
   };
 };
 
-/** Boots one session and takes it away again. When it returns, nothing of its sandbox is left. */
+/** Boots one session and takes it away again. When it returns, its sandbox is gone. */
 export const coldBoot = async (measured: Measured, projectId: string): Promise<Boot> => {
   const { life } = measured;
   const before = await createdSoFar(measured);

@@ -61,7 +61,7 @@ const inGroup = (group: string): readonly number[] => {
   }
 };
 
-/** By its mounts, and by its groups: gVisor's own processes see none of its mounts. */
+/** By its mounts, and by its groups: gVisor's own processes do not see its mounts. */
 const processesOf = ({ sandboxId, groups }: Place): readonly number[] => [
   ...new Set([...processesOfSandbox(sandboxId), ...groups.flatMap(inGroup)]),
 ];
@@ -71,7 +71,7 @@ const isThere = (place: Place): boolean =>
   place.groups.some((group) => existsSync(group)) ||
   processesOf(place).length > 0;
 
-/** Returns when nothing of a sandbox is left that is being removed: no directory, no control group, no process. */
+/** Returns when a sandbox that is being removed is gone: its directory, its control groups, its processes. */
 export const untilGone = async (place: Place): Promise<void> => {
   const until = performance.now() + WAIT_MS;
   while (isThere(place)) {
@@ -80,7 +80,7 @@ export const untilGone = async (place: Place): Promise<void> => {
   }
 };
 
-/** Stops the session, and returns when nothing of its sandbox is left. */
+/** Stops the session, and returns when its sandbox is gone. */
 export const stopWhole = async (life: Life, target: string, place: Place): Promise<void> => {
   await life.call("POST", `${target}/stop`);
   await untilGone(place);

@@ -18,7 +18,7 @@ const available = (): number => {
 /** How many sandboxes this machine's free memory can have at once, each counted as a waiting one is. */
 export const sandboxesInMemory = (): number => Math.floor(available() / WARM_MB);
 
-/** The pool that fits beside the sandboxes of all creates: those that take none of it, and those that fill it again. */
+/** The pool that fits beside the sandboxes of all creates: those that start one of their own, and those that fill it again. */
 export const poolFor = (pool: number, creates: number): number =>
   Math.max(0, Math.min(pool, sandboxesInMemory() - creates));
 

@@ -13,7 +13,7 @@ export interface ProviderFigures {
   readonly idle_warm: Awaited<ReturnType<typeof idleMemory>>;
 }
 
-/** What was aimed at. PID 1 and `runtime started` in ms since the session was accepted. */
+/** The aims. PID 1 and `runtime started` in ms since the session was accepted. */
 export const AIMS = {
   pid1: { local: 60, gvisor: 350, docker: null },
   runtime_started: 110,

@@ -1,4 +1,4 @@
-/** Sessions in sandboxes that waited for them, and what such a sandbox holds meanwhile. */
+/** Sessions in sandboxes that waited for them, and the memory of a waiting sandbox. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Installation, Life } from "../../support/service/process-service.ts";
 import { WAIT_MS } from "../../support/patience.ts";

@@ -1,5 +1,5 @@
 /**
- * In place of the simulated sandboxes' own module (held-hook.ts): a sandbox that is to be made never is. With one boot at a time,
+ * In place of the simulated sandboxes' own module (held-hook.ts): no sandbox is ever made. With one boot at a time,
  * the first session keeps that place, and all others wait for it: what the service does for them is their acceptance.
  */
 import * as Context from "effect/Context";
