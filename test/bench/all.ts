@@ -56,24 +56,32 @@ const run = async ({ name, options }: Bench): Promise<unknown> => {
   return JSON.parse(last) as unknown;
 };
 
-const valueAt = (found: unknown, { at }: Figure): number | null => {
-  const value = at.reduce<unknown>(
-    (part, key) => (typeof part === "object" && part !== null ? Reflect.get(part, key) : undefined),
-    found,
-  );
-  return typeof value === "number" ? value : null;
+/** `absent`: a benchmark has null for a part that this machine lacks. Null: the benchmark failed. */
+type Value = number | "absent" | null;
+
+const valueAt = (found: unknown, { at }: Figure): Value => {
+  let part = found;
+  for (const key of at) {
+    if (typeof part !== "object" || part === null) return null;
+    part = Reflect.get(part, key) as unknown;
+    if (part === null) return "absent";
+  }
+  return typeof part === "number" ? part : null;
 };
 
 interface Row {
   readonly bench: string;
   readonly work: string;
-  readonly value: number | null;
+  readonly value: Value;
   readonly unit: string;
   readonly aim: string;
 }
 
-const shown = (value: number): string =>
-  String(value >= 100 ? Math.round(value) : Math.round(value * 100) / 100);
+const shown = ({ value, unit }: Pick<Row, "value" | "unit">): string => {
+  if (value === null) return "failed";
+  if (value === "absent") return "not on this machine";
+  return `${value >= 100 ? Math.round(value) : Math.round(value * 100) / 100} ${unit}`;
+};
 
 const tableOf = (rows: readonly Row[], head: string): string =>
   [
@@ -81,19 +89,22 @@ const tableOf = (rows: readonly Row[], head: string): string =>
     "",
     "| Benchmark | Work | Measured | Aim |",
     "| --- | --- | --- | --- |",
-    ...rows.map(
-      ({ bench, work, value, unit, aim }) =>
-        `| ${bench} | ${work} | ${value === null ? "failed" : `${shown(value)} ${unit}`} | ${aim} |`,
-    ),
+    ...rows.map((row) => `| ${row.bench} | ${row.work} | ${shown(row)} | ${row.aim} |`),
   ].join("\n");
 
 const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
 const load = loadavg().map((value) => Math.round(value * 10) / 10);
 const rows: Row[] = [];
+/** Seconds, by benchmark. */
+const took: Record<string, number> = {};
 const began = performance.now();
 for (const bench of wanted) {
   process.stdout.write(`${bench.name}\n`);
+  const from = performance.now();
   const found = stop.signal.aborted ? null : await run(bench).catch(() => null);
+  const seconds = Math.round((performance.now() - from) / 1000);
+  took[bench.name] = seconds;
+  process.stdout.write(`${bench.name} took ${seconds} s\n`);
   for (const figure of bench.figures) {
     const { work, unit, aim = "" } = figure;
     rows.push({ bench: bench.name, work, value: valueAt(found, figure), unit, aim });
@@ -113,5 +124,7 @@ if (values.write) {
   writeFileSync(DOCUMENT, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
   execFileSync("npx", ["prettier", "--write", DOCUMENT], { stdio: "ignore" });
 }
-process.stdout.write(`${JSON.stringify({ date, commit, cores: cpus().length, load, minutes, rows })}\n`);
+process.stdout.write(
+  `${JSON.stringify({ date, commit, cores: cpus().length, load, minutes, took, rows })}\n`,
+);
 if (rows.some(({ value }) => value === null)) process.exitCode = 1;

@@ -1,216 +1,197 @@
 /**
- * `npm run bench:boot [-- --boots 20 --provider docker]`: from an accepted session to a running one, step by step, beside a bare
- * `git clone` and a bare `opencode serve` on the same machine in the same run; and the same in a sandbox that waited for
- * the session. Prints medians and ratios; the last line is one JSON object. It measures and judges nothing.
+ * `npm run bench:boot [-- --boots 20 --others 10 --providers local,gvisor,docker --pool 10 --creates 20 --crowd 32
+ * --limits usual,none]`: from an accepted session to a running one, step by step (boot/cold.ts), beside a bare `git clone` and a bare `opencode serve` on the same machine in the same run.
+ *
+ * Each provider has a service of its own, one after the other. A provider that this machine cannot start is left out and named. In each
+ * round, a session boots and is taken away. When its sandbox is gone, the bare clone and the bare runtime take their turns. The
+ * bare runtime is probed as the daemon probes its own. Then sessions start in sandboxes that waited for them, and one such sandbox's
+ * memory is read. A first round warms everything up and is not counted. The first provider has `--boots` rounds, and each other one `--others`.
+ *
+ * The first provider's service also gets `--creates` sessions at once on a pool of `--pool` waiting sandboxes, or as many as the free
+ * memory allows; and `--crowd` boots at once, with the usual limit of concurrent boots and without one, while a session is asked for
+ * every 20 ms. 0 leaves either out, and `--limits` one kind of crowd.
+ *
+ * It measures and judges nothing. The last line is one JSON object.
  */
-import { execFile, spawn } from "node:child_process";
-import { createRequire } from "node:module";
+import { availableParallelism, loadavg } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
-import { guardedDirectory } from "../support/machine/guard.ts";
-import { Installation, type Life } from "../support/service/process-service.ts";
+import { parseArgs } from "node:util";
+import { WARM_MB } from "../../src/services/warm-pool.ts";
+import { freePort } from "../support/machine/free-port.ts";
+import { Installation } from "../support/service/process-service.ts";
+import { bareClone, bareRuntime } from "./boot/bare.ts";
+import { type Boot, coldBoot, coldFigures, type Measured } from "./boot/cold.ts";
+import { bootsAtOnce, type CrowdFigures } from "./boot/crowd.ts";
+import { placeOf, stopWhole } from "./boot/places.ts";
+import { createsAtOnce, poolFor, type PoolFigures, sandboxesInMemory } from "./boot/pool.ts";
+import { type Opened, openProvider, type ProviderName, providersOf } from "./boot/providers.ts";
+import { type ProviderFigures, tellCrowd, tellPool, tellProvider } from "./boot/report.ts";
+import { idleMemory, WAITING, warmBoots, warmFigures } from "./boot/warm.ts";
+import { wholeFrom1 } from "./options.ts";
 
-const run = promisify(execFile);
-const OPENCODE = path.join(
-  path.dirname(createRequire(import.meta.url).resolve("opencode-linux-x64/package.json")),
-  "bin/opencode",
-);
+const { values } = parseArgs({
+  options: {
+    boots: { type: "string", default: "20" },
+    others: { type: "string", default: "10" },
+    providers: { type: "string", default: "local,gvisor,docker" },
+    pool: { type: "string", default: "10" },
+    creates: { type: "string", default: "20" },
+    crowd: { type: "string", default: "32" },
+    limits: { type: "string", default: "usual,none" },
+  },
+});
+const boots = wholeFrom1("boots", values.boots);
+const others = wholeFrom1("others", values.others);
+const providers = providersOf(values.providers);
+const creates = wholeFrom1("creates", values.creates);
+const limits = values.limits.split(",");
+const [wantedPool, wantedCrowd] = [Number(values.pool), Number(values.crowd)];
 
-const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  return Math.round(sorted[Math.floor(sorted.length / 2)] ?? Number.NaN);
+/** More than one project may use, and than the crowd needs. */
+const UNLIMITED_BOOTS = 10_000;
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+const start = async (
+  installation: Installation,
+  settings: Readonly<Record<string, string>>,
+): Promise<Measured> => {
+  const metricsPort = await freePort();
+  const life = await installation.start({
+    PLATFORM_METRICS_PORT: String(metricsPort),
+    PLATFORM_TIER_CAPS: '{"free": 1000}',
+    ...settings,
+  });
+  return { life, metricsPort };
 };
 
-const inTemporary = async <A>(work: (directory: string) => Promise<A>): Promise<A> => {
-  const { directory, remove } = guardedDirectory("platform-bench-");
-  try {
-    return await work(directory);
-  } finally {
-    remove();
-  }
-};
-
-/** A plain clone of the repository from the same disk, in ms. */
-const bareClone = (repository: string): Promise<number> =>
-  inTemporary(async (directory) => {
-    const started = performance.now();
-    await run("git", [
-      "clone",
-      "--quiet",
-      "--depth",
-      "1",
-      `file://${repository}`,
-      path.join(directory, "clone"),
-    ]);
-    return performance.now() - started;
-  });
-
-/** From spawning the bare runtime to its first healthy answer, in ms. */
-const bareRuntime = (port: number): Promise<number> =>
-  inTemporary(async (directory) => {
-    const started = performance.now();
-    const child = spawn(OPENCODE, ["serve", "--hostname", "127.0.0.1", "--port", String(port)], {
-      cwd: directory,
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        HOME: directory,
-        OPENCODE_DISABLE_AUTOUPDATE: "1",
-        OPENCODE_DISABLE_MODELS_FETCH: "1",
-      },
-      stdio: "ignore",
-    });
-    try {
-      for (;;) {
-        const healthy = await fetch(`http://127.0.0.1:${port}/global/health`, {
-          signal: AbortSignal.timeout(250),
-        })
-          .then(({ ok }) => ok)
-          .catch(() => false);
-        if (healthy) return performance.now() - started;
-        await new Promise((resolve) => {
-          setTimeout(resolve, 10);
-        });
-      }
-    } finally {
-      child.kill("SIGKILL");
-    }
-  });
-
-/** Steps of one boot in ms since it was accepted, as the daemon's log and the records have them. */
-interface Boot {
-  readonly sandbox: number;
-  readonly clone: number;
-  readonly runtime: number;
-  readonly running: number;
-}
-
-const LOG_STEPS = { sandbox: "listening", clone: "checked out", runtime: "agent runtime" } as const;
-
-const boot = async (life: Life, projectId: string): Promise<Boot> => {
-  const { id } = (await life.call("POST", `/v1/projects/${projectId}/sessions`, {})) as { id: string };
-  const session = await life.session(projectId, id, ["running", "failed"]);
+/** A session of the project that has stopped, and the place of its sandbox. */
+const stoppedSession = async ({ life }: Measured, projectId: string) => {
+  const { id } = await life.call("POST", `/v1/projects/${projectId}/sessions`, {});
+  const session = await life.session(projectId, String(id), ["running", "failed"]);
   if (session["status"] !== "running")
     throw new Error(`a boot failed: ${JSON.stringify(session["failure"])}`);
-  const accepted = Date.parse(String(session["created_at"]));
-  const log = await life.text(`/v1/projects/${projectId}/sessions/${id}/logs?follow=0`);
-  const since = (said: string) =>
-    Date.parse(new RegExp(`^(\\S+) daemon ${said}(?: |$)`, "m").exec(log)?.[1] ?? "") - accepted;
-  await life.call("POST", `/v1/projects/${projectId}/sessions/${id}/stop`);
-  return {
-    sandbox: since(LOG_STEPS.sandbox),
-    clone: since(LOG_STEPS.clone),
-    runtime: since(LOG_STEPS.runtime),
-    running: Date.parse(String(session["running_at"])) - accepted,
-  };
+  const target = `/v1/projects/${projectId}/sessions/${String(id)}`;
+  const sandbox = await life.call("GET", `${target}/sandbox`);
+  const place = placeOf(String(sandbox["id"]));
+  await stopWhole(life, target, place);
+  return { id: String(id), place };
 };
 
-/** One session in a sandbox that waited, in ms since the request was sent or the session accepted. */
-interface WarmBoot {
-  /** The session is running, by its record. */
-  readonly running: number;
-  /** The runtime has answered a request of the client. */
-  readonly answered: number;
+/** Of the first provider's service alone. */
+interface Many {
+  readonly pool: PoolFigures | null;
+  readonly crowd: CrowdFigures | null;
+  readonly crowd_unlimited: CrowdFigures | null;
 }
 
-const pause = (ms: number) =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
+interface Wish {
+  readonly boots: number;
+  readonly hasCrowds: boolean;
+  readonly pool: number;
+}
 
-const warmBoot = async (life: Life, projectId: string): Promise<WarmBoot> => {
-  const ready = async () => {
-    const { waiting } = await life.call("GET", `/v1/projects/${projectId}/environment`);
-    return (waiting as { readonly ready: number }).ready;
-  };
-  while ((await ready()) === 0) await pause(100);
-  // The next one starts when this one is taken. Its start is not what is measured, but it is part of each use.
-  const sent = performance.now();
-  const { id } = (await life.call("POST", `/v1/projects/${projectId}/sessions`, {})) as { id: string };
-  const target = `/v1/projects/${projectId}/sessions/${id}`;
-  const isAnswered = () =>
-    life.call("GET", `${target}/runtime/session`).then(
-      (answer) => Array.isArray(answer),
-      () => false,
-    );
-  while (!(await isAnswered())) await pause(5);
-  const answered = performance.now() - sent;
-  const session = await life.session(projectId, id, ["running", "failed"]);
-  const { waited } = await life.call("GET", `${target}/sandbox`);
-  if (session["status"] !== "running" || waited !== true)
-    throw new Error(`a boot was not as it should: ${JSON.stringify({ session, waited })}`);
-  await life.call("POST", `${target}/stop`);
-  const running = Date.parse(String(session["running_at"])) - Date.parse(String(session["created_at"]));
-  return { running, answered };
-};
-
-const quantile = (values: readonly number[], share: number): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  return Math.round(sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN);
-};
-
-const flag = process.argv.indexOf("--boots");
-const boots = flag === -1 ? 20 : Number(process.argv[flag + 1]);
-const named = process.argv.indexOf("--provider");
-/** The sandboxes' provider. An engine is the one that PLATFORM_DOCKER_SOCKET names. */
-const provider = named === -1 ? "auto" : (process.argv[named + 1] ?? "auto");
-const installation = await Installation.open();
-const life = await installation.start({ PLATFORM_SANDBOX_PROVIDER: provider });
-const ours: Boot[] = [];
-const warm: WarmBoot[] = [];
-const clones: number[] = [];
-const runtimes: number[] = [];
-try {
-  const projectId = await life.project(installation.sample);
-  const repository = path.join(installation.dataDir, "repositories", `${projectId}.git`);
-  await boot(life, projectId); // The first one copies nothing, but warms every cache of the machine.
-  for (let round = 0; round < boots; round += 1) {
-    // Interleaved, so that the machine's moods meet all three alike.
-    ours.push(await boot(life, projectId));
-    clones.push(await bareClone(repository));
-    runtimes.push(await bareRuntime(43_000 + round));
+/** Cold boots in turns with the bare clone and the bare runtime. */
+const coldRounds = async (
+  measured: Measured,
+  {
+    projectId,
+    repository,
+    count,
+  }: { readonly projectId: string; readonly repository: string; readonly count: number },
+) => {
+  const rounds = { ours: [] as Boot[], clones: [] as number[], runtimes: [] as number[] };
+  for (let round = 0; round <= count; round += 1) {
+    const [boot, clone, runtime] = [
+      await coldBoot(measured, projectId),
+      await bareClone(repository),
+      await bareRuntime(),
+    ];
+    if (round === 0) continue;
+    rounds.ours.push(boot);
+    rounds.clones.push(clone);
+    rounds.runtimes.push(runtime);
   }
-  const waits = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
-  for (let round = 0; round < boots; round += 1) warm.push(await warmBoot(life, waits));
-} finally {
-  await life.end("SIGTERM");
-  await installation.close();
+  return coldFigures(rounds);
+};
+
+/** The crowd of boots that memory allows. Null: none is wanted. */
+const crowdOn = async (
+  measured: Measured,
+  projectId: string,
+  asked: string,
+): Promise<CrowdFigures | null> => {
+  const count = Math.min(wantedCrowd, sandboxesInMemory());
+  return count === 0 ? null : bootsAtOnce(measured.life, { projectId, asked, count });
+};
+
+const measure = async ({ settings }: Opened, wish: Wish): Promise<ProviderFigures & Many> => {
+  const installation = await Installation.open();
+  const budget = { PLATFORM_WARM_MEMORY_MB: String(Math.max(wish.pool, WAITING) * WARM_MB) };
+  let measured = await start(installation, { ...settings, ...budget });
+  try {
+    const projectId = await measured.life.project(installation.sample);
+    const repository = path.join(installation.dataDir, "repositories", `${projectId}.git`);
+    const { id: asked, place } = await stoppedSession(measured, projectId);
+    const cold = await coldRounds(measured, { projectId, repository, count: wish.boots });
+    const idle = await idleMemory(installation, measured.life, place);
+    const warm = await warmBoots(installation, measured.life, { count: wish.boots, place });
+    const pooled =
+      wish.pool === 0
+        ? null
+        : await createsAtOnce(installation, measured.life, { pool: wish.pool, wanted: wantedPool, creates });
+    const crowd =
+      wish.hasCrowds && limits.includes("usual") ? await crowdOn(measured, projectId, asked) : null;
+    await measured.life.end("SIGTERM");
+    let unlimited: CrowdFigures | null = null;
+    if (wish.hasCrowds && limits.includes("none")) {
+      measured = await start(installation, { ...settings, PLATFORM_BOOTS_AT_ONCE: String(UNLIMITED_BOOTS) });
+      unlimited = await crowdOn(measured, projectId, asked);
+    }
+    return {
+      boots: wish.boots,
+      cold,
+      warm_ms: warmFigures(warm),
+      idle_warm: idle,
+      pool: pooled,
+      crowd,
+      crowd_unlimited: unlimited,
+    };
+  } finally {
+    await measured.life.end("SIGTERM");
+    await installation.close();
+  }
+};
+
+const load = loadavg().map((value) => Math.round(value * 10) / 10);
+say(`${availableParallelism()} cores, load ${load.join(" ")} at the start`);
+const found: Partial<Record<ProviderName, ProviderFigures | null>> = {};
+const leftOut: Partial<Record<ProviderName, string>> = {};
+let many: Many | null = null;
+for (const name of providers) {
+  const opened = await openProvider(name);
+  if (typeof opened === "string") {
+    leftOut[name] = opened;
+    // Null says that it was wanted and is not here.
+    found[name] = null;
+    say(`${name}: left out ${opened}`);
+    continue;
+  }
+  try {
+    const isFirst = many === null;
+    const pool = isFirst ? poolFor(wantedPool, creates) : 0;
+    const wish = { boots: isFirst ? boots : others, hasCrowds: isFirst, pool };
+    const { pool: pooled, crowd, crowd_unlimited, ...figures } = await measure(opened, wish);
+    found[name] = figures;
+    say(tellProvider(name, figures));
+    if (!isFirst) continue;
+    many = { pool: pooled, crowd, crowd_unlimited };
+    if (wantedPool > 0 && pool === 0) say(`the free memory allows no pool beside ${creates} creates`);
+    if (pooled !== null) say(tellPool(pooled));
+    if (crowd !== null) say(tellCrowd("the usual limit of boots at once", crowd));
+    if (crowd_unlimited !== null) say(tellCrowd("no limit of boots at once", crowd_unlimited));
+  } finally {
+    await opened.close();
+  }
 }
-const steps = {
-  sandbox: median(ours.map(({ sandbox }) => sandbox)),
-  clone: median(ours.map(({ clone }) => clone)),
-  runtime: median(ours.map(({ runtime }) => runtime)),
-  running: median(ours.map(({ running }) => running)),
-};
-const warmSteps = {
-  running_p50: median(warm.map(({ running }) => running)),
-  running_p95: quantile(
-    warm.map(({ running }) => running),
-    0.95,
-  ),
-  first_answer_p50: median(warm.map(({ answered }) => answered)),
-  first_answer_p95: quantile(
-    warm.map(({ answered }) => answered),
-    0.95,
-  ),
-};
-const bare = { clone: median(clones), runtime: median(runtimes) };
-const result = {
-  boots,
-  provider,
-  ms_since_accepted: steps,
-  warm_ms: warmSteps,
-  bare_ms: bare,
-  over_the_two_in_turn_ms: steps.running - bare.clone - bare.runtime,
-  over_the_longer_one_ms: steps.running - Math.max(bare.clone, bare.runtime),
-  ratio_to_the_longer_one: Number((steps.running / Math.max(bare.clone, bare.runtime)).toFixed(2)),
-};
-process.stdout.write(
-  `accepted → daemon listening ${steps.sandbox} ms → checked out ${steps.clone} ms → runtime ready ${steps.runtime} ms → running ${steps.running} ms\n`,
-);
-process.stdout.write(
-  `in a sandbox that waited: running after ${warmSteps.running_p50} ms (p95 ${warmSteps.running_p95}), the runtime's first answer after ${warmSteps.first_answer_p50} ms (p95 ${warmSteps.first_answer_p95})\n`,
-);
-process.stdout.write(
-  `bare: git clone ${bare.clone} ms, opencode serve ${bare.runtime} ms (medians of ${boots})\n`,
-);
-process.stdout.write(`${JSON.stringify(result)}\n`);
+say(JSON.stringify({ load, providers: found, left_out: leftOut, ...many }));

@@ -99,6 +99,8 @@ const startDaemon = async (args: readonly string[], env: Record<string, string> 
   const layout = makeLayout();
   const started = performance.now();
   const child = spawn(process.execPath, args, {
+    // The guard finds it by this.
+    cwd: directory,
     stdio: "ignore",
     env: { ...environment(layout), ...env },
   });

@@ -8,9 +8,10 @@
  * session are answered, and how late; and, for `boots` sessions created at once, how many run and how many fail. It measures and
  * judges nothing; the last line is one JSON object.
  */
-import { existsSync, mkdirSync, rmdirSync, writeFileSync, readFileSync } from "node:fs";
+import { existsSync, writeFileSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { guardedGroup } from "../support/machine/guard.ts";
 import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
 
 const { values } = parseArgs({
@@ -41,14 +42,14 @@ const LOOKS_MS = [30_000, 120_000] as const;
 const makeGroup = () => {
   const isUnified = existsSync("/sys/fs/cgroup/cgroup.controllers");
   const directory = `/sys/fs/cgroup/${isUnified ? "" : "cpu/"}platform-starved-${process.pid}`;
-  mkdirSync(directory);
+  const { remove } = guardedGroup(directory);
   const quota = Math.round(share * PERIOD_US);
   if (isUnified) writeFileSync(`${directory}/cpu.max`, `${quota} ${PERIOD_US}`);
   else writeFileSync(`${directory}/cpu.cfs_quota_us`, String(quota));
   return {
     add: (pid: number) => writeFileSync(`${directory}/cgroup.procs`, String(pid)),
     throttled: () => readFileSync(`${directory}/cpu.stat`, "utf8"),
-    remove: () => rmdirSync(directory),
+    remove,
   };
 };
 

@@ -1,11 +1,13 @@
 /**
- * `npm run bench:webhook [-- --rounds 5 --seconds 4 --connections 16,64,256]`: accepted signed webhooks a second with
- * everything durable, beside (a) a bare `node:http` receiver with `pg` that checks the HMAC and does one insert a
- * request, (b) the same without a database, and (c) pgbench's one-row inserts, all on one embedded Postgres server with
- * fsync and synchronous_commit on.
+ * `npm run bench:webhook [-- --rounds 5 --seconds 4 --connections 16,64,256 --starts 500]`: accepted signed webhooks a
+ * second with everything durable, beside (a) a bare `node:http` receiver with `pg` that checks the HMAC and does one insert a
+ * request, (b) the same without a database, and (c) pgbench's one-row inserts, on an embedded Postgres server with fsync and
+ * synchronous_commit on.
  *
- * The service's account has one slot, which is taken: every webhook measured is answered `queued`, after its ledger row
- * and its place in the queue are committed. Sessions that start are `bench:boot`'s.
+ * The first service's account has one slot, which is taken: every webhook is answered `queued`, after its ledger row and its
+ * place in the queue are committed. The second service has a slot for each: every webhook is answered `fired`, after its ledger
+ * row and its session are committed. It gets `--starts` webhooks in a turn, and the branches and sandboxes of its sessions wait
+ * for a place to boot that never comes: they are `bench:boot`'s.
  *
  * Contenders take turns within each round, in another order each round; a first round warms everything up and is not
  * counted. Before each turn Postgres writes a checkpoint, and after it what the contender left to be done is waited for
@@ -22,12 +24,13 @@ import {
   startBare,
   startPostgres,
   startService,
+  startStartingService,
   statements,
   type Receiver,
   type Server,
 } from "./webhook/contenders.ts";
 import type { Order, Outcome } from "./webhook/load.ts";
-import { clientsFor, insertsPerSecond, PGBENCH } from "./webhook/pgbench.ts";
+import { clientsFor, measureInserts, PGBENCH } from "./webhook/pgbench.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
 import { summary, table, type Measure, type Round } from "./webhook/report.ts";
 import { wholeFrom1 } from "./options.ts";
@@ -37,10 +40,12 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "4" },
     connections: { type: "string", default: "16,64,256" },
+    starts: { type: "string", default: "500" },
   },
 });
 const rounds = wholeFrom1("rounds", values.rounds);
 const seconds = wholeFrom1("seconds", values.seconds);
+const starts = wholeFrom1("starts", values.starts);
 const connectionCounts = values.connections.split(",").map((text) => wholeFrom1("connections", text));
 
 /** A turn is over when its processes rest: less than a tenth of a core over this long. */
@@ -95,11 +100,23 @@ interface Turn {
   readonly connections: number;
 }
 
-const measure = async (receiver: Receiver, { server, generator, connections }: Turn): Promise<Measure> => {
+/** @param bound the most webhooks of the turn */
+const measure = async (
+  receiver: Receiver,
+  { server, generator, connections }: Turn,
+  bound: Pick<Order, "count"> = {},
+): Promise<Measure> => {
   await statements(server.benchUrl, "CHECKPOINT");
   const before = await cpuAtRest(receiver.pid, server.pid);
   const { port, path: target } = receiver;
-  const outcome = await generator.ask({ port, path: target, secret: SECRET, connections, seconds });
+  const outcome = await generator.ask({
+    port,
+    path: target,
+    secret: SECRET,
+    connections,
+    seconds,
+    ...bound,
+  });
   const after = await cpuAtRest(receiver.pid, server.pid);
   const { "202": accepted = 0, ...refused } = outcome.answers;
   receiver.accepted += accepted;
@@ -119,6 +136,8 @@ const measure = async (receiver: Receiver, { server, generator, connections }: T
 
 interface Contenders {
   readonly ours: Receiver;
+  /** It has a Postgres server of its own: the other one has no more connections. */
+  readonly starting: { readonly receiver: Receiver; readonly server: Server };
   readonly bare: Receiver;
   readonly noDatabase: Receiver;
 }
@@ -131,6 +150,10 @@ const round = async (contenders: Contenders, turn: Turn, shift: number): Promise
       result.ours = await measure(contenders.ours, turn);
     },
     async () => {
+      const { receiver, server } = contenders.starting;
+      result.starting = await measure(receiver, { ...turn, server }, { count: starts });
+    },
+    async () => {
       result.bare = await measure(contenders.bare, turn);
     },
     async () => {
@@ -139,7 +162,7 @@ const round = async (contenders: Contenders, turn: Turn, shift: number): Promise
     async () => {
       await statements(turn.server.benchUrl, "CHECKPOINT");
       const clients = clientsFor(turn.connections);
-      result.insertsPerSecond = await insertsPerSecond(turn.server.benchUrl, { clients, seconds });
+      result.inserts = await measureInserts(turn.server.benchUrl, { clients, seconds });
     },
   ];
   for (const index of turns.keys()) await turns[(index + shift) % turns.length]?.();
@@ -154,10 +177,11 @@ const run = async (contenders: Contenders, server: Server): Promise<void> => {
       for (const [connections, results] of measured) {
         const result = await round(contenders, { server, generator, connections }, number);
         if (number > 0) results.push(result);
-        const { ours, bare, noDatabase } = result;
-        const rates = [ours.perSecond, bare.perSecond, noDatabase.perSecond, result.insertsPerSecond];
+        const rates = [result.ours, result.starting, result.bare, result.noDatabase, result.inserts].map(
+          ({ perSecond }) => Math.round(perSecond),
+        );
         process.stdout.write(
-          `${number === 0 ? "warm-up" : `round ${number}`}, ${connections} connections: ${rates.map(Math.round).join(" / ")}\n`,
+          `${number === 0 ? "warm-up" : `round ${number}`}, ${connections} connections: ${rates.join(" / ")}\n`,
         );
       }
     }
@@ -167,9 +191,10 @@ const run = async (contenders: Contenders, server: Server): Promise<void> => {
   const figures = [...measured].map(([connections, results]) =>
     summary(results, { connections, clients: clientsFor(connections) }),
   );
-  const { ours, bare } = contenders;
+  const { ours, starting, bare } = contenders;
   const kept = {
     ours: { accepted: ours.accepted, kept: await ours.kept() },
+    starting: { accepted: starting.receiver.accepted, kept: await starting.receiver.kept() },
     bare: { accepted: bare.accepted, kept: await bare.kept() },
   };
   for (const figure of figures) {
@@ -177,28 +202,27 @@ const run = async (contenders: Contenders, server: Server): Promise<void> => {
     process.stdout.write(`\n${table(figure.connections, inserts, figure)}`);
   }
   process.stdout.write(
-    `\naccepted in all and found again: the service ${kept.ours.accepted}, ${kept.ours.kept}; (a) ${kept.bare.accepted}, ${kept.bare.kept}\n`,
+    `\naccepted in all and found again: the services ${kept.ours.accepted}, ${kept.ours.kept}, and ${kept.starting.accepted}, ${kept.starting.kept}; (a) ${kept.bare.accepted}, ${kept.bare.kept}\n`,
   );
   process.stdout.write(
-    `${JSON.stringify({ rounds, seconds, pgbench: PGBENCH, durability: kept, measured: figures })}\n`,
+    `${JSON.stringify({ rounds, seconds, starts, pgbench: PGBENCH, durability: kept, measured: figures })}\n`,
   );
 };
 
-const server = await startPostgres();
+const closing: (() => unknown)[] = [];
+/** Closed at the end, the newest one first. */
+const opened = <A extends { readonly close: () => unknown }>(part: A): A => {
+  closing.push(() => part.close());
+  return part;
+};
 try {
-  const ours = await startService(server);
-  try {
-    const bare = await startBare(server.benchUrl, ours);
-    const noDatabase = await startBare(null, ours);
-    try {
-      await run({ ours, bare, noDatabase }, server);
-    } finally {
-      bare.close();
-      noDatabase.close();
-    }
-  } finally {
-    await ours.close();
-  }
+  const server = opened(await startPostgres());
+  const startingServer = opened(await startPostgres());
+  const ours = opened(await startService(server));
+  const starting = opened(await startStartingService(startingServer));
+  const bare = opened(await startBare(server.benchUrl, ours));
+  const noDatabase = opened(await startBare(null, ours));
+  await run({ ours, starting: { receiver: starting, server: startingServer }, bare, noDatabase }, server);
 } finally {
-  await server.close();
+  for (const close of closing.toReversed()) await close();
 }

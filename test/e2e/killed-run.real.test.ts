@@ -1,21 +1,24 @@
 /** A test run or a benchmark that is killed with -9 leaves nothing on the machine. */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, expect, it } from "vitest";
-import type { Started } from "../support/programs/guarded-main.ts";
+import type { Started, Word } from "../support/programs/guarded-main.ts";
 import { processesIn, programOf } from "../support/machine/processes-in.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
-import { sandboxesStartHere } from "../support/requirements.ts";
+import { lighttpdMissing } from "../bench/git/lighttpd.ts";
+import { PGBENCH } from "../bench/webhook/pgbench.ts";
+import { lacksEngine } from "../support/machine/container-engine.ts";
+import { nginxProgram, sandboxesStartHere } from "../support/requirements.ts";
 
 const PROGRAM = path.join(import.meta.dirname, "../support/programs/guarded-main.ts");
 
 let child: ChildProcess | null = null;
 let started: Started | null = null;
 
-const start = async (what: "run" | "bench"): Promise<Started> => {
+const start = async (what: Word): Promise<Started> => {
   const { DATABASE_URL: _given, ...env } = process.env;
   const running = spawn(process.execPath, [PROGRAM, what], { env, stdio: ["ignore", "pipe", "inherit"] });
   child = running;
@@ -61,7 +64,42 @@ it.runIf(sandboxesStartHere)(
     child?.kill("SIGKILL");
     await expect.poll(() => processesIn(directory)).toEqual([]);
     await expect.poll(() => processesOfSandbox(id)).toEqual([]);
-    await expect.poll(() => existsSync(path.join(tmpdir(), runDir))).toBe(false);
+    // The builder's directory begins with the same name.
+    const ofService = (name: string) => name.startsWith(runDir);
+    await expect.poll(() => readdirSync(tmpdir()).filter(ofService)).toEqual([]);
     await expect.poll(() => existsSync(directory)).toBe(false);
+  },
+);
+
+/** Parts of benchmarks, each with its program and what it lacks here. */
+const PARTS = [
+  { word: "nginx", program: "nginx", lacks: nginxProgram === undefined ? "nginx" : null },
+  { word: "lighttpd", program: "lighttpd", lacks: lighttpdMissing },
+  { word: "pgbench", program: "pgbench", lacks: PGBENCH === "pgbench" ? null : "pgbench" },
+  { word: "engine", program: "dockerd", lacks: lacksEngine },
+] as const;
+
+for (const { word, program, lacks } of PARTS) {
+  it.skipIf(lacks !== null)(
+    `a benchmark that is killed leaves no ${program} and no directory of it ${lacks ?? ""}`,
+    async () => {
+      const { directory } = await start(word);
+      expect(processesIn(directory).map(programOf)).toContain(program);
+      child?.kill("SIGKILL");
+      await expect.poll(() => processesIn(directory)).toEqual([]);
+      await expect.poll(() => existsSync(directory)).toBe(false);
+    },
+  );
+}
+
+it.runIf(process.geteuid?.() === 0)(
+  "a benchmark that is killed leaves no control group and no process of it",
+  async () => {
+    const { directory } = await start("group");
+    const [pid = ""] = readFileSync(path.join(directory, "cgroup.procs"), "utf8").split("\n");
+    expect(programOf(Number(pid))).toBe("sleep");
+    child?.kill("SIGKILL");
+    await expect.poll(() => existsSync(directory)).toBe(false);
+    expect(programOf(Number(pid))).not.toBe("sleep");
   },
 );

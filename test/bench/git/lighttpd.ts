@@ -65,7 +65,11 @@ export const startLighttpd = async (directory: string, root: string): Promise<Li
   mkdirSync(directory, { recursive: true });
   const file = path.join(directory, "lighttpd.conf");
   writeFileSync(file, configuration(directory, port, root));
-  const child = spawn(PROGRAM, ["-D", "-f", file], { stdio: ["ignore", "ignore", "inherit"] });
+  // The guard of the directory finds it by where it works.
+  const child = spawn(PROGRAM, ["-D", "-f", file], {
+    cwd: directory,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   const ended = once(child, "exit");
   const stop = async (): Promise<void> => {
     child.kill("SIGTERM");

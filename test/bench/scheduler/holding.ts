@@ -4,6 +4,7 @@
  * nothing here, so that the heap is the service's alone) and the actors, which must get no message.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setTimeout as delay } from "node:timers/promises";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
@@ -41,6 +42,9 @@ export interface Holding {
   /** Heap of the schedules alone, and of everything that is held: manifests' text, definitions, schedules. */
   readonly schedules_bytes: number;
   readonly held_bytes: number;
+  /** Resident memory of the process after a collection, with nothing held and with everything, in MB of 10^6 bytes. */
+  readonly rss_empty_mb: number;
+  readonly rss_mb: number;
 }
 
 const INTERVAL_MS = 60_000;
@@ -59,6 +63,16 @@ const usedHeap = Effect.sync(() => {
   if (globalThis.gc === undefined) throw new Error("run this with --expose-gc");
   globalThis.gc();
   return process.memoryUsage().heapUsed;
+});
+
+/** Pages that a collection frees are given back a moment later. */
+const SETTLE_MS = 2000;
+
+const resident = Effect.gen(function* () {
+  yield* Effect.sync(() => globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" }));
+  // The fiber's clock is the test's.
+  yield* Effect.promise(() => delay(SETTLE_MS));
+  return Math.round(process.memoryUsage().rss / 1e6);
 });
 
 const projectOf = (number: number): Project => ({
@@ -161,13 +175,14 @@ const measure = Effect.fnUntraced(function* ({ triggers, ticks }: HoldingOrder) 
     ),
   );
   const empty = yield* usedHeap;
+  const rssEmpty = yield* resident;
   let begun = performance.now();
   const directory = yield* Layer.build(directoryLayer.pipe(Layer.provideMerge(Layer.succeedContext(base))));
   const loadS = elapsedS(begun);
   const loaded = yield* usedHeap;
 
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  delay.enable();
+  const stall = monitorEventLoopDelay({ resolution: 1 });
+  stall.enable();
   begun = performance.now();
   const services = yield* Layer.build(
     schedulerLayer({ intervalMs: INTERVAL_MS }).pipe(Layer.provideMerge(Layer.succeedContext(directory))),
@@ -175,8 +190,9 @@ const measure = Effect.fnUntraced(function* ({ triggers, ticks }: HoldingOrder) 
   const { state } = Context.get(services, Scheduler);
   while ((yield* state).scheduled < triggers) yield* turn;
   const takeUpS = elapsedS(begun);
-  delay.disable();
+  stall.disable();
   const full = yield* usedHeap;
+  const rss = yield* resident;
 
   const times = yield* tickTimes(ticks);
   const { tickedAt } = yield* state;
@@ -195,12 +211,14 @@ const measure = Effect.fnUntraced(function* ({ triggers, ticks }: HoldingOrder) 
     projects: known,
     load_s: rounded(loadS),
     take_up_s: rounded(takeUpS),
-    take_up_stall_ms: rounded(delay.max / 1e6),
+    take_up_stall_ms: rounded(stall.max / 1e6),
     tick_us: rounded(median(times)),
     tick_max_us: rounded(Math.max(...times)),
     hand_out_s: rounded(handOutS),
     schedules_bytes: Math.round((full - loaded) / triggers),
     held_bytes: Math.round((full - empty) / triggers),
+    rss_empty_mb: rssEmpty,
+    rss_mb: rss,
   } satisfies Holding;
 });
 

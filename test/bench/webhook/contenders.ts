@@ -89,7 +89,8 @@ export const startPostgres = async (): Promise<Server> => {
 /** Webhooks that the service accepts before the first turn. */
 const FIRST = 2;
 
-const readyToFire = async (life: Life, projectId: string): Promise<void> => {
+/** @param then what the service answers once its first session is admitted */
+const readyToFire = async (life: Life, projectId: string, then: "queued" | "fired"): Promise<void> => {
   await life.call("PUT", `/v1/projects/${projectId}/secrets/${SECRET_NAME}`, { value: SECRET });
   const body = JSON.stringify({ ref: "refs/heads/main" });
   const signature = createHmac("sha256", SECRET).update(body).digest("hex");
@@ -101,31 +102,52 @@ const readyToFire = async (life: Life, projectId: string): Promise<void> => {
     });
     return `${answer.status} ${await answer.text()}`;
   };
-  // The one slot is taken, and what follows waits.
   const answers: string[] = [];
   while (answers.length < FIRST) answers.push(await send());
-  if (!answers[0]?.startsWith('202 {"status":"fired"') || !answers[1]?.startsWith('202 {"status":"queued"'))
+  if (!answers[0]?.startsWith('202 {"status":"fired"') || !answers[1]?.startsWith(`202 {"status":"${then}"`))
     throw new Error(`the service is not ready for the bench: ${answers.join("; ")}`);
 };
 
+type Closing = Receiver & { readonly close: () => Promise<void> };
+
 /** The real service with simulated sandboxes; its account is at its cap, so that what is measured is the durable accept. */
-export const startService = async (
-  server: Server,
+export const startService = (
+  server: Pick<Server, "url">,
   more: Readonly<Record<string, string>> = {},
-): Promise<Receiver & { readonly close: () => Promise<void> }> => {
+): Promise<Closing> =>
+  // The one slot is taken, and what follows waits.
+  serviceWith("queued", { DATABASE_URL: server.url, PLATFORM_TIER_CAPS: '{"free": 1}', ...more });
+
+const HELD = path.join(import.meta.dirname, "../../support/programs/held-hook.ts");
+
+/**
+ * The real service with a slot for every webhook: each starts a session. The only place to boot is taken for good, so what is measured
+ * is the acceptance, and not the branch and the sandbox of the session.
+ */
+export const startStartingService = (server: Pick<Server, "url">): Promise<Closing> =>
+  serviceWith("fired", {
+    DATABASE_URL: server.url,
+    PLATFORM_TIER_CAPS: '{"free": 1000000}',
+    PLATFORM_BOOTS_AT_ONCE: "1",
+    PLATFORM_BOOT_TIMEOUT_MS: String(60 * 60 * 1000),
+    NODE_OPTIONS: `--import=${HELD}`,
+  });
+
+const serviceWith = async (
+  then: "queued" | "fired",
+  settings: Readonly<Record<string, string>>,
+): Promise<Closing> => {
   const installation = await Installation.open();
   const before = new Set(childrenOf(process.pid));
   const life = await installation.start({
-    DATABASE_URL: server.url,
     PLATFORM_SANDBOX_PROVIDER: "simulated",
-    PLATFORM_TIER_CAPS: '{"free": 1}',
     PLATFORM_QUEUE_MAX: "10000000",
-    ...more,
+    ...settings,
   });
   const pid = childrenOf(process.pid).find((child) => !before.has(child));
   if (pid === undefined) throw new Error("the service has no process");
   const projectId = await life.project(installation.sample);
-  await readyToFire(life, projectId);
+  await readyToFire(life, projectId, then);
   return {
     pid,
     port: Number(new URL(life.url).port),

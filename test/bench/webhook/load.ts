@@ -15,13 +15,15 @@ export interface Order {
   readonly secret: string;
   readonly connections: number;
   readonly seconds: number;
+  /** Ends the round when so many webhooks have their answers, if that is sooner. */
+  readonly count?: number;
   /** Webhooks a second, over all connections. Without it, each connection sends as soon as it has its answer. */
   readonly rate?: number;
 }
 
 /** What came of it. */
 export interface Outcome {
-  /** 202 answers that came before the time was up, a second. */
+  /** 202 answers a second, of those that came before the time was up. */
   readonly acceptedPerSecond: number;
   /** Every answer by its status, those after the time was up included. */
   readonly answers: Readonly<Record<string, number>>;
@@ -99,6 +101,7 @@ class Round {
   /** Between two webhooks of one connection. */
   readonly #everyMs: number;
   #deadline = 0;
+  #sent = 0;
   #inTime = 0;
   #disconnected = 0;
   #next = 0;
@@ -113,11 +116,13 @@ class Round {
     const opened = Array.from({ length: this.#order.connections }, () => this.#open());
     const connections = await Promise.all(opened);
     const cpu = process.cpuUsage();
-    this.#deadline = performance.now() + this.#order.seconds * 1000;
+    const begun = performance.now();
+    this.#deadline = begun + this.#order.seconds * 1000;
     await Promise.all(connections.map(({ send }) => send()));
+    const seconds = (Math.min(performance.now(), this.#deadline) - begun) / 1000;
     const { user, system } = process.cpuUsage(cpu);
     return {
-      acceptedPerSecond: this.#inTime / this.#order.seconds,
+      acceptedPerSecond: this.#inTime / seconds,
       answers: this.#answers,
       disconnected: this.#disconnected,
       latency: {
@@ -146,12 +151,13 @@ class Round {
       startedAt = performance.now();
       // A late connection does not catch up: what is measured is the work of one webhook.
       dueAt = Math.max(dueAt, startedAt - this.#everyMs) + this.#everyMs;
-      isWaiting = startedAt < this.#deadline;
+      isWaiting = startedAt < this.#deadline && this.#sent < (this.#order.count ?? Infinity);
       if (!isWaiting) {
         socket.destroy();
         return done.resolve();
       }
       this.#fill(request);
+      this.#sent += 1;
       socket.write(request);
     };
     const dial = async (): Promise<Socket> => {

@@ -5,11 +5,12 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { accessSync, constants, readdirSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import * as pg from "pg";
+import { guardedDirectory } from "../../support/machine/guard.ts";
+import { quantile } from "../scheduler/figures.ts";
 
 const run = promisify(execFile);
 
@@ -54,16 +55,49 @@ interface Round {
   readonly seconds: number;
 }
 
-const byProgram = async (program: string, url: string, { clients, seconds }: Round): Promise<number> => {
+/** What the inserts of one round came to. */
+export interface Inserts {
+  readonly perSecond: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+}
+
+const insertsOf = (perSecond: number, latenciesUs: readonly number[]): Inserts => ({
+  perSecond,
+  p50Us: quantile(latenciesUs, 0.5),
+  p99Us: quantile(latenciesUs, 0.99),
+});
+
+/** How the names of pgbench's logs begin. */
+const LOG = "transactions";
+/** Of a line of pgbench's log: client, number, latency in µs, script, time. */
+const LATENCY_FIELD = 2;
+
+/** The latencies in the logs of pgbench's threads, in µs. */
+const logged = async (directory: string): Promise<readonly number[]> => {
+  const names = readdirSync(directory).filter((name) => name.startsWith(LOG));
+  const logs = await Promise.all(names.map((name) => readFile(path.join(directory, name), "utf8")));
+  return logs.flatMap((text) =>
+    text
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => Number(line.split(" ")[LATENCY_FIELD])),
+  );
+};
+
+const byProgram = async (program: string, url: string, { clients, seconds }: Round): Promise<Inserts> => {
   const { hostname, searchParams, pathname, username, password } = new URL(url);
-  const directory = await mkdtemp(path.join(tmpdir(), "platform-bench-"));
+  const { directory, remove } = guardedDirectory("platform-bench-");
   try {
     const script = path.join(directory, "insert.sql");
     await writeFile(script, SCRIPT);
+    const load = ["-c", String(clients), "-j", "1", "-T", String(seconds)];
     const { stdout } = await run(
       program,
-      ["-n", "-M", "prepared", "-c", String(clients), "-j", "1", "-T", String(seconds), "-f", script],
+      ["-n", "-M", "prepared", ...load, "-l", `--log-prefix=${LOG}`, "-f", script],
       {
+        // The log goes here, and the guard finds the program by it.
+        cwd: directory,
         env: {
           ...process.env,
           PGHOST: searchParams.get("host") ?? hostname,
@@ -75,25 +109,28 @@ const byProgram = async (program: string, url: string, { clients, seconds }: Rou
     );
     const tps = /^tps = (?<tps>[\d.]+)/m.exec(stdout)?.groups?.["tps"];
     if (tps === undefined) throw new Error(`pgbench said no rate:\n${stdout}`);
-    return Number(tps);
+    return insertsOf(Number(tps), await logged(directory));
   } finally {
-    await rm(directory, { recursive: true, force: true });
+    remove();
   }
 };
 
-const byLoop = async (url: string, { clients, seconds }: Round): Promise<number> => {
+const byLoop = async (url: string, { clients, seconds }: Round): Promise<Inserts> => {
   const pool = Array.from({ length: clients }, () => new pg.Client({ connectionString: url }));
   await Promise.all(pool.map((client) => client.connect()));
   const deadline = performance.now() + seconds * 1000;
+  const latencies: number[] = [];
   let inserted = 0;
   const loop = async (client: pg.Client): Promise<void> => {
-    while (performance.now() < deadline) {
+    for (let sent = performance.now(); sent < deadline; sent = performance.now()) {
       await client.query({
         name: "insert",
         text: "INSERT INTO pgbench_deliveries (project, slug, delivery_id, body) VALUES ($1, $2, $3, $4)",
         values: [PROJECT, "on-push", randomUUID(), BODY],
       });
-      if (performance.now() < deadline) inserted += 1;
+      const answered = performance.now();
+      latencies.push((answered - sent) * 1000);
+      if (answered < deadline) inserted += 1;
     }
   };
   try {
@@ -101,9 +138,9 @@ const byLoop = async (url: string, { clients, seconds }: Round): Promise<number>
   } finally {
     await Promise.all(pool.map((client) => client.end()));
   }
-  return inserted / seconds;
+  return insertsOf(inserted / seconds, latencies);
 };
 
-/** Rows a second over `clients` connections. */
-export const insertsPerSecond = (url: string, round: Round): Promise<number> =>
+/** One-row inserts over `clients` connections. */
+export const measureInserts = (url: string, round: Round): Promise<Inserts> =>
   PROGRAM === undefined ? byLoop(url, round) : byProgram(PROGRAM, url, round);

@@ -1,4 +1,5 @@
 /** Medians, ratios and how they are printed. */
+import type { Inserts } from "./pgbench.ts";
 
 /** What one round of a receiver came to. */
 export interface Measure {
@@ -18,9 +19,11 @@ export interface Measure {
 /** One round over one number of connections: all contenders, one after another. */
 export interface Round {
   readonly ours: Measure;
+  /** The service whose webhooks start sessions. */
+  readonly starting: Measure;
   readonly bare: Measure;
   readonly noDatabase: Measure;
-  readonly insertsPerSecond: number;
+  readonly inserts: Inserts;
 }
 
 const median = (values: readonly number[]): number => {
@@ -69,17 +72,32 @@ export const summary = (
     connections,
     pgbench_clients: clients,
     ours: receiver(rounds.map(({ ours }) => ours)),
+    starting: receiver(rounds.map(({ starting }) => starting)),
     bare: receiver(rounds.map(({ bare }) => bare)),
     no_database: receiver(rounds.map(({ noDatabase }) => noDatabase)),
-    inserts_per_second: Math.round(of(({ insertsPerSecond }) => insertsPerSecond)),
+    inserts_per_second: Math.round(of(({ inserts }) => inserts.perSecond)),
+    inserts_p50_us: Math.round(of(({ inserts }) => inserts.p50Us)),
+    inserts_p99_us: Math.round(of(({ inserts }) => inserts.p99Us)),
     ratios: {
       rate_to_bare: rounded(of(({ ours, bare }) => ours.perSecond / bare.perSecond)),
       rate_to_no_database: rounded(of(({ ours, noDatabase }) => ours.perSecond / noDatabase.perSecond)),
-      rate_to_inserts: rounded(of(({ ours, insertsPerSecond }) => ours.perSecond / insertsPerSecond)),
+      rate_to_inserts: rounded(of(({ ours, inserts }) => ours.perSecond / inserts.perSecond)),
       p99_to_bare: rounded(of(({ ours, bare }) => ours.p99Us / bare.p99Us)),
+      p99_to_inserts: rounded(of(({ ours, inserts }) => ours.p99Us / inserts.p99Us)),
       cpu_to_bare: rounded(of(({ ours, bare }) => ours.cpuUs / bare.cpuUs)),
       cpu_with_postgres_to_bare: rounded(
         of(({ ours, bare }) => (ours.cpuUs + ours.postgresCpuUs) / (bare.cpuUs + bare.postgresCpuUs)),
+      ),
+      starting_rate_to_bare: rounded(of(({ starting, bare }) => starting.perSecond / bare.perSecond)),
+      starting_p99_to_bare: rounded(of(({ starting, bare }) => starting.p99Us / bare.p99Us)),
+      starting_rate_to_inserts: rounded(
+        of(({ starting, inserts }) => starting.perSecond / inserts.perSecond),
+      ),
+      starting_cpu_with_postgres_to_bare: rounded(
+        of(
+          ({ starting, bare }) =>
+            (starting.cpuUs + starting.postgresCpuUs) / (bare.cpuUs + bare.postgresCpuUs),
+        ),
       ),
     },
   };
@@ -107,11 +125,18 @@ export const table = (connections: number, inserts: string, figures: Summary): s
   return [
     `${connections} connections\n`,
     line("", HEADINGS),
-    line("the service", cells(figures.ours)),
+    line("the service, queued", cells(figures.ours)),
+    line("the service, started", cells(figures.starting)),
     line("(a) bare, one insert each", cells(figures.bare)),
     line("(b) bare, no database", cells(figures.no_database)),
-    line(`(c) ${inserts}`, [String(figures.inserts_per_second)]),
-    `  the service to (a) ${ratios.rate_to_bare} ×, to (b) ${ratios.rate_to_no_database} ×, to (c) ${ratios.rate_to_inserts} ×; ` +
-      `p99 to (a) ${ratios.p99_to_bare} ×, CPU a request ${ratios.cpu_to_bare} ×, with Postgres' ${ratios.cpu_with_postgres_to_bare} ×\n`,
+    line(`(c) ${inserts}`, [
+      String(figures.inserts_per_second),
+      (figures.inserts_p50_us / 1000).toFixed(2),
+      (figures.inserts_p99_us / 1000).toFixed(2),
+    ]),
+    `  queued to (a) ${ratios.rate_to_bare} ×, to (b) ${ratios.rate_to_no_database} ×, to (c) ${ratios.rate_to_inserts} ×; ` +
+      `p99 to (a) ${ratios.p99_to_bare} ×, to (c) ${ratios.p99_to_inserts} ×; CPU a request ${ratios.cpu_to_bare} ×, with Postgres' ${ratios.cpu_with_postgres_to_bare} ×\n`,
+    `  started to (a) ${ratios.starting_rate_to_bare} ×, to (c) ${ratios.starting_rate_to_inserts} ×; p99 to (a) ${ratios.starting_p99_to_bare} ×; ` +
+      `CPU a request with Postgres' ${ratios.starting_cpu_with_postgres_to_bare} ×\n`,
   ].join("");
 };

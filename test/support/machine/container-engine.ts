@@ -5,12 +5,14 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ContainerEngine } from "../../../src/sandbox/containers/engine.ts";
 import { findProgram } from "../../../src/sandbox/machine/tools.ts";
 import { WAIT_MS } from "../patience.ts";
+import { guardedDirectory, type Guarded } from "./guard.ts";
+import { unmountBelow } from "./mounts-below.ts";
 
 const path = process.env["PATH"] ?? "";
 const isRoot = process.geteuid?.() === 0;
@@ -25,27 +27,25 @@ const ULIMIT = "nofile=1024:1024";
 const RUNSC_ARGUMENTS = ["--platform=systrap", "--network=none", "--host-uds=all", "--overlay2=none"];
 const POLL_MS = 50;
 
-const mountsBelow = (directory: string): readonly string[] =>
-  readFileSync("/proc/self/mountinfo", "utf8")
-    .split("\n")
-    .map((line) => line.split(" ")[4] ?? "")
-    .filter((point) => point.startsWith(`${directory}/`));
-
 export class TestEngine {
   readonly directory: string;
   readonly socket: string;
+  readonly #guarded: Guarded;
   #process: ChildProcess | null = null;
 
-  private constructor(directory: string) {
+  private constructor(guarded: Guarded) {
+    const { directory } = guarded;
+    this.#guarded = guarded;
     this.directory = directory;
     this.socket = join(directory, "sock");
   }
 
   /** Starts an engine without containers and images. @param runsc gVisor's program, for a runtime `runsc` */
   static async open(runsc: string | null = null): Promise<TestEngine> {
-    const directory = await mkdtemp("/tmp/platform-en-");
+    const guarded = guardedDirectory("platform-en-", "/tmp");
+    const { directory } = guarded;
     await chmod(directory, 0o711);
-    const engine = new TestEngine(directory);
+    const engine = new TestEngine(guarded);
     const runtimes = runsc === null ? {} : { runsc: { path: runsc, runtimeArgs: RUNSC_ARGUMENTS } };
     await writeFile(join(directory, "daemon.json"), JSON.stringify({ runtimes }));
     await engine.start();
@@ -69,7 +69,12 @@ export class TestEngine {
       "ip-masq": "false",
     };
     const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-    this.#process = spawn(dockerd ?? "dockerd", args, { stdio: ["ignore", log, log], env: { PATH: path } });
+    this.#process = spawn(dockerd ?? "dockerd", args, {
+      // The guard finds it, and what it starts, by this.
+      cwd: this.directory,
+      stdio: ["ignore", log, log],
+      env: { PATH: path },
+    });
     const engine = new ContainerEngine(this.socket);
     for (let waited = 0; ; waited += POLL_MS) {
       try {
@@ -106,7 +111,7 @@ export class TestEngine {
 
   async close(): Promise<void> {
     await this.stop();
-    for (const point of mountsBelow(this.directory).toReversed()) execFileSync("umount", ["-l", point]);
-    await rm(this.directory, { recursive: true, force: true });
+    unmountBelow(this.directory);
+    this.#guarded.remove();
   }
 }

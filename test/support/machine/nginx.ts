@@ -1,12 +1,12 @@
 /** nginx as an ordinary user's process on loopback, with all its files in a directory of its own. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { nginxProgram } from "../requirements.ts";
 import { freePort } from "./free-port.ts";
+import { guardedDirectory } from "./guard.ts";
 import { WAIT_MS } from "../patience.ts";
 
 export interface Nginx {
@@ -52,7 +52,7 @@ http {
  */
 export const startNginx = async (http: (port: number, files: string) => string): Promise<Nginx> => {
   if (nginxProgram === undefined) throw new Error("this machine has no nginx");
-  const directory = mkdtempSync(path.join(tmpdir(), "nginx-"));
+  const { directory, remove } = guardedDirectory("nginx-");
   const files = path.join(directory, "files");
   mkdirSync(files);
   const port = await freePort();
@@ -61,6 +61,8 @@ export const startNginx = async (http: (port: number, files: string) => string):
   const isRoot = process.getuid?.() === 0;
   if (isRoot) for (const place of [directory, files]) chownSync(place, NOBODY, NOBODY);
   const child = spawn(nginxProgram, ["-p", directory, "-e", "stderr", "-c", "nginx.conf"], {
+    // The guard finds it, and its worker, by this.
+    cwd: directory,
     stdio: ["ignore", "ignore", "pipe"],
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });
@@ -82,7 +84,7 @@ export const startNginx = async (http: (port: number, files: string) => string):
     stop: async () => {
       child.kill("SIGTERM");
       await ended;
-      rmSync(directory, { recursive: true, force: true });
+      remove();
     },
   };
 };

@@ -1,15 +1,19 @@
 /**
- * The guard of guard.ts: reads `guard <directory>` and `release <directory>`, one a line. At the end of its input it
- * ends the services, databases and sandboxes of the directories that are still guarded, and removes the directories.
+ * The guard of guard.ts: reads `guard <directory>`, `group <control group>` and `release <either>`, one a line. At the end
+ * of its input it ends the services, databases, engines and sandboxes of the directories that are still guarded, and the
+ * processes of the groups, and removes both.
  */
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { WAIT_MS } from "../patience.ts";
+import { unmountBelow } from "../machine/mounts-below.ts";
 import { processesIn, programOf } from "../machine/processes-in.ts";
 
 const AGAIN_MS = 50;
+/** How long an engine may take to end. Its containers have ten seconds. */
+const ENGINE_MS = 30_000;
 
 const kill = (pids: readonly number[]): void => {
   for (const pid of pids) {
@@ -31,12 +35,27 @@ const endOrphans = async (directory: string): Promise<boolean> => {
     import("../../../src/cli/operator/orphans.ts"),
     import("effect/Effect"),
   ]);
-  // The directory either is a data directory, or contains one with this name (process-service.ts).
-  const homes = [directory, path.join(directory, "data")];
   const found = await Promise.all(
-    homes.map((of) => runPromise(findOrphans({ end: true, of, engine: null, cluster: null }))),
+    homesIn(directory).map((of) => runPromise(findOrphans({ end: true, of, engine: null, cluster: null }))),
   );
   return found.flat().length === 0;
+};
+
+/** The directory either is a data directory, or contains one with this name (process-service.ts). */
+const homesIn = (directory: string): readonly string[] => [directory, path.join(directory, "data")];
+
+/** Where services build images and look into them (src/adapters.ts). */
+const BUILDERS = ["b", "o"];
+
+/** Removes what the builders of a killed service leave. There is no sandbox in it. */
+const removeBuilders = async (directory: string): Promise<void> => {
+  const { runDirectoryOf } = await import("../../../src/sandbox/machine/run-directory.ts");
+  const files = homesIn(directory).map((home) => path.join(home, "installation-id"));
+  for (const file of files.filter((name) => existsSync(name)))
+    for (const builder of BUILDERS) {
+      const left = `${runDirectoryOf(readFileSync(file, "utf8").trim())}-${builder}`;
+      rmSync(left, { recursive: true, force: true });
+    }
 };
 
 /** @returns whether nothing was left to clear. */
@@ -46,20 +65,49 @@ const clear = async (directory: string): Promise<boolean> => {
   const rest = processesIn(directory);
   kill(rest);
   const isGone = !existsSync(directory);
+  await removeBuilders(directory);
+  unmountBelow(directory);
   rmSync(directory, { recursive: true, force: true });
   return hasNone && rest.length === 0 && isGone;
 };
 
-const clearWhole = async (directory: string): Promise<void> => {
-  const until = performance.now() + WAIT_MS;
-  // A process that was just killed may still write, and may still own its data directory.
-  while (performance.now() < until && !(await clear(directory).catch(() => false))) await delay(AGAIN_MS);
+/** A container engine that is asked to end ends its containers, and removes their mounts and groups. */
+const askEngines = async (directory: string): Promise<void> => {
+  const engines = (): readonly number[] =>
+    processesIn(directory).filter((pid) => programOf(pid) === "dockerd");
+  for (const pid of engines()) process.kill(pid, "SIGTERM");
+  const until = performance.now() + ENGINE_MS;
+  while (performance.now() < until && engines().length > 0) await delay(AGAIN_MS);
 };
 
-const guarded = new Set<string>();
+/** @returns whether the group is gone. */
+const clearGroup = (group: string): boolean => {
+  if (!existsSync(group)) return true;
+  kill(readFileSync(path.join(group, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number));
+  rmdirSync(group);
+  return true;
+};
+
+/** Until it is done: a process that was just killed may still write, own its data directory, or count in its group. */
+const repeated = async (attempt: () => boolean | Promise<boolean>): Promise<void> => {
+  const until = performance.now() + WAIT_MS;
+  const isDone = async () => {
+    try {
+      return await attempt();
+    } catch {
+      return false;
+    }
+  };
+  while (performance.now() < until && !(await isDone())) await delay(AGAIN_MS);
+};
+
+const guarded = new Map<string, (place: string) => Promise<void>>();
 for await (const line of createInterface({ input: process.stdin })) {
-  const [word, directory = ""] = line.split(/ (.*)/);
-  if (word === "guard") guarded.add(directory);
-  else guarded.delete(directory);
+  const [word, place = ""] = line.split(/ (.*)/);
+  if (word === "guard") guarded.set(place, (directory) => repeated(() => clear(directory)));
+  else if (word === "group") guarded.set(place, (group) => repeated(() => clearGroup(group)));
+  else guarded.delete(place);
 }
-await Promise.all([...guarded].map(clearWhole));
+// Engines first: while a container still ends, the directory of its sandbox cannot be removed.
+await Promise.all([...guarded.keys()].map((place) => askEngines(place).catch(() => undefined)));
+await Promise.all([...guarded].map(([place, clearAway]) => clearAway(place)));

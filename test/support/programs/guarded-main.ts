@@ -1,14 +1,26 @@
 /**
  * Programs that a test kills. `node guarded-main.ts run` starts the Postgres of a test run. `node guarded-main.ts
- * bench` starts a service with one sandbox, like a benchmark. Each prints one JSON line with its directory, and keeps
- * running.
+ * bench` starts a service with one sandbox, like a benchmark. Other words start one part of a benchmark. Each prints one JSON
+ * line with its directory, and keeps running.
  */
+import { spawn } from "node:child_process";
+import { existsSync, readlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { startLighttpd } from "../../bench/git/lighttpd.ts";
+import { startPostgres } from "../../bench/webhook/contenders.ts";
+import { measureInserts } from "../../bench/webhook/pgbench.ts";
+import { childrenOf } from "../../bench/webhook/processes.ts";
+import { TestEngine } from "../machine/container-engine.ts";
+import { guardedDirectory, guardedGroup } from "../machine/guard.ts";
+import { startNginx } from "../machine/nginx.ts";
+import { programOf } from "../machine/processes-in.ts";
 import { askForPostgres, offerPostgres } from "../postgres/offer.ts";
 import { Installation } from "../service/process-service.ts";
 
 /** The program's output. */
 export interface Started {
+  /** Or the control group. */
   readonly directory: string;
   readonly sandboxId: string | null;
 }
@@ -38,6 +50,50 @@ const bench = async (): Promise<Started> => {
   return { directory: installation.directory, sandboxId: String(sandbox["id"]) };
 };
 
-const started = await (process.argv[2] === "run" ? run() : bench());
+const nginx = async (): Promise<Started> => {
+  const { files } = await startNginx((port) => `server { listen 127.0.0.1:${port}; }`);
+  return { directory: path.dirname(files), sandboxId: null };
+};
+
+const lighttpd = async (): Promise<Started> => {
+  const { directory } = guardedDirectory("platform-bench-");
+  await startLighttpd(path.join(directory, "lighttpd"), directory);
+  return { directory, sandboxId: null };
+};
+
+/** Longer than the test needs. */
+const INSERTS_S = 600;
+const LOOK_MS = 20;
+
+const pgbench = async (): Promise<Started> => {
+  const { benchUrl } = await startPostgres();
+  void measureInserts(benchUrl, { clients: 1, seconds: INSERTS_S });
+  for (;;) {
+    const found = childrenOf(process.pid).find((pid) => programOf(pid) === "pgbench");
+    if (found !== undefined) return { directory: readlinkSync(`/proc/${found}/cwd`), sandboxId: null };
+    await delay(LOOK_MS);
+  }
+};
+
+const engine = async (): Promise<Started> => ({
+  directory: (await TestEngine.open()).directory,
+  sandboxId: null,
+});
+
+/** With a process that works elsewhere. */
+const group = (): Started => {
+  const isUnified = existsSync("/sys/fs/cgroup/cgroup.controllers");
+  const { directory } = guardedGroup(
+    `/sys/fs/cgroup/${isUnified ? "" : "cpu/"}platform-guarded-${process.pid}`,
+  );
+  const child = spawn("sleep", [String(INSERTS_S)], { cwd: "/", detached: true, stdio: "ignore" });
+  writeFileSync(path.join(directory, "cgroup.procs"), String(child.pid));
+  return { directory, sandboxId: null };
+};
+
+const WORDS = { run, bench, nginx, lighttpd, pgbench, engine, group } as const;
+export type Word = keyof typeof WORDS;
+
+const started = await WORDS[process.argv[2] as Word]();
 process.stdout.write(`${JSON.stringify(started)}\n`);
 setInterval(() => undefined, 60_000);
