@@ -11,14 +11,10 @@ import { buildLacks, DockerfileProject } from "../support/service/dockerfile-pro
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { TOOL_DOCKERFILE, toolOfDockerfile } from "./each-provider.ts";
 
-const DOCKERFILE = `FROM scratch
-ADD base.tar /
-ARG GREETING
-RUN printf "#!/bin/sh\\necho $GREETING from the image\\n" > /bin/greet && chmod 755 /bin/greet
-`;
 // buildah can lose what a step prints last. So the step goes on for a second.
-const BROKEN = `${DOCKERFILE}RUN echo the reason && sleep 1 && exit 7\n`;
+const BROKEN = `${TOOL_DOCKERFILE}RUN echo the reason && sleep 1 && exit 7\n`;
 
 let installation: Installation;
 let life: Life;
@@ -49,26 +45,9 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
   });
 
   it(
-    "has the tool that the Dockerfile adds; a second session builds nothing",
+    "has the tool that the Dockerfile adds; a second session builds nothing [E13]",
     { timeout: TEST_MS },
-    async () => {
-      await project.merge({
-        ".platform/Dockerfile": DOCKERFILE,
-        "platform.toml": '[environment.args]\nGREETING = "good day"\n',
-      });
-      // The session waits for the first build, which the new manifest began.
-      const first = await session();
-      await first.run('[ "$(greet)" = "good day from the image" ] && [ ! -e /usr/bin/apt-get ]');
-      const [built] = await project.builds();
-      expect(built).toMatchObject({ status: "ready", dockerfile: ".platform/Dockerfile", tries: 1 });
-      expect(await first.call("GET", "sandbox")).toMatchObject({
-        environment: { build_id: built?.["id"], stale: false },
-      });
-      const second = await session();
-      await second.run("greet");
-      expect(await project.builds()).toHaveLength(1);
-      await Promise.all([first.stop(), second.stop()]);
-    },
+    () => toolOfDockerfile(project, { life, provider: "local" }),
   );
 
   it(
@@ -132,7 +111,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
         },
       });
       const count = (await project.builds()).length;
-      await project.merge({ ".platform/Dockerfile": DOCKERFILE });
+      await project.merge({ ".platform/Dockerfile": TOOL_DOCKERFILE });
       // The image of the former content is still there.
       await vi.waitFor(async () => {
         expect(await environment()).toMatchObject({ current: { status: "ready" } });
@@ -149,7 +128,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     const [before] = await project.builds();
     const mounts = "RUN --mount=type=secret,id=BUILD_KEY wc -c < /run/secrets/BUILD_KEY > /key-length\n";
     await project.merge({
-      ".platform/Dockerfile": `${DOCKERFILE}${mounts}`,
+      ".platform/Dockerfile": `${TOOL_DOCKERFILE}${mounts}`,
       "platform.toml": '[environment]\nsecrets = ["BUILD_KEY"]\n[environment.args]\nGREETING = "good day"\n',
     });
     const failed = await project.overAfter(before?.["key"]);
