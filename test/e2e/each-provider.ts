@@ -2,10 +2,17 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "vitest";
-import { tarOf, writeArchive, writeToolImage } from "../support/machine/image-archives.ts";
+import {
+  busybox,
+  FILE_CAPABILITY,
+  ociArchive,
+  tarOf,
+  writeArchive,
+  writeToolImage,
+} from "../support/machine/image-archives.ts";
 import { addMusl, lacksMusl } from "../support/machine/musl.ts";
 import { npmTarball, sha256 } from "../support/servers/package-files.ts";
 import type { PackageRegistry } from "../support/servers/package-registry.ts";
@@ -61,6 +68,8 @@ export interface Root {
   readonly write: (directory: string) => Promise<string>;
   /** What a session's shell finds there. It fails if that is wrong. */
   readonly check: string;
+  /** Looks at this machine after the session. */
+  readonly after?: (directory: string) => void;
 }
 
 export const BUSYBOX: Root = {
@@ -95,6 +104,49 @@ export const SCRATCH: Root = {
   check: "[ -e /README ] && [ ! -e /bin/ls ] && [ ! -e /usr/bin/env ]",
 };
 
+/** In the archive's directory. Links of the image lead there. */
+const CANARY = "canary/file";
+/** Its programs have privileges, its system files lead to a file of this machine, and a directory leads to this machine's. */
+export const HOSTILE: Root = {
+  name: "hostile:1",
+  lacks: null,
+  write: async (directory) => {
+    await mkdir(path.join(directory, path.dirname(CANARY)));
+    // Every user may write there, if only they reach it.
+    await chmod(path.join(directory, path.dirname(CANARY)), 0o777);
+    await writeFile(path.join(directory, CANARY), "untouched");
+    await chmod(path.join(directory, CANARY), 0o666);
+    await chmod(directory, 0o755);
+    const canary = { type: "symlink", linkname: path.join(directory, CANARY) } as const;
+    const program = await readFile(busybox ?? "");
+    const hostile = await tarOf([
+      { name: "etc" },
+      ...["etc/passwd", "etc/group", "etc/hosts", "etc/resolv.conf"].map((name) => ({ name, ...canary })),
+      { name: "out", type: "symlink", linkname: path.join(directory, path.dirname(CANARY)) },
+      { name: "var" },
+      { name: "var/tmp", type: "symlink", linkname: "/out" },
+      { name: "bin/set-uid", content: program, mode: 0o6755 },
+      { name: "bin/capable", content: program, mode: 0o755, attributes: FILE_CAPABILITY },
+      { name: "disk", type: "character-device", mode: 0o666 },
+      { name: "pipe", type: "fifo", mode: 0o666 },
+    ]);
+    const tools = await readFile(await BUSYBOX.write(directory));
+    return writeArchive(directory, "hostile.tar", await ociArchive([tools, hostile]));
+  },
+  check: [
+    "[ ! -e /disk ] && [ ! -e /pipe ]",
+    '[ "$(/bin/set-uid id -u)" = "$(id -u)" ] && [ "$(id -u)" != 0 ]',
+    '[ "$(/bin/capable grep CapEff /proc/self/status | tr -dc 1-9)" = "" ]',
+    "{ ! echo broken > /out/file; } && { ! echo broken > /etc/passwd; } && ! mknod /tmp/null c 1 3",
+    // The platform's own directory for it, not the image's link.
+    "echo mine > /var/tmp/mine && [ -f /var/tmp/mine ]",
+  ].join(" && "),
+  after: (directory) => {
+    expect(readFileSync(path.join(directory, CANARY), "utf8")).toBe("untouched");
+    expect(readdirSync(path.join(directory, path.dirname(CANARY)))).toEqual([path.basename(CANARY)]);
+  },
+};
+
 /** `platform` on the service's machine. */
 export type Platform = (...args: readonly string[]) => Promise<Json>;
 
@@ -105,7 +157,8 @@ export const worksOn = async (
   { images, platform, also = "true" }: { images: string; platform: Platform; also?: string },
 ): Promise<void> => {
   const { name } = root;
-  const file = await root.write(await mkdtemp(path.join(images, "root-")));
+  const directory = await mkdtemp(path.join(images, "root-"));
+  const file = await root.write(directory);
   expect(await platform("images", "import", name, file)).toMatchObject({
     name,
     digest: expect.stringMatching(/^sha256:/) as string,
@@ -122,6 +175,7 @@ export const worksOn = async (
   } finally {
     await session.stop();
   }
+  root.after?.(directory);
 };
 
 /** An address of loopback that sandboxes ask through the proxy. Node's own exceptions have 127.0.0.1 alone. */

@@ -21,10 +21,12 @@ import { commitToSample, LiveSession, POLL } from "../support/service/live-sessi
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import {
   changedPackage,
+  HOSTILE,
   lacksNpm,
   MUSL,
   PACKAGES_HOST,
   packageSettings,
+  type Root,
   SCRATCH,
   toolOfDockerfile,
   worksOn,
@@ -107,13 +109,22 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     },
   );
 
-  for (const root of [MUSL, SCRATCH]) {
-    it.skipIf(root.lacks !== null)(
-      `works, commits and pushes on ${root.name} ${root.lacks ?? ""} [E07]`,
-      { timeout: TEST_MS },
-      () => worksOn(root, { installation, life, provider: "gvisor" }, { images, platform, also: OWN_KERNEL }),
-    );
-  }
+  const onImage = (root: Root) => () =>
+    worksOn(root, { installation, life, provider: "gvisor" }, { images, platform, also: OWN_KERNEL });
+
+  it.skipIf(MUSL.lacks !== null)(
+    `works, commits and pushes on a root with musl ${MUSL.lacks ?? ""} [E07]`,
+    { timeout: TEST_MS },
+    onImage(MUSL),
+  );
+
+  it("works, commits and pushes on a root without a program [E07]", { timeout: TEST_MS }, onImage(SCRATCH));
+
+  it(
+    "shows nothing of this machine on a hostile image, and gives no privilege [E02, E05]",
+    { timeout: TEST_MS },
+    onImage(HOSTILE),
+  );
 
   it.skipIf(lacksNpm !== null)(
     `gets no package file that the registry has changed ${lacksNpm ?? ""} [E19]`,

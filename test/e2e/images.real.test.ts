@@ -18,7 +18,7 @@ import { commitToSample, LiveSession } from "../support/service/live-session.ts"
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { BUSYBOX, MUSL, SCRATCH, worksOn } from "./each-provider.ts";
+import { BUSYBOX, HOSTILE, MUSL, SCRATCH, worksOn } from "./each-provider.ts";
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const runs = sandboxesStartHere && busybox !== undefined;
@@ -81,6 +81,10 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
       () => worksOn(root, { installation, life, provider: "local" }, { images, platform }),
     );
   }
+
+  it("shows nothing of this machine on a hostile image, and gives no privilege [E02, E05]", { timeout: TEST_MS }, () =>
+    worksOn(HOSTILE, { installation, life, provider: "local" }, { images, platform }),
+  );
 
   it.skipIf(cannotBuild !== "")(
     `works on an image that was built from a Dockerfile ${cannotBuild}`,
@@ -154,6 +158,7 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
       "busybox:1",
       "empty",
       ...(cannotBuild === "" ? ["greeter:2"] : []),
+      "hostile:1",
       ...(MUSL.lacks === null ? ["musl:1"] : []),
     ]);
     await platform("images", "remove", "empty");
