@@ -134,12 +134,12 @@ describe("a session that finds a waiting sandbox", () => {
           Effect.map(session(id), (row) => row?.sandboxId ?? ""),
         );
         expect(new Set(taken).size).toBe(sessions.length);
-        expect(taken.filter((id) => waiting.includes(id)).length).toBe(50);
+        expect(taken.filter((id) => waiting.some((one) => one === id)).length).toBe(50);
         expect(revisionNow).toBe(2);
         const untold = taken.filter((id) => {
-          const { environment, secrets } = specs.get(id)?.spec ?? { environment: {}, secrets: {} };
-          const revision = environment["PLATFORM_PROJECT_SECRETS_REVISION"];
-          expect([revision, secrets["COLOUR"]]).toEqual(revision === "2" ? ["2", "new"] : ["1", "old"]);
+          const spec = specs.get(id)?.spec;
+          const revision = spec?.environment["PLATFORM_PROJECT_SECRETS_REVISION"];
+          expect([revision, spec?.secrets["COLOUR"]]).toEqual(revision === "2" ? ["2", "new"] : ["1", "old"]);
           return revision === "1" && !outdated.includes(id);
         });
         expect(untold).toEqual([]);

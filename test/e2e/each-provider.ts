@@ -125,8 +125,8 @@ export const HOSTILE: Root = {
       { name: "out", type: "symlink", linkname: path.join(directory, path.dirname(CANARY)) },
       { name: "var" },
       { name: "var/tmp", type: "symlink", linkname: "/out" },
-      { name: "bin/set-uid", content: program, mode: 0o6755 },
-      { name: "bin/capable", content: program, mode: 0o755, attributes: FILE_CAPABILITY },
+      { name: "bin/busybox-set-uid", content: program, mode: 0o6755 },
+      { name: "bin/busybox-capable", content: program, mode: 0o755, attributes: FILE_CAPABILITY },
       { name: "disk", type: "character-device", mode: 0o666 },
       { name: "pipe", type: "fifo", mode: 0o666 },
     ]);
@@ -135,8 +135,8 @@ export const HOSTILE: Root = {
   },
   check: [
     "[ ! -e /disk ] && [ ! -e /pipe ]",
-    '[ "$(/bin/set-uid id -u)" = "$(id -u)" ] && [ "$(id -u)" != 0 ]',
-    '[ "$(/bin/capable grep CapEff /proc/self/status | tr -dc 1-9)" = "" ]',
+    '[ "$(busybox-set-uid id -u)" = "$(id -u)" ] && [ "$(id -u)" != 0 ]',
+    'busybox-capable grep -q "CapEff:.0000000000000000" /proc/self/status',
     "{ ! echo broken > /out/file; } && { ! echo broken > /etc/passwd; } && ! mknod /tmp/null c 1 3",
     // The platform's own directory for it, not the image's link.
     "echo mine > /var/tmp/mine && [ -f /var/tmp/mine ]",

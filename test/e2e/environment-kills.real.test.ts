@@ -30,9 +30,11 @@ const IN_STATES = rounds(4, 40);
 const BY_CLOCK = rounds(4, 60);
 const KILLS = IN_STATES + BY_CLOCK;
 /** A build of this test takes about so long on an idle machine. */
-const LATEST_MS = 4_000;
-/** Later kills in one state come later in it. The step that sleeps lasts longer than ten of these. */
-const LATER_MS = 150;
+const LATEST_MS = 3_000;
+/** Later kills in one state come later in it. */
+const LATER_MS = 80;
+/** The step that sleeps lasts longer than the latest of them. */
+const SLEEP_S = 1;
 const LOOK = { timeout: WAIT_MS, interval: 5 };
 const HOUR_MS = 3_600_000;
 
@@ -40,10 +42,10 @@ const ORDER: readonly string[] = [...LIVE_BUILD_STATES, "ready", "failed", "canc
 const isLive = (state: string): boolean => (LIVE_BUILD_STATES as readonly string[]).includes(state);
 
 const MANY = Object.fromEntries(
-  Array.from({ length: 3_000 }, (_, index) => [`.platform/many/${index}`, `${index}\n`]),
+  Array.from({ length: 1_500 }, (_, index) => [`.platform/many/${index}`, `${index}\n`]),
 );
 const dockerfile = (kill: number): string =>
-  `FROM scratch\nADD base.tar /\nCOPY many /many\nRUN sleep 2 && echo ${kill} > /number\n`;
+  `FROM scratch\nADD base.tar /\nCOPY many /many\nRUN sleep ${kill < IN_STATES ? SLEEP_S : 0} && echo ${kill} > /number\n`;
 
 const entriesOf = (directory: string): readonly string[] =>
   existsSync(directory) ? readdirSync(directory).toSorted() : [];
