@@ -74,7 +74,9 @@ const thousand = Effect.gen(function* () {
   const sessions = yield* Effect.forEach(Array.from({ length: 1000 }), () => world.admit);
   yield* Effect.forEach(sessions, (id) => actors.wake("session", id), { concurrency: "unbounded" });
   yield* until(
-    Effect.map(Effect.forEach(sessions, world.statusOf), (all) => all.every((status) => status === "running")),
+    Effect.map(Effect.forEach(sessions, world.statusOf), (all) =>
+      all.every((status) => status === "running"),
+    ),
   );
   const inStore = Effect.gen(function* () {
     const { revision } = yield* (yield* Secrets).current(projectId);

@@ -12,7 +12,14 @@ import * as Stream from "effect/Stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EnvironmentBuilder } from "../../src/builder/port.ts";
 import { builderCases, type BuilderSubject, type Intention } from "../conformance/builder.ts";
-import { BASE, makeNeighbour, missing, openRealBuilder, readResult, type RealBuilder } from "./real-builder.ts";
+import {
+  BASE,
+  makeNeighbour,
+  missing,
+  openRealBuilder,
+  readResult,
+  type RealBuilder,
+} from "./real-builder.ts";
 
 /** How many secrets are looked for. */
 const CANARIES = 64;

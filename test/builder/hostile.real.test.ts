@@ -8,7 +8,14 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BASE, type Built, makeNeighbour, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
+import {
+  BASE,
+  type Built,
+  makeNeighbour,
+  missing,
+  openRealBuilder,
+  type RealBuilder,
+} from "./real-builder.ts";
 import { busyboxTar, tarOf, type TarEntry } from "../support/machine/tars.ts";
 
 const sha256 = (content: Uint8Array | string): string => createHash("sha256").update(content).digest("hex");

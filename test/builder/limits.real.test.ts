@@ -110,15 +110,18 @@ describe.skipIf(missing !== "")(`limits of builds with buildah ${missing}`, () =
   });
   afterAll(() => real.close());
 
-  it.each(BOMBS)("ends $name with its own code, leaves nothing, and harms no next build [E26]", async ({ files, limits, failure }) => {
-    const built = await real.build(files, { limits });
-    expect(built.failure).toEqual(failure);
-    expect(built.image).toBeNull();
-    expect(await real.leftovers(built.request)).toEqual([]);
-    const logged = built.log.length;
-    expect(logged).toBeLessThan(200_000);
-    expect(await neighbour()).toBe(neighbours);
-  });
+  it.each(BOMBS)(
+    "ends $name with its own code, leaves nothing, and harms no next build [E26]",
+    async ({ files, limits, failure }) => {
+      const built = await real.build(files, { limits });
+      expect(built.failure).toEqual(failure);
+      expect(built.image).toBeNull();
+      expect(await real.leftovers(built.request)).toEqual([]);
+      const logged = built.log.length;
+      expect(logged).toBeLessThan(200_000);
+      expect(await neighbour()).toBe(neighbours);
+    },
+  );
 
   it("harms no build beside it [E26]", async () => {
     const bomb = BOMBS.find(({ name }) => name === "processes without an end");

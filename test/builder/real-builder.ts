@@ -186,8 +186,7 @@ export const makeNeighbour = (real: RealBuilder): (() => Promise<string>) => {
     const Dockerfile = `${BASE}ARG TURN\nRUN : "$TURN"; echo innocent > /made && chmod 700 /made\n`;
     const asked = { layerStore: "neighbour", args: { TURN: String(turn) } };
     const { failure, root, log } = await real.build({ Dockerfile }, asked);
-    if (failure !== null)
-      throw new Error(`the neighbour's build failed: ${JSON.stringify(failure)}\n${log}`);
+    if (failure !== null) throw new Error(`the neighbour's build failed: ${JSON.stringify(failure)}\n${log}`);
     return hashTree(root);
   };
 };

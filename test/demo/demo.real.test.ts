@@ -9,6 +9,7 @@ import { bootSteps } from "../../demo/journey.ts";
 import { formatTime, makeNarrator } from "../../demo/narrator.ts";
 import { makeRepository, pushDelivery } from "../../demo/sample.ts";
 import { parseManifest } from "../../src/domain/manifest.ts";
+import { buildLacks } from "../support/service/dockerfile-project.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 
@@ -118,6 +119,24 @@ const runDemo = async (environment: Readonly<Record<string, string>>) => {
   return { code, ...output };
 };
 
+/** Runs the demo until it has said this, and then reads no further. @returns its exit code, and what it said */
+const readUntil = async (said: string, programs: string) => {
+  const child = spawn(process.execPath, ["demo/main.ts"], {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "ignore"],
+    env: { PATH: programs, HOME: process.env["HOME"] },
+  });
+  let stdout = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString("utf8");
+    if (stdout.includes(said)) child.stdout.destroy();
+  });
+  const code = await new Promise<number | null>((resolve) => {
+    child.on("close", resolve);
+  });
+  return { code, stdout };
+};
+
 const demoDirectories = () => fs.readdirSync("/tmp").filter((name) => name.startsWith("demo-"));
 
 describe("the demo", () => {
@@ -133,19 +152,25 @@ describe("the demo", () => {
 
   it("ends and leaves nothing behind when its reader has gone", async () => {
     const before = demoDirectories();
-    const child = spawn(process.execPath, ["demo/main.ts"], {
-      cwd: ROOT,
-      stdio: ["ignore", "pipe", "ignore"],
-      env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
-    });
-    child.stdout.on("data", (chunk: Buffer) => {
-      if (chunk.includes("ready at")) child.stdout.destroy();
-    });
-    const code = await new Promise<number | null>((resolve) => {
-      child.on("close", resolve);
-    });
+    const { code } = await readUntil("ready at", process.env["PATH"] ?? "");
     expect(code).toBe(1);
     expect(demoDirectories()).toEqual(before);
+  });
+
+  it("shows this machine's files to the agent where it cannot build, and says what to install", async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), "without-buildah-"));
+    try {
+      for (const name of fs.readdirSync("/usr/bin").filter((each) => each !== "buildah"))
+        fs.symlinkSync(path.join("/usr/bin", name), path.join(directory, name));
+      const { stdout } = await readUntil("environment ", directory);
+      const todo = process.geteuid?.() === 0 ? "install buildah" : "run the demo as root";
+      expect(stdout).toMatch(
+        new RegExp(`environment +this machine's files; to build a Dockerfile: ${todo}[,\\n]`),
+      );
+      expect(stdout).not.toContain("built from");
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
   });
 
   it("does the main job with the real parts and ends with one line of JSON", async () => {
@@ -170,6 +195,12 @@ describe("the demo", () => {
     const steps = [accepted, branch, sandbox, clone, runtime, running, commit];
     expect(steps.every((step) => Number.isInteger(step))).toBe(true);
     expect(Math.max(branch ?? 0, sandbox ?? 0, clone ?? 0, runtime ?? 0)).toBeLessThanOrEqual(running ?? 0);
+    // Where nothing can be built, the session sees this machine's files, and the demo says what is missing.
+    expect(stdout).toMatch(
+      buildLacks === ""
+        ? /environment +an image of \d+\.\d MiB, built from \.platform\/Dockerfile\n/
+        : /environment +this machine's files; to build a Dockerfile: \w/,
+    );
     expect(stdout).toContain("+> Pushed by: Codertocat");
     // The call of the agent waits for the person, and the board gets it after that.
     expect(stdout).toMatch(

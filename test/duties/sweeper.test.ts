@@ -30,7 +30,14 @@ const running = Effect.gen(function* () {
     .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, actors));
   // A decision takes its time: the work is saved first.
   const settled = Effect.andThen(answered(round), TestClock.adjust("1 second"));
-  return { world, activity, end, id, swept: Effect.andThen(settled, world.statusOf(id)) };
+  return {
+    world: { ...world, actors },
+    activity,
+    end,
+    id,
+    round,
+    swept: Effect.andThen(settled, world.statusOf(id)),
+  };
 });
 
 /** What health says of the agent's turns from now on. */
@@ -184,6 +191,28 @@ describe("a running session", () => {
       says(world, { last_activity_at: "never" });
       expect(yield* swept).toBe("stopped");
     }),
+  );
+
+  it.effect(
+    "ends once if a person stops it in the moment of the sweep, and stays if a person uses it [R04]",
+    () =>
+      Effect.gen(function* () {
+        const { world, activity, id, round } = yield* running;
+        yield* TestClock.adjust(IDLE_MS);
+        activity.touch(id);
+        yield* answered(round);
+        expect(yield* world.statusOf(id)).toBe("running");
+        yield* TestClock.adjust(IDLE_MS);
+        const stop = Effect.orDie(world.actors.session(id, { type: "stop.requested" }));
+        yield* answered(Effect.all([round, stop, round], { concurrency: "unbounded", discard: true }));
+        yield* world.untilSession(id, "stopped");
+        const row = yield* world.session(id);
+        expect(["idle", "requested"]).toContain(row?.stopReason);
+        yield* world.untilSandbox(id, row?.stopReason === "idle" ? "archived" : "stopped");
+        expect(yield* world.running).toEqual([]);
+        yield* answered(round);
+        expect((yield* world.session(id))?.stopReason).toBe(row?.stopReason);
+      }),
   );
 
   it.effect("is left to the other node that has its sandbox", () =>

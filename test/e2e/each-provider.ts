@@ -117,14 +117,16 @@ export const HOSTILE: Root = {
     await writeFile(path.join(directory, CANARY), "untouched");
     await chmod(path.join(directory, CANARY), 0o666);
     await chmod(directory, 0o755);
-    const canary = { type: "symlink", linkname: path.join(directory, CANARY) } as const;
+    const link = (name: string, place: string) => ({ name, type: "symlink", linkname: place }) as const;
     const program = await readFile(busybox ?? "");
     const hostile = await tarOf([
       { name: "etc" },
-      ...["etc/passwd", "etc/group", "etc/hosts", "etc/resolv.conf"].map((name) => ({ name, ...canary })),
-      { name: "out", type: "symlink", linkname: path.join(directory, path.dirname(CANARY)) },
+      ...["etc/passwd", "etc/group", "etc/hosts", "etc/resolv.conf"].map((name) =>
+        link(name, path.join(directory, CANARY)),
+      ),
+      link("out", path.join(directory, path.dirname(CANARY))),
       { name: "var" },
-      { name: "var/tmp", type: "symlink", linkname: "/out" },
+      link("var/tmp", "/out"),
       { name: "bin/busybox-set-uid", content: program, mode: 0o6755 },
       { name: "bin/busybox-capable", content: program, mode: 0o755, attributes: FILE_CAPABILITY },
       { name: "disk", type: "character-device", mode: 0o666 },

@@ -81,7 +81,10 @@ const reached = (former: unknown, state: EnvironmentBuildState): Promise<string>
 
 const block = async (): Promise<void> => {
   await blocker.call("POST", "environment/builds", {});
-  await vi.waitFor(async () => expect((await blocker.builds())[0]).toMatchObject({ status: "building" }), POLL);
+  await vi.waitFor(
+    async () => expect((await blocker.builds())[0]).toMatchObject({ status: "building" }),
+    POLL,
+  );
 };
 const unblock = (): Promise<void> =>
   vi.waitFor(async () => {

@@ -33,14 +33,22 @@ describe.skipIf(!sandboxesStartHere)("an import of a large image (needs bubblewr
   });
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
-  const imported = async (archive: Uint8Array, limits?: { readonly bytes: number; readonly files: number }) => {
+  const imported = async (
+    archive: Uint8Array,
+    limits?: { readonly bytes: number; readonly files: number },
+  ) => {
     const file = await writeArchive(directory, "archive", archive);
     const bwrap = findTools(path).bwrap ?? "bwrap";
-    return importImage({ store, bundle, bwrap, ...(limits !== undefined && { limits }) }, { name: "x", file });
+    return importImage(
+      { store, bundle, bwrap, ...(limits !== undefined && { limits }) },
+      { name: "x", file },
+    );
   };
   const unharmed = () => {
     expect(readFileSync(join(directory, "canary/file"), "utf8")).toBe("untouched");
-    expect(readdirSync(store.directory).filter((name) => !/^(?:sha256-[0-9a-f]{64}|names)$/.test(name))).toEqual([]);
+    expect(
+      readdirSync(store.directory).filter((name) => !/^(?:sha256-[0-9a-f]{64}|names)$/.test(name)),
+    ).toEqual([]);
   };
 
   it("takes a million files, and refuses one more than a limit [E03]", async () => {
