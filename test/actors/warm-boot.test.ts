@@ -124,7 +124,7 @@ describe("a session that finds a waiting sandbox", () => {
   );
 
   it.effect(
-    "is one of 50 for 1,000 sessions at once, and has the newest secrets or is told of them, if one changes meanwhile [E17] [E18]",
+    "is one of 50 for 1,000 sessions at once; if a secret changes meanwhile, each has the new value or gets it next [E17] [E18]",
     () =>
       Effect.gen(function* () {
         const { sessions, waiting, claims, revisionNow, specs, session, outdated } = yield* thousand;

@@ -104,6 +104,8 @@ export const SCRATCH: Root = {
   check: "[ -e /README ] && [ ! -e /bin/ls ] && [ ! -e /usr/bin/env ]",
 };
 
+const link = (name: string, place: string) => ({ name, type: "symlink", linkname: place }) as const;
+
 /** In the archive's directory. Links of the image lead there. */
 const CANARY = "canary/file";
 /** Its programs have privileges, its system files lead to a file of this machine, and a directory leads to this machine's. */
@@ -117,7 +119,6 @@ export const HOSTILE: Root = {
     await writeFile(path.join(directory, CANARY), "untouched");
     await chmod(path.join(directory, CANARY), 0o666);
     await chmod(directory, 0o755);
-    const link = (name: string, place: string) => ({ name, type: "symlink", linkname: place }) as const;
     const program = await readFile(busybox ?? "");
     const hostile = await tarOf([
       { name: "etc" },

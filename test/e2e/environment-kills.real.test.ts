@@ -117,7 +117,7 @@ const killOnce = async (kill: number, former: unknown): Promise<string> => {
   return state;
 };
 
-/** What a build that is over has left, besides its image and its layers. */
+/** Remains of a build that is over, besides its image and its layers. */
 const leftovers = (ids: readonly string[]): readonly string[] => [
   ...processesSeeing(builderDirectory()).map((pid) => `process ${pid}`),
   ...entriesOf(inData("environments/contexts")),
@@ -153,7 +153,7 @@ describe.skipIf(buildLacks !== "")(`a service that is killed while it builds ${b
   }, TEST_MS);
 
   it(
-    `has one ready image or a named failure after each of ${KILLS} kills, and nothing of the former life [E10]`,
+    `has one ready image or a named failure after each of ${KILLS} kills, and no part of the former life [E10]`,
     async () => {
       let { key } = await project.overAfter(undefined);
       try {

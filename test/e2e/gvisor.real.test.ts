@@ -121,7 +121,7 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   it("works, commits and pushes on a root without a program [E07]", { timeout: TEST_MS }, onImage(SCRATCH));
 
   it(
-    "shows nothing of this machine on a hostile image, and gives no privilege [E02, E05]",
+    "shows no file of this machine on a hostile image, and gives no privilege [E02, E05]",
     { timeout: TEST_MS },
     onImage(HOSTILE),
   );

@@ -83,7 +83,7 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
   }
 
   it(
-    "shows nothing of this machine on a hostile image, and gives no privilege [E02, E05]",
+    "shows no file of this machine on a hostile image, and gives no privilege [E02, E05]",
     { timeout: TEST_MS },
     () => worksOn(HOSTILE, { installation, life, provider: "local" }, { images, platform }),
   );

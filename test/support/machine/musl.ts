@@ -1,6 +1,6 @@
 /**
  * A root file system with musl: its loader, as Debian's package `musl` has it, and a program that is linked to it dynamically. No
- * package of Debian has such a program, so this writes one, byte by byte.
+ * package of Debian has one, so this writes it, byte by byte.
  */
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, writeFile } from "node:fs/promises";
