@@ -94,7 +94,10 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
     async () => {
       const context = path.join(images, "context");
       await mkdir(path.join(context, ".platform"), { recursive: true });
-      copyFileSync(path.join(images, "busybox.tar"), path.join(context, "base.tar"));
+      copyFileSync(
+        await BUSYBOX.write(await mkdtemp(path.join(images, "tools-"))),
+        path.join(context, "base.tar"),
+      );
       await writeFile(path.join(context, ".platform/Dockerfile"), DOCKERFILE);
       const built = await platform("images", "build", "greeter:2", context);
       expect(built).toMatchObject({ name: "greeter:2", digest: expect.stringMatching(/^sha256:/) as string });
