@@ -13,6 +13,7 @@ import { manyEmptyFiles } from "../support/machine/tars.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 
 const MILLION = 1_000_000;
+const FEWER = 50_000;
 const GIB = 1024 ** 3;
 const path = process.env["PATH"] ?? "";
 
@@ -51,11 +52,9 @@ describe.skipIf(!sandboxesStartHere)("an import of a large image (needs bubblewr
     ).toEqual([]);
   };
 
-  it("takes a million files, and refuses one more than a limit [E03]", async () => {
+  it("takes a million files, and refuses them where fewer are allowed [E03]", async () => {
     const archive = await manyEmptyFiles(MILLION);
-    await expect(imported(archive, { bytes: GIB, files: MILLION - 1 })).rejects.toThrow(
-      `more than ${MILLION - 1} files`,
-    );
+    await expect(imported(archive, { bytes: GIB, files: FEWER })).rejects.toThrow(`more than ${FEWER} files`);
     unharmed();
     // The limits of the product.
     const { root } = await imported(archive);
