@@ -25,6 +25,7 @@ export const WHOLE_IN_DEEP = [
   "test/daemon/opencode.real.test.ts",
   "test/daemon/turns.real.test.ts",
   "test/e2e/copies.real.test.ts",
+  "test/e2e/environment-kills.real.test.ts",
   "test/e2e/fault-points.real.test.ts",
   "test/e2e/master-key.real.test.ts",
   "test/e2e/newcomer.real.test.ts",

@@ -96,7 +96,7 @@ const THREATS: Readonly<Record<string, number>> = {
   T: 19, // tokens and tenancy
   R: 12, // races and crashes
   D: 11, // conversation
-  E: 24, // environments
+  E: 27, // environments
   K: 22, // connectors
   O: 3, // outbound webhooks
   L: 6, // metrics and traces

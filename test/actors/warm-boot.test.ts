@@ -6,36 +6,85 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { recipeOf, waitingSpec } from "../../src/actors/sandbox-spec.ts";
 import type { Claim } from "../../src/domain/launch.ts";
+import { sealSecret } from "../../src/domain/secret.ts";
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
+import type { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
+import { Keyring } from "../../src/services/keyring.ts";
+import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
 import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
-import { openActorsWorld, SPEC_OPTIONS } from "../support/world/actors.ts";
+import { openActorsWorld, SPEC_OPTIONS, until } from "../support/world/actors.ts";
 import { NOON } from "../support/world/world.ts";
 
 const silent = Effect.fail(new DaemonUnreachable({ message: "no answer" }));
+
+/** Adds a sandbox that waits, started as the project is now. `recipe` replaces that. @returns its id */
+const plantWaiting = Effect.fnUntraced(function* (
+  sandboxes: (typeof SimulatedSandboxes)["Service"],
+  projectId: string,
+  recipe?: string,
+) {
+  const id = randomUUID();
+  const warm = yield* WarmSandboxes;
+  const makeSpec = yield* waitingSpec(SPEC_OPTIONS);
+  const { spec, given } = yield* makeSpec(id, projectId, { image: null, variables: {} });
+  yield* sandboxes.plant(spec);
+  const kind = { wantedBy: "manifest", wantedUntil: null } as const;
+  yield* warm.add({ id, projectId, nodeId: "node-1", ...kind, createdAt: NOON, atMost: 50 });
+  yield* warm.ready(id, { recipe: recipe ?? recipeOf(spec), secrets: given });
+  return id;
+});
 
 /** A world in which one sandbox waits. `recipe` replaces that of the project as it is. */
 const open = Effect.fnUntraced(function* (recipe?: string) {
   const world = yield* openActorsWorld({ isWarm: true });
   const { projectId } = world.world;
-  const id = randomUUID();
   const claims: Claim[] = [];
   world.script.claim = (claim) => Effect.sync(() => void claims.push(claim));
-  yield* world.inPorts(
-    Effect.gen(function* () {
-      const warm = yield* WarmSandboxes;
-      const makeSpec = yield* waitingSpec(SPEC_OPTIONS);
-      const { spec, given } = yield* makeSpec(id, projectId, { image: null, variables: {} });
-      yield* world.sandboxes.plant(spec);
-      const kind = { wantedBy: "manifest", wantedUntil: null } as const;
-      const row = { id, projectId, nodeId: "node-1", ...kind, createdAt: NOON, atMost: 1 };
-      yield* warm.add(row);
-      yield* warm.ready(id, { recipe: recipe ?? recipeOf(spec), secrets: given });
-    }),
-  );
+  const id = yield* world.inPorts(plantWaiting(world.sandboxes, projectId, recipe));
   const { actors } = yield* world.begin;
   const sessionId = yield* world.admit;
   const specNow = Effect.map(world.sandboxes.all, (all) => all.get(id)?.spec ?? null);
   return { ...world, id, sessionId, claims, specNow, wake: actors.wake("session", sessionId) };
+});
+
+/** After how many claims the secret changes. */
+const ROTATED_AFTER = 20;
+
+/** 1,000 sessions come at once where 50 sandboxes wait, and a secret changes after some claims. Ends when all of them run. */
+const thousand = Effect.gen(function* () {
+  const world = yield* openActorsWorld({ isWarm: true, cap: 1000 });
+  const { projectId, userId } = world.world;
+  const change = Effect.fnUntraced(function* (value: string) {
+    const secrets = yield* Secrets;
+    const place = { projectId, name: "COLOUR", version: yield* secrets.nextVersion(projectId, "COLOUR") };
+    const envelope = sealSecret((yield* Keyring).secrets, place, { value, nonce: new Uint8Array(12) });
+    yield* secrets.put({ ...place, envelope }, { userId, now: NOON });
+  });
+  yield* world.inPorts(change("old"));
+  const waiting = yield* Effect.forEach(Array.from({ length: 50 }), () =>
+    world.inPorts(plantWaiting(world.sandboxes, projectId)),
+  );
+  const claims: Claim[] = [];
+  world.script.claim = (claim) =>
+    Effect.suspend(() =>
+      claims.push(claim) === ROTATED_AFTER ? Effect.orDie(world.inPorts(change("new"))) : Effect.void,
+    );
+  const { actors } = yield* world.begin;
+  const sessions = yield* Effect.forEach(Array.from({ length: 1000 }), () => world.admit);
+  yield* Effect.forEach(sessions, (id) => actors.wake("session", id), { concurrency: "unbounded" });
+  yield* until(
+    Effect.map(Effect.forEach(sessions, world.statusOf), (all) =>
+      all.every((status) => status === "running"),
+    ),
+  );
+  const inStore = Effect.gen(function* () {
+    const { revision } = yield* (yield* Secrets).current(projectId);
+    return { revision, outdated: (yield* (yield* Sandboxes).outdated("node-1")).map(({ id }) => id) };
+  });
+  const { revision: revisionNow, outdated } = yield* world.inPorts(inStore);
+  const specs = yield* world.sandboxes.all;
+  return { sessions, waiting, claims, revisionNow, specs, session: world.session, outdated };
 });
 
 describe("a session that finds a waiting sandbox", () => {
@@ -72,6 +121,32 @@ describe("a session that finds a waiting sandbox", () => {
       expect(claims).toEqual([]);
       expect(yield* newestSandbox(sessionId)).toMatchObject({ id, warmRecipe: null });
     }),
+  );
+
+  it.effect(
+    "is one of 50 for 1,000 sessions at once; if a secret changes meanwhile, each has the new value or gets it next [E17] [E18]",
+    () =>
+      Effect.gen(function* () {
+        const { sessions, waiting, claims, revisionNow, specs, session, outdated } = yield* thousand;
+        expect(new Set(claims.map((claim) => claim.session_id)).size).toBe(claims.length);
+        // The secret changed after this many claims. No later session took a sandbox from before the change.
+        expect(claims.length).toBeGreaterThanOrEqual(ROTATED_AFTER);
+        expect(claims.length).toBeLessThan(waiting.length);
+        const taken = yield* Effect.forEach(sessions, (id) =>
+          Effect.map(session(id), (row) => row?.sandboxId ?? ""),
+        );
+        expect(new Set(taken).size).toBe(sessions.length);
+        expect(taken.filter((id) => waiting.some((one) => one === id)).length).toBe(50);
+        expect(revisionNow).toBe(2);
+        const untold = taken.filter((id) => {
+          const spec = specs.get(id)?.spec;
+          const revision = spec?.environment["PLATFORM_PROJECT_SECRETS_REVISION"];
+          expect([revision, spec?.secrets["COLOUR"]]).toEqual(revision === "2" ? ["2", "new"] : ["1", "old"]);
+          return revision === "1" && !outdated.includes(id);
+        });
+        expect(untold).toEqual([]);
+      }),
+    60_000,
   );
 
   it.effect("starts one under the same id if it has ended", () =>

@@ -12,7 +12,17 @@ import * as Stream from "effect/Stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EnvironmentBuilder } from "../../src/builder/port.ts";
 import { builderCases, type BuilderSubject, type Intention } from "../conformance/builder.ts";
-import { BASE, missing, openRealBuilder, readResult, type RealBuilder } from "./real-builder.ts";
+import {
+  BASE,
+  makeNeighbour,
+  missing,
+  openRealBuilder,
+  readResult,
+  type RealBuilder,
+} from "./real-builder.ts";
+
+/** How many secrets are looked for. */
+const CANARIES = 64;
 
 const DOCKERFILES: Readonly<Record<Intention, string>> = {
   succeed: `${BASE}RUN echo built > /made\nENV GREETING=hello\nUSER 1000:1000\nWORKDIR /srv\n`,
@@ -24,8 +34,13 @@ const DOCKERFILES: Readonly<Record<Intention, string>> = {
 
 describe.skipIf(missing !== "")(`builds with buildah ${missing}`, () => {
   let real: RealBuilder;
+  /** Builds in another project. The image is the same each time. */
+  let neighbour: () => Promise<string>;
+  let neighbours = "";
   beforeAll(async () => {
     real = await openRealBuilder();
+    neighbour = makeNeighbour(real);
+    neighbours = await neighbour();
   });
   afterAll(() => real.close());
 
@@ -58,7 +73,7 @@ ln -s /nowhere /link && mkdir '/name with \\n' && mkdir -m 755 /own && chown 100
     expect(image?.files).toBe(Number(execFileSync("find", [root, "-printf", "x"]).length));
   });
 
-  it("runs no step again whose inputs are the same, and only those after a change", async () => {
+  it("runs no step again whose inputs are the same, and only those after a change [E27]", async () => {
     const files = { Dockerfile: `${BASE}COPY one /one\nRUN echo stamp > /stamp\nCOPY two /two\n`, one: "1" };
     const first = await real.build({ ...files, two: "2" }, { layerStore: "cached" });
     const same = await real.build({ ...files, two: "2" }, { layerStore: "cached" });
@@ -95,24 +110,30 @@ RUN cat /version && exit 7
     expect(last.failure).toMatchObject({ code: "step_failed", line: 14, exit: 7 });
   });
 
-  it("gives a step the secrets that it mounts, and keeps no copy of them [E14]", async () => {
-    const canary = `canary-${randomUUID()}`;
-    const layerStore = "with secrets";
+  it("gives a step the 64 secrets that it mounts, and keeps no copy of them [E14]", async () => {
+    const secrets = Object.fromEntries(
+      Array.from({ length: CANARIES }, (_, index) => [`CANARY_${index}`, `canary-${index}-${randomUUID()}`]),
+    );
+    const values = Object.values(secrets);
+    const names = Object.keys(secrets);
+    const mounts = names.map((name) => `--mount=type=secret,id=${name}`).join(" ");
     const { request, log, root, image, failure } = await real.build(
       {
-        Dockerfile: `${BASE}RUN --mount=type=secret,id=NPM_TOKEN cat /run/secrets/NPM_TOKEN | wc -c > /length
-RUN --mount=type=secret,id=NPM_TOKEN,target=/root/.npmrc grep -c canary /root/.npmrc > /found
-RUN test ! -e /run/secrets/NPM_TOKEN && test ! -e /root/.npmrc/x
+        Dockerfile: `${BASE}RUN ${mounts} cat ${names.map((name) => `/run/secrets/${name}`).join(" ")} | wc -c > /length
+RUN --mount=type=secret,id=CANARY_0,target=/root/.npmrc grep -c canary /root/.npmrc > /found
+RUN test ! -e /run/secrets/CANARY_0 && test ! -e /root/.npmrc/x
 `,
       },
-      { layerStore, secrets: { NPM_TOKEN: canary, UNUSED: `${canary}-2` } },
+      { layerStore: "with secrets", secrets: { ...secrets, UNUSED: `unused-${randomUUID()}` } },
     );
     expect(failure).toBeNull();
-    expect((await readFile(join(root, "length"), "utf8")).trim()).toBe(String(canary.length));
+    expect((await readFile(join(root, "length"), "utf8")).trim()).toBe(String(values.join("").length));
     expect((await readFile(join(root, "found"), "utf8")).trim()).toBe("1");
-    expect(log + JSON.stringify(image)).not.toContain(canary);
+    const said = log + JSON.stringify(image);
+    expect([...values, request.secrets["UNUSED"] ?? ""].filter((value) => said.includes(value))).toEqual([]);
     // The image, the layers, and whatever the builder keeps.
-    const found = spawnSync("grep", ["-rlaF", canary, real.home], { encoding: "utf8" });
+    const patterns = [...values, "unused-"].flatMap((value) => ["-e", value]);
+    const found = spawnSync("grep", ["-rlaF", ...patterns, real.home], { encoding: "utf8" });
     expect([found.stdout, found.status]).toEqual(["", 1]);
     expect(await real.leftovers(request)).toEqual([]);
   });
@@ -188,10 +209,11 @@ RUN test ! -e /run/secrets/NPM_TOKEN && test ! -e /root/.npmrc/x
     ['FROM scratch\nADD base.tar /\nENV A="x\n', 3],
     ["FROM scratch\nADD base.tar /\nLABEL a\n", 3],
     [`FROM scratch\nADD base.tar /\nENV A=${"$".repeat(300)}{\n`, 3],
-  ])("refuses %j without a result", async (Dockerfile, line) => {
+  ])("refuses %j without a result, and harms no next build [E25]", async (Dockerfile, line) => {
     const { failure, image } = await real.build({ Dockerfile });
     expect(image).toBeNull();
     if (line === null) expect(failure).not.toBeNull();
     else expect(failure).toMatchObject({ code: "syntax", line });
+    expect(await neighbour()).toBe(neighbours);
   });
 });

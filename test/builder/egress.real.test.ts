@@ -47,7 +47,7 @@ describe.skipIf(missing !== "")(`egress of builds with buildah ${missing}`, () =
     server.close();
   });
 
-  it("reaches an allowed host through the proxy", async () => {
+  it("reaches an allowed host through the proxy [E09]", async () => {
     const { failure, log } = await real.build(
       {
         Dockerfile: `${BASE}RUN wget -q -O - http://allowed.example/tool\nADD http://allowed.example/file /\n`,
@@ -59,7 +59,7 @@ describe.skipIf(missing !== "")(`egress of builds with buildah ${missing}`, () =
     expect(reached).toEqual(expect.arrayContaining(["allowed.example/tool", "allowed.example/file"]));
   });
 
-  it("refuses and names loopback, metadata, private, internal and unlisted hosts", async () => {
+  it("refuses and names loopback, metadata, private, internal and unlisted hosts [E09]", async () => {
     const hosts = [
       "169.254.169.254",
       "metadata.google.internal",
@@ -96,11 +96,14 @@ RUN ls /sys/class/net 2>/dev/null; cat /proc/net/dev
     ["a step", `${BASE}RUN wget -q -O /x http://unlisted.example/x\n`, 3, "unlisted.example"],
     ["an ADD", `${BASE}ADD http://10.0.0.1/x /\n`, 3, "10.0.0.1"],
     ["a base image", "FROM unlisted.example/image:1\n", 1, "unlisted.example"],
-  ])("fails %s that needs a refused host with the host's name", async (_what, Dockerfile, line, host) => {
-    const { failure } = await real.build({ Dockerfile }, { egressAllow: ALLOW });
-    expect(failure).toMatchObject({ code: "egress_denied", line, host });
-    expect(reached).toEqual([]);
-  });
+  ])(
+    "fails %s that needs a refused host with the host's name [E09]",
+    async (_what, Dockerfile, line, host) => {
+      const { failure } = await real.build({ Dockerfile }, { egressAllow: ALLOW });
+      expect(failure).toMatchObject({ code: "egress_denied", line, host });
+      expect(reached).toEqual([]);
+    },
+  );
 
   it("names a base image that no registry has", async () => {
     const { failure } = await real.build(

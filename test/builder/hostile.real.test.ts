@@ -8,8 +8,15 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BASE, type Built, hashTree, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
-import { busyboxTar, tarOf, type TarEntry } from "./tars.ts";
+import {
+  BASE,
+  type Built,
+  makeNeighbour,
+  missing,
+  openRealBuilder,
+  type RealBuilder,
+} from "./real-builder.ts";
+import { busyboxTar, tarOf, type TarEntry } from "../support/machine/tars.ts";
 
 const sha256 = (content: Uint8Array | string): string => createHash("sha256").update(content).digest("hex");
 
@@ -54,6 +61,9 @@ describe.skipIf(missing !== "")(`hostile builds with buildah ${missing}`, () => 
   let real: RealBuilder;
   let canaries: readonly string[] = [];
   let before = "";
+  /** Builds in another project. The image is the same each time. */
+  let neighbour: () => Promise<string>;
+  let neighbours = "";
 
   /** The canaries' content, and the names in the directories that a write would reach. */
   const look = (): string => {
@@ -78,6 +88,8 @@ describe.skipIf(missing !== "")(`hostile builds with buildah ${missing}`, () => 
     await mkdir(join(real.home, "outputs"), { recursive: true });
     for (const path of own) await writeFile(path, SECRET);
     before = look();
+    neighbour = makeNeighbour(real);
+    neighbours = await neighbour();
   });
   afterAll(() => real.close());
 
@@ -88,13 +100,10 @@ describe.skipIf(missing !== "")(`hostile builds with buildah ${missing}`, () => 
       expect(built.log).not.toContain(line);
     expect(built.log).not.toContain(SECRET);
     if (built.failure !== null) expect(built.image).toBeNull();
+    expect(await neighbour()).toBe(neighbours);
   };
 
-  const victim = (layerStore: string) =>
-    real.build({ Dockerfile: `${BASE}RUN echo innocent > /made; chmod 700 /made\n` }, { layerStore });
-
-  it("keeps a mount of a link in a stage inside the build's sandbox (CVE-2024-1753)", async () => {
-    const first = await victim("neighbour 1");
+  it("keeps a mount of a link in a stage inside the build's sandbox (CVE-2024-1753) [E25]", async () => {
     const attack = await real.build({
       Dockerfile: `FROM scratch AS base
 ADD base.tar /
@@ -108,9 +117,6 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
 `,
     });
     await unharmed(attack);
-    const second = await victim("neighbour 2");
-    expect([first.failure, second.failure]).toEqual([null, null]);
-    expect(hashTree(second.root)).toBe(hashTree(first.root));
   });
 
   it.each([
@@ -122,14 +128,14 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     "type=cache,source=/../../../..,target=/x,rw",
     "type=tmpfs,target=/x,bind-propagation=lowerdir=/",
     "type=bind,source=base.tar,target=/x,relabel=shared,idmap=uids=0-0-1",
-  ])("reads and writes nothing through --mount=%s (CVE-2024-9407 and its kind)", async (mount) => {
+  ])("reads and writes nothing through --mount=%s (CVE-2024-9407 and its kind) [E25]", async (mount) => {
     const attack = await real.build({
       Dockerfile: `${BASE}RUN --mount=${mount} echo > /x/${MARK}; cat /x/etc/shadow /x/shadow /x${real.home}/canary; ls /x/root; true\n`,
     });
     await unharmed(attack);
   });
 
-  it("shows no file of this machine to a step that looks beyond its root", async () => {
+  it("shows no file of this machine to a step that looks beyond its root [E25]", async () => {
     const attack = await real.build({
       Dockerfile: `${BASE}RUN mkdir /jail; chroot /jail /bin/sh; \\
   for p in /proc/1/root /proc/self/root /proc/1/cwd; do \\
@@ -188,11 +194,11 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
         name,
       })),
     ],
-    ["a path of 8,000 bytes", [{ name: `${"d/".repeat(4000)}file`, content: "x" }]],
+    ["a path that is 4,096 levels deep", [{ name: `${"d/".repeat(4096)}file`, content: "x" }]],
     ["names that are no text", [{ name: "\u00ff\u0001\u001b[31m" }, { name: "new\nline" }, { name: " " }]],
   ];
 
-  it.each(HOSTILE)("unpacks a tar with %s inside its sandbox", async (_what, entries) => {
+  it.each(HOSTILE)("unpacks a tar with %s inside its sandbox [E25]", async (_what, entries) => {
     const attack = await real.build({
       "hostile.tar": tarOf(entries),
       Dockerfile: `${BASE}ADD hostile.tar /\n`,
@@ -200,7 +206,7 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     await unharmed(attack);
   });
 
-  it.each(HOSTILE)("unpacks a base layer with %s inside its sandbox", async (_what, entries) => {
+  it.each(HOSTILE)("unpacks a base layer with %s inside its sandbox [E25]", async (_what, entries) => {
     const attack = await real.build({
       ...ociLayout([await busyboxTar(), tarOf(entries)]),
       Dockerfile: `${FROM_LAYOUT}RUN cat /etc/shadow /shadow; echo x > /tmp/${MARK}; true\n`,
@@ -219,7 +225,7 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     expect(existsSync(join(root, "bin", "yes"))).toBe(false);
   });
 
-  it("leaves out privileges and devices, which an image cannot have here", async () => {
+  it("leaves out privileges and devices, which an image cannot have here [E02]", async () => {
     // struct vfs_cap_data of revision 2: cap_net_raw, permitted and effective.
     const capability = Buffer.from("0100000200200000000000000000000000000000", "hex");
     const { failure, root } = await real.build({
@@ -251,7 +257,7 @@ RUN mkfifo /made-fifo; mknod /made-null c 1 3; cp /bin/busybox /root-shell && ch
     expect(archived.includes("SCHILY.xattr")).toBe(false);
   });
 
-  it("has no trace of a secret of the service in image, log and layers", async () => {
+  it("has no trace of a secret of the service in image, log and layers [E14]", async () => {
     process.env["PLATFORM_BUILD_CANARY"] = SECRET;
     const { failure, root, log, image } = await real.build({
       Dockerfile: `${BASE}RUN env; cat /proc/*/environ /proc/*/cmdline; env > /environment\n`,

@@ -3,8 +3,8 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { BuildFailure } from "../../src/domain/build-failure.ts";
 import type { BuildLimits } from "../../src/builder/port.ts";
-import { BASE, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
-import { tarOf } from "./tars.ts";
+import { BASE, makeNeighbour, missing, openRealBuilder, type RealBuilder } from "./real-builder.ts";
+import { tarOf } from "../support/machine/tars.ts";
 
 const MIB = 1024 * 1024;
 const zeros = Buffer.alloc(6 * MIB);
@@ -100,21 +100,30 @@ const BOMBS: readonly Bomb[] = [
 
 describe.skipIf(missing !== "")(`limits of builds with buildah ${missing}`, () => {
   let real: RealBuilder;
+  /** Builds in another project. The image is the same each time. */
+  let neighbour: () => Promise<string>;
+  let neighbours = "";
   beforeAll(async () => {
     real = await openRealBuilder();
+    neighbour = makeNeighbour(real);
+    neighbours = await neighbour();
   });
   afterAll(() => real.close());
 
-  it.each(BOMBS)("ends $name with its own code, and leaves nothing", async ({ files, limits, failure }) => {
-    const built = await real.build(files, { limits });
-    expect(built.failure).toEqual(failure);
-    expect(built.image).toBeNull();
-    expect(await real.leftovers(built.request)).toEqual([]);
-    const logged = built.log.length;
-    expect(logged).toBeLessThan(200_000);
-  });
+  it.each(BOMBS)(
+    "ends $name with its own code, leaves nothing, and harms no next build [E26]",
+    async ({ files, limits, failure }) => {
+      const built = await real.build(files, { limits });
+      expect(built.failure).toEqual(failure);
+      expect(built.image).toBeNull();
+      expect(await real.leftovers(built.request)).toEqual([]);
+      const logged = built.log.length;
+      expect(logged).toBeLessThan(200_000);
+      expect(await neighbour()).toBe(neighbours);
+    },
+  );
 
-  it("harms no build beside it", async () => {
+  it("harms no build beside it [E26]", async () => {
     const bomb = BOMBS.find(({ name }) => name === "processes without an end");
     const honest = { Dockerfile: `${BASE}RUN for i in 1 2 3; do sleep 1; echo alive; done\n` };
     const [bombed, other] = await Promise.all([

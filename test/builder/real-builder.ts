@@ -22,7 +22,7 @@ import {
   ImageFile,
 } from "../../src/builder/port.ts";
 import { processesSeeing } from "../../src/sandbox/machine/processes.ts";
-import { busyboxTar } from "./tars.ts";
+import { busyboxTar } from "../support/machine/tars.ts";
 import * as Schema from "effect/Schema";
 
 const INSTALLATION = "4a0f5f0e-builder-test";
@@ -72,7 +72,7 @@ export const readResult = async ({ output }: BuildRequest): Promise<ImageFile | 
 };
 
 /** The SHA-256 of a tree: names, modes, owners within the image and contents. */
-export const hashTree = (root: string): string =>
+const hashTree = (root: string): string =>
   execFileSync(
     "sh",
     ["-c", 'tar --sort=name --mtime=@0 --owner=0 --group=0 -C "$1" -cf - . | sha256sum', "hash", root],
@@ -174,3 +174,19 @@ export type RealBuilder = Awaited<ReturnType<typeof openRealBuilder>>;
 
 /** The beginning of most Dockerfiles here: two steps, two lines. */
 export const BASE = "FROM scratch\nADD base.tar /\n";
+
+/**
+ * Another project. Each call is its next build, in its own layer store: one step runs anew each time, with the same result.
+ * @returns a function that builds, and gives the hash of the image
+ */
+export const makeNeighbour = (real: RealBuilder): (() => Promise<string>) => {
+  let turn = 0;
+  return async () => {
+    turn += 1;
+    const Dockerfile = `${BASE}ARG TURN\nRUN : "$TURN"; echo innocent > /made && chmod 700 /made\n`;
+    const asked = { layerStore: "neighbour", args: { TURN: String(turn) } };
+    const { failure, root, log } = await real.build({ Dockerfile }, asked);
+    if (failure !== null) throw new Error(`the neighbour's build failed: ${JSON.stringify(failure)}\n${log}`);
+    return hashTree(root);
+  };
+};

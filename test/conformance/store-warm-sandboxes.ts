@@ -2,7 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import * as Latch from "effect/Latch";
+import type { StoreError } from "../../src/store/ports/journal.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
+import { Secrets } from "../../src/store/ports/secrets.ts";
 import { ABANDONED_MS, type WantedBy, WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";
 import { admitSession, openSandbox, tellSession } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
@@ -47,6 +50,43 @@ const claim = Effect.fnUntraced(function* ({ projectId }: World, sessionId: stri
   return yield* (yield* WarmSandboxes).claim(request);
 });
 
+/**
+ * 50 sandboxes that wait, and a secret that changes. 25 of them are ready before, and those that are still unclaimed then are
+ * replaced, as the duty does it. The others were starting, and are replaced too.
+ */
+const rotation = Effect.fnUntraced(function* (world: World) {
+  const { put, nextVersion, current } = yield* Secrets;
+  const { ready, remove } = yield* WarmSandboxes;
+  const made = new Map<string, typeof MADE>();
+  const change = Effect.gen(function* () {
+    const { projectId, userId } = world;
+    const version = yield* nextVersion(projectId, "KEY");
+    yield* put({ projectId, name: "KEY", version, envelope: Uint8Array.from([1]) }, { userId, now: NOON });
+  });
+  const start = Effect.gen(function* () {
+    const id = yield* add(world);
+    if (id === null) return yield* Effect.die("not added");
+    const { revision, sealed } = yield* current(world.projectId);
+    const secrets = { revision, versions: { KEY: sealed[0]?.version ?? 0 } };
+    made.set(id, { recipe: `revision ${revision}`, secrets });
+    return id;
+  });
+  const toReady = (id: string) => ready(id, made.get(id) ?? MADE);
+  yield* change;
+  const early = yield* Effect.forEach(Array.from({ length: 25 }), () => start);
+  const late = yield* Effect.forEach(Array.from({ length: 25 }), () => start);
+  yield* Effect.forEach(early, toReady);
+  const begun = yield* Latch.make(false);
+  let isOver = false;
+  const run = Effect.gen(function* () {
+    yield* begun.await;
+    yield* change;
+    for (const id of [...early, ...late]) if (yield* remove(id)) yield* toReady(yield* start);
+    isOver = true;
+  });
+  return { made, begin: begun.open, run, isOver: () => isOver };
+});
+
 export const checkWarmSandboxes = (check: Check): void => {
   describe("a sandbox that waits for a session", () => {
     check(
@@ -80,21 +120,45 @@ export const checkWarmSandboxes = (check: Check): void => {
     );
 
     check(
-      "is claimed once, however many sessions come at once (1,000 for 50) [E17]",
+      "is claimed once, whatever comes at once (1,000 sessions for 50), with the secrets of its start, while a secret changes [E17] [E18]",
       Effect.gen(function* () {
         const world = yield* makeWorld(1000);
-        const ready: string[] = [];
-        for (let count = 0; count < 50; count += 1) ready.push(yield* addReady(world));
-        const sessions: string[] = [];
-        for (let count = 0; count < 1000; count += 1) sessions.push(yield* admitSession(world));
-        const claims = yield* Effect.forEach(sessions, (id) => claim(world, id), { concurrency: 20 });
-        const claimed = claims.filter((id) => id !== null);
-        // A claim passes by rows that another one holds at this moment, so some may be left.
-        expect(new Set(claimed).size).toBe(claimed.length);
-        expect(claimed.length).toBeGreaterThan(0);
-        for (const id of sessions) yield* claim(world, id);
+        const rotated = yield* rotation(world);
+        const sessions = yield* Effect.forEach(Array.from({ length: 1000 }), () => admitSession(world));
+        let claims = 0;
+        /** A session that finds none looks again, until the last one is ready. */
+        const persistent = (id: string): Effect.Effect<string | null, StoreError, WarmSandboxes> =>
+          Effect.flatMap(claim(world, id), (sandboxId) => {
+            if (sandboxId === null && !rotated.isOver())
+              return Effect.andThen(Effect.yieldNow, persistent(id));
+            if (sandboxId !== null && (claims += 1) === 10) return Effect.as(rotated.begin, sandboxId);
+            return Effect.succeed(sandboxId);
+          });
+        const [claimed] = yield* Effect.all(
+          [
+            Effect.forEach(sessions, (id) => Effect.map(persistent(id), (found) => [id, found] as const), {
+              concurrency: "unbounded",
+            }),
+            rotated.run,
+          ],
+          { concurrency: "unbounded" },
+        );
+        const pairs = claimed.flatMap(([id, found]) => (found === null ? [] : [[id, found] as const]));
+        expect(pairs.length).toBe(50);
+        expect(new Set(pairs.map(([, id]) => id)).size).toBe(50);
         expect((yield* (yield* WarmSandboxes).unclaimed(NODE)).length).toBe(0);
-        expect(ready).toEqual(expect.arrayContaining(claimed));
+        const { get, noteSecrets } = yield* Sandboxes;
+        const revisions = new Set<number>();
+        for (const [sessionId, id] of pairs) {
+          yield* openSandbox(sessionId, NOON, id);
+          const { recipe, secrets } = rotated.made.get(id) ?? MADE;
+          revisions.add(secrets.revision);
+          expect(yield* get(id)).toMatchObject({ warmRecipe: recipe });
+          // Another revision is not the one on record.
+          expect(yield* noteSecrets(id, secrets.revision + 1, secrets)).toBe(false);
+          expect(yield* noteSecrets(id, secrets.revision, secrets)).toBe(true);
+        }
+        expect(revisions).toEqual(new Set([1, 2]));
       }),
     );
 

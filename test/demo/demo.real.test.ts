@@ -5,10 +5,12 @@ import * as path from "node:path";
 import { verify } from "@octokit/webhooks-methods";
 import { describe, expect, it } from "vitest";
 import { eventOf, tipOf } from "../../demo/client.ts";
+import { addEnvironment } from "../../demo/environment.ts";
 import { bootSteps } from "../../demo/journey.ts";
 import { formatTime, makeNarrator } from "../../demo/narrator.ts";
 import { makeRepository, pushDelivery } from "../../demo/sample.ts";
 import { parseManifest } from "../../src/domain/manifest.ts";
+import { buildLacks } from "../support/service/dockerfile-project.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 
@@ -34,6 +36,27 @@ describe("the sample project", () => {
       expect(fs.readFileSync(path.join(directory, ".git/HEAD"), "utf8")).toBe("ref: refs/heads/main\n");
       expect(fs.existsSync(path.join(directory, ".git/refs/heads/main"))).toBe(true);
     } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  it("has a Dockerfile only where one can be built; elsewhere it says what to do", () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), "sample-"));
+    const { PATH } = process.env;
+    const dockerfile = path.join(directory, ".platform/Dockerfile");
+    try {
+      // A directory without programs.
+      process.env["PATH"] = directory;
+      expect(addEnvironment(directory)).toBe(
+        process.geteuid?.() === 0 ? "install buildah, bubblewrap, busybox-static" : "run the demo as root",
+      );
+      expect(fs.existsSync(dockerfile)).toBe(false);
+      process.env["PATH"] = PATH;
+      const todo = addEnvironment(directory);
+      expect(todo === null).toBe(buildLacks === "");
+      expect(fs.existsSync(dockerfile)).toBe(todo === null);
+    } finally {
+      process.env["PATH"] = PATH;
       fs.rmSync(directory, { recursive: true });
     }
   });
@@ -170,6 +193,12 @@ describe("the demo", () => {
     const steps = [accepted, branch, sandbox, clone, runtime, running, commit];
     expect(steps.every((step) => Number.isInteger(step))).toBe(true);
     expect(Math.max(branch ?? 0, sandbox ?? 0, clone ?? 0, runtime ?? 0)).toBeLessThanOrEqual(running ?? 0);
+    // Where nothing can be built, the session sees this machine's files, and the demo says what is missing.
+    expect(stdout).toMatch(
+      buildLacks === ""
+        ? /environment +an image of \d+\.\d MiB, built from \.platform\/Dockerfile\n/
+        : /environment +this machine's files; to build a Dockerfile: \w/,
+    );
     expect(stdout).toContain("+> Pushed by: Codertocat");
     // The call of the agent waits for the person, and the board gets it after that.
     expect(stdout).toMatch(

@@ -31,7 +31,14 @@ const running = Effect.gen(function* () {
     .pipe(Effect.provideService(Activity, activity), Effect.provideService(Actors, actors));
   // A decision takes its time: the work is saved first.
   const settled = Effect.andThen(answered(round), TestClock.adjust("1 second"));
-  return { world, activity, actors, end, id, swept: Effect.andThen(settled, world.statusOf(id)) };
+  return {
+    world: { ...world, actors },
+    activity,
+    end,
+    id,
+    round,
+    swept: Effect.andThen(settled, world.statusOf(id)),
+  };
 });
 
 /** What health says of the agent's turns from now on. */
@@ -138,7 +145,8 @@ describe("a running session", () => {
 
   it.effect("is at work from the answer to its agent's request on, before the daemon has reported that", () =>
     Effect.gen(function* () {
-      const { world, actors, id, swept } = yield* running;
+      const { world, id, swept } = yield* running;
+      const { actors } = world;
       const asked = yield* Clock.currentTimeMillis;
       says(world, { active: true, active_since: instant(asked) });
       const sandboxId = (yield* world.session(id))?.sandboxId ?? "";
@@ -218,6 +226,28 @@ describe("a running session", () => {
       says(world, { last_activity_at: "never" });
       expect(yield* swept).toBe("stopped");
     }),
+  );
+
+  it.effect(
+    "ends once if a person stops it in the moment of the sweep, and stays if a person uses it [R04]",
+    () =>
+      Effect.gen(function* () {
+        const { world, activity, id, round } = yield* running;
+        yield* TestClock.adjust(IDLE_MS);
+        activity.touch(id);
+        yield* answered(round);
+        expect(yield* world.statusOf(id)).toBe("running");
+        yield* TestClock.adjust(IDLE_MS);
+        const stop = Effect.orDie(world.actors.session(id, { type: "stop.requested" }));
+        yield* answered(Effect.all([round, stop, round], { concurrency: "unbounded", discard: true }));
+        yield* world.untilSession(id, "stopped");
+        const row = yield* world.session(id);
+        expect(["idle", "requested"]).toContain(row?.stopReason);
+        yield* world.untilSandbox(id, row?.stopReason === "idle" ? "archived" : "stopped");
+        expect(yield* world.running).toEqual([]);
+        yield* answered(round);
+        expect((yield* world.session(id))?.stopReason).toBe(row?.stopReason);
+      }),
   );
 
   it.effect("is left to the other node that has its sandbox", () =>

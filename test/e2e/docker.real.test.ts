@@ -16,8 +16,22 @@ import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { PackageRegistry } from "../support/servers/package-registry.ts";
+import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import {
+  changedPackage,
+  HOSTILE,
+  lacksNpm,
+  MUSL,
+  PACKAGES_HOST,
+  packageSettings,
+  type Root,
+  SCRATCH,
+  toolOfDockerfile,
+  worksOn,
+} from "./each-provider.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 
@@ -38,11 +52,13 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
   let installation: Installation;
   let images = "";
   let life: Life;
+  let registry: PackageRegistry;
 
   const settings = (): Record<string, string> => ({
     PLATFORM_SANDBOX_PROVIDER: "docker",
     PLATFORM_DOCKER_SOCKET: engine.socket,
     PLATFORM_IMAGES_DIR: path.join(images, "kept"),
+    ...packageSettings(registry),
     PLATFORM_WARM_MEMORY_MB: "6000",
   });
   const platform = async (...args: readonly string[]): Promise<Json> => {
@@ -57,13 +73,18 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
   beforeAll(async () => {
     images = mkdtempSync(path.join(tmpdir(), "platform-test-docker-"));
     await chmod(images, 0o755);
-    [engine, installation] = await Promise.all([TestEngine.open(), Installation.open()]);
+    [engine, installation, registry] = await Promise.all([
+      TestEngine.open(),
+      Installation.open(),
+      PackageRegistry.open(PACKAGES_HOST),
+    ]);
     life = await installation.start(settings());
   }, TEST_MS);
   afterAll(async () => {
     await life?.end("SIGTERM");
     await installation?.close();
     await engine?.close();
+    registry?.close();
     if (images !== "") await rm(images, { recursive: true, force: true });
   }, TEST_MS);
 
@@ -98,6 +119,38 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     expect(await filesChanged(session)).toEqual(["claimed"]);
     await session.stop();
   });
+
+  it.skipIf(buildLacks !== "")(
+    `has the tool that its Dockerfile adds; a second session builds nothing ${buildLacks} [E13]`,
+    { timeout: TEST_MS },
+    async () => {
+      const project = await DockerfileProject.open(life, installation);
+      await toolOfDockerfile(project, { life, provider: "docker" });
+    },
+  );
+
+  const onImage = (root: Root) => () =>
+    worksOn(root, { installation, life, provider: "docker" }, { images, platform });
+
+  it.skipIf(MUSL.lacks !== null)(
+    `works, commits and pushes on a root with musl ${MUSL.lacks ?? ""} [E07]`,
+    { timeout: TEST_MS },
+    onImage(MUSL),
+  );
+
+  it("works, commits and pushes on a root without a program [E07]", { timeout: TEST_MS }, onImage(SCRATCH));
+
+  it(
+    "shows no file of this machine on a hostile image, and gives no privilege [E02, E05]",
+    { timeout: TEST_MS },
+    onImage(HOSTILE),
+  );
+
+  it.skipIf(lacksNpm !== null)(
+    `gets no package file that the registry has changed ${lacksNpm ?? ""} [E19]`,
+    { timeout: TEST_MS },
+    () => changedPackage(registry, { installation, life, provider: "docker" }),
+  );
 
   it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {
     const root = path.join(images, "root");

@@ -2,6 +2,8 @@
  * A project's Dockerfile, with the real service, buildah, sandboxes and agent runtime: a person adds a tool to the
  * sandboxes by a change request, breaks the build, and mends it.
  */
+import { spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,14 +13,10 @@ import { buildLacks, DockerfileProject } from "../support/service/dockerfile-pro
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { TOOL_DOCKERFILE, TOOL_MANIFEST, toolOfDockerfile } from "./each-provider.ts";
 
-const DOCKERFILE = `FROM scratch
-ADD base.tar /
-ARG GREETING
-RUN printf "#!/bin/sh\\necho $GREETING from the image\\n" > /bin/greet && chmod 755 /bin/greet
-`;
 // buildah can lose what a step prints last. So the step goes on for a second.
-const BROKEN = `${DOCKERFILE}RUN echo the reason && sleep 1 && exit 7\n`;
+const BROKEN = `${TOOL_DOCKERFILE}RUN echo the reason && sleep 1 && exit 7\n`;
 
 let installation: Installation;
 let life: Life;
@@ -49,30 +47,13 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
   });
 
   it(
-    "has the tool that the Dockerfile adds; a second session builds nothing",
+    "has the tool that the Dockerfile adds; a second session builds nothing [E13]",
     { timeout: TEST_MS },
-    async () => {
-      await project.merge({
-        ".platform/Dockerfile": DOCKERFILE,
-        "platform.toml": '[environment.args]\nGREETING = "good day"\n',
-      });
-      // The session waits for the first build, which the new manifest began.
-      const first = await session();
-      await first.run('[ "$(greet)" = "good day from the image" ] && [ ! -e /usr/bin/apt-get ]');
-      const [built] = await project.builds();
-      expect(built).toMatchObject({ status: "ready", dockerfile: ".platform/Dockerfile", tries: 1 });
-      expect(await first.call("GET", "sandbox")).toMatchObject({
-        environment: { build_id: built?.["id"], stale: false },
-      });
-      const second = await session();
-      await second.run("greet");
-      expect(await project.builds()).toHaveLength(1);
-      await Promise.all([first.stop(), second.stop()]);
-    },
+    () => toolOfDockerfile(project, { life, provider: "local" }),
   );
 
   it(
-    "is not built again for another file, and is for a file of the context",
+    "is not built again for another file, and is for a file of the context [E27]",
     { timeout: TEST_MS },
     async () => {
       const [before] = await project.builds();
@@ -132,7 +113,7 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
         },
       });
       const count = (await project.builds()).length;
-      await project.merge({ ".platform/Dockerfile": DOCKERFILE });
+      await project.merge({ ".platform/Dockerfile": TOOL_DOCKERFILE });
       // The image of the former content is still there.
       await vi.waitFor(async () => {
         expect(await environment()).toMatchObject({ current: { status: "ready" } });
@@ -145,11 +126,11 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     },
   );
 
-  it("gives a build the secrets that the manifest names", { timeout: TEST_MS }, async () => {
+  it("gives a build the secrets that the manifest names [E14]", { timeout: TEST_MS }, async () => {
     const [before] = await project.builds();
     const mounts = "RUN --mount=type=secret,id=BUILD_KEY wc -c < /run/secrets/BUILD_KEY > /key-length\n";
     await project.merge({
-      ".platform/Dockerfile": `${DOCKERFILE}${mounts}`,
+      ".platform/Dockerfile": `${TOOL_DOCKERFILE}${mounts}`,
       "platform.toml": '[environment]\nsecrets = ["BUILD_KEY"]\n[environment.args]\nGREETING = "good day"\n',
     });
     const failed = await project.overAfter(before?.["key"]);
@@ -168,6 +149,50 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     await built.run('[ "$(cat /key-length)" = 20 ]');
     await built.stop();
   });
+
+  it(
+    "keeps no secret of a build, and gives it no other: 64 are in no image, log, row or file of the service [E14]",
+    { timeout: TEST_MS },
+    async () => {
+      const canaries = Object.fromEntries(
+        Array.from({ length: 64 }, (_, index) => [
+          `CANARY_${index}`,
+          `canary${index}${randomUUID().replaceAll("-", "")}`,
+        ]),
+      );
+      const values = Object.values(canaries);
+      // As many as a manifest may name. The others are the project's, but not the build's.
+      const names = Object.keys(canaries).slice(0, 20);
+      const [before] = await project.builds();
+      for (const [name, value] of Object.entries(canaries))
+        await project.call("PUT", `secrets/${name}`, { value });
+      const mounts = names.map((name) => `--mount=type=secret,id=${name}`).join(" ");
+      // The step shows them, and fails once it has shown them: what it printed last is part of the failure.
+      const step = (end: string) =>
+        `RUN ${mounts} cat /run/secrets/* | wc -c > /length; cat /run/secrets/*; env; ${end}\n`;
+      const manifest = `[environment]\nsecrets = ${JSON.stringify(names)}\n${TOOL_MANIFEST}`;
+      const dockerfile = (end: string) => ({ ".platform/Dockerfile": `${TOOL_DOCKERFILE}${step(end)}` });
+      await project.merge({ ...dockerfile("echo; echo shown; sleep 1; exit 7"), "platform.toml": manifest });
+      const failed = await project.overAfter(before?.["key"]);
+      expect(failed).toMatchObject({ status: "failed", failure: { code: "step_failed", exit: 7 } });
+      await project.merge(dockerfile("echo; echo shown; sleep 1"));
+      const built = await project.overAfter(failed["key"]);
+      expect(built).toMatchObject({ status: "ready" });
+      const logs = await Promise.all([failed, built].map(({ id }) => project.log(id)));
+      for (const log of logs) expect(log).toContain("shown\n");
+      const said = JSON.stringify([await project.builds(), logs]);
+      expect(values.filter((value) => said.includes(value))).toEqual([]);
+      const reader = await session();
+      await reader.run(`[ "$(cat /length)" = ${values.slice(0, 20).join("").length} ]`);
+      await reader.stop();
+      // The database's files, the builder's, layers and images.
+      const patterns = values.flatMap((value) => ["-e", value]);
+      const found = spawnSync("grep", ["-rlaF", ...patterns, installation.dataDir, images], {
+        encoding: "utf8",
+      });
+      expect([found.stdout, found.status]).toEqual(["", 1]);
+    },
+  );
 
   it("keeps its images over a restart, and builds again what was removed", { timeout: TEST_MS }, async () => {
     const count = (await project.builds()).length;

@@ -15,8 +15,22 @@ import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { lacksRunsc, runsc } from "../support/machine/runsc.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { PackageRegistry } from "../support/servers/package-registry.ts";
+import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import {
+  changedPackage,
+  HOSTILE,
+  lacksNpm,
+  MUSL,
+  PACKAGES_HOST,
+  packageSettings,
+  type Root,
+  SCRATCH,
+  toolOfDockerfile,
+  worksOn,
+} from "./each-provider.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 const LIGHT_AGENT = path.join(import.meta.dirname, "../real-faults");
@@ -27,8 +41,8 @@ const lacks =
   (sandboxesStartHere && busybox !== undefined ? null : "(needs bubblewrap and busybox-static)");
 
 const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
-/** Fails in a sandbox that shares this machine's kernel. */
-const OWN_KERNEL = `[ "$(cut -d' ' -f3 /proc/version)" != ${release()} ]`;
+/** Fails in a sandbox that shares this machine's kernel. It needs no program besides the shell. */
+const OWN_KERNEL = `read -r _ _ kernel _ < /proc/version && [ "$kernel" != ${release()} ]`;
 
 const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
   const { files_changed: files } = await session.call("GET", "changes");
@@ -39,11 +53,13 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   let installation: Installation;
   let images = "";
   let life: Life;
+  let registry: PackageRegistry;
 
   const settings = (provider = "gvisor"): Record<string, string> => ({
     PLATFORM_SANDBOX_PROVIDER: provider,
     PLATFORM_RUNSC: runsc ?? "",
     PLATFORM_IMAGES_DIR: path.join(images, "kept"),
+    ...packageSettings(registry),
   });
   const platform = async (...args: readonly string[]): Promise<Json> => {
     const { DATABASE_URL: _ours, ...environment } = process.env;
@@ -55,12 +71,13 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   beforeAll(async () => {
     images = mkdtempSync(path.join(tmpdir(), "platform-test-gvisor-"));
     await chmod(images, 0o755);
-    installation = await Installation.open();
+    [installation, registry] = await Promise.all([Installation.open(), PackageRegistry.open(PACKAGES_HOST)]);
     life = await installation.start(settings());
   }, TEST_MS);
   afterAll(async () => {
     await life?.end("SIGTERM");
     await installation?.close();
+    registry?.close();
     if (images !== "") await rm(images, { recursive: true, force: true });
   }, TEST_MS);
 
@@ -81,6 +98,38 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
       expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
       await again.stop();
     },
+  );
+
+  it.skipIf(buildLacks !== "")(
+    `has the tool that its Dockerfile adds; a second session builds nothing ${buildLacks} [E13]`,
+    { timeout: TEST_MS },
+    async () => {
+      const project = await DockerfileProject.open(life, installation);
+      await toolOfDockerfile(project, { life, provider: "gvisor" });
+    },
+  );
+
+  const onImage = (root: Root) => () =>
+    worksOn(root, { installation, life, provider: "gvisor" }, { images, platform, also: OWN_KERNEL });
+
+  it.skipIf(MUSL.lacks !== null)(
+    `works, commits and pushes on a root with musl ${MUSL.lacks ?? ""} [E07]`,
+    { timeout: TEST_MS },
+    onImage(MUSL),
+  );
+
+  it("works, commits and pushes on a root without a program [E07]", { timeout: TEST_MS }, onImage(SCRATCH));
+
+  it(
+    "shows no file of this machine on a hostile image, and gives no privilege [E02, E05]",
+    { timeout: TEST_MS },
+    onImage(HOSTILE),
+  );
+
+  it.skipIf(lacksNpm !== null)(
+    `gets no package file that the registry has changed ${lacksNpm ?? ""} [E19]`,
+    { timeout: TEST_MS },
+    () => changedPackage(registry, { installation, life, provider: "gvisor" }),
   );
 
   it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {

@@ -1,6 +1,6 @@
 /**
- * Sessions on an image, with the real agent runtime: a root with busybox alone, and one without any program. The agent
- * works, commits and pushes in both, and finds no program of the machine.
+ * Sessions on an image, with the real agent runtime: a root with busybox alone, one with musl, and one without any program. The
+ * agent works, commits and pushes in each, and finds no program of the machine.
  */
 import { execFile } from "node:child_process";
 import { appendFileSync, copyFileSync } from "node:fs";
@@ -12,12 +12,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { firstBlockUid } from "../../src/builder/buildah/layer-stores.ts";
 import { findBuildTools } from "../../src/builder/buildah/requirements.ts";
-import { busybox, tarOf, writeArchive, writeToolImage } from "../support/machine/image-archives.ts";
+import { busybox, tarOf, writeArchive } from "../support/machine/image-archives.ts";
 import { BUNDLED_TOOLS } from "../../src/sandbox/bundle/bundle.ts";
 import { commitToSample, LiveSession } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { BUSYBOX, HOSTILE, MUSL, SCRATCH, worksOn } from "./each-provider.ts";
 
 const CLI = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
 const runs = sandboxesStartHere && busybox !== undefined;
@@ -73,39 +74,19 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
     if (images !== undefined) await rm(images, { recursive: true, force: true });
   }, TEST_MS);
 
-  const archives: readonly (readonly [name: string, write: (directory: string) => Promise<string>])[] = [
-    [
-      "busybox:1",
-      async (directory) => {
-        const file = path.join(directory, "busybox.tar");
-        await mkdir(path.join(directory, "root"));
-        await writeToolImage(path.join(directory, "root"), file);
-        return file;
-      },
-    ],
-    [
-      "empty",
-      async (directory) =>
-        writeArchive(directory, "empty.tar", await tarOf([{ name: "README", content: "nothing" }])),
-    ],
-  ];
+  for (const root of [BUSYBOX, MUSL, SCRATCH]) {
+    it.skipIf(root.lacks !== null)(
+      `works, commits and pushes on ${root.name} ${root.lacks ?? ""} [E07]`,
+      { timeout: TEST_MS },
+      () => worksOn(root, { installation, life, provider: "local" }, { images, platform }),
+    );
+  }
 
-  it.each(archives)("works, commits and pushes on %s [E07]", { timeout: TEST_MS }, async (name, write) => {
-    const imported = await platform("images", "import", name, await write(images));
-    expect(imported).toMatchObject({ name, digest: expect.stringMatching(/^sha256:/) as string });
-    await nameImage(name);
-    const session = await LiveSession.start(life, installation);
-    try {
-      expect(await session.call("GET", "sandbox")).toMatchObject({ image: name });
-      await session.run(
-        "echo /* > listing && echo /usr/* > usr && git add listing usr && git commit -qm Listed && git push -q origin HEAD",
-      );
-      const { files_changed: files } = await session.call("GET", "changes");
-      expect((files as readonly Json[]).map((file) => file["path"]).toSorted()).toEqual(["listing", "usr"]);
-    } finally {
-      await session.stop();
-    }
-  });
+  it(
+    "shows no file of this machine on a hostile image, and gives no privilege [E02, E05]",
+    { timeout: TEST_MS },
+    () => worksOn(HOSTILE, { installation, life, provider: "local" }, { images, platform }),
+  );
 
   it.skipIf(cannotBuild !== "")(
     `works on an image that was built from a Dockerfile ${cannotBuild}`,
@@ -113,7 +94,10 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
     async () => {
       const context = path.join(images, "context");
       await mkdir(path.join(context, ".platform"), { recursive: true });
-      copyFileSync(path.join(images, "busybox.tar"), path.join(context, "base.tar"));
+      copyFileSync(
+        await BUSYBOX.write(await mkdtemp(path.join(images, "tools-"))),
+        path.join(context, "base.tar"),
+      );
       await writeFile(path.join(context, ".platform/Dockerfile"), DOCKERFILE);
       const built = await platform("images", "build", "greeter:2", context);
       expect(built).toMatchObject({ name: "greeter:2", digest: expect.stringMatching(/^sha256:/) as string });
@@ -179,6 +163,8 @@ describe.skipIf(!runs)("a session on an image (needs bubblewrap and busybox-stat
       "busybox:1",
       "empty",
       ...(cannotBuild === "" ? ["greeter:2"] : []),
+      "hostile:1",
+      ...(MUSL.lacks === null ? ["musl:1"] : []),
     ]);
     await platform("images", "remove", "empty");
     const { images: left } = await platform("images", "list");

@@ -8,6 +8,7 @@ import { LiveSession } from "../support/service/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
+import { changedPackage, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
 
 const runs = (...command: readonly [string, ...string[]]): boolean =>
   spawnSync(command[0], command.slice(1), { env: { PATH: "/usr/bin:/bin" } }).status === 0;
@@ -18,8 +19,6 @@ const missing = [hasNpm ? "" : "npm in /usr/bin", hasPip ? "" : "python3 with pi
   .filter((name) => name !== "")
   .join(" and ");
 
-/** An address of loopback that sandboxes ask through the proxy. Node's and pip's own exceptions have 127.0.0.1 alone. */
-const HOST = "127.0.0.2";
 const PACKAGES = ["alpha", "@acme/beta"] as const;
 const FILES = /\.(?:tgz|whl)$/;
 
@@ -44,18 +43,16 @@ describe.skipIf(!sandboxesStartHere || missing !== "")(
     let installation: Installation;
     let life: Life;
     beforeAll(async () => {
-      registry = await PackageRegistry.open(HOST);
+      registry = await PackageRegistry.open(PACKAGES_HOST);
       // As a registry behind TLS names itself. Lockfiles have this address.
-      registry.publicUrl = `https://${HOST}:${registry.port}`;
+      registry.publicUrl = `https://${PACKAGES_HOST}:${registry.port}`;
       for (const name of PACKAGES)
         registry.addNpm(name, "1.0.0", npmTarball(name, "1.0.0", randomBytes(300_000)));
       registry.addWheel("gamma-1.0.0-py3-none-any.whl", wheel("gamma", "1.0.0", randomBytes(300_000)));
       installation = await Installation.open();
       life = await installation.start({
-        PLATFORM_EGRESS_ALLOW: HOST,
-        PLATFORM_PACKAGE_CACHE_NPM: `http://${HOST}:${registry.port}`,
-        PLATFORM_PACKAGE_CACHE_PYPI: `http://${HOST}:${registry.port}/simple`,
-        PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: HOST,
+        ...packageSettings(registry),
+        PLATFORM_PACKAGE_CACHE_PYPI: `http://${PACKAGES_HOST}:${registry.port}/simple`,
       });
     }, TEST_MS);
     afterAll(async () => {
@@ -100,6 +97,12 @@ describe.skipIf(!sandboxesStartHere || missing !== "")(
         expect(second).toContain("setup gamma is 1.0.0");
         expect(files()).toHaveLength(3);
       },
+      TEST_MS,
+    );
+
+    it(
+      "get no package file that the registry has changed [E19]",
+      () => changedPackage(registry, { installation, life, provider: "local" }),
       TEST_MS,
     );
   },

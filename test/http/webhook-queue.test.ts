@@ -203,7 +203,7 @@ describe("at the cap", () => {
     expect(await firesOf(pid)).toHaveLength(QUEUE_MAX);
   });
 
-  it("waiting fires of an archived project are cancelled", async () => {
+  it("waiting fires of an archived project are cancelled [R09]", async () => {
     await fillUp();
     await push(1, "cancelled");
     await service.request("PATCH", `/v1/projects/${pid}`, { body: { status: "archived" } });

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { documentFaults, idFaults, readDocument, type Fault } from "./citations.ts";
+import { coveredBy, documentFaults, idFaults, readDocument, type Fault } from "./citations.ts";
 import { nameFaults, ruleFaults, rulesOf } from "./pointers.ts";
 
 const ROOT = path.join(import.meta.dirname, "..", "..");
@@ -57,6 +57,15 @@ test("cites existing cases and invariants", () => {
   expect(told((_file, text) => idFaults(text, IDS))).toEqual([]);
 });
 
+/** Cases without a test that carries them, each with the reason. */
+const UNTESTED: Readonly<Record<string, string>> = {};
+
+test("has a test for each case and each invariant", () => {
+  const tests = [...TEXTS].flatMap(([file, text]) => (/^test\/.*\.ts$/.test(file) ? [text] : []));
+  const covered = new Set(tests.flatMap((text) => coveredBy(text)));
+  expect([...IDS].filter((id) => !covered.has(id)).toSorted()).toEqual(Object.keys(UNTESTED).toSorted());
+});
+
 test("names existing files", () => {
   expect(told((file, text) => nameFaults(text, FILES, isProse(file)))).toEqual([]);
 });
@@ -104,6 +113,12 @@ describe("a wrong citation is found", () => {
     ['ARCHITECTURE.md, "Shape"', "ARCHITECTURE.md does not exist"],
   ])("%j: %s", (text, problem) => {
     expect(problems(`\n// ${text}`)).toEqual([`2: ${problem}`]);
+  });
+
+  test("and ids count as covered only in the names of tests", () => {
+    const text =
+      'it("refuses it [W01]");\nit(`takes ${A} of B [X01, X02] [I1]`)\n// see [W02] and (W03)\nconst a = list[W04];';
+    expect(coveredBy(text)).toEqual(["W01", "X01", "X02", "I1"]);
   });
 
   test("if it is a case, an invariant, a file or a rule", () => {

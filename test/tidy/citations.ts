@@ -222,3 +222,10 @@ export const idFaults = (text: string, ids: ReadonlySet<string>): readonly Fault
         ids.has(id) ? [] : [{ line: index + 1, citation: id, problem: `threats.md has no ${id}` }],
       ),
     );
+
+/** Ids in brackets at the end of a text in quotes, or before further ones. */
+const CARRIED = /\[((?:I\d{1,2}|[A-Z]\d{2})(?:, (?:I\d{1,2}|[A-Z]\d{2}))*)\](?=(?: \[[^\]]+\])*["`'])/g;
+
+/** The cases and invariants that names of tests in a file carry. */
+export const coveredBy = (text: string): readonly string[] =>
+  [...text.matchAll(CARRIED)].flatMap(([, ids = ""]) => ids.split(", "));

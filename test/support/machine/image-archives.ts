@@ -14,15 +14,31 @@ export interface TarEntry {
   readonly type?: "symlink" | "link" | "fifo" | "character-device";
   readonly linkname?: string;
   readonly mode?: number;
+  /** Extended attributes. Values are ASCII. */
+  readonly attributes?: Readonly<Record<string, string>>;
 }
+
+/** The extended attribute that gives a program CAP_NET_RAW: `struct vfs_cap_data` of revision 2, permitted and effective. */
+export const FILE_CAPABILITY = {
+  "security.capability": Buffer.from("0100000200200000000000000000000000000000", "hex").toString("ascii"),
+};
 
 /** A tar with these entries, in this order. */
 export const tarOf = async (entries: readonly TarEntry[]): Promise<Buffer> => {
   const archive = pack();
-  for (const { name, content, type, linkname, mode } of entries) {
+  for (const { name, content, type, linkname, mode, attributes = {} } of entries) {
     const kind: Header["type"] = type ?? (content === undefined ? "directory" : "file");
+    const pax = Object.fromEntries(
+      Object.entries(attributes).map(([key, value]) => [`SCHILY.xattr.${key}`, value]),
+    );
     archive.entry(
-      { name, type: kind, ...(linkname !== undefined && { linkname }), ...(mode !== undefined && { mode }) },
+      {
+        name,
+        type: kind,
+        ...(linkname !== undefined && { linkname }),
+        ...(mode !== undefined && { mode }),
+        ...(Object.keys(pax).length > 0 && { pax }),
+      },
       Buffer.from(content ?? ""),
     );
   }

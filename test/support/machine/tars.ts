@@ -3,6 +3,8 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { createGzip } from "node:zlib";
 
 export interface TarEntry {
   readonly name: string;
@@ -73,6 +75,24 @@ const entryBytes = (entry: TarEntry): Buffer => {
 /** The bytes of a tar with these entries, in order. */
 export const tarOf = (entries: readonly TarEntry[]): Buffer =>
   Buffer.concat([...entries.map(entryBytes), Buffer.alloc(2 * BLOCK)]);
+
+/** The blocks of a tar with so many empty files in one directory. */
+function* blocksOfMany(count: number): Generator<Buffer> {
+  const at = 1000;
+  for (let first = 0; first < count; first += at) {
+    const names = Array.from({ length: Math.min(at, count - first) }, (_, index) => `many/${first + index}`);
+    yield Buffer.concat(names.map((name) => header({ name }, 0)));
+  }
+  yield Buffer.alloc(2 * BLOCK);
+}
+
+/** A compressed tar with so many empty files in one directory. Uncompressed it has half a kilobyte for each. */
+export const manyEmptyFiles = async (count: number): Promise<Buffer> => {
+  const compressed = Readable.from(blocksOfMany(count)).pipe(createGzip({ level: 1 }));
+  const chunks: Buffer[] = [];
+  for await (const chunk of compressed) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+};
 
 const APPLETS =
   "sh ls cat echo id mkdir touch sleep truncate dd chmod chown wget env mknod ln yes nc grep stat mkfifo chroot rm cp mv tail";
