@@ -65,6 +65,8 @@ export const sweep = Effect.fnUntraced(function* ({ nodeId, idleTimeoutMs, maxTu
   });
   /** Z4: since when the agent waits for a person, ms since the epoch. Null: it does not. */
   const waitingSince = Effect.fnUntraced(function* (id: string) {
+    // Few agents wait, so this comes before the larger read.
+    if ((yield* conversations.states([id])).get(id)?.turn.state !== "requires_action") return null;
     const known = yield* conversations.page(id, { before: null, limit: 1 });
     if (known?.conversation.turn.state !== "requires_action") return null;
     const isAnswered = known.requests.length > 0 && known.requests.every(({ answer }) => answer !== null);
