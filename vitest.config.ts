@@ -63,7 +63,7 @@ const TOGETHER = [
   "test/dashboard/{conversation-model,diff-parse,markdown,senders,size,text}.test.ts",
   "test/demo/{scripted-model,script}.test.ts",
   "test/git/{answer-lost,backends,credential-replaced,freshness,github-api,github-backend,import,merged-branches}.test.ts",
-  "test/git/{places,pushed,ref-policy,simulated,smart-http-read,smart-http-wire,smart-http-write,source,tree}.test.ts",
+  "test/git/{places,pushed,ref-policy,simulated,smart-http-read,smart-http-write,source,tree}.test.ts",
   "test/real-faults/slope.test.ts",
   "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,gate,image-store,kinds}.test.ts",
   "test/sandbox/{mount-points,run-directory,seccomp,simulated}.test.ts",

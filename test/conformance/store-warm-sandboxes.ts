@@ -126,19 +126,26 @@ export const checkWarmSandboxes = (check: Check): void => {
         const rotated = yield* rotation(world);
         const sessions = yield* Effect.forEach(Array.from({ length: 1000 }), () => admitSession(world));
         let claims = 0;
-        /** A session that finds none looks again, until the last one is ready. */
-        const persistent = (id: string): Effect.Effect<string | null, StoreError, WarmSandboxes> =>
+        /** All look once. Of those that find none, the first 100 look again until the last one is ready. */
+        const persistent = (
+          id: string,
+          index: number,
+        ): Effect.Effect<string | null, StoreError, WarmSandboxes> =>
           Effect.flatMap(claim(world, id), (sandboxId) => {
-            if (sandboxId === null && !rotated.isOver())
-              return Effect.andThen(Effect.yieldNow, persistent(id));
+            if (sandboxId === null && index < 100 && !rotated.isOver())
+              return Effect.andThen(Effect.yieldNow, persistent(id, index));
             if (sandboxId !== null && (claims += 1) === 10) return Effect.as(rotated.begin, sandboxId);
             return Effect.succeed(sandboxId);
           });
         const [claimed] = yield* Effect.all(
           [
-            Effect.forEach(sessions, (id) => Effect.map(persistent(id), (found) => [id, found] as const), {
-              concurrency: "unbounded",
-            }),
+            Effect.forEach(
+              sessions,
+              (id, index) => Effect.map(persistent(id, index), (found) => [id, found] as const),
+              {
+                concurrency: "unbounded",
+              },
+            ),
             rotated.run,
           ],
           { concurrency: "unbounded" },
