@@ -1,9 +1,13 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
-import { DEEP, LIMITS } from "./vitest.config.ts";
+import { RealPartsFirst } from "./test/support/vitest/sequencer.ts";
+import { DEEP, LIMITS, REAL } from "./vitest.config.ts";
 
-/** Simulated runs take most of the time. They begin first, a file a core. */
+/** Simulated runs take most of the time. They begin first, and the other files fill the second core. */
 const SIMULATION = "test/simulation/{simulation,fresh-seeds}.test.ts";
+
+/** These ask for a database (test/tidy/rings.test.ts). */
+export const WITH_POSTGRES = ["test/services/connector-renewal.test.ts"];
 
 /**
  * `npm run test:fast`: what needs only memory. It offers no Postgres, so a file that asks for a database fails here. It starts no
@@ -14,9 +18,10 @@ export default defineConfig({
   test: {
     globalSetup: ["test/support/vitest/temporary-files.ts"],
     maxWorkers: 2,
+    sequence: { sequencer: RealPartsFirst },
     reporters: ["default", new ClosingLine()],
     projects: [
-      { test: { ...LIMITS, name: "simulation", include: [SIMULATION], sequence: { groupOrder: 0 } } },
+      { test: { ...LIMITS, name: "simulation", include: [SIMULATION] } },
       {
         test: {
           ...LIMITS,
@@ -27,9 +32,8 @@ export default defineConfig({
             "test/{git,sandbox}/simulated.test.ts",
             "test/store/memory.test.ts",
           ],
-          exclude: [DEEP],
+          exclude: [DEEP, REAL, ...WITH_POSTGRES],
           isolate: false,
-          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -3,6 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { WHOLE_IN_DEEP } from "../../vitest.config.ts";
+import fast, { WITH_POSTGRES } from "../../vitest.fast.config.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
 
@@ -22,4 +23,18 @@ test("leaves Chromium to npm run test:real, except for the file that shows the p
   expect(browsing.filter((file) => !/\.(?:real|deep)\.test\.ts$/.test(file))).toEqual([
     "test/dashboard/page.test.ts",
   ]);
+});
+
+test("leaves files that ask for a database out of npm run test:fast", () => {
+  const included = (fast.test?.projects ?? []).flatMap((project) =>
+    typeof project === "object" && "test" in project ? (project.test?.include ?? []) : [],
+  );
+  const files = globSync(included, { cwd: ROOT }).filter((file) => !/\.(?:real|deep)\.test\.ts$/.test(file));
+  const asking = files.filter((file) =>
+    /from "[./]+\/support\/(?:postgres\/|service\/service\.ts)/.test(
+      readFileSync(path.join(ROOT, file), "utf8"),
+    ),
+  );
+  expect(files.length).toBeGreaterThan(100);
+  expect(asking.toSorted()).toEqual([...WITH_POSTGRES].toSorted());
 });
