@@ -17,21 +17,9 @@ import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
-import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
 import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
-import {
-  changedPackage,
-  HOSTILE,
-  lacksNpm,
-  MUSL,
-  PACKAGES_HOST,
-  packageSettings,
-  type Root,
-  SCRATCH,
-  toolOfDockerfile,
-  worksOn,
-} from "./each-provider.ts";
+import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 
@@ -120,37 +108,14 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     await session.stop();
   });
 
-  it.skipIf(buildLacks !== "")(
-    `has the tool that its Dockerfile adds; a second session builds nothing ${buildLacks} [E13]`,
-    { timeout: TEST_MS },
-    async () => {
-      const project = await DockerfileProject.open(life, installation);
-      await toolOfDockerfile(project, { life, provider: "docker" });
-    },
-  );
-
-  const onImage = (root: Root) => () =>
-    worksOn(root, { installation, life, provider: "docker" }, { images, platform });
-
-  it.skipIf(MUSL.lacks !== null)(
-    `works, commits and pushes on a root with musl ${MUSL.lacks ?? ""} [E07]`,
-    { timeout: TEST_MS },
-    onImage(MUSL),
-  );
-
-  it("works, commits and pushes on a root without a program [E07]", { timeout: TEST_MS }, onImage(SCRATCH));
-
-  it(
-    "shows no file of this machine on a hostile image, and gives no privilege [E02, E05]",
-    { timeout: TEST_MS },
-    onImage(HOSTILE),
-  );
-
-  it.skipIf(lacksNpm !== null)(
-    `gets no package file that the registry has changed ${lacksNpm ?? ""} [E19]`,
-    { timeout: TEST_MS },
-    () => changedPackage(registry, { installation, life, provider: "docker" }),
-  );
+  checkImages(() => ({
+    installation,
+    life,
+    provider: "docker",
+    images,
+    platform,
+    registry,
+  }));
 
   it("works on an image that has busybox alone", { timeout: TEST_MS }, async () => {
     const root = path.join(images, "root");

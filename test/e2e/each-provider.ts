@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { expect } from "vitest";
+import { expect, it } from "vitest";
 import {
   busybox,
   FILE_CAPABILITY,
@@ -16,7 +16,7 @@ import {
 import { addMusl, lacksMusl } from "../support/machine/musl.ts";
 import { npmTarball, sha256 } from "../support/servers/package-files.ts";
 import type { PackageRegistry } from "../support/servers/package-registry.ts";
-import type { DockerfileProject } from "../support/service/dockerfile-project.ts";
+import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
 import { LiveSession } from "../support/service/live-session.ts";
 import type { Installation, Json, Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
@@ -259,4 +259,48 @@ export const changedPackage = async (
   expect(second).toContain("setup the file came whole");
   expect(kept()).toContain(sha256(right));
   expect(kept()).not.toContain(sha256(changed));
+};
+
+/** What the cases of a provider need. */
+export interface ImagePlace extends Place {
+  /** A directory for archives, and the command line of the service. */
+  readonly images: string;
+  readonly platform: Platform;
+  readonly registry: PackageRegistry;
+  /** A shell command that each session must pass, too. */
+  readonly also?: string;
+}
+
+/** Registers the cases that hold for every provider. @param place is asked when a case runs. */
+export const checkImages = (place: () => ImagePlace): void => {
+  it.skipIf(buildLacks !== "")(
+    `has the tool that its Dockerfile adds; a second session builds nothing ${buildLacks} [E13]`,
+    { timeout: TEST_MS },
+    async () => {
+      const { life, installation, provider } = place();
+      await toolOfDockerfile(await DockerfileProject.open(life, installation), { life, provider });
+    },
+  );
+
+  const onImage = (root: Root) => () => worksOn(root, place(), place());
+
+  it.skipIf(MUSL.lacks !== null)(
+    `works, commits and pushes on a root with musl ${MUSL.lacks ?? ""} [E07]`,
+    { timeout: TEST_MS },
+    onImage(MUSL),
+  );
+
+  it("works, commits and pushes on a root without a program [E07]", { timeout: TEST_MS }, onImage(SCRATCH));
+
+  it(
+    "shows no file of this machine on a hostile image, and gives no privilege [E02, E05]",
+    { timeout: TEST_MS },
+    onImage(HOSTILE),
+  );
+
+  it.skipIf(lacksNpm !== null)(
+    `gets no package file that the registry has changed ${lacksNpm ?? ""} [E19]`,
+    { timeout: TEST_MS },
+    () => changedPackage(place().registry, place()),
+  );
 };
