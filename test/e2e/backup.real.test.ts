@@ -261,6 +261,29 @@ const refusalOf = async (
   return error.message;
 };
 
+/** What a compressed file contains. Null: it is damaged. */
+const contentOf = (compressed: Buffer): Buffer | null => {
+  try {
+    return gunzipSync(compressed);
+  } catch {
+    return null;
+  }
+};
+
+/**
+ * The file with one bit changed at the first byte from here that matters. One bit in some hundred does not: where text
+ * repeats itself, it then stands for an equal text farther away, and the backup is still whole.
+ */
+const modified = (bytes: Buffer, from: number) => {
+  const content = gunzipSync(bytes);
+  for (let at = from; at < bytes.length; at += 1) {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(changed.readUInt8(at) ^ 0x10, at);
+    if (contentOf(changed)?.equals(content) !== true) return { changed, at };
+  }
+  throw new Error("every modification leaves the content as it was");
+};
+
 describe("a restore", () => {
   it(
     "refuses a file that is cut off at any position",
@@ -277,13 +300,12 @@ describe("a restore", () => {
   );
 
   it(
-    "refuses a file with any modification",
+    "refuses a file with any modification of its content",
     async () => {
       const damaged = path.join(old.directory, "damaged.tar.gz");
       const bytes = readFileSync(file);
-      for (const at of [100, Math.floor(bytes.length / 2), bytes.length - 6]) {
-        const changed = Buffer.from(bytes);
-        changed.writeUInt8(changed.readUInt8(at) ^ 0x10, at);
+      for (const from of [100, Math.floor(bytes.length / 2), bytes.length - 6]) {
+        const { changed, at } = modified(bytes, from);
         writeFileSync(damaged, changed);
         expect(await refusalOf(damaged), `byte ${at}`).toMatch(/it is (?:damaged|cut off)/);
       }

@@ -2,10 +2,14 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { gitOk } from "../../git/git-client.ts";
 import { commitFiles } from "./requests.ts";
 import { eventually, sessionsOf, stopSession } from "./account-view.ts";
 import { type Life, TOKEN } from "./process-service.ts";
+
+/** So many more sessions than change requests begin at most. */
+const AHEAD = 3;
 
 /** The service's activity during a backup, with its progress. */
 export class BackupLoad {
@@ -43,12 +47,19 @@ export class BackupLoad {
     return this.done;
   }
 
-  /** Frees slots for waiting fires, again and again. Each start creates a branch. */
+  /**
+   * Frees slots for waiting fires, again and again. Each start creates a branch. It keeps pace with the pushes, so that
+   * fires still wait when the backup ends, and leaves one session running.
+   */
   async #stopOneAfterAnother(): Promise<void> {
     while (!this.#isOver) {
       const sessions = await sessionsOf(this.#life, this.#projectId);
-      const newest = sessions.find(({ status }) => status === "running");
-      await stopSession(this.#life, this.#projectId, newest?.id ?? "");
+      const [newest, other] = sessions.filter(({ status }) => status === "running");
+      if (newest === undefined || other === undefined || this.#started > this.#proposed + AHEAD) {
+        await setTimeout(20);
+        continue;
+      }
+      await stopSession(this.#life, this.#projectId, newest.id);
       this.#started += 1;
     }
   }
