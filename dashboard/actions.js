@@ -129,9 +129,9 @@ const PREVIOUS_HOURS_MAX = 168;
 const setSecret = async ({ project = "", secret = "", rotates = "" }, page) => {
   const typed = await askFor(
     {
-      title: `${rotates === "" ? "Set" : "Rotate"} the secret ${secret}`,
+      title: `${rotates === "" ? "Set" : "Replace"} the secret ${secret}`,
       text: "Running sessions get the new value after their current turn.",
-      confirm: rotates === "" ? "Set" : "Rotate",
+      confirm: rotates === "" ? "Set" : "Replace",
     },
     {
       value: { label: "New value", value: "", lines: SECRET_LINES, required: true, hidden: true },

@@ -2,7 +2,7 @@
 import { getJson, getJsonOrNull, patch, put } from "./api.js";
 import { h } from "./dom.js";
 import { formView, given } from "./forms.js";
-import { button, code, commandLine, facts, idTail, projectLink, time } from "./parts.js";
+import { button, code, commandLine, facts, projectLink, time } from "./parts.js";
 import { actions, forms as peopleForms, loadMembers, membersView } from "./people.js";
 import { appFields } from "./new-project.js";
 import { projectHead, projectPath, repositoryName } from "./project.js";
@@ -132,7 +132,7 @@ const repositoryPart = (project, gitUrl, live) => [
   facts([
     ["Repository", repositoryName(project)],
     ["Git address here", gitUrl && commandLine(gitUrl)],
-    ["Project id", idTail(project.id)],
+    ["Project id", commandLine(project.id)],
     ["Created", time(project.created_at)],
     [
       "Last read",

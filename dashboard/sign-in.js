@@ -114,7 +114,7 @@ export const join = {
           ),
         ]
       : [
-          h("h1", { "data-key": "heading" }, `Join ${invitation.account}`),
+          h("h1", { "data-key": "heading" }, `Join the account ${invitation.account}`),
           facts([
             ["Invited by", invitation.invited_by],
             ["Role in the account", invitation.role],

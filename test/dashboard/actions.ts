@@ -126,7 +126,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
     does: async ({ write, press }) => {
       await press("Replace NPM_TOKEN");
       await write("New value", "another value");
-      await press("Rotate");
+      await press("Replace");
     },
     writes: `PUT ${API}/secrets/NPM_TOKEN {"value":"another value","previous_valid_ms":0}`,
   },

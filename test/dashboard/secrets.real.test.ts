@@ -38,10 +38,10 @@ describe.skipIf(!hasChromium)(title, () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("New value").fill(`${LINES}more\n`);
     await dialog.getByLabel("Hours for which the previous value stays valid").fill("500");
-    await dialog.getByRole("button", { name: "Rotate" }).click();
+    await dialog.getByRole("button", { name: "Replace" }).click();
     await dialog.getByText("Enter a number of hours from 0 to 168.").waitFor();
     await dialog.getByLabel("Hours for which the previous value stays valid").fill("0");
-    await dialog.getByRole("button", { name: "Rotate" }).click();
+    await dialog.getByRole("button", { name: "Replace" }).click();
     await page.getByText("The value of GITHUB_WEBHOOK_SECRET is replaced.").waitFor();
     expect((await delivered(`${LINES}more\n`)).status).toBe("fired");
     await expect(delivered(`${LINES}more`)).rejects.toThrow();

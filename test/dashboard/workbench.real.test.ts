@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("Sessions start without").waitFor({ state: "detached" });
     await press("Replace NPM_TOKEN");
     await page.getByRole("dialog").getByLabel("New value").fill("another value");
-    await agree("Rotate");
+    await agree("Replace");
     await page.getByText("The value of NPM_TOKEN is replaced.").waitFor();
     await press("Delete NPM_TOKEN");
     await agree("Delete");
