@@ -150,7 +150,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/machines/account.ts",
     find: 'const remember = { actions: "rememberSignal" as const };',
     put: "const remember = {};",
-    seed: 310,
+    seed: 160,
   },
   {
     name: "drain-does-not-wake",
@@ -248,7 +248,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/store/session-columns.ts",
     find: 'is ? "reserve" : "release"',
     put: 'is ? "keep" : "release"',
-    seed: 7,
+    seed: 2,
   },
   {
     name: "reason-of-failure-dropped",
