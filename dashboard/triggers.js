@@ -248,11 +248,11 @@ const secret = (name, { project, secrets }) =>
       h("span", { class: "quiet" }, "The value is shorter than 6 bytes. Set a longer one."),
     ],
     secrets !== null &&
-      button("set-secret", secrets.has(name) ? "Rotate" : "Set", {
+      button("set-secret", secrets.has(name) ? "Replace" : "Set", {
         class: "plain",
         "data-project": project.id,
         "data-secret": name,
         "data-rotates": secrets.has(name) ? "yes" : "",
-        "aria-label": `${secrets.has(name) ? "Rotate" : "Set"} the secret ${name}`,
+        "aria-label": `${secrets.has(name) ? "Replace" : "Set"} the secret ${name}`,
       }),
   );

@@ -100,7 +100,7 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.secrets = [SECRET];
     fake.world.previousValidUntil = "2126-11-21T08:00:00.000Z";
     await visit(TRIGGERS);
-    await page.getByRole("button", { name: `Rotate the secret ${SECRET}` }).click();
+    await page.getByRole("button", { name: `Replace the secret ${SECRET}` }).click();
     const dialog = page.getByRole("dialog");
     const masked = () =>
       dialog
@@ -113,7 +113,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await masked()).toBe("none");
     await dialog.getByLabel("New value").fill(" kept as typed ");
     await dialog.getByLabel("Hours").fill("24");
-    await dialog.getByRole("button", { name: "Rotate" }).click();
+    await dialog.getByRole("button", { name: "Replace" }).click();
     await page.getByText("The previous value stays valid until 21 Nov 2126, 08:00:00.").waitFor();
     expect(fake.writes).toEqual([`${PUT} {"value":" kept as typed ","previous_valid_ms":86400000}`]);
   });
