@@ -314,13 +314,13 @@ module.exports = {
     {
       name: "processes-are-started-by-adapters",
       comment:
-        "A child process needs an owner, a deadline and an environment of its own: git/starter for git/run, sandbox/*, embedded Postgres, the daemon's process.ts.",
+        "A child process needs an owner, a deadline and an environment of its own: starter for git/run and the sandboxes' short programs, the named files of sandbox, embedded Postgres, the daemon's process.ts.",
       severity: "error",
       from: {
         path: "^(src|daemon)/",
         pathNot: [
-          "^src/git/starter/",
-          "^src/sandbox/",
+          "^src/starter/",
+          "^src/sandbox/(bundle/bundle|gvisor/runsc|images/import|images/registry/layer|machine/boot)\\.ts$",
           // Builds run in a sandbox of their own, and the programs inside start buildah.
           "^src/builder/buildah/",
           "^src/store/postgres/embedded/embedded\\.ts$",
@@ -343,7 +343,7 @@ module.exports = {
         pathNot: [
           "^src/domain/",
           "^src/git/",
-          "^src/connectors/",
+          "^src/(starter|connectors)/",
           "^src/sandbox/",
           "^src/outbound/",
           "^src/store/postgres/",

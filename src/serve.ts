@@ -30,7 +30,7 @@ import { upstreamsLayer } from "./services/upstreams.ts";
 import { readConfig, type Config } from "./config.ts";
 import { databaseRefusal } from "./database-refusal.ts";
 import { dialAddress } from "./domain/address.ts";
-import { endStarter } from "./git/starter/starter.ts";
+import { endStarter } from "./starter/starter.ts";
 import { GitBackend } from "./git/port.ts";
 import { repositoriesIn } from "./git/repository/repository-path.ts";
 import { requireGit } from "./git/run.ts";

@@ -165,6 +165,7 @@ const ENVIRONMENT_READERS = new Set([
   "src/cli.ts",
   "src/cli/main.ts",
   "src/git/run.ts",
+  "src/starter/short.ts",
   "daemon/start.ts",
   "daemon/adapters/opencode.ts",
 ]);

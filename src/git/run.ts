@@ -1,5 +1,5 @@
 /**
- * The only place that starts git, through the starter (starter/starter.ts). Every process gets the same closed environment:
+ * The only place that starts git, through the starter (src/starter). Every process gets the same closed environment:
  * no configuration of the machine, no prompt, no hook, and no transport except the requested one. Each has a process group
  * of its own and a deadline. When its caller is interrupted or done, it is asked to stop, and killed if it does not.
  */
@@ -11,7 +11,7 @@ import { type Duplex, PassThrough, type Readable, type Writable } from "node:str
 import { cutText, storableText } from "../domain/text.ts";
 import { listen } from "./server/channel.ts";
 import { GitError } from "./port.ts";
-import { StartError, type Program, startProgram } from "./starter/starter.ts";
+import { StartError, type Program, startProgram } from "../starter/starter.ts";
 
 /** The description of one git process. */
 interface GitCommand {

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { startProgram } from "../../src/git/starter/starter.ts";
+import { startProgram } from "../../src/starter/starter.ts";
 
 const given = process.argv.indexOf("--starts");
 const STARTS = given === -1 ? 300 : Number(process.argv[given + 1]);

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { startProgram } from "../../src/git/starter/starter.ts";
+import { startProgram } from "../../src/starter/starter.ts";
 
 export interface ClientResult {
   readonly code: number;

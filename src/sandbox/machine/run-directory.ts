@@ -12,9 +12,7 @@
  *         proxy/        the egress proxy's socket (only the service writes here)
  *         disk/         workspace, home, tmp: everything that the disk limit covers
  */
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { createReadStream } from "node:fs";
 import {
   access,
@@ -32,6 +30,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import * as Schema from "effect/Schema";
+import { runShort } from "../../starter/short.ts";
 import { SandboxPackages } from "../packages/of-sandbox.ts";
 
 /** sun_path holds 108 bytes. api.md 8 keeps socket paths below 100. */
@@ -327,13 +326,8 @@ const COMPLAINT_BYTES_MAX = 65_536;
 
 /** Runs a program. @returns null on success, otherwise the end of its first error line, which contains the reason */
 const complaintOf = async (program: string, args: readonly string[]): Promise<string | null> => {
-  const child = spawn(program, args, { stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    if (said.length < COMPLAINT_BYTES_MAX) said += chunk.toString();
-  });
-  const [code] = (await once(child, "close")) as [number | null];
+  const { code, text } = await runShort([program, ...args], { stream: 2, bytesMax: COMPLAINT_BYTES_MAX });
   if (code === 0) return null;
-  const [first = ""] = said.split("\n");
+  const [first = ""] = text.split("\n");
   return `${program}: ${first.slice(-200)}`;
 };

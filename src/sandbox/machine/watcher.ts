@@ -3,10 +3,9 @@
  * the reason for an exhausted sandbox. A measurement is cheap if nothing changes: one pass over /proc for all
  * sandboxes. It walks a sandbox's files only after the disk lost space or some time has passed.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { appendFile, open, rename, stat, statfs, truncate, writeFile } from "node:fs/promises";
 import { engineAt } from "../containers/engine.ts";
+import { runShort } from "../../starter/short.ts";
 import { groupMemory, memoryKills } from "./cgroup.ts";
 import type { SandboxLimits } from "./installation.ts";
 import type { SandboxExit } from "../port.ts";
@@ -114,12 +113,8 @@ export const memoryUsed = (
  * total. Without a total, the size is unknown.
  */
 const total = async (unit: "--block-size=1" | "--inodes", directory: string): Promise<number> => {
-  const child = spawn("du", ["-sx", unit, "--", directory], { stdio: ["ignore", "pipe", "ignore"] });
-  const closed = once(child, "close");
-  let answer = "";
-  child.stdout.on("data", (chunk: Buffer) => (answer += chunk.toString()));
-  await closed;
-  const counted = Number.parseInt(answer, 10);
+  const { text } = await runShort(["du", "-sx", unit, "--", directory], { stream: 1, bytesMax: 65_536 });
+  const counted = Number.parseInt(text, 10);
   if (Number.isNaN(counted)) throw new Error("the files of a sandbox cannot be counted: du gave no answer");
   return counted;
 };

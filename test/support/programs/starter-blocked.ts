@@ -1,9 +1,9 @@
 /**
  * Starts a short program and does nothing else until the program has ended, so that its end is read before its connections are. The
- * process must end by itself after that (src/git/starter/starter.ts).
+ * process must end by itself after that (src/starter/starter.ts).
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { startProgram } from "../../../src/git/starter/starter.ts";
+import { startProgram } from "../../../src/starter/starter.ts";
 
 const run = () =>
   startProgram({

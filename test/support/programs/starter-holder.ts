@@ -1,5 +1,5 @@
 /** A service's stand-in that has started a program, prints its process id, and waits to be killed. */
-import { startProgram } from "../../../src/git/starter/starter.ts";
+import { startProgram } from "../../../src/starter/starter.ts";
 
 const program = startProgram({
   program: "sleep",

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterEach, expect, it, vi } from "vitest";
 import { runGit } from "../../src/git/run.ts";
-import { endStarter, type Program, type Start, startProgram } from "../../src/git/starter/starter.ts";
+import { endStarter, type Program, type Start, startProgram } from "../../src/starter/starter.ts";
 import { WAIT_MS } from "../support/patience.ts";
 
 const HOLDER = join(import.meta.dirname, "../support/programs/starter-holder.ts");
