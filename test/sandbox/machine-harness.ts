@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -132,6 +132,8 @@ const prepareChildren = async (): Promise<Child> => {
   await Promise.all([
     cp(process.execPath, node),
     cp(here("stand-in-daemon.mjs"), daemon),
+    // The starter looks for its program beside itself.
+    cp(here("../../src/starter/program.mjs"), join(dirname(runner), "program.mjs")),
     build({
       entryPoints: [here("machine-runner.ts")],
       outfile: runner,
