@@ -11,7 +11,7 @@ export interface Said {
  * The program sees no variable of the service but PATH, and says things in English.
  *
  * @param args paths in them are absolute
- * @param stream 1 for its output, 2 for its error output. The other one is not read
+ * @param stream 1 for its output, 2 for its error output. The other one goes to /dev/null
  * @param bytesMax about how much of it is kept. The program may say more
  * @throws StartError if it cannot be started, Error if the starter ended before it
  */
