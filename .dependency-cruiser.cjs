@@ -314,13 +314,13 @@ module.exports = {
     {
       name: "processes-are-started-by-adapters",
       comment:
-        "A child process needs an owner, a deadline and an environment of its own: starter for git/run and the sandboxes' short programs, the named files of sandbox, embedded Postgres, the daemon's process.ts.",
+        "A child process needs an owner, a deadline and an environment of its own: starter for git/run and the sandboxes' launchers and short programs, the named files of sandbox, embedded Postgres, the daemon's process.ts.",
       severity: "error",
       from: {
         path: "^(src|daemon)/",
         pathNot: [
           "^src/starter/",
-          "^src/sandbox/(bundle/bundle|gvisor/runsc|images/import|images/registry/layer|machine/boot)\\.ts$",
+          "^src/sandbox/(bundle/bundle|gvisor/runsc|images/import|images/registry/layer)\\.ts$",
           // Builds run in a sandbox of their own, and the programs inside start buildah.
           "^src/builder/buildah/",
           "^src/store/postgres/embedded/embedded\\.ts$",

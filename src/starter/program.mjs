@@ -6,11 +6,11 @@
  * 1. For each standard stream it opens one connection to the service, and passes it to the program. It does not read them.
  * 2. A program gets only these streams, and exactly the environment that was asked for.
  * 3. It signals only programs that it has not reaped, so a signal never reaches a reused process id.
- * 4. When its channel to the service closes, it ends its programs and itself. Signals for the whole group of the service
+ * 4. When its channel to the service closes, it ends itself and its programs, except those that outlive the service. Signals for the whole group of the service
  *    (Ctrl-C, a stop of the unit) do not end it earlier: a service that stops in order still needs git.
  */
 import { spawn } from "node:child_process";
-import { rmSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 
@@ -73,9 +73,52 @@ const relay = (socket, channel) => {
   socket.pipe(channel).pipe(socket);
 };
 
+/**
+ * Opens the program's files.
+ * @param {readonly import("./starter.ts").ProgramFile[]} files
+ * @returns {Map<number, number>} by descriptor
+ */
+const openFiles = (files) => {
+  const opened = new Map();
+  try {
+    for (const { descriptor, path, flags } of files) opened.set(descriptor, openSync(path, flags, 0o600));
+  } catch (error) {
+    for (const file of opened.values()) closeSync(file);
+    throw error;
+  }
+  return opened;
+};
+
+/** @param {unknown} error */
+const codeOf = (error) => String(/** @type {NodeJS.ErrnoException} */ (error).code ?? "unknown reason");
+
+/**
+ * @param {StartOrder} order
+ * @param {(descriptor: number) => import("node:net").Socket | undefined} at
+ */
+const spawnOrder = ({ program, args, env, cwd, group, user, files }, at) => {
+  const opened = openFiles(files ?? []);
+  try {
+    return spawn(program, args, {
+      env,
+      cwd,
+      stdio: [0, 1, 2, 3, 4].map(
+        (descriptor) =>
+          opened.get(descriptor) ??
+          (at(descriptor) === undefined ? "ignore" : descriptor === 3 ? "pipe" : at(descriptor)),
+      ),
+      // A process group of its own: its children end with it, and the terminal's Ctrl-C does not reach it.
+      detached: group !== "shared",
+      ...(user !== undefined && { uid: user, gid: user }),
+    });
+  } finally {
+    for (const file of opened.values()) closeSync(file);
+  }
+};
+
 /** @param {StartOrder} order */
 const start = async (order) => {
-  const { id, program, args, env, cwd, descriptors } = order;
+  const { id, descriptors } = order;
   const opened = await Promise.allSettled(descriptors.map((descriptor) => open(id, descriptor)));
   const sockets = opened.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   if (!process.connected || sockets.length < descriptors.length) {
@@ -83,27 +126,29 @@ const start = async (order) => {
     return report({ id, failed: "no connection" });
   }
   const at = (/** @type {number} */ descriptor) => sockets[descriptors.indexOf(descriptor)];
-  const child = spawn(program, args, {
-    env,
-    cwd,
-    stdio: [at(0) ?? "ignore", at(1) ?? "ignore", at(2) ?? "ignore", at(3) === undefined ? "ignore" : "pipe"],
-    // A process group of its own: its children end with it, and the terminal's Ctrl-C does not reach it.
-    detached: order.group !== "shared",
-  });
-  // In this same turn: the program has its copies, and ours must not read what the service writes.
-  for (const descriptor of [0, 1, 2]) at(descriptor)?.destroy();
-  child.once("error", (/** @type {NodeJS.ErrnoException} */ error) => {
+  /** @type {import("node:child_process").ChildProcess} */
+  let child;
+  try {
+    child = spawnOrder(order, at);
+  } catch (error) {
     at(3)?.destroy();
-    report({ id, failed: error.code ?? "unknown reason" });
+    return report({ id, failed: codeOf(error) });
+  } finally {
+    // In this same turn: the program has its copies, and ours must not read what the service writes.
+    for (const descriptor of [0, 1, 2]) at(descriptor)?.destroy();
+  }
+  child.once("error", (error) => {
+    at(3)?.destroy();
+    report({ id, failed: codeOf(error) });
   });
   child.once("spawn", () => {
     running.set(id, { child, order });
     relay(at(3), /** @type {import("node:net").Socket} */ (child.stdio[3]));
     report({ id, pid: child.pid ?? 0 });
   });
-  child.once("exit", (code) => {
+  child.once("exit", (code, name) => {
     running.delete(id);
-    report({ id, code });
+    report({ id, code, signal: name });
     leaveIfDone();
   });
 };
@@ -115,6 +160,10 @@ process.on("message", (/** @type {import("./starter.ts").Order} */ order) => {
 
 process.once("disconnect", () => {
   for (const [id, { order }] of running) {
+    if (order.graceMs === null) {
+      running.delete(id);
+      continue;
+    }
     // oxlint-disable-next-line no-restricted-globals -- a process without effect
     setTimeout(() => {
       signal(id, "SIGTERM");

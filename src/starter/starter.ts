@@ -8,6 +8,7 @@
  * 3. If the starter dies, its programs are killed, their `ended` says that they are lost, and the next start starts
  *    another starter.
  * 4. A service that ends in order ends the starter, and waits for it.
+ * 5. A sandbox's launcher is not ended by 3 and 4: it outlives the service (`graceMs` null).
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -24,10 +25,26 @@ export interface Start {
   readonly cwd: string;
   /** `own`: a session and process group of its own, and signals go to the group. `shared`: the service's. */
   readonly group: "own" | "shared";
-  /** Which of descriptors 0 to 3 are connected. The others are /dev/null. */
+  /** Which of descriptors 0 to 3 are connected. The others are /dev/null, or one of the files. */
   readonly descriptors: readonly number[];
-  /** After a sudden end of the service: how long it may go on before SIGTERM, in milliseconds. SIGKILL follows 2 s later. */
-  readonly graceMs: number;
+  readonly files?: readonly ProgramFile[];
+  /** Uid and gid of the program. Without it, it has the service's. */
+  readonly user?: number;
+  /**
+   * After a sudden end of the service: how long it may go on before SIGTERM, in milliseconds. SIGKILL follows 2 s later.
+   * Null: it outlives the service and the starter. The caller has its own means of finding it again.
+   */
+  readonly graceMs: number | null;
+}
+
+/** A file that is a descriptor of the program. */
+export interface ProgramFile {
+  /** 0 to 4. */
+  readonly descriptor: number;
+  /** Absolute. */
+  readonly path: string;
+  /** `r`: read. `a`: append. A file that does not exist is made, with mode 0600. */
+  readonly flags: "r" | "a";
 }
 
 export type StartOrder = Start & { readonly id: number };
@@ -35,10 +52,14 @@ export type Order = StartOrder | { readonly id: number; readonly signal: NodeJS.
 export type Report =
   | { readonly id: number; readonly pid: number }
   | { readonly id: number; readonly failed: string }
-  | { readonly id: number; readonly code: number | null };
+  | ({ readonly id: number } & Exit);
 
 /** `code` is null if a signal ended it. */
-export type End = { readonly code: number | null } | "lost";
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+export type End = Exit | "lost";
 
 export interface Program {
   /** When it has been started. Rejects with a {@link StartError}. The fields below are of a started program. */
@@ -58,8 +79,8 @@ export interface Program {
 /** The program could not be started. `code` is the system's, such as ENOENT. */
 export class StartError extends Error {
   readonly code: string;
-  constructor(code: string) {
-    super(`The program could not be started (${code}).`);
+  constructor(program: string, code: string) {
+    super(`${program} could not be started (${code})`);
     this.code = code;
   }
 }
@@ -112,12 +133,12 @@ const receive = (tasks: Map<number, Task>, socket: Socket, received: () => void)
 
 const fail = (task: Task, code: string): void => {
   for (const socket of task.sockets.values()) socket.destroy();
-  task.started.reject(new StartError(code));
+  task.started.reject(new StartError(task.start.program, code));
 };
 
 /** The starter has died, and with it all that could reap or signal its programs. */
 const lose = (task: Task): void => {
-  if (task.pid !== null && !task.isOver) {
+  if (task.pid !== null && !task.isOver && task.start.graceMs !== null) {
     try {
       process.kill(task.start.group === "shared" ? task.pid : -task.pid, "SIGKILL");
     } catch {
@@ -147,7 +168,7 @@ const hear = ({ process: starter, tasks }: Starter, report: Report): void => {
     if (task.isAbandoned) send(starter, { id, signal: "SIGKILL" });
   } else {
     task.isOver = true;
-    task.ended.resolve({ code: report.code });
+    task.ended.resolve({ code: report.code, signal: report.signal });
   }
   proceed(tasks, id, task);
 };
@@ -192,9 +213,12 @@ const startStarter = async (): Promise<Starter> => {
   return { process: starter, tasks };
 };
 
+/** A program that outlives the service does not keep it. */
+const holds = ({ start, pid }: Task): boolean => start.graceMs !== null || pid === null;
+
 /** Keeps the service from ending while there are tasks. */
 const hold = ({ channel }: ChildProcess, tasks: ReadonlyMap<number, Task>): void => {
-  if (tasks.size > 0) channel?.ref();
+  if ([...tasks.values()].some(holds)) channel?.ref();
   else channel?.unref();
 };
 

@@ -1,7 +1,8 @@
 import * as Effect from "effect/Effect";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createInterface } from "node:readline";
@@ -14,6 +15,8 @@ import { WAIT_MS } from "../support/patience.ts";
 const HOLDER = join(import.meta.dirname, "../support/programs/starter-holder.ts");
 
 const BLOCKED = join(import.meta.dirname, "../support/programs/starter-blocked.ts");
+
+const LASTING = join(import.meta.dirname, "../support/programs/starter-lasting.ts");
 
 const started: Program[] = [];
 afterEach(() => {
@@ -60,7 +63,7 @@ it("connects each descriptor with the caller", async () => {
   socketAt(program, 3).write("question\n");
   expect(await text(socketAt(program, 3))).toBe("heard-question\n");
   expect([await out, await err]).toEqual(["out-in\n", "err\n"]);
-  expect(await program.ended).toEqual({ code: 7 });
+  expect(await program.ended).toEqual({ code: 7, signal: null });
   expect(program.isRunning()).toBe(false);
 });
 
@@ -76,7 +79,7 @@ it("is gone when its end was waited for, and the next start starts another one",
   await program.ended;
   await endStarter();
   expect(existsSync(`/proc/${starter}`)).toBe(false);
-  expect(await (await start("exit 3")).ended).toEqual({ code: 3 });
+  expect(await (await start("exit 3")).ended).toEqual({ code: 3, signal: null });
 });
 
 it("gives a program its three streams and the requested variables, and nothing else", async () => {
@@ -98,7 +101,7 @@ it("signals the whole group of a program, and of a shared one only itself", asyn
   const own = await start("sleep 600 & echo $!; wait");
   const child = Number((await once(createInterface(socketAt(own, 1)), "line"))[0]);
   own.signal("SIGTERM");
-  expect(await own.ended).toEqual({ code: null });
+  expect(await own.ended).toEqual({ code: null, signal: "SIGTERM" });
   await gone(child);
   const shared = await start("trap '' TERM; echo ready; cat", { group: "shared" });
   await once(createInterface(socketAt(shared, 1)), "line");
@@ -106,12 +109,64 @@ it("signals the whole group of a program, and of a shared one only itself", asyn
     readFileSync("/proc/self/stat", "utf8").split(" ")[5],
   );
   shared.signal("SIGKILL");
-  expect(await shared.ended).toEqual({ code: null });
+  expect(await shared.ended).toEqual({ code: null, signal: "SIGKILL" });
 });
 
 it("names the reason if a program cannot be started", async () => {
   await expect(start("", { program: "no-such-program" })).rejects.toMatchObject({ code: "ENOENT" });
   await expect(start("", { cwd: "/no/such/directory" })).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+it("gives a program its files as descriptors, and makes one that is to be appended to", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "platform-test-starter-"));
+  try {
+    const [log, filter] = [join(directory, "log"), join(directory, "filter")];
+    writeFileSync(filter, "a filter");
+    const files = [
+      { descriptor: 1, path: log, flags: "a" },
+      { descriptor: 2, path: log, flags: "a" },
+      { descriptor: 4, path: filter, flags: "r" },
+    ] as const;
+    const program = await start("echo out; echo err >&2; cat <&4 >&3", { descriptors: [0, 3], files });
+    expect(await text(socketAt(program, 3))).toBe("a filter");
+    expect(await program.ended).toEqual({ code: 0, signal: null });
+    expect(readFileSync(log, "utf8")).toBe("out\nerr\n");
+    expect(statSync(log).mode & 0o777).toBe(0o600);
+    const missing = [{ descriptor: 4, path: join(directory, "missing"), flags: "r" }] as const;
+    await expect(start("exit 0", { files: missing })).rejects.toMatchObject({ code: "ENOENT" });
+    // The starter has survived that.
+    expect(await (await start("exit 3")).ended).toEqual({ code: 3, signal: null });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+it.skipIf(process.getuid?.() !== 0)("starts a program as another user (needs root)", async () => {
+  const program = await start("id -u; id -g; id -G", { descriptors: [1], user: 12_345 });
+  expect(await text(socketAt(program, 1))).toBe("12345\n12345\n12345\n");
+});
+
+it("leaves a program alone that outlives the service, and says that its end is not known", async () => {
+  const lasting = await start("trap '' TERM; echo ready; sleep 600", { graceMs: null });
+  await once(createInterface(socketAt(lasting, 1)), "line");
+  process.kill(parentOf(lasting.pid()), "SIGKILL");
+  expect(await lasting.ended).toBe("lost");
+  const other = await start("trap '' TERM; echo ready; sleep 600", { graceMs: null });
+  await once(createInterface(socketAt(other, 1)), "line");
+  const starter = parentOf(other.pid());
+  await endStarter(); // it does not wait for the program
+  expect(existsSync(`/proc/${starter}`)).toBe(false);
+  expect([lasting.pid(), other.pid()].filter(isAlive)).toEqual([lasting.pid(), other.pid()]);
+  for (const program of [lasting, other]) process.kill(-program.pid(), "SIGKILL");
+  await Promise.all([lasting, other].map((program) => gone(program.pid())));
+});
+
+it("does not keep a process from ending whose program outlives it", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [LASTING], { timeout: WAIT_MS });
+  const pid = Number(stdout);
+  expect(isAlive(pid)).toBe(true);
+  process.kill(-pid, "SIGKILL");
+  await gone(pid);
 });
 
 it("kills the programs of a starter that dies, says that they are lost, and starts another one", async () => {
@@ -125,7 +180,7 @@ it("kills the programs of a starter that dies, says that they are lost, and star
   expect((await running).message).toBe("git -c was ended, because the process that starts git has died.");
   await Promise.all([gone(lost.pid()), gone(child)]);
   const next = await start("exit 0");
-  expect(await next.ended).toEqual({ code: 0 });
+  expect(await next.ended).toEqual({ code: 0, signal: null });
 });
 
 it("does not wait beyond the deadline for a starter that stands still, and leaves no program behind", async () => {
@@ -143,7 +198,7 @@ it("does not wait beyond the deadline for a starter that stands still, and leave
     process.kill(starter, "SIGCONT");
   }
   const children = () => readFileSync(`/proc/${starter}/task/${starter}/children`, "utf8").trim();
-  expect(await (await start("exit 0")).ended).toEqual({ code: 0 }); // the starter has got as far as here
+  expect(await (await start("exit 0")).ended).toEqual({ code: 0, signal: null }); // the starter has got as far as here
   await vi.waitFor(() => expect(children()).toBe(String(witness.pid())), { timeout: WAIT_MS, interval: 25 });
 });
 
@@ -152,7 +207,7 @@ it("is not ended by signals for the service's whole group", async () => {
   const starter = parentOf(program.pid());
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(starter, signal);
   const next = await start("exit 3");
-  expect(await next.ended).toEqual({ code: 3 });
+  expect(await next.ended).toEqual({ code: 3, signal: null });
   expect(parentOf(program.pid())).toBe(starter);
 });
 

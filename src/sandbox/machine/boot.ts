@@ -7,16 +7,17 @@
  *     hears that once it is recorded and everything is made.
  *  O3 A start that fails ends when each of its parts has ended. Only then may the sandbox be torn down.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { type FileHandle, chmod, chown, mkdir, open, writeFile } from "node:fs/promises";
-import type { Duplex } from "node:stream";
+import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { type LaunchSettings, PROXY_VARIABLES } from "../../domain/launch.ts";
+import { type Program, startProgram } from "../../starter/starter.ts";
 import { groupDirectories, joinGroups, makeGroups } from "./cgroup.ts";
 import { bootContainer, reportContainer } from "./container-boot.ts";
 import { launchPackages } from "../packages/of-sandbox.ts";
 import type { Installation } from "./installation.ts";
 import type { OpenedImage } from "./image.ts";
 import type { LaunchRequest, LauncherStart, SandboxUsers } from "./isolation.ts";
+import { FILTER_FD, SIGNAL_FD } from "./launcher.ts";
 import { SANDBOX_HOME, WORKSPACE, agentPath, platformPath, sandboxLayout } from "./layout.ts";
 import type { SandboxSpec } from "../port.ts";
 import { earlyEnd } from "./log-tail.ts";
@@ -121,7 +122,7 @@ const writeLaunchFile = async (paths: SandboxPaths, settings: LaunchSettings, us
 };
 
 /** Reads the progress lines of the launcher and PID 1. Ends when all of them have closed the pipe. */
-const stages = (signal: Duplex): ((expected: string) => Promise<boolean>) => {
+const stages = (signal: Socket): ((expected: string) => Promise<boolean>) => {
   let text = "";
   let ended = false;
   const waiting: (() => void)[] = [];
@@ -163,40 +164,30 @@ const launchRequest = (
   },
 });
 
-interface Spawned {
-  readonly child: ChildProcess;
-  /** Rejects if it could not be started. */
-  readonly failed: Promise<never>;
-}
-
-const spawnLauncher = async (
+const startLauncher = async (
   { launch }: LauncherStart,
   request: LaunchRequest,
   users: SandboxUsers | null,
-): Promise<Spawned> => {
-  const { paths } = request;
-  const { command, ...launcher } = await launch(request);
+): Promise<Program> => {
+  const { log } = request.paths;
+  const { command, environment, filter } = await launch(request);
   const [program = "", ...args] = command;
-  const log = await open(paths.log, "a", 0o600);
-  let filter: FileHandle | null = null;
-  try {
-    filter = launcher.filter === null ? null : await open(launcher.filter, "r");
-    const child = spawn(program, args, {
-      cwd: "/",
-      // The sandbox outlives the service, so it gets its own process group and session, and writes its output to a
-      // file.
-      detached: true,
-      env: launcher.environment,
-      stdio: ["pipe", log.fd, log.fd, "pipe", filter?.fd ?? "ignore"],
-      ...(users === null ? {} : { uid: users.setup, gid: users.setup }),
-    });
-    child.unref();
-    const failed = new Promise<never>((_resolve, reject) => child.once("error", reject));
-    failed.catch(() => undefined);
-    return { child, failed };
-  } finally {
-    await Promise.all([log.close(), filter?.close()]);
-  }
+  return startProgram({
+    program,
+    args,
+    cwd: "/",
+    env: environment,
+    group: "own",
+    // The sandbox outlives the service, so it writes its output to a file, and its record finds it again.
+    graceMs: null,
+    descriptors: [0, SIGNAL_FD],
+    files: [
+      { descriptor: 1, path: log, flags: "a" },
+      { descriptor: 2, path: log, flags: "a" },
+      ...(filter === null ? [] : [{ descriptor: FILTER_FD, path: filter, flags: "r" } as const]),
+    ],
+    ...(users !== null && { user: users.setup }),
+  });
 };
 
 const mapIdentities = async (pid: number, { map }: SandboxUsers): Promise<void> => {
@@ -267,18 +258,19 @@ const bootLauncher = async (
   prepared: Promise<void>,
 ): Promise<Booted> => {
   const { paths } = request;
-  const { child, failed } = await spawnLauncher(start, request, users);
-  const { pid } = child;
-  const [stdin, , , signal] = child.stdio as unknown as [Duplex, null, null, Duplex];
-  for (const stream of [stdin, signal]) stream.on("error", () => undefined);
-  const reached = stages(signal);
-  const step = async (stage: string): Promise<void> => {
-    if (await Promise.race([reached(stage), failed, deadline(START_TIMEOUT_MS)])) return;
-    throw await earlyEnd(paths.log);
-  };
+  const launched = await startLauncher(start, request, users);
   try {
+    await Promise.race([launched.started, deadline(START_TIMEOUT_MS)]);
+    const stdin = launched.sockets.get(0);
+    const signal = launched.sockets.get(SIGNAL_FD);
+    if (stdin === undefined || signal === undefined) throw new Error("the launcher has no connection");
+    const reached = stages(signal);
+    const step = async (stage: string): Promise<void> => {
+      if (await Promise.race([reached(stage), deadline(START_TIMEOUT_MS)])) return;
+      throw await earlyEnd(paths.log);
+    };
     await step("waiting");
-    const launcher = pid === undefined ? null : identify(pid);
+    const launcher = identify(launched.pid());
     if (launcher === null) throw new Error("the launcher ended early");
     if (users !== null) await mapIdentities(launcher.pid, users);
     await prepared;
@@ -290,15 +282,16 @@ const bootLauncher = async (
     return {
       record,
       onEnd: (report) =>
-        child.once("exit", (code, name) =>
-          report(`its PID 1 ended with ${name ?? `code ${code ?? "unknown"}`}`),
+        void launched.ended.then(
+          (end) => end !== "lost" && report(`its PID 1 ended with ${end.signal ?? `code ${end.code}`}`),
         ),
     };
   } catch (error) {
-    stdin.destroy();
-    child.kill("SIGKILL");
+    launched.abandon();
+    if (launched.isRunning())
+      await Promise.race([launched.ended, deadline(START_TIMEOUT_MS)]).catch(() => undefined);
     throw error;
   } finally {
-    signal.destroy();
+    for (const socket of launched.sockets.values()) socket.destroy();
   }
 };
