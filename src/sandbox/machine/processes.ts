@@ -3,7 +3,7 @@
  * Reads are synchronous: /proc answers from memory, and one consistent pass matters more than the 20 µs for each
  * process.
  */
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** Identifies a process uniquely, even after its pid is reused or the machine reboots. */
@@ -61,26 +61,25 @@ const statusNumber = (status: string, name: string): number => {
   return match === null ? 0 : Number(match[1]);
 };
 
-/** Every process of this machine that we can see. */
-export const sampleProcesses = (): ProcessSample[] => {
-  const samples: ProcessSample[] = [];
-  for (const pid of pids()) {
-    const status = read(`/proc/${pid}/status`);
-    if (status === null || /^State:\s+[ZX]/m.test(status)) continue;
-    samples.push({
-      pid,
-      parent: statusNumber(status, "PPid"),
-      namespacePids: (/^NSpid:\s+(.*)$/m.exec(status)?.[1] ?? String(pid)).split(/\s+/).map(Number),
-      threads: statusNumber(status, "Threads"),
-      memoryBytes:
-        (statusNumber(status, "RssAnon") +
-          statusNumber(status, "RssShmem") +
-          statusNumber(status, "VmSwap")) *
-        1024,
-    });
-  }
-  return samples;
+/** Null if it has ended. */
+const sampleOf = (pid: number): ProcessSample | null => {
+  const status = read(`/proc/${pid}/status`);
+  if (status === null || /^State:\s+[ZX]/m.test(status)) return null;
+  return {
+    pid,
+    parent: statusNumber(status, "PPid"),
+    namespacePids: (/^NSpid:\s+(.*)$/m.exec(status)?.[1] ?? String(pid)).split(/\s+/).map(Number),
+    threads: statusNumber(status, "Threads"),
+    memoryBytes:
+      (statusNumber(status, "RssAnon") + statusNumber(status, "RssShmem") + statusNumber(status, "VmSwap")) *
+      1024,
+  };
 };
+
+const samplesOf = (ids: readonly number[]): ProcessSample[] => ids.flatMap((pid) => sampleOf(pid) ?? []);
+
+/** Every process of this machine that we can see. */
+export const sampleProcesses = (): ProcessSample[] => samplesOf(pids());
 
 /** The processes below `root`, without `root` itself. */
 export const descendants = (samples: readonly ProcessSample[], root: number): ProcessSample[] => {
@@ -92,6 +91,37 @@ export const descendants = (samples: readonly ProcessSample[], root: number): Pr
     open.push(...(children.get(next.pid) ?? []));
   }
   return found;
+};
+
+/** Whether this kernel lists a process's children (CONFIG_PROC_CHILDREN). */
+const listsChildren = read(`/proc/self/task/${process.pid}/children`) !== null;
+
+const childrenOf = (pid: number): number[] => {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      (read(`/proc/${pid}/task/${thread}/children`) ?? "").split(" ").filter(Boolean).map(Number),
+    );
+  } catch {
+    return []; // it ended meanwhile
+  }
+};
+
+/** A process and those below it, parents first. Without a pass over all processes, where the kernel allows that. */
+function* family(root: number): Generator<ProcessSample> {
+  if (!listsChildren) {
+    const all = sampleProcesses();
+    yield* all.filter(({ pid }) => pid === root);
+    return yield* descendants(all, root);
+  }
+  for (let level = [root]; level.length > 0; level = level.flatMap(childrenOf)) yield* samplesOf(level);
+}
+
+/** PID 1 of a pid namespace just below our own: this process or one below it. Null if there is none yet, or no more. */
+export const initAtOrBelow = (root: number): number | null => {
+  const depth = (sampleOf(process.pid)?.namespacePids.length ?? 1) + 1;
+  for (const { pid, namespacePids } of family(root))
+    if (namespacePids.length === depth && namespacePids.at(-1) === 1) return pid;
+  return null;
 };
 
 /** The location of a directory: its file system, and its path in it. It is the same in every mount namespace. */
@@ -131,6 +161,15 @@ const placeOf = (directory: string): FileSystemPlace => {
   return { device: found.device, path: found.root === "/" ? rest : `${found.root}${rest}` };
 };
 
+/** The mount namespace and the root of a process. Null if this user may not know them. */
+const viewOf = (pid: number): string | null => {
+  try {
+    return `${readlinkSync(`/proc/${pid}/ns/mnt`)} ${readlinkSync(`/proc/${pid}/root`)}`;
+  } catch {
+    return null;
+  }
+};
+
 /**
  * Processes whose mount namespace contains something below `directory`: everything in the sandbox of that directory,
  * even if it nested its namespaces or changed its parents. This process is left out. The whole location is compared,
@@ -142,9 +181,20 @@ export const processesSeeing = (directory: string): number[] => {
     const [, , device, root = ""] = line.split(" ");
     return device === place.device && root.startsWith(`${place.path}/`);
   };
-  return pids().filter((pid) => {
-    const mounts = pid === process.pid ? null : read(`/proc/${pid}/mountinfo`);
+  const look = (pid: number): boolean => {
+    const mounts = read(`/proc/${pid}/mountinfo`);
     return mounts?.includes(`${place.path}/`) === true && mounts.split("\n").some(sees);
+  };
+  // Processes of one mount namespace with one root see the same mounts, and most see nothing of the sandbox. Names of
+  // namespaces are used again, so that a process is found by its own mounts only.
+  const blind = new Set<string>();
+  return pids().filter((pid) => {
+    if (pid === process.pid) return false;
+    const view = viewOf(pid);
+    if (view !== null && blind.has(view)) return false;
+    const found = look(pid);
+    if (view !== null && !found) blind.add(view);
+    return found;
   });
 };
 

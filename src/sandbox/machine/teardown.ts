@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { engineAt } from "../containers/engine.ts";
 import { removeGroup } from "./cgroup.ts";
-import { descendants, isAlive, processesSeeing, sampleProcesses, signal } from "./processes.ts";
+import { initAtOrBelow, isAlive, processesSeeing, signal } from "./processes.ts";
 import { type SandboxPaths, type SandboxRecord, removeTree } from "./run-directory.ts";
 
 /** Milliseconds between SIGTERM and SIGKILL (api.md 3, "Saving"). */
@@ -14,6 +14,8 @@ const ASK_AGAIN_MS = 1000;
 /** Milliseconds after which killed processes count as stuck in the kernel. */
 const BURIAL_MS = 10_000;
 const POLL_MS = 10;
+/** While the launcher lives, so many polls come to one sweep of all processes. */
+const SWEEP_POLLS = 10;
 
 const launcherAlive = (record: SandboxRecord | null): boolean =>
   record !== null && record.launcher !== null && isAlive(record.launcher);
@@ -22,16 +24,8 @@ const launcherAlive = (record: SandboxRecord | null): boolean =>
  * PID 1 of the sandbox: the launcher or a process below it, the first one in a pid namespace of its own. An engine's
  * container has no other launcher.
  */
-const findInit = (record: SandboxRecord): number | null => {
-  if (record.launcher === null) return null;
-  const samples = sampleProcesses();
-  const own = samples.find(({ pid }) => pid === process.pid)?.namespacePids.length ?? 1;
-  const { pid: launcher } = record.launcher;
-  const init = [...samples.filter(({ pid }) => pid === launcher), ...descendants(samples, launcher)].find(
-    ({ namespacePids }) => namespacePids.length === own + 1 && namespacePids.at(-1) === 1,
-  );
-  return init?.pid ?? null;
-};
+const findInit = ({ launcher }: SandboxRecord): number | null =>
+  launcher === null ? null : initAtOrBelow(launcher.pid);
 
 /** Polls until `done` is true. @returns false after `milliseconds` */
 const waitFor = async (done: () => boolean | Promise<boolean>, milliseconds: number): Promise<boolean> => {
@@ -49,15 +43,16 @@ const waitFor = async (done: () => boolean | Promise<boolean>, milliseconds: num
  * @throws Error if some processes do not end
  */
 export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
+  let polls = 0;
   const gone = (): boolean => {
-    // Killing PID 1 first ends its pid namespace. The sweep finds processes that lost their parents.
-    const init = record === null || !launcherAlive(record) ? null : findInit(record);
-    if (init !== null) signal(init, "SIGKILL");
+    const isLive = launcherAlive(record);
+    // Killing PID 1 first ends its pid namespace.
+    if (record?.launcher && isLive) signal(findInit(record) ?? record.launcher.pid, "SIGKILL");
+    // The sweep finds processes that lost their parents. It reads much, so it waits for the launcher's end, at most a while.
+    polls += 1;
+    if (isLive && polls % SWEEP_POLLS !== 0) return false;
     const left = processesSeeing(paths.root);
     for (const pid of left) signal(pid, "SIGKILL");
-    if (record?.launcher && init === null && isAlive(record.launcher)) {
-      signal(record.launcher.pid, "SIGKILL");
-    }
     return left.length === 0 && !launcherAlive(record);
   };
   if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox cannot be stopped");
