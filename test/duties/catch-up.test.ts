@@ -52,18 +52,18 @@ const overSetClock = <E>(test: (skew: { ms: number }) => Effect.Effect<void, E, 
   });
 
 describe("a clock that was set", () => {
-  it.effect("an hour back fires no instant twice, and continues where it was [C14]", () =>
+  it.effect("twelve minutes back fires no instant twice, and continues where it was [C14]", () =>
     overSetClock((skew) =>
       Effect.gen(function* () {
-        yield* projectWith(manifest("0 */10 * * * *"));
-        yield* advance(3_610);
+        yield* projectWith(manifest("0 */2 * * * *"));
+        yield* advance(730);
         const before = yield* rows;
         assert.strictEqual(before.length, 6);
-        skew.ms = -3_600_000;
-        yield* advance(3_540);
-        assert.deepStrictEqual(yield* rows, before);
+        skew.ms = -720_000;
         yield* advance(700);
-        assert.deepStrictEqual((yield* rows).slice(before.length), [[4200, "fired", null]]);
+        assert.deepStrictEqual(yield* rows, before);
+        yield* advance(140);
+        assert.deepStrictEqual((yield* rows).slice(before.length), [[840, "fired", null]]);
       }),
     ),
   );

@@ -117,7 +117,7 @@ it("names the reason if a program cannot be started", async () => {
   await expect(start("", { cwd: "/no/such/directory" })).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-it("gives a program its files as descriptors, and makes one that is to be appended to", async () => {
+it("gives a program its files as descriptors, and makes a log file", async () => {
   const directory = mkdtempSync(join(tmpdir(), "platform-test-starter-"));
   try {
     const [log, filter] = [join(directory, "log"), join(directory, "filter")];

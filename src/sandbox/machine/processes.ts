@@ -116,7 +116,7 @@ function* family(root: number): Generator<ProcessSample> {
   for (let level = [root]; level.length > 0; level = level.flatMap(childrenOf)) yield* samplesOf(level);
 }
 
-/** PID 1 of a pid namespace just below our own: this process or one below it. Null if there is none yet, or no more. */
+/** PID 1 of a pid namespace just below our own: this process or one below it. Null while it does not exist. */
 export const initAtOrBelow = (root: number): number | null => {
   const depth = (sampleOf(process.pid)?.namespacePids.length ?? 1) + 1;
   for (const { pid, namespacePids } of family(root))
@@ -185,7 +185,7 @@ export const processesSeeing = (directory: string): number[] => {
     const mounts = read(`/proc/${pid}/mountinfo`);
     return mounts?.includes(`${place.path}/`) === true && mounts.split("\n").some(sees);
   };
-  // Processes of one mount namespace with one root see the same mounts, and most see nothing of the sandbox. Names of
+  // Processes of one mount namespace with one root see the same mounts, and most do not see the sandbox. Names of
   // namespaces are used again, so that a process is found by its own mounts only.
   const blind = new Set<string>();
   return pids().filter((pid) => {
