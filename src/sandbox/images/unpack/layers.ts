@@ -1,16 +1,30 @@
 /**
  * Writes the layers of an image over each other into the root directory. It runs with the new root as its own root, so
- * that no path and no link leads out of it (../import.ts).
+ * that no path and no link leads out of it (../import.ts). Calls are synchronous: the program does nothing else, and
+ * asynchronous ones took most of its time.
  *
  *  U1 Nothing is written through a link that leads out of the root: there is no outside.
  *  U2 No set-uid or set-gid bit, no device, no pipe and no socket reaches the disk.
  *  U3 Bytes and files are counted while they are written.
  */
-import { createWriteStream } from "node:fs";
-import { chmod, link, lstat, mkdir, readdir, rm, symlink, utimes } from "node:fs/promises";
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  futimesSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { Header } from "tar-stream";
 import { type Bytes, forEachEntry } from "./archive.ts";
 import { UnpackFailure } from "./failure.ts";
@@ -102,75 +116,88 @@ const writeLayer = async (root: string, layer: Readable, { limits, count }: Coun
     if (count.files > limits.files) throw new UnpackFailure(`the image has more than ${limits.files} files`);
     const path = join(root, place);
     if (header.type === "directory") {
-      await makeDirectory(path);
+      makeDirectory(path);
       directories.set(path, header);
       return;
     }
-    await mkdir(join(root, posix.dirname(place)), { recursive: true });
     switch (header.type) {
       case "file":
       case "contiguous-file":
-        await clear(path);
         await writeFile(path, { header, content, counting: { limits, count } });
         return;
       case "symlink":
-        await clear(path);
-        await symlink(header.linkname, path);
+        make(path, () => symlinkSync(header.linkname, path));
         return;
       case "link": {
         const target = placeOf(header.linkname);
         if (target === null) throw new UnpackFailure("the image has a link to its root");
         if (target === place) return;
-        await clear(path);
-        await link(join(root, target), path);
+        make(path, () => linkSync(join(root, target), path));
         return;
       }
       default:
       // Devices and pipes: a sandbox has its own (U2).
     }
   });
+  // The innermost first.
   for (const [path, { mode, mtime }] of [...directories].toReversed()) {
-    // eslint-disable-next-line no-await-in-loop -- the innermost first
-    await settle(path, { mode, mtime });
+    chmodSync(path, mode & MODE_MASK);
+    if (isTime(mtime)) utimesSync(path, mtime, mtime);
   }
 };
 
+const isTime = (mtime: Date): boolean => Number.isFinite(mtime.getTime());
+
 /** A directory of this layer replaces a file of a lower one, and keeps what a directory there has. */
-const makeDirectory = async (path: string): Promise<void> => {
-  const found = await lstat(path).catch(() => null);
+const makeDirectory = (path: string): void => {
+  const found = lstatSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) return;
   // A link to a directory stays: later layers often name a directory by its old path, such as /lib.
-  if (found?.isSymbolicLink() === true && (await isDirectory(path))) return;
-  if (found !== null) await rm(path, { force: true });
-  await mkdir(path, { recursive: true });
+  if (found?.isSymbolicLink() === true && isDirectory(path)) return;
+  if (found !== undefined) rmSync(path, { force: true });
+  mkdirSync(path, { recursive: true });
 };
 
-const isDirectory = async (path: string): Promise<boolean> =>
-  (await lstat(`${path}/.`).catch(() => null))?.isDirectory() === true;
+const isDirectory = (path: string): boolean => {
+  try {
+    return statSync(`${path}/.`).isDirectory();
+  } catch {
+    return false; // it leads nowhere, or in a circle
+  }
+};
 
-const clear = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
+/** Makes a file or a link. It replaces what lower layers have there. Most need no directory and replace nothing. */
+const make = <A>(path: string, attempt: () => A): A => {
+  try {
+    return attempt();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") rmSync(path, { recursive: true, force: true });
+    else if (code === "ENOENT") mkdirSync(posix.dirname(path), { recursive: true });
+    else throw error;
+    return attempt();
+  }
+};
 
 const writeFile = async (
   path: string,
   {
-    header,
+    header: { mode, mtime },
     content,
     counting: { limits, count },
   }: { readonly header: Header; readonly content: Bytes; readonly counting: Counting },
 ): Promise<void> => {
-  const counted = async function* (): AsyncGenerator<Buffer> {
+  const file = make(path, () => openSync(path, "wx", 0o600));
+  try {
     for await (const chunk of content) {
       count.bytes += chunk.length;
       if (count.bytes > limits.bytes)
         throw new UnpackFailure(`the image has more than ${limits.bytes} bytes`);
-      yield chunk;
+      writeFileSync(file, chunk);
     }
-  };
-  await pipeline(counted, createWriteStream(path, { flags: "wx", mode: 0o600 }));
-  await settle(path, header);
-};
-
-const settle = async (path: string, { mode, mtime }: Pick<Header, "mode" | "mtime">): Promise<void> => {
-  await chmod(path, mode & MODE_MASK);
-  if (Number.isFinite(mtime.getTime())) await utimes(path, mtime, mtime);
+    fchmodSync(file, mode & MODE_MASK);
+    if (isTime(mtime)) futimesSync(file, mtime, mtime);
+  } finally {
+    closeSync(file);
+  }
 };
