@@ -35,6 +35,7 @@ import { GitBackend } from "./git/port.ts";
 import { repositoriesIn } from "./git/repository/repository-path.ts";
 import { requireGit } from "./git/run.ts";
 import { countBuffersWithHeap } from "./heap.ts";
+import { loadProtocol } from "./http/raw/executor.ts";
 import { openListener } from "./http/server.ts";
 import { closeInherited } from "./inherited.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
@@ -100,8 +101,12 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   const listener = yield* openListener(config);
   const place: Place = { config, dataDir, installation, port: listener.port };
   // Database and sandboxes start slowly, so they start in parallel.
-  const built = yield* Layer.build(
-    Layer.mergeAll(explainedStore(place), sandboxes(place), hosted(place), buildSite(place)),
+  const [built] = yield* Effect.all(
+    [
+      Layer.build(Layer.mergeAll(explainedStore(place), sandboxes(place), hosted(place), buildSite(place))),
+      loadProtocol,
+    ],
+    { concurrency: "unbounded" },
   );
   const keys = yield* Effect.provideContext(openMasterKeys(dataDir, config), built);
   const keyring = yield* Layer.build(keyringLayer(keys));

@@ -42,8 +42,11 @@ const BODY_MAX_BYTES = 512 * 1024;
 const KEEP_ALIVE_MS = 10_000;
 
 type Library = typeof import("@modelcontextprotocol/server");
-/** Loaded at the first request: a service without connectors does not need its 11 MiB. */
+/** Apart from this file, so that a program without a service does not load its 37 MB. */
 const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server");
+
+/** Loads the protocol's library, which holds the event loop for 100 ms or more. So it is done before the service is ready. */
+export const loadProtocol: Effect.Effect<void> = Effect.ignore(Effect.tryPromise(libraryOf));
 
 /** The name as it is, or with a character in an escape. No other text has a field of this name. */
 const MAY_HAVE_PROTO = /__proto__|\\u/;
