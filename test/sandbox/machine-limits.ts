@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import * as Effect from "effect/Effect";
 import { readRecord, sandboxPaths } from "../../src/sandbox/machine/run-directory.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
@@ -33,7 +33,7 @@ export const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
   });
   return [
     {
-      name: "gives all processes of a sandbox the processors that it may use, where control groups can",
+      name: "gives all processes of a sandbox the processors that it may use, and all sandboxes less weight than the service, where control groups can",
       run: Effect.gen(function* () {
         const { controls } = yield* Effect.promise(() => installationOf(setup, options));
         if (!controls.has("cpu")) return;
@@ -53,6 +53,17 @@ export const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
           ["100000"],
         );
         const group = limits[0]?.directory ?? "";
+        // An engine places its groups itself.
+        const weights: readonly [string, number][] = [
+          ["cpu.shares", 256],
+          ["cpu.weight", 25],
+        ];
+        const files = weights.filter(([file]) => existsSync(join(dirname(group), file)));
+        if (record?.container === undefined)
+          assert.deepEqual(
+            files.map(([file]) => Number(readFileSync(join(dirname(group), file), "utf8"))),
+            files.map(([, weight]) => weight),
+          );
         const members = new Set(
           readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n").map(Number),
         );
