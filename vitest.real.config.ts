@@ -22,6 +22,7 @@ export default defineConfig({
       ...(process.env["PLATFORM_CI_WITHOUT_GVISOR"] === "1" ? ["**/gvisor*.real.test.ts"] : []),
       ...(process.env["PLATFORM_CI_WITHOUT_HELM"] === "1" ? ["**/chart.real.test.ts"] : []),
       ...(process.env["PLATFORM_CI_WITHOUT_DOCKER"] === "1" ? ["**/docker*.real.test.ts"] : []),
+      ...(process.env["PLATFORM_CI_WITHOUT_PODMAN"] === "1" ? ["**/podman.real.test.ts"] : []),
       // It runs on a cluster that its caller names (the file says how).
       ...(process.env["PLATFORM_TEST_KUBECONFIG"] === undefined ? ["**/own-cluster.real.test.ts"] : []),
     ],

@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
 import * as Schema from "effect/Schema";
 import { pack } from "tar-stream";
@@ -69,6 +70,9 @@ export interface RootShape {
 
 /** Deadline of one call, in milliseconds. Starting a container on a busy machine takes seconds. */
 const CALL_MS = 60_000;
+/** A container that is about to end is gone after a few of them. */
+const REMOVE_TRIES = 10;
+const REMOVE_AGAIN_MS = 300;
 /** How much of an engine's message is kept, in characters. */
 const MESSAGE_MAX = 500;
 /** With a registry's name, because Podman would look for it at a public one. */
@@ -220,13 +224,20 @@ export class ContainerEngine {
   }
 
   /** Removes a container, running or not, with everything that the engine keeps of it. Idempotent. */
-  async remove(name: string): Promise<void> {
-    await this.#call("asked to remove a container", (client) =>
-      client
-        .getContainer(name)
-        .remove({ force: true, v: true })
-        .then(() => undefined, ifMissing(undefined)),
-    );
+  async remove(name: string, tries = REMOVE_TRIES): Promise<void> {
+    try {
+      await this.#call("asked to remove a container", (client) =>
+        client
+          .getContainer(name)
+          .remove({ force: true, v: true })
+          .then(() => undefined, ifMissing(undefined)),
+      );
+    } catch (error) {
+      // Podman refuses to remove a container that is about to end.
+      if (tries <= 1 || !(error instanceof EngineFailure && error.reason === "refused")) throw error;
+      await sleep(REMOVE_AGAIN_MS);
+      await this.remove(name, tries - 1);
+    }
   }
 
   /** All containers with this label, running or not. @param label `name`, or `name=value` */

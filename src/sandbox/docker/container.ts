@@ -142,7 +142,11 @@ export const containerRoot = (
       memory[step.target] =
         `${sealed.has(step.target) ? "ro" : "rw"},mode=${step.mode},size=${step.bytes}${copies}`;
     } else if (step.kind === "bind" || step.kind === "read-only-bind") {
-      if (step.optional && !existsSync(step.source)) continue;
+      if (!existsSync(step.source)) {
+        if (step.optional) continue;
+        // Podman would make a directory there.
+        throw new Error(`a sandbox needs ${step.source}, which does not exist`);
+      }
       mounts.push(bound(step.source, step.target, step.kind === "bind" ? "rw" : "ro"));
     }
   }
@@ -181,6 +185,7 @@ export interface ContainerWish {
   readonly isGated: boolean;
   /** Whether the runtime is gVisor. */
   readonly isGvisor: boolean;
+  readonly product: EngineFacts["product"];
 }
 
 /** The only program that runs as uid 0 is setpriv. It becomes the daemon's user at once. */
@@ -220,7 +225,8 @@ export const containerOptions = (wish: ContainerWish): Docker.ContainerCreateOpt
       UsernsMode: "host",
       CapDrop: ["ALL"],
       CapAdd: daemonCapabilities(wish),
-      SecurityOpt: ["no-new-privileges"],
+      // Podman does not read MaskedPaths.
+      SecurityOpt: ["no-new-privileges", ...(wish.product === "Podman" ? [`mask=${HIDDEN.join(":")}`] : [])],
       Memory: limits.memoryBytes,
       // Together with memory: no swap.
       MemorySwap: limits.memoryBytes,

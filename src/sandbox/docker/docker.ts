@@ -75,6 +75,7 @@ const prepare = async (
         setpriv,
         isGated,
         isGvisor,
+        product: facts.product,
       }),
     );
   };
