@@ -6,8 +6,9 @@
  * 1. For each standard stream it opens one connection to the service, and passes it to the program. It does not read them.
  * 2. A program gets only these streams, and exactly the environment that was asked for.
  * 3. It signals only programs that it has not reaped, so a signal never reaches a reused process id.
- * 4. When its channel to the service closes, it ends itself and its programs, except those that outlive the service. Signals for the whole group of the service
- *    (Ctrl-C, a stop of the unit) do not end it earlier: a service that stops in order still needs git.
+ * 4. When its channel to the service closes, it ends itself and its programs, except those that outlive the service.
+ *    Signals for the whole group of the service (Ctrl-C, a stop of the unit) do not end it earlier: a service that stops in
+ *    order still needs git.
  */
 import { spawn } from "node:child_process";
 import { closeSync, openSync, rmSync } from "node:fs";

@@ -223,7 +223,10 @@ export class ContainerEngine {
     await this.#call("asked to signal a container", (client) => client.getContainer(name).kill({ signal }));
   }
 
-  /** Removes a container, running or not, with everything that the engine keeps of it. Idempotent. */
+  /**
+   * Removes a container, running or not, with everything that the engine keeps of it. Idempotent.
+   * @param tries how often the engine is asked, if it refuses
+   */
   async remove(name: string, tries = REMOVE_TRIES): Promise<void> {
     try {
       await this.#call("asked to remove a container", (client) =>

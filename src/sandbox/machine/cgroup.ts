@@ -61,7 +61,7 @@ const ownGroup = (controller: string): string => {
 /** Microseconds in which a group may use its share of the processors: the kernel's default. */
 const CPU_PERIOD = 100_000;
 
-/** The part of the processors that all groups of one parent weigh together, where a group without a weight has 1. */
+/** How much all groups of one parent weigh together, beside a group with the kernel's usual weight. */
 const WEIGHT = 0.25;
 
 /** Lets the service come first where processors are short (docs/decisions/0090). An idle processor is the groups' in full. */
