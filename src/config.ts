@@ -7,6 +7,7 @@ import path from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { parseTrustedProxies, type TrustedProxies } from "./domain/client-address.ts";
+import { tokenKind } from "./domain/ids.ts";
 import type { KubernetesSettings } from "./domain/kubernetes.ts";
 import type { AgentAdapter } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
@@ -187,7 +188,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     nodeHost: read.parsed("PLATFORM_NODE_HOST", parseNodeHost),
     nodePort: read.integer("PLATFORM_NODE_PORT"),
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
-    bootstrapToken: read.text("PLATFORM_BOOTSTRAP_TOKEN"),
+    bootstrapToken: read.bootstrapToken(),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
     ...read.providers(located),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
@@ -310,6 +311,15 @@ class Reader extends SettingReader {
     const serviceName = this.text("OTEL_SERVICE_NAME");
     if (endpoint === null || Result.isFailure(headers)) return { metricsPort, otlp: null };
     return { metricsPort, otlp: { endpoint, headers: headers.success, serviceName } };
+  }
+
+  /** A token of another form would be refused by every request, and no other one would exist. */
+  bootstrapToken(): string | null {
+    const name = "PLATFORM_BOOTSTRAP_TOKEN";
+    const token = this.text(name);
+    if (token === null || tokenKind(token) === "pat") return token;
+    this.problem(name, "(hidden)", "platform_pat_ and 27 to 128 letters, digits, _ or -");
+    return null;
   }
 
   /** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */

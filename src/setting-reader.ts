@@ -86,9 +86,11 @@ export class SettingReader {
     const text = this.given(name);
     if (text === null) return null;
     const url = URL.parse(text);
-    if (url !== null && (url.protocol === "http:" || url.protocol === "https:"))
-      return text.replace(/\/+$/, "");
-    this.problem(name, text, "an http or https URL");
+    if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
+      this.problem(name, text, "an http or https URL");
+    // Paths are appended to it.
+    else if (/[?#]/.test(text)) this.problem(name, text, "an http or https URL without ? and #");
+    else return text.replace(/\/+$/, "");
     return null;
   }
 

@@ -97,6 +97,8 @@ test.each([
     "an http or https URL whose host begins with `*.`, without a path",
   ],
   ["PLATFORM_PUBLIC_URL", "example.org", "an http or https URL"],
+  ["PLATFORM_PUBLIC_URL", "https://example.org/?x=1", "an http or https URL without ? and #"],
+  ["PLATFORM_PUBLIC_URL", "https://example.org/#f", "an http or https URL without ? and #"],
   ["PLATFORM_LLM_BASE_URL", "file:///etc", "an http or https URL"],
   ["PLATFORM_SANDBOX_PROVIDER", "Local", "one of auto, gvisor, local, docker, kubernetes, simulated"],
   ["PLATFORM_LOCAL_FORM", "chroot", "one of auto, bubblewrap, namespaces"],
@@ -106,6 +108,14 @@ test.each([
   ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, acp, plain"],
 ])("refuses %s=%j: expected %s", (name, value, expected) => {
   expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);
+});
+
+test("refuses a first token that no request could use, and does not show it", () => {
+  for (const token of ["abc", "platform_pat_short", `platform_sbx_${"a".repeat(43)}`])
+    expect(problems({ PLATFORM_BOOTSTRAP_TOKEN: token })).toEqual([
+      'PLATFORM_BOOTSTRAP_TOKEN is "(hidden)"; expected platform_pat_ and 27 to 128 letters, digits, _ or -',
+    ]);
+  expect(read({ PLATFORM_BOOTSTRAP_TOKEN: `platform_pat_${"a".repeat(43)}` }).bootstrapToken).not.toBeNull();
 });
 
 test("starts opencode in the mode of its adapter, or the given command", () => {

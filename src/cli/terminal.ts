@@ -70,11 +70,13 @@ export const tableFor =
 /** Rows below their headings, with columns as wide as their content. @param none the text if there are no rows */
 export const table: Table = (...parts) => tableFor({ isTerminal: process.stdout.isTTY })(...parts);
 
-/** The fields of one record with their names, without those that are null. */
+/** The fields of one record with their names, without those that are null. Further lines of a text stand below its first. */
 export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
   const shown = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   const widest = Math.max(...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${name.padEnd(widest)}  ${visible(value)}`).join("\n");
+  const below = `\n${" ".repeat(widest + 2)}`;
+  const lines = (value: string): string => value.trimEnd().split(/\r?\n/).map(visible).join(below);
+  return shown.map(([name, value]) => `${name.padEnd(widest)}  ${lines(value)}`).join("\n");
 };
 
 /** An instant from the API, to the minute. */

@@ -5,7 +5,7 @@ import { parseAddress } from "../../src/cli/configuration.ts";
 import { readLine, wantsJson } from "../../src/cli/grammar.ts";
 import { helpText } from "../../src/cli/help.ts";
 import { VERSION } from "../../src/cli/program.ts";
-import { table, tableFor, visible, visibleJson, visibleLines } from "../../src/cli/terminal.ts";
+import { fields, table, tableFor, visible, visibleJson, visibleLines } from "../../src/cli/terminal.ts";
 import { operatorCommands } from "../../src/cli/operator/commands.ts";
 import packageFile from "../../package.json" with { type: "json" };
 
@@ -143,6 +143,13 @@ describe("output", () => {
   });
 
   it("escapes a terminal's control characters, and keeps the lines of a text", () => {
+    expect(
+      fields([
+        ["failure", "one\ntwo\u001b\n"],
+        ["of", null],
+        ["id", "x"],
+      ]),
+    ).toBe("failure  one\n         two\\x1b\nid       x");
     expect(visible("a\tb\nc\u0000\u007f\u0085\u2066")).toBe("a\\x09b\\x0ac\\x00\\x7f\\x85\\u2066");
     expect(visibleLines("a\tb\nc\rd")).toBe("a\tb\nc\\x0dd");
     const value = { "k\u009b": 'v\u007f\u202e\u2028"\\' };
