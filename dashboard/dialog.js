@@ -113,22 +113,17 @@ export const askFor = (question, fields) => {
     ),
   );
   return new Promise((resolve) => {
-    dialog.addEventListener(
-      "close",
-      () => {
-        const typed = Object.fromEntries(
-          inputs.map(({ name, field, input }) => [
-            name,
-            field.hidden === true ? input.value : input.value.trim(),
-          ]),
-        );
-        const isConfirmed = dialog.returnValue === "confirm";
-        if (isConfirmed && inputs.length > 0)
-          answered = { title: question.title, typed, hash: location.hash };
-        resolve(isConfirmed ? typed : null);
-      },
-      { once: true },
-    );
+    onClose(dialog, () => {
+      const typed = Object.fromEntries(
+        inputs.map(({ name, field, input }) => [
+          name,
+          field.hidden === true ? input.value : input.value.trim(),
+        ]),
+      );
+      const isConfirmed = dialog.returnValue === "confirm";
+      if (isConfirmed && inputs.length > 0) answered = { title: question.title, typed, hash: location.hash };
+      resolve(isConfirmed ? typed : null);
+    });
   });
 };
 
@@ -156,6 +151,21 @@ export const tell = ({ title, text, secret }) => {
 };
 
 /**
+ * Calls back once the dialog has closed. Browsers tell that late: another question may be open by then, and it is not the
+ * one that has closed.
+ *
+ * @param {HTMLDialogElement} dialog @param {() => void} then
+ */
+export const onClose = (dialog, then) => {
+  const heard = () => {
+    if (dialog.open) return;
+    dialog.removeEventListener("close", heard);
+    then();
+  };
+  dialog.addEventListener("close", heard);
+};
+
+/**
  * Shows a form as the page's dialog. The form's element of the class "decline" closes it.
  *
  * @param {HTMLElement} form its heading has the id "dialog-title"
@@ -163,18 +173,16 @@ export const tell = ({ title, text, secret }) => {
  */
 export const openDialog = (form, { wide = false } = {}) => {
   const dialog = dialogElement();
+  // For a question that has closed, and has not been told yet.
+  if (!dialog.open) dialog.dispatchEvent(new Event("close"));
   dialog.replaceChildren(form);
   dialog.classList.toggle("wide", wide);
   dialog.querySelector(".decline")?.addEventListener("click", () => dialog.close());
   // Some dialogs show or take a secret.
-  dialog.addEventListener(
-    "close",
-    () => {
-      form.remove();
-      takeKeysAgain();
-    },
-    { once: true },
-  );
+  onClose(dialog, () => {
+    form.remove();
+    takeKeysAgain();
+  });
   dialog.returnValue = "";
   dialog.showModal();
   return dialog;

@@ -3,7 +3,7 @@
  * the sessions by name. Everything else is few, and read when the palette opens.
  */
 import { getJson, getJsonOrNull } from "./api.js";
-import { openDialog } from "./dialog.js";
+import { onClose, openDialog } from "./dialog.js";
 import { h } from "./dom.js";
 import { projectLink } from "./parts.js";
 import { projectPath, sessionName } from "./project.js";
@@ -281,7 +281,7 @@ class Palette {
     if (entry === undefined) return;
     const dialog = this.input.closest("dialog");
     // After the event, because an action may open the same dialog again.
-    dialog?.addEventListener("close", () => follow(entry.go), { once: true });
+    if (dialog instanceof HTMLDialogElement) onClose(dialog, () => follow(entry.go));
     dialog?.close();
   }
 }
@@ -297,7 +297,7 @@ export const openPalette = () => {
     palette.note,
   );
   form.addEventListener("submit", (event) => event.preventDefault());
-  openDialog(form, { wide: true }).addEventListener("close", () => palette.end(), { once: true });
+  onClose(openDialog(form, { wide: true }), () => palette.end());
   palette.input.focus();
   void palette.begin();
 };

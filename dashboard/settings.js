@@ -57,9 +57,11 @@ const settings = {
       h(
         "p",
         {},
-        project.triggers_paused
-          ? "All triggers are paused. Webhook deliveries get a 404 response, and schedules do not run."
-          : "The triggers run. A pause stops all of them at once; waiting runs stay in the queue.",
+        project.status === "archived"
+          ? "The project is archived, so its triggers do not fire."
+          : project.triggers_paused
+            ? "All triggers are paused. Webhook deliveries get a 404 response, and schedules do not run."
+            : "The triggers run. A pause stops all of them at once; waiting runs stay in the queue.",
       ),
       h("p", { class: "actions" }, pauseButton(project)),
     ),

@@ -41,7 +41,7 @@ export const refGone = (error: GitError) =>
 
 export const projectInactive = () =>
   new Conflict({
-    error: "The project is archived. Set its status to active first.",
+    error: "The project is archived. Reactivate it first, in its settings or by its `status`.",
     code: "project_not_active",
   });
 

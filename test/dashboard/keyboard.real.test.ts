@@ -156,6 +156,24 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
   });
 
+  it("opens the palette in full directly after another dialog has closed", async () => {
+    const { page, visit } = await start(busy());
+    await visit("#/");
+    await page.keyboard.press("?");
+    await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
+    // In one turn: the browser tells the close after the palette has opened.
+    await page.evaluate(`
+      document.querySelector("dialog").close();
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+      new Promise((resolve) => setTimeout(resolve, 50));
+    `);
+    await page.getByRole("combobox", { name: /^Search projects/ }).fill("greet");
+    await page
+      .getByRole("option", { name: /greeter/ })
+      .first()
+      .waitFor();
+  });
+
   it("does not show sessions of an earlier text in the palette, however late they come", async () => {
     const { page, visit } = await start(busy());
     await visit("#/");

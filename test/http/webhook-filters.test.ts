@@ -202,7 +202,7 @@ it("a fire by hand of an archived project is refused with what to do", async () 
   const session = fields(await service.request("GET", `/v1/projects/${own}/sessions/${sid}`));
   await service.request("PATCH", `/v1/projects/${own}`, { body: { status: "archived" } });
   const refused = {
-    error: "The project is archived. Set its status to active first.",
+    error: "The project is archived. Reactivate it first, in its settings or by its `status`.",
     code: "project_not_active",
   };
   for (const path of [`triggers/push/fire`, `fires/${String(session["fire_id"])}/replay`]) {
