@@ -159,6 +159,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("opens the palette in full directly after another dialog has closed", async () => {
     const { page, visit } = await start(busy());
     await visit("#/");
+    await page.getByRole("heading", { name: "Projects", level: 1 }).waitFor();
     await page.keyboard.press("?");
     await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
     // In one turn: the browser tells the close after the palette has opened.
