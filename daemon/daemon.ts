@@ -179,11 +179,7 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       report,
       ring,
       ...(adapter.steering !== null && { feed, attachments, steering: yield* makeSteering(steering) }),
-      abort: () => {
-        // The end of the turn would otherwise let the next message out.
-        steering.end();
-        return Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false));
-      },
+      abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
       workspace: yield* makeWorkspace(parts),
       control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });
