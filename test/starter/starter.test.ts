@@ -16,8 +16,6 @@ const HOLDER = join(import.meta.dirname, "../support/programs/starter-holder.ts"
 
 const BLOCKED = join(import.meta.dirname, "../support/programs/starter-blocked.ts");
 
-const LASTING = join(import.meta.dirname, "../support/programs/starter-lasting.ts");
-
 const started: Program[] = [];
 afterEach(() => {
   for (const program of started.splice(0)) program.abandon();
@@ -162,7 +160,7 @@ it("leaves a program alone that outlives the service, and says that its end is n
 });
 
 it("does not keep a process from ending whose program outlives it", async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [LASTING], { timeout: WAIT_MS });
+  const { stdout } = await promisify(execFile)(process.execPath, [HOLDER, "lasting"], { timeout: WAIT_MS });
   const pid = Number(stdout);
   expect(isAlive(pid)).toBe(true);
   process.kill(-pid, "SIGKILL");

@@ -1,6 +1,10 @@
-/** A service's stand-in that has started a program, prints its process id, and waits to be killed. */
+/**
+ * A service's stand-in that has started a program, and prints its process id. Then it waits for the program's end, or, with the argument
+ * `lasting`, has nothing more to do: the program outlives it.
+ */
 import { startProgram } from "../../../src/starter/starter.ts";
 
+const isLasting = process.argv[2] === "lasting";
 const program = startProgram({
   program: "sleep",
   args: ["600"],
@@ -8,8 +12,8 @@ const program = startProgram({
   cwd: "/",
   group: "own",
   descriptors: [],
-  graceMs: 0,
+  graceMs: isLasting ? null : 0,
 });
 await program.started;
 process.stdout.write(`${program.pid()}\n`);
-await program.ended;
+if (!isLasting) await program.ended;
