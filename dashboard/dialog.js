@@ -173,7 +173,7 @@ export const onClose = (dialog, then) => {
  */
 export const openDialog = (form, { wide = false } = {}) => {
   const dialog = dialogElement();
-  // For a question that has closed, and has not been told yet.
+  // Tells those who wait for the former question, if the browser has not told its close yet.
   if (!dialog.open) dialog.dispatchEvent(new Event("close"));
   dialog.replaceChildren(form);
   dialog.classList.toggle("wide", wide);
