@@ -179,7 +179,11 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
       report,
       ring,
       ...(adapter.steering !== null && { feed, attachments, steering: yield* makeSteering(steering) }),
-      abort: () => Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false)),
+      abort: (isLast) => {
+        // The end of the turn would otherwise let the next message out.
+        if (isLast) steering.end();
+        return Effect.runPromise(report.serving ? adapter.abort : Effect.succeed(false));
+      },
       workspace: yield* makeWorkspace(parts),
       control: yield* makeControl({ ...parts, renewCredential: fetchCredential(settings, redactor) }),
     });

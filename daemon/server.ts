@@ -7,6 +7,7 @@ import type { ListenOptions, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import * as Result from "effect/Result";
 import {
+  SERVICE_ROLE,
   USER_CONTEXT_HEADER,
   verifyUserContext,
   type UserContext,
@@ -64,8 +65,8 @@ export interface ServerOptions {
   readonly terminals?: Terminals;
   /** The agent's conversation. Absent: the runtime has none that can be followed. */
   readonly feed?: ConversationFeed;
-  /** Aborts the agent's current turn. False if the agent was idle. */
-  readonly abort: () => Promise<boolean>;
+  /** Aborts the agent's current turn. False if the agent was idle. `isLast`: no turn may follow it. */
+  readonly abort: (isLast: boolean) => Promise<boolean>;
   /** Refresh, env and save. */
   readonly control: ControlSurface;
   /** Reads the workspace while the agent works. Absent: this server has no workspace. */
@@ -149,7 +150,7 @@ export class DaemonServer {
     const refusal = this.#refusal(request);
     if (refusal !== null) return answerUnauthenticated(response, refusal);
     if (route.kind === "refused") return answerRefusal(response, route.refusal);
-    if (route.kind === "abort") return this.#abort(response);
+    if (route.kind === "abort") return this.#abort(request, response);
     if (route.kind === "prepare") return answerError(response, CLAIMED.status, CLAIMED.body);
     if (route.kind === "claim") return void this.#claimedAlready(request, response);
     if (route.kind === "logs") return this.#logs.answer(request, response);
@@ -182,7 +183,7 @@ export class DaemonServer {
     if (route.kind === "terminal" && request.method === "GET" && terminals !== undefined) {
       response.detachSocket(socket as Socket);
       const { wish } = route;
-      const from = { terminals, wish, userId: this.#userOf(request) };
+      const from = { terminals, wish, userId: this.#contextOf(request).user_id };
       return void openTerminalSocket({ request, socket, head }, from);
     }
     if (!("path" in route)) {
@@ -217,14 +218,14 @@ export class DaemonServer {
     return Result.isFailure(verified) ? verified.failure : null;
   }
 
-  /** Who sent a request that was not refused. */
-  #userOf(request: IncomingMessage): string {
-    return Result.getOrThrow(this.#verified(request)).user_id;
+  /** The context of a request that was not refused. */
+  #contextOf(request: IncomingMessage): UserContext {
+    return Result.getOrThrow(this.#verified(request));
   }
 
   #endTerminal({ id }: TerminalWish, request: IncomingMessage, response: ServerResponse): void {
     if (request.method === "GET") return answerError(response, OPEN_BY_SOCKET.status, OPEN_BY_SOCKET.body);
-    this.#options.terminals?.close(id, this.#userOf(request));
+    this.#options.terminals?.close(id, this.#contextOf(request).user_id);
     answerJson(response, 200, {});
   }
 
@@ -314,8 +315,10 @@ export class DaemonServer {
     answerJson(response, 200, { session_id: this.#options.sessionId });
   }
 
-  #abort(response: ServerResponse): void {
-    this.#options.abort().then(
+  /** The service itself ends a turn only before it ends the sandbox. A person goes on with the next message. */
+  #abort(request: IncomingMessage, response: ServerResponse): void {
+    const isLast = this.#contextOf(request).role === SERVICE_ROLE;
+    this.#options.abort(isLast).then(
       (aborted) => answerJson(response, 200, { aborted }),
       () =>
         answerError(response, 502, {

@@ -113,6 +113,7 @@ export class Steering {
   readonly #due = Latch.makeUnsafe(false);
   #pauseMs = CHECK_SOON_MS;
   #isPrepared = false;
+  #isEnding = false;
   /** The runtime's silence is logged once. */
   #isSilent = false;
 
@@ -156,6 +157,11 @@ export class Steering {
   /** The agent session has what it gets before any message. */
   prepared(): void {
     this.#isPrepared = true;
+  }
+
+  /** The sandbox is about to end. A message that comes now waits in the service for the next sandbox. */
+  end(): void {
+    this.#isEnding = true;
   }
 
   /** The runtime's process is gone. */
@@ -253,6 +259,7 @@ export class Steering {
     return Effect.gen({ self: this }, function* () {
       const known = this.#accepted.get(message.id);
       if (known !== undefined) return told({ outcome: "accepted", turn: known });
+      if (this.#isEnding) return ENDING;
       if (!this.#options.report.serving || !this.#isPrepared) return NOT_READY;
       const { open } = this.#book;
       if (open !== null && open.messageId !== message.id) return told({ outcome: "busy", turn: open.number });

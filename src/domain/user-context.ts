@@ -22,6 +22,9 @@ const USER_CONTEXT_SKEW_S = 30;
 /** The longest header that is read at all. A real one has about 300 characters. */
 const MAX_HEADER_LENGTH = 2048;
 
+/** The role of the service itself. No person's role has this name. */
+export const SERVICE_ROLE = "service";
+
 const instant = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
 /** The acting user, the session, and the expiry. `iat` and `exp` are whole unix seconds. */

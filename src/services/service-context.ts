@@ -1,7 +1,7 @@
 /** The signed user context with which the service itself calls a sandbox's daemon (api.md 7). */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { signUserContext } from "../domain/user-context.ts";
+import { SERVICE_ROLE, signUserContext } from "../domain/user-context.ts";
 import { Keyring } from "./keyring.ts";
 
 /** @returns a function that signs one, valid for a minute from the call. */
@@ -10,7 +10,7 @@ export const serviceContext = Effect.map(
   (keyring) => (sandboxId: string, sessionId: string) =>
     Effect.map(Clock.currentTimeMillis, (nowMs) =>
       signUserContext(
-        { userId: "service", sessionId, role: "service", nowMs },
+        { userId: "service", sessionId, role: SERVICE_ROLE, nowMs },
         keyring.serviceKey(sandboxId),
       ),
     ),

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { BAD_HANDSHAKES } from "../proxy/handshake-cases.ts";
 import { parseAnswer } from "../support/service/raw-http.ts";
-import { signUserContext } from "../../src/domain/user-context.ts";
+import { SERVICE_ROLE, signUserContext } from "../../src/domain/user-context.ts";
 import {
   BLOCKED_PORT,
   contextHeader,
@@ -32,12 +32,12 @@ const reasonOf = ({ response, body }: Answer): string => {
   return `${response.statusCode} ${code} ${details?.reason ?? ""}`.trim();
 };
 const withContext = (value: string): Record<string, string> => ({ "x-platform-user-context": value });
-const signed = (change: { token?: string; sessionId?: string; ageS?: number } = {}): string =>
+const signed = (change: { token?: string; sessionId?: string; role?: string; ageS?: number } = {}): string =>
   signUserContext(
     {
       userId: "user-1",
       sessionId: change.sessionId ?? SESSION_ID,
-      role: "owner",
+      role: change.role ?? "owner",
       // oxlint-disable-next-line no-restricted-properties -- the server under test reads the machine's clock
       nowMs: Date.now() - (change.ageS ?? 0) * 1000,
     },
@@ -212,6 +212,14 @@ describe("with a valid context", () => {
   test("an abort reports whether a run was in progress", async () => {
     const { response, body } = await served.ask("/platform/abort", { method: "POST" });
     expect([response.statusCode, JSON.parse(body)]).toEqual([200, { aborted: true }]);
+  });
+
+  test("only the service's own abort is the last: a person goes on with the next message", async () => {
+    for (const role of ["owner", SERVICE_ROLE]) {
+      // oxlint-disable-next-line no-await-in-loop -- in this order
+      await served.ask("/platform/abort", { method: "POST", headers: withContext(signed({ role })) });
+    }
+    expect(served.aborts).toEqual([false, true]);
   });
 });
 

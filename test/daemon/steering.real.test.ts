@@ -30,8 +30,15 @@ describe("a runtime that does not answer", () => {
     });
     steering.prepared();
     const call = (name: SteeringName, body: unknown) => Effect.runPromise(steering.handle(name, body));
-    return { call, feed, log };
+    return { call, feed, log, steering };
   };
+
+  test("takes no message once its sandbox is about to end, and begins no turn", async () => {
+    const { call, feed, steering } = await start(true);
+    steering.end();
+    expect(await call("messages", message)).toMatchObject({ status: 503, body: { code: "ending" } });
+    expect([feed.turnNow.state, feed.turnsEnded]).toEqual(["idle", 0]);
+  });
 
   test("is not ready before it serves", async () => {
     const { call, feed } = await start(false);

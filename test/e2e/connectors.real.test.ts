@@ -2,12 +2,12 @@
  * The real agent runtime in a real sandbox uses a tool of a connector, with a credential that is nowhere in the sandbox and nowhere
  * in plain text in the service's files. The service is killed in between, or has no gateway when the runtime starts.
  */
-import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasChromium, launch, newPage } from "../dashboard/browser-window.ts";
+import { filesWith } from "../support/machine/files-with.ts";
 import { startMcpServer, textResult, type McpServer } from "../support/servers/mcp-server.ts";
 import { promptOf, TalkingModel } from "../support/servers/talking-model.ts";
 import { commitToSample } from "../support/service/live-session.ts";
@@ -39,14 +39,6 @@ policy = "ask"
 match = "*"
 policy = "allow"
 `;
-
-/** The files below a directory that contain a text. */
-const filesWith = (text: string, directory: string): readonly string[] => {
-  const { status, stdout } = spawnSync("grep", ["-rlaF", text, directory], { encoding: "utf8" });
-  // 2: a file went away meanwhile.
-  if (status === null) throw new Error("grep did not run");
-  return stdout.split("\n").filter((line) => line !== "");
-};
 
 /** As a person does who looks at the session. */
 const approveOnPage = async (life: Life, session: string): Promise<void> => {

@@ -4,6 +4,7 @@
  * end.
  */
 import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -48,6 +49,15 @@ const answerOf = (port: number): Promise<AgentSide> =>
     async () => (await life.call("GET", `${session()}/ports/${port}/`)) as unknown as AgentSide,
     POLL,
   );
+
+/** Waits until the agent's program listens there, and takes no answer. */
+const answersAt = (port: number): Promise<void> =>
+  vi.waitFor(async () => {
+    const { ports } = (await life.call("GET", `${session()}/ports`)) as {
+      readonly ports?: readonly number[];
+    };
+    expect(ports).toContain(port);
+  }, POLL);
 
 /** Runs a command in the agent's shell, then tells what its environment is. */
 const after = async (command: string, port: number): Promise<AgentSide> => {
@@ -233,6 +243,42 @@ describe.runIf(sandboxesStartHere)("a running session", () => {
       );
       await after("git add got.txt && git commit -qm took-it-up && git push -q origin HEAD", 5188);
       expect(inRepository("show", `${sessionId}:got.txt`)).toBe("not committed");
+    },
+    TEST_MS,
+  );
+
+  it(
+    "is stopped while its agent works, and a message that waits goes to the next sandbox",
+    async () => {
+      const [first, second] = [randomUUID(), randomUUID()];
+      const send = (id: string, text: string) => life.call("POST", `${session()}/messages`, { id, text });
+      const items = async (): Promise<readonly Json[]> =>
+        (await life.call("GET", `${session()}/conversation`))["items"] as readonly Json[];
+      const statusOf = async (id: string) => (await items()).find((item) => item["id"] === id)?.["status"];
+      await send(first, `run: echo began > began.txt; ${ONE_ANSWER(5191)}`);
+      await vi.waitFor(async () => expect(await statusOf(first)).toBe("accepted"), POLL);
+      await answersAt(5191);
+      await send(
+        second,
+        "run: echo waited > waited.txt; git add -A; git commit -qm waited; git push -q origin HEAD",
+      );
+      expect(await statusOf(second)).toBe("queued");
+      const stopped = await life.call("POST", `${session()}/stop`);
+      expect(stopped).toMatchObject({ status: "stopped", saved: { error: null } });
+      expect(inRepository("ls-tree", "--name-only", String((stopped["saved"] as Json)["wip"]))).toContain(
+        "began.txt",
+      );
+      expect(inRepository("ls-tree", "--name-only", String((stopped["saved"] as Json)["wip"]))).not.toContain(
+        "waited.txt",
+      );
+      await vi.waitFor(async () => expect(await statusOf(second)).toBe("queued"), POLL);
+
+      await life.call("POST", `${session()}/restart`);
+      await vi.waitFor(
+        () => expect(inRepository("ls-tree", "--name-only", sessionId)).toContain("waited.txt"),
+        POLL,
+      );
+      expect(await statusOf(second)).toBe("accepted");
     },
     TEST_MS,
   );

@@ -2,7 +2,7 @@
  * The result for a session when something in its sandbox is killed, on real parts: the service as a process, a
  * sandbox with its daemon, and an agent runtime that leaves processes behind.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { HealthReport } from "../../daemon/report.ts";
+import { filesWith } from "../support/machine/files-with.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { readEvents, type EventReader } from "../support/service/event-stream.ts";
 import { Installation, TOKEN, type Json, type Life } from "../support/service/process-service.ts";
@@ -149,13 +150,7 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
     expect(files).toEqual(expect.arrayContaining(looked));
     expect(held).toEqual([]);
     expect(url).toMatch(/^http:\/\/platform\.internal\/v1\/git\/[0-9a-f-]{36}\.git$/);
-    const search = ["-r", "-l", "-a", "-F", password, path.join(installation.dataDir, "repositories")];
-    const { stdout, stderr } = spawnSync("grep", search, { encoding: "utf8" });
-    expect(stdout).toBe("");
-    // Git removes files of its own while they are searched.
-    expect(
-      stderr.split("\n").filter((line) => line !== "" && !line.endsWith("No such file or directory")),
-    ).toEqual([]);
+    expect(filesWith(password, path.join(installation.dataDir, "repositories"))).toEqual([]);
   });
 
   it(

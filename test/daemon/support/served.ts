@@ -38,7 +38,8 @@ export class Served {
     branch: SESSION_ID,
   });
   readonly ring = new LogRing(() => undefined);
-  aborts = 0;
+  /** One for each abort: whether no turn may follow it. */
+  readonly aborts: boolean[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), "served-"));
   readonly #upstreams: Server[] = [];
   readonly #sockets = new Set<Socket>();
@@ -55,7 +56,7 @@ export class Served {
       report: served.report,
       ring: served.ring,
       ...(feed !== null && { feed, steering: (name) => Promise.resolve({ done: { name } }) }),
-      abort: () => Promise.resolve((served.aborts += 1) > 0),
+      abort: (isLast) => Promise.resolve(served.aborts.push(isLast) > 0),
       control: (name) => Promise.resolve({ done: { name } }),
     });
     served.#server = server;
