@@ -103,6 +103,7 @@ import { secretsHandlers } from "./http/handlers/secrets.ts";
 import type { Listener, RawRoutes } from "./http/server.ts";
 import { sessionsHandlers } from "./http/handlers/sessions.ts";
 import { exactPaths } from "./http/routes.ts";
+import { freeBytes } from "./store/data-directory.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
 import { triggerWishesHandlers } from "./http/handlers/trigger-wishes.ts";
 import { triggersHandlers } from "./http/handlers/triggers.ts";
@@ -271,7 +272,12 @@ const settings = <E>(
     Refusals.layer,
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(Readiness, { started }),
-    Layer.succeed(ThisNode, { id: nodeId, version: VERSION, periods: dutyPeriods(config) }),
+    Layer.succeed(ThisNode, {
+      id: nodeId,
+      version: VERSION,
+      periods: dutyPeriods(config),
+      diskFreeBytes: freeBytes(dataDir),
+    }),
   );
 
 const handlers = Layer.mergeAll(

@@ -91,7 +91,7 @@ type MergeInGit = Extract<ChangeRequestCommand, { type: "mergeInGit" }>;
 
 /** A repository that is away for a moment is asked again, for 13 seconds in all. */
 const whileAway = {
-  while: ({ code }: GitError) => code === "away" || code === "unavailable",
+  while: ({ code }: GitError) => code === "away" || code === "unavailable" || code === "disk_full",
   schedule: backoff("100 millis", "2 seconds"),
   times: 10,
 };

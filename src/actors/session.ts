@@ -132,11 +132,14 @@ const branchFailed = (error: GitError): SessionEvent => ({
   failure: failure("branch_failed", `the session branch could not be created: ${error.message}`),
 });
 
-/** If a repository's node is away, retry until the boot would be late: a node's restart must not fail a session. */
+/**
+ * If a repository's node is away or its disk is full, retry until the boot would be late: a node's restart must not fail
+ * a session.
+ */
 const whileAway = <A>({ bootDeadlineAt }: Session, cut: Effect.Effect<A, GitError>) =>
   Effect.retry(cut, {
     while: ({ code }) =>
-      Effect.map(Clock.currentTimeMillis, (now) => code === "away" && now < bootDeadlineAt),
+      Effect.map(Clock.currentTimeMillis, (now) => (code === "away" || code === "disk_full") && now < bootDeadlineAt),
     schedule: backoff("100 millis", "2 seconds"),
   });
 

@@ -16,6 +16,8 @@ export const GIT_FAILURE_CODES = [
   "unavailable",
   // The upstream server refused the credential, or the request.
   "refused",
+  // The disk of this node's repositories is full. Temporary.
+  "disk_full",
   "git_failed",
 ] as const;
 export type GitFailureCode = (typeof GIT_FAILURE_CODES)[number];

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { readFile } from "node:fs/promises";
 import { type Duplex, PassThrough, type Readable, type Writable } from "node:stream";
-import { cutText, storableText } from "../domain/text.ts";
+import { failureOf } from "./failure.ts";
 import { listen } from "./server/channel.ts";
 import { GitError } from "./port.ts";
 import { StartError, type Program, startProgram } from "../starter/starter.ts";
@@ -296,17 +296,6 @@ const collect = (stdout: Readable, limit: number, count: (bytes: number) => void
     else stdout.once("close", () => finish(false));
   });
 
-/**
- * Git's error message in one line: the last line that names a fault, otherwise the last line; at most 500 characters.
- */
-export const gitMessage = (stderr: string, repository: string | null): string => {
-  const lines = stderr.split(/[\r\n]/).filter((line) => line.trim() !== ""); // progress ends with a carriage return
-  const line =
-    lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git printed nothing";
-  const hidden = repository === null ? line : line.replaceAll(repository, "the repository");
-  return cutText(storableText(hidden), 500);
-};
-
 /** A question on descriptor 3 is a prompt or a ref's name. */
 const maxQuestionBytes = 4096;
 
@@ -357,16 +346,15 @@ const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
     return yield* new GitError({ code: "git_failed", message });
   }
   if (exitCode === null || !(request.expect ?? [0]).includes(exitCode)) {
-    const message = gitMessage(stderr, request.repository);
-    return yield* new GitError({ code: "git_failed", message: `git ${request.args[0] ?? ""}: ${message}` });
+    return yield* failureOf(request.args[0] ?? "", { stderr, repository: request.repository });
   }
   const output: GitOutput = { exitCode, stdout, truncated, stderr };
   return output;
 });
 
 /**
- * Runs git to its end and keeps its output. Codes outside `expect` fail as `git_failed`, a missed deadline as
- * `timeout`.
+ * Runs git to its end and keeps its output. Codes outside `expect` fail as `git_failed`, a full disk as
+ * `disk_full`, a missed deadline as `timeout`.
  */
 export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> => {
   const deadline = request.deadlineMs ?? deadlineMs;

@@ -1,5 +1,6 @@
 /** Settings that handlers need, each with its unit in its name (config.ts has defaults and reasons). */
 import * as Context from "effect/Context";
+import type * as Effect from "effect/Effect";
 import type { AgentAdapter } from "../domain/launch.ts";
 import type { SignInSettings } from "../domain/sign-in.ts";
 import type { PreviewAddress } from "../domain/preview.ts";
@@ -15,6 +16,8 @@ export class ThisNode extends Context.Service<
     readonly version: string;
     /** How often each of its duties runs, ms. */
     readonly periods: ReadonlyMap<DutyName, number>;
+    /** Free bytes on the data directory's disk. Null if the system does not say. */
+    readonly diskFreeBytes: Effect.Effect<number | null>;
   }
 >()("platform/http/ThisNode") {}
 

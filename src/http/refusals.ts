@@ -3,7 +3,16 @@ import { NO_MODEL } from "../domain/model.ts";
 import { PROMPT_LIMIT_BYTES } from "../domain/prompt.ts";
 import type { GitError } from "../git/port.ts";
 import type { PromptFailure } from "../store/ports/admissions.ts";
+import type { StoreError } from "../store/ports/journal.ts";
 import { Conflict, Internal, TooMany, Unavailable, Unprocessable } from "./api/errors.ts";
+
+export const databaseUnavailable = ({ isDiskFull = false }: StoreError): Unavailable =>
+  new Unavailable({
+    error: isDiskFull
+      ? "The database's disk is full, so nothing can be stored. The operator has to free some space."
+      : "The database cannot be reached. Try again in a moment.",
+    code: "database_unavailable",
+  });
 
 export const capReached = ({
   limit,
@@ -29,6 +38,7 @@ export const childrenFull = ({ limit }: { readonly limit: number }) =>
 export const gitFailed = ({ code, message }: GitError): Internal | Unavailable | Conflict => {
   if (code === "away") return new Unavailable({ error: message, code: "node_away" });
   if (code === "unavailable") return new Unavailable({ error: message, code: "repository_unavailable" });
+  if (code === "disk_full") return new Unavailable({ error: message, code: "disk_full" });
   if (code === "refused") return new Conflict({ error: message, code: "repository_refused" });
   return new Internal({ error: `The repository could not be read: ${message}`, code: "repository_failed" });
 };

@@ -15,6 +15,9 @@ const DUTY_LATE_PERIODS = 3;
 const FAILED_SHARE = 0.2;
 const BOOTS_MIN = 5;
 
+/** Git, Postgres and each save of a session's work need some. */
+const DISK_FREE_MIN_BYTES = 1024 ** 3;
+
 export interface Problem {
   readonly code: string;
   readonly message: string;
@@ -41,6 +44,8 @@ export interface Seen {
   readonly doctor: DoctorReport | null;
   readonly boots: Boots;
   readonly duties: readonly DutyState[];
+  /** Of this node's data directory. Null: unknown. */
+  readonly diskFreeBytes: number | null;
 }
 
 const minutes = (ms: number): string => {
@@ -114,10 +119,17 @@ const ofDuties = ({ duties, now }: Seen): readonly (Problem | false)[] =>
 
 /** Most urgent first. */
 export const problemsOf = (seen: Seen): readonly Problem[] => {
-  const { nodes, sandboxesOf, scheduler, fires, stale, now } = seen;
+  const { nodes, sandboxesOf, scheduler, fires, stale, diskFreeBytes, now } = seen;
   const waited = lateness(fires, now, FIRE_LATE_MS);
   return [
     ...ofSandboxes(seen),
+    diskFreeBytes !== null &&
+      diskFreeBytes < DISK_FREE_MIN_BYTES && {
+        code: "disk_scarce",
+        message: `The disk of this node's data directory has ${Math.floor(diskFreeBytes / 1024 ** 2)} MiB left.`,
+        remedy:
+          "Free some space, at least 5 GiB. While the disk is full, nothing can be stored, and sessions cannot push.",
+      },
     ...nodes.map(
       ({ id, deadAt }) =>
         deadAt !== null && {

@@ -10,7 +10,7 @@
  *  O3 A file that came with a copy of another directory is stale too: it names the directory in which it was written.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
@@ -28,13 +28,17 @@ export class DataDirectoryOwned extends Schema.TaggedError<DataDirectoryOwned>()
   }
 }
 
+const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);
+
 /** The data directory cannot be created or written. */
 export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusable>()(
   "DataDirectoryUnusable",
   { path: Schema.String, cause: Schema.Defect() },
 ) {
   override get message(): string {
-    return `The data directory ${this.path} (PLATFORM_DATA_DIR) cannot be used: ${String(this.cause)}`;
+    return codeOf(this.cause) === "ENOSPC"
+      ? `The disk of ${this.path} (PLATFORM_DATA_DIR) is full. Free some space, then start again.`
+      : `The data directory ${this.path} (PLATFORM_DATA_DIR) cannot be used: ${String(this.cause)}`;
   }
 }
 
@@ -97,12 +101,15 @@ export const livingOwner = async (path: string): Promise<number | null> =>
   (await livingOther(path, ""))?.pid ?? null;
 
 /**
- * Claims an existing directory for this process.
+ * Claims an existing directory for this process. Where a service owns it already, nothing is written: the operator's
+ * commands work beside a service whose disk is full.
  *
  * @returns the path of the lock file. Removing it frees the directory.
  * @throws DataDirectoryOwned
  */
 export const acquire = async (path: string): Promise<string> => {
+  const before = await livingOther(path, "");
+  if (before !== null) throw new DataDirectoryOwned({ path, pid: before.pid });
   const name = `owner.${randomBytes(8).toString("hex")}.json`;
   const lock = join(path, name);
   const owner: Owner = {
@@ -111,13 +118,27 @@ export const acquire = async (path: string): Promise<string> => {
     directory: await identityOf(path),
   };
   // Renamed into place, so that no reader sees half a file and takes its owner for dead.
-  await writeFile(`${lock}.new`, JSON.stringify(owner), { mode: 0o600 });
-  await rename(`${lock}.new`, lock);
+  try {
+    await writeFile(`${lock}.new`, JSON.stringify(owner), { mode: 0o600 });
+    await rename(`${lock}.new`, lock);
+  } catch (error) {
+    await rm(`${lock}.new`, { force: true });
+    throw error;
+  }
   const other = await livingOther(path, name);
   if (other === null) return lock;
   await rm(lock);
   throw new DataDirectoryOwned({ path, pid: other.pid });
 };
+
+/** Bytes that the directory's disk has for the service. Null if the system does not say. */
+export const freeBytes = (directory: string): Effect.Effect<number | null> =>
+  Effect.promise(() =>
+    statfs(directory).then(
+      ({ bavail, bsize }) => bavail * bsize,
+      () => null,
+    ),
+  );
 
 /**
  * Creates the directory if it is missing (0700, with a `.gitignore` of `*`), and owns it until the scope closes.

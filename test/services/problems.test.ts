@@ -10,6 +10,7 @@ const well: Seen = {
   database: { version: "18.4", sizeBytes: 1, connections: 10, connectionsMax: 100 },
   nodes: [{ id: "n1", url: "http://n1", beats: 5, deadAt: null }],
   sandboxesOf: () => 2,
+  diskFreeBytes: 1024 ** 3,
   scheduler: { late: false },
   fires: { waiting: 3, oldestAt: NOW - 9 * MINUTE },
   commands: { waiting: 1, oldestAt: NOW - 4 * MINUTE },
@@ -46,6 +47,7 @@ describe("the service's problems", () => {
       { nodes: [{ id: "n2", url: null, beats: 1, deadAt: NOW - 2 * MINUTE }] },
       /Node n2 has been silent for 2 minutes. It had 2 sandboxes/,
     ],
+    ["disk_scarce", { diskFreeBytes: 1024 ** 3 - 1 }, /1023 MiB left/],
     ["scheduler_late", { scheduler: { late: true } }, /cron triggers may be late/],
     ["connections_scarce", { database: { ...well.database, connections: 91 } }, /91 of 100/],
     [

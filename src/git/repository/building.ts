@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";
 import { access, rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { diskFull, isOutOfSpace } from "../failure.ts";
 import { GitError, type Repository } from "../port.ts";
 import { repositoryPath } from "./repository-path.ts";
 import { runGit } from "../run.ts";
@@ -12,6 +13,7 @@ export const filesystem = <A>(doing: string, work: () => Promise<A>): Effect.Eff
   Effect.tryPromise({
     try: work,
     catch: (cause) => {
+      if (isOutOfSpace(cause)) return diskFull();
       const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown reason";
       return new GitError({ code: "git_failed", message: `${doing} failed (${code}).` });
     },

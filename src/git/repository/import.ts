@@ -5,7 +5,8 @@
  */
 import * as Effect from "effect/Effect";
 import { GitError } from "../port.ts";
-import { gitMessage, type GitRequest, runGit } from "../run.ts";
+import { gitMessage } from "../failure.ts";
+import { type GitRequest, runGit } from "../run.ts";
 import { checkDefaultBranch } from "./read.ts";
 import { checkSource, type Source } from "../upstream/source.ts";
 
@@ -60,7 +61,9 @@ const fromSource = (
   }).pipe(
     Effect.map(({ stdout }) => stdout),
     Effect.mapError((error) =>
-      importFailed(`The repository could not be read. ${gitMessage(error.message, source.address)}`),
+      error.code === "disk_full"
+        ? error
+        : importFailed(`The repository could not be read. ${gitMessage(error.message, source.address)}`),
     ),
   );
 

@@ -13,7 +13,8 @@ import {
   type TreePage,
   type TreeRequest,
 } from "../port.ts";
-import { gitMessage, runGit, spawnGit } from "../run.ts";
+import { gitMessage } from "../failure.ts";
+import { runGit, spawnGit } from "../run.ts";
 import { unknownRef } from "./refs.ts";
 
 /** How long git may take to list a tree, in milliseconds. */

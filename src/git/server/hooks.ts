@@ -10,6 +10,7 @@
 import * as Effect from "effect/Effect";
 import { access, chmod, constants, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { diskFull, isOutOfSpace } from "../failure.ts";
 import { GitError } from "../port.ts";
 
 const listen = `hear() {
@@ -62,7 +63,9 @@ done
 const hooks = { "pre-receive": preReceive, update, "post-receive": postReceive };
 
 const broken = (cause: unknown): GitError =>
-  new GitError({ code: "git_failed", message: `The push hooks cannot be set up: ${String(cause)}.` });
+  isOutOfSpace(cause)
+    ? diskFull()
+    : new GitError({ code: "git_failed", message: `The push hooks cannot be set up: ${String(cause)}.` });
 
 /** Writes the hooks into `directory`. Each is complete before it gets its name. */
 export const installHooks = (directory: string): Effect.Effect<void, GitError> =>

@@ -28,7 +28,8 @@ import { type Forward, pushJudge, type WritePolicy } from "./ref-policy.ts";
 import { protectionHere } from "../repository/read.ts";
 import { type Standing, standingJudge, untilEnded } from "./standing.ts";
 import { existingRepository, hooksDirectory } from "../repository/repository-path.ts";
-import { gitMessage, spawnGit } from "../run.ts";
+import { gitMessage } from "../failure.ts";
+import { spawnGit } from "../run.ts";
 
 export type GitService = "git-upload-pack" | "git-receive-pack";
 

@@ -18,7 +18,8 @@ import { join } from "node:path";
 import type { RepositoryCredential } from "../../domain/repository-credential.ts";
 import { filesystem } from "../repository/building.ts";
 import { GitError } from "../port.ts";
-import { type GitBounds, gitMessage, type GitRequest, runGit } from "../run.ts";
+import { diskFull, gitMessage, isDiskFull } from "../failure.ts";
+import { type GitBounds, type GitRequest, runGit } from "../run.ts";
 import { checkRemote, type SshAddress } from "./source.ts";
 
 type PasswordCredential = Extract<RepositoryCredential, { kind: "password" }>;
@@ -198,6 +199,7 @@ const halfWay = /RPC failed; HTTP (3\d\d|40[0-46-9]|41\d)/;
 
 /** R4, by git's message. */
 export const remoteError = (stderr: string, repository: string | null): GitError => {
+  if (isDiskFull(stderr)) return diskFull();
   if (/info\/refs not valid: is this a git repository/.test(stderr)) return notGit();
   const [, status] = halfWay.exec(stderr) ?? [];
   if (status === "401" || status === "403") {

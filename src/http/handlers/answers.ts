@@ -23,6 +23,7 @@ import {
   type NotFound,
 } from "../api/errors.ts";
 import { reaches } from "../access.ts";
+import { databaseUnavailable } from "../refusals.ts";
 
 /** Errors that can occur below any handler. Only a forged cursor or a stale id is the caller's fault. */
 type Beneath = StoreError | BadCursor | ActorNotFound | ActorUnavailable | MailboxFull | AdmissionBusy;
@@ -51,9 +52,12 @@ const answerFor = (error: Beneath): Effect.Effect<never, BadRequest | NotFound |
   if (error instanceof ActorNotFound) return Effect.fail(notFound("session"));
   const answer =
     error instanceof StoreError
-      ? { error: "The database cannot be reached. Try again in a moment.", code: "database_unavailable" }
-      : { error: "The service is busy with this account or session. Try again in a moment.", code: "busy" };
-  return Effect.andThen(Effect.logWarning("answered 503", { error }), Effect.fail(new Unavailable(answer)));
+      ? databaseUnavailable(error)
+      : new Unavailable({
+          error: "The service is busy with this account or session. Try again in a moment.",
+          code: "busy",
+        });
+  return Effect.andThen(Effect.logWarning("answered 503", { error }), Effect.fail(answer));
 };
 
 /** Runs a raw route's decision to its answer: `refuse` sends the caller its error, a defect as 500. */

@@ -86,6 +86,7 @@ const read = Effect.gen(function* () {
     doctor: (yield* Examined).last?.report ?? null,
     boots: yield* operations.boots(now - BOOTS_MS),
     duties: yield* duties,
+    diskFreeBytes: yield* (yield* ThisNode).diskFreeBytes,
   };
 });
 

@@ -81,7 +81,9 @@ const check = Effect.fnUntraced(function* ({ repository, default_branch }: Omit<
   return yield* checkRepository(repository, yield* checkedCredential(repository), branch);
 });
 
-const notMade = ({ code, message }: GitError): Unprocessable => {
+const notMade = (failure: GitError) => {
+  const { code, message } = failure;
+  if (code === "disk_full") return gitFailed(failure);
   const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "import_failed";
   return new Unprocessable({
     error: `The repository could not be created: ${message}`,
@@ -206,7 +208,7 @@ const moveDefaultBranch = Effect.fnUntraced(function* (
     .pipe(
       Effect.catchTag("GitError", (error) =>
         Effect.fail(
-          error.code === "away"
+          error.code === "away" || error.code === "disk_full"
             ? gitFailed(error)
             : new Unprocessable({ error: error.message, code: "unknown_branch" }),
         ),

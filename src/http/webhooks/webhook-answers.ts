@@ -14,7 +14,7 @@ import {
   Unavailable,
   type ApiError,
 } from "../api/errors.ts";
-import { fireFailed } from "../refusals.ts";
+import { databaseUnavailable, fireFailed } from "../refusals.ts";
 
 /** An answer: an outcome, which is also its name in the counts, or an error. */
 export type Answer =
@@ -96,12 +96,7 @@ export const answerFor = (admission: Exclude<DeliveryAnswer, { readonly outcome:
 
 const errorOf = (cause: Cause.Cause<unknown>): ApiError => {
   const error = Cause.squash(cause);
-  if (error instanceof StoreError) {
-    return new Unavailable({
-      error: "The database cannot be reached. Try again in a moment.",
-      code: "database_unavailable",
-    });
-  }
+  if (error instanceof StoreError) return databaseUnavailable(error);
   return Cause.hasDies(cause)
     ? new Internal({
         error: "Internal error. The cause is in the service's log.",

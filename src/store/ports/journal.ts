@@ -24,6 +24,8 @@ import * as Schema from "effect/Schema";
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,
   cause: Schema.Defect(),
+  /** The database's disk is full: reads still work. */
+  isDiskFull: Schema.optionalKey(Schema.Boolean),
 }) {}
 
 /** Another writer changed the row first (D1). */

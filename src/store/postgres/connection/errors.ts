@@ -71,6 +71,10 @@ const REFUSAL = /^(?:22|23|42(?!501))[0-9A-Z]{3}$/;
 export const isRefusal = ({ reason }: SqlError.SqlError): boolean =>
   REFUSAL.test(textField(reason.cause, "code"));
 
+/** Whether the server has no space for what the statement writes. */
+export const isDiskFull = ({ reason }: SqlError.SqlError): boolean =>
+  textField(reason.cause, "code") === "53100";
+
 /** The name of the unique constraint or index that refused a row. Null for every other error. */
 export const violatedConstraint = (error: SqlError.SqlError): string | null =>
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : null;

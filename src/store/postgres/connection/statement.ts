@@ -4,7 +4,7 @@ import { isSqlError, type SqlError } from "effect/sql/SqlError";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Position } from "../../cursor.ts";
 import { StoreError } from "../../ports/journal.ts";
-import { isRefusal } from "./errors.ts";
+import { isDiskFull, isRefusal } from "./errors.ts";
 
 /**
  * Names an operation, in the span of its statements and in its error. Temporary errors (a lost connection, a deadlock,
@@ -21,7 +21,7 @@ export const stored =
         if (!isSqlError(error)) return Effect.fail(error as Exclude<E, SqlError>);
         return isRefusal(error)
           ? Effect.die(error)
-          : Effect.fail(new StoreError({ operation, cause: error }));
+          : Effect.fail(new StoreError({ operation, cause: error, isDiskFull: isDiskFull(error) }));
       }),
       // A stack trace for each span would cost more than the span.
       Effect.withSpan(`store.${operation}`, {}, { captureStackTrace: false }),
