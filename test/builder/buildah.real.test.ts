@@ -10,6 +10,7 @@ import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Stream from "effect/Stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildahBuilder } from "../../src/builder/buildah/buildah.ts";
 import { EnvironmentBuilder } from "../../src/builder/port.ts";
 import { builderCases, type BuilderSubject, type Intention } from "../conformance/builder.ts";
 import {
@@ -164,6 +165,19 @@ RUN test ! -e /run/secrets/CANARY_0 && test ! -e /root/.npmrc/x
       // The store is free again.
       yield* Stream.runDrain(builder.build(second));
     }).pipe(Effect.provide(subject.layer), Effect.runPromise));
+
+  it("leaves no run directory once it has ended", async () => {
+    const options = {
+      ...real.options,
+      directory: join(real.home, "ended"),
+      runDir: `${real.options.runDir}e`,
+      installationId: "ended",
+    };
+    const wasThere = Effect.sync(() => existsSync(options.runDir));
+    const life = Effect.andThen(EnvironmentBuilder, wasThere).pipe(Effect.provide(buildahBuilder(options)));
+    expect(await Effect.runPromise(life)).toBe(true);
+    expect(existsSync(options.runDir)).toBe(false);
+  });
 
   it("is not misled by a step that prints what buildah prints", async () => {
     const { failure, events } = await real.build({

@@ -18,7 +18,7 @@ import { type BuildFailure, describeBuildFailure } from "../../domain/build-fail
 import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
 import { readDockerfile } from "../context-file.ts";
 import { buildError } from "./failure.ts";
-import { type BuildahOptions, type Installation, openInstallation } from "./installation.ts";
+import { type BuildahOptions, closeInstallation, type Installation, openInstallation } from "./installation.ts";
 import { firstBlockUid, type LayerStore, LayerStores } from "./layer-stores.ts";
 import { checkRequest } from "./request.ts";
 import { findBuildTools } from "./requirements.ts";
@@ -91,12 +91,13 @@ class Builds {
     throw buildError(first);
   }
 
-  /** Ends all builds. */
+  /** Ends all builds, and removes what they shared. */
   async close(): Promise<void> {
     const running = [...this.#running];
     for (const { stop } of running) stop({ code: "cancelled" });
     await Promise.allSettled(running.map(({ settled }) => settled));
     for (const { directory } of this.#installation.groupParents) removeGroupNow(directory);
+    await closeInstallation(this.#installation);
   }
 }
 

@@ -1,6 +1,6 @@
 /** What all builds of one service share on this machine. */
 import { createHash } from "node:crypto";
-import { chmod, lstat, mkdir, readdir, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, rm, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EgressOptions } from "../../sandbox/egress.ts";
 import {
@@ -78,6 +78,12 @@ const removeLeftovers = async ({ directory, runDir }: BuildahOptions, parents: r
       await removePlaces(places);
     }),
   );
+};
+
+/** Removes the run directory. It stays if a build could not be removed from it: the next start removes that. */
+export const closeInstallation = async ({ runDir, filter, gate }: Installation): Promise<void> => {
+  await Promise.all([filter, gate].map((file) => file !== null && rm(file, { force: true })));
+  await rmdir(runDir).catch(() => undefined);
 };
 
 const writeProgram = async (path: string, content: Buffer): Promise<string> => {
