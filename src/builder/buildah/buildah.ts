@@ -18,7 +18,12 @@ import { type BuildFailure, describeBuildFailure } from "../../domain/build-fail
 import { BuildError, type BuildEvent, type BuildRequest, EnvironmentBuilder } from "../port.ts";
 import { readDockerfile } from "../context-file.ts";
 import { buildError } from "./failure.ts";
-import { type BuildahOptions, closeInstallation, type Installation, openInstallation } from "./installation.ts";
+import {
+  type BuildahOptions,
+  closeInstallation,
+  type Installation,
+  openInstallation,
+} from "./installation.ts";
 import { firstBlockUid, type LayerStore, LayerStores } from "./layer-stores.ts";
 import { checkRequest } from "./request.ts";
 import { findBuildTools } from "./requirements.ts";
