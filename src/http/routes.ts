@@ -8,6 +8,7 @@ import { parseUuid } from "../domain/ids.ts";
 import { Access, type Power } from "./api/access.ts";
 import { Api } from "./api/api.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
+import { pagesWith } from "./pages/look.ts";
 import { apiErrorResponse, wrongMethod } from "./respond.ts";
 
 /**
@@ -106,7 +107,17 @@ const matchers = ROUTES.map(({ method, pattern }) => ({
   path: new RegExp(`^${pattern.replaceAll(/:[a-z]+/gi, "[^/]+").replace(/\*$/, ".*")}$`),
 }));
 
-/** 405 with `Allow` if the path has other methods, otherwise 404 (threats.md W27, W28). */
+const NO_PAGE = pagesWith()({
+  title: "Page not found",
+  status: 404,
+  body: '<main><h1>Page not found</h1><p>No page has this address. <a href="/">Open the dashboard</a> or <a href="/docs/guide">read the guide</a>.</p></main>',
+});
+
+/** Whether a person's browser asks for a page. Programs accept JSON or everything. */
+const asksForPage = ({ method, headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" && (headers["accept"] ?? "").startsWith("text/html");
+
+/** 405 with `Allow` if the path has other methods, otherwise 404 (threats.md W27, W28), which browsers get as a page. */
 export const routeMiss = (
   request: HttpServerRequest.HttpServerRequest,
 ): HttpServerResponse.HttpServerResponse => {
@@ -121,5 +132,6 @@ export const routeMiss = (
     return apiErrorResponse(badRequest("sid", "must be a lower-case UUID, like the project id"));
   }
   if (methods.length > 0 && !isRelays) return wrongMethod(...methods);
+  if (asksForPage(request)) return NO_PAGE;
   return apiErrorResponse(new NotFound({ error: "Address not found.", code: "not_found" }));
 };
