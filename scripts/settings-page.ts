@@ -23,7 +23,7 @@ const code = (text: string | number): string => `\`${text}\``;
 const shownDefault = (setting: Setting): string => {
   if (setting.shown !== undefined) return setting.shown;
   if (setting.kind === "choice") return code(setting.values[0]);
-  if (setting.kind === "list" || setting.fallback === null) return "none";
+  if (setting.kind === "list" || setting.kind === "hosts" || setting.fallback === null) return "none";
   if (setting.kind === "duration") return `${code(setting.fallback)} (${spoken(setting.fallback)})`;
   return code(setting.fallback);
 };
@@ -44,6 +44,8 @@ const values = (setting: Setting): string => {
       return setting.values.map(code).join(", ");
     case "list":
       return setting.separator === "," ? "comma-separated list" : "colon-separated list";
+    case "hosts":
+      return setting.wildcards ? "hosts and `*.` domains, separated by commas" : "hosts, separated by commas";
   }
 };
 

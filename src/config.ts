@@ -207,9 +207,9 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     agentCommand: read.agentCommand(agentAdapter),
     agentAdapter,
     terminals: read.choice("PLATFORM_TERMINALS"),
-    egressAllow: read.list("PLATFORM_EGRESS_ALLOW"),
+    egressAllow: read.hostList("PLATFORM_EGRESS_ALLOW"),
     importRoots: read.list("PLATFORM_IMPORT_ROOTS").map((root) => path.resolve(untilde(root))),
-    gitAllowHosts: read.list("PLATFORM_GIT_ALLOW_HOSTS"),
+    gitAllowHosts: read.hostList("PLATFORM_GIT_ALLOW_HOSTS"),
     ...read.hosts(),
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps),
     defaultTier: read.choice("PLATFORM_DEFAULT_TIER"),
@@ -276,7 +276,7 @@ class Reader extends SettingReader {
 
   /** A registry's credentials would be read by every sandbox, so its URL has none. */
   packages(): Config["packages"] {
-    const allowHosts = this.list("PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS").map((host) => host.toLowerCase());
+    const allowHosts = this.hostList("PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS");
     const source = (name: NamesOf<"url">) => {
       const url = this.url(name);
       const problem = url === null ? null : wrongSource(url, allowHosts);
@@ -295,8 +295,8 @@ class Reader extends SettingReader {
     return {
       packages: this.packages(),
       trustedProxies: this.parsed("PLATFORM_TRUSTED_PROXIES", parseTrustedProxies),
-      webhookAllowHosts: this.list("PLATFORM_WEBHOOK_ALLOW_HOSTS").map((host) => host.toLowerCase()),
-      connectorAllowHosts: this.list("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
+      webhookAllowHosts: this.hostList("PLATFORM_WEBHOOK_ALLOW_HOSTS"),
+      connectorAllowHosts: this.hostList("PLATFORM_CONNECTOR_ALLOW_HOSTS"),
     };
   }
 

@@ -28,8 +28,8 @@ export const PACKAGE_SETTINGS = define({
   },
   PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: {
     group: "Package cache",
-    kind: "list",
-    separator: ",",
+    kind: "hosts",
+    wildcards: false,
     about: "Hosts of these registries that may have a private or loopback address, or use plain http.",
   },
 });

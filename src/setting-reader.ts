@@ -3,6 +3,7 @@
  * mean together.
  */
 import * as Result from "effect/Result";
+import { readHostPatterns, readHosts } from "./domain/host-list.ts";
 import { LONGEST_MS } from "./setting.ts";
 import { type NamesOf, SETTINGS } from "./settings.ts";
 
@@ -46,8 +47,21 @@ export class SettingReader {
   }
 
   list(name: NamesOf<"list">): readonly string[] {
+    return this.#parts(name, SETTINGS[name].separator);
+  }
+
+  /** Hosts as they are compared with those of addresses. */
+  hostList(name: NamesOf<"hosts">): readonly string[] {
+    const read = SETTINGS[name].wildcards ? readHostPatterns : readHosts;
+    const hosts = read(this.#parts(name, ","));
+    if (Result.isSuccess(hosts)) return hosts.success;
+    this.problem(name, hosts.failure.entry, hosts.failure.expected);
+    return [];
+  }
+
+  #parts(name: keyof Defined, separator: string): readonly string[] {
     return (this.given(name) ?? "")
-      .split(SETTINGS[name].separator)
+      .split(separator)
       .map((item) => item.trim())
       .filter((item) => item !== "");
   }

@@ -52,6 +52,8 @@ export type Setting = Described &
     | { readonly kind: "choice"; readonly values: readonly [string, ...string[]] }
     /** The default is the empty list. */
     | { readonly kind: "list"; readonly separator: "," | ":" }
+    /** Hosts, separated by commas. The default is the empty list. */
+    | { readonly kind: "hosts"; readonly wildcards: boolean }
   );
 
 /** Keeps the literal types of definitions. */

@@ -72,8 +72,8 @@ export const SETTINGS = define({
   },
   PLATFORM_WEBHOOK_ALLOW_HOSTS: {
     group: "Addresses",
-    kind: "list",
-    separator: ",",
+    kind: "hosts",
+    wildcards: false,
     about:
       "Hosts of receivers of outbound webhooks that may have a private or loopback address, use plain http, or another port than 443.",
   },
@@ -133,8 +133,8 @@ export const SETTINGS = define({
   },
   PLATFORM_EGRESS_ALLOW: {
     group: "Sandboxes",
-    kind: "list",
-    separator: ",",
+    kind: "hosts",
+    wildcards: true,
     about:
       "Hosts that every sandbox may reach. `*.example.org` allows all hosts below a domain, `*` allows every public host. " +
       "Private addresses are never allowed.",
@@ -257,14 +257,14 @@ export const SETTINGS = define({
   },
   PLATFORM_GIT_ALLOW_HOSTS: {
     group: "Git",
-    kind: "list",
-    separator: ",",
+    kind: "hosts",
+    wildcards: false,
     about: "Git servers that may have a private or loopback address, or use plain http.",
   },
   PLATFORM_CONNECTOR_ALLOW_HOSTS: {
     group: "Connectors",
-    kind: "list",
-    separator: ",",
+    kind: "hosts",
+    wildcards: false,
     about: "Servers of connectors that may have a private or loopback address, or use plain http.",
   },
   PLATFORM_CLONE_CREDENTIAL_TTL_MS: duration(

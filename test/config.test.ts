@@ -110,6 +110,64 @@ test.each([
   expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);
 });
 
+const HOSTS =
+  "host names or IP addresses without scheme, port, path and wildcard, for example git.example.com,10.0.0.7";
+const PATTERNS =
+  "host names without scheme, port and path, *. before a domain for all hosts below it, or * alone, for example api.example.com,*.example.org";
+
+/** The settings that list hosts, with what they expect. */
+const HOST_LISTS = [
+  ["PLATFORM_WEBHOOK_ALLOW_HOSTS", HOSTS],
+  ["PLATFORM_GIT_ALLOW_HOSTS", HOSTS],
+  ["PLATFORM_CONNECTOR_ALLOW_HOSTS", HOSTS],
+  ["PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS", HOSTS],
+  ["PLATFORM_EGRESS_ALLOW", PATTERNS],
+] as const;
+
+describe.each(HOST_LISTS)("%s", (name, expected) => {
+  test.each([
+    "https://git.example.com/",
+    "git.example.com:8443",
+    "git.example.com/team",
+    "10.0.0.0/8",
+    "a.example.com b.example.com",
+    ".example.com",
+    "[::1]:80",
+    "git*.example.com",
+    "*.*.example.com",
+  ])("refuses %j, which no host can match", (entry) => {
+    expect(problems({ [name]: `good.example.com, ${entry}` })).toEqual([
+      `${name} is ${JSON.stringify(entry)}; expected ${expected}`,
+    ]);
+  });
+
+  test("does not show a password in a URL", () => {
+    const refused = problems({ [name]: "https://user:canary@git.example.com" });
+    expect(refused).toEqual([`${name} is "(hidden)"; expected ${expected}`]);
+  });
+});
+
+test("lists of trusted hosts have them as addresses have them, and only egress has wildcards", () => {
+  const written = "Git.Example.com, git.example.com.,my_server,127.0.0.1, [::1],fd00:0::7,localhost";
+  const hosts = [
+    "git.example.com",
+    "git.example.com",
+    "my_server",
+    "127.0.0.1",
+    "::1",
+    "fd00::7",
+    "localhost",
+  ];
+  expect(read({ PLATFORM_WEBHOOK_ALLOW_HOSTS: written }).webhookAllowHosts).toEqual(hosts);
+  expect(read({ PLATFORM_GIT_ALLOW_HOSTS: written }).gitAllowHosts).toEqual(hosts);
+  expect(read({ PLATFORM_CONNECTOR_ALLOW_HOSTS: written }).connectorAllowHosts).toEqual(hosts);
+  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: written }).packages.allowHosts).toEqual(hosts);
+  for (const wildcard of ["*", "*.example.com"])
+    expect(problems({ PLATFORM_GIT_ALLOW_HOSTS: wildcard })).toHaveLength(1);
+  const patterns = ["*", "*.Example.org", "Example.org.", "10.0.0.1", "[::1]", "::1"];
+  expect(read({ PLATFORM_EGRESS_ALLOW: patterns.join(" ,") }).egressAllow).toEqual(patterns);
+});
+
 test("refuses a first token that no request could use, and does not show it", () => {
   for (const token of ["abc", "platform_pat_short", `platform_sbx_${"a".repeat(43)}`])
     expect(problems({ PLATFORM_BOOTSTRAP_TOKEN: token })).toEqual([
@@ -228,6 +286,8 @@ test("a registry's URL has TLS, unless its host is allowed, and no credentials",
   expect(problems({ [npm]: plain })).toEqual([expect.stringContaining(`${npm} uses plain http`)]);
   const allowed = { [npm]: plain, PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "NPM.example.com" };
   expect(read(allowed).packages.npm).toBe("http://npm.example.com/npm");
+  const local = { [npm]: "http://[::1]:4873", PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "[::1]" };
+  expect(read(local).packages).toMatchObject({ npm: "http://[::1]:4873", allowHosts: ["::1"] });
   const refused = problems({ [npm]: "https://user:canary@npm.example.com" });
   expect(refused).toEqual([expect.stringContaining(`${npm} has credentials`)]);
   expect(refused.join("")).not.toContain("canary");
