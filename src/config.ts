@@ -10,7 +10,7 @@ import { parseTrustedProxies, type TrustedProxies } from "./domain/client-addres
 import { tokenKind } from "./domain/ids.ts";
 import type { KubernetesSettings } from "./domain/kubernetes.ts";
 import type { AgentAdapter } from "./domain/launch.ts";
-import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
+import type { DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
 import { wrongSource } from "./domain/packages.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
@@ -24,8 +24,9 @@ import {
 import { parseOtlpHeaders } from "./domain/otlp-headers.ts";
 import { type RegistryLocation, readRegistryLocation } from "./domain/registry-reference.ts";
 import type { TerminalUsers } from "./domain/terminal.ts";
-import { parseTierCaps, parseTierList, type Tier, type TierCaps } from "./domain/tier.ts";
+import { parseTierCaps, type Tier, type TierCaps } from "./domain/tier.ts";
 import { readCluster } from "./cluster-config.ts";
+import { readDefaultModels, readGateway } from "./model-config.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 
@@ -213,8 +214,8 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     ...read.hosts(),
     tierCaps: read.parsed("PLATFORM_TIER_CAPS", parseTierCaps),
     defaultTier: read.choice("PLATFORM_DEFAULT_TIER"),
-    llm: read.gateway(),
-    defaultModels: read.models(),
+    llm: readGateway(read),
+    defaultModels: readDefaultModels(read),
     inspectPort: read.integer("PLATFORM_INSPECT_PORT"),
     ...read.telemetry(),
     path: environment["PATH"] || "/usr/local/bin:/usr/bin:/bin",
@@ -322,14 +323,6 @@ class Reader extends SettingReader {
     return null;
   }
 
-  /** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */
-  gateway(): Config["llm"] {
-    const baseUrl = this.url("PLATFORM_LLM_BASE_URL");
-    if (baseUrl === null) return null;
-    const tiers = this.parsed("PLATFORM_LLM_TIERS", parseTierList);
-    return { baseUrl, apiKey: this.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
-  }
-
   /** The claim and the groups count only together. */
   #groups(): OidcGroups | null {
     const allowed = this.list("PLATFORM_OIDC_ALLOWED_GROUPS");
@@ -386,14 +379,5 @@ class Reader extends SettingReader {
       );
     }
     return { oidc, github, signUp, tokenSignInMs: this.duration("PLATFORM_TOKEN_SIGN_IN_MS") };
-  }
-
-  /**
-   * PLATFORM_LLM_MODEL sets the gateway's model. PLATFORM_DEFAULT_MODELS sets those of providers whose key is a secret.
-   */
-  models(): DefaultModels {
-    const models = this.parsed("PLATFORM_DEFAULT_MODELS", parseDefaultModels) ?? {};
-    const gateway = this.parsed("PLATFORM_LLM_MODEL", parseModelId);
-    return gateway === null ? models : { ...models, [GATEWAY_PROVIDER]: gateway };
   }
 }

@@ -290,7 +290,7 @@ export const SETTINGS = define({
     kind: "structured",
     fallback: "[]",
     expects: "JSON array of tiers",
-    about: "The tiers whose sessions may use the gateway.",
+    about: "The tiers whose sessions may use the gateway. Needs `PLATFORM_LLM_BASE_URL`.",
   },
   PLATFORM_LLM_MODEL: {
     group: "Models",

@@ -168,6 +168,17 @@ test("lists of trusted hosts have them as addresses have them, and only egress h
   expect(read({ PLATFORM_EGRESS_ALLOW: patterns.join(" ,") }).egressAllow).toEqual(patterns);
 });
 
+test("tiers of a gateway need the gateway, and their form is checked without it", () => {
+  const [url, tiers] = ["PLATFORM_LLM_BASE_URL", "PLATFORM_LLM_TIERS"];
+  expect(problems({ [tiers]: '["pro"]' })).toEqual([`${url} is not set; ${tiers} needs it`]);
+  expect(problems({ [tiers]: "pro" })).toEqual([
+    `${tiers} is "pro"; expected a JSON list of free, pro, enterprise, such as ["pro"]`,
+  ]);
+  expect(problems({ [url]: "file:///etc", [tiers]: '["pro"]' })).toHaveLength(1);
+  expect(read({ [tiers]: "[]" }).llm).toBeNull();
+  expect(read({ [url]: "https://llm.example.com/v1", [tiers]: '["pro"]' }).llm?.tiers).toEqual(["pro"]);
+});
+
 test("refuses a first token that no request could use, and does not show it", () => {
   for (const token of ["abc", "platform_pat_short", `platform_sbx_${"a".repeat(43)}`])
     expect(problems({ PLATFORM_BOOTSTRAP_TOKEN: token })).toEqual([

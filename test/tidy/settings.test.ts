@@ -15,7 +15,7 @@ test("the page of settings matches src/settings.ts (else: npm run docs)", () => 
 });
 
 test("config.ts reads each setting once", () => {
-  const sources = ["src/config.ts", "src/cluster-config.ts"].map(read).join("\n");
+  const sources = ["src/config.ts", "src/cluster-config.ts", "src/model-config.ts"].map(read).join("\n");
   const names = [...sources.matchAll(/"((?:PLATFORM|OTEL)_[A-Z_]+|DATABASE_URL)"/g)].map(([, name]) => name);
   expect(names.toSorted()).toEqual(Object.keys(SETTINGS).toSorted());
 });

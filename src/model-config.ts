@@ -1,0 +1,23 @@
+/** What config.ts needs of the settings of models. */
+import type { Config } from "./config.ts";
+import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
+import { parseTierList } from "./domain/tier.ts";
+import type { SettingReader } from "./setting-reader.ts";
+
+/** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */
+export const readGateway = (read: SettingReader): Config["llm"] => {
+  const baseUrl = read.url("PLATFORM_LLM_BASE_URL");
+  const tiers = read.parsed("PLATFORM_LLM_TIERS", parseTierList);
+  if (baseUrl !== null) return { baseUrl, apiKey: read.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
+  // Tiers without a gateway would give their sessions no model, in silence.
+  const given = tiers.length === 0 ? null : tiers.join(",");
+  read.together({ PLATFORM_LLM_BASE_URL: null, PLATFORM_LLM_TIERS: given });
+  return null;
+};
+
+/** PLATFORM_LLM_MODEL sets the gateway's model. PLATFORM_DEFAULT_MODELS sets those of providers whose key is a secret. */
+export const readDefaultModels = (read: SettingReader): DefaultModels => {
+  const models = read.parsed("PLATFORM_DEFAULT_MODELS", parseDefaultModels) ?? {};
+  const gateway = read.parsed("PLATFORM_LLM_MODEL", parseModelId);
+  return gateway === null ? models : { ...models, [GATEWAY_PROVIDER]: gateway };
+};
