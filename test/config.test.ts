@@ -5,6 +5,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
 import { ConfigError, readConfig, type Environment } from "../src/config.ts";
+import { SETTINGS } from "../src/settings.ts";
 import { freshDatabase } from "./support/postgres/postgres.ts";
 
 const read = (environment: Environment) => readConfig(environment, "/work");
@@ -106,6 +107,17 @@ test.each([
   ["PLATFORM_NODE_PORT", "65536", "a whole number from 0 to 65535"],
   ["PLATFORM_NODE_URL", "https://node-1", "an http URL with only a host and a port"],
   ["PLATFORM_AGENT_ADAPTER", "none", "one of opencode, acp, plain"],
+  [
+    "PLATFORM_DEFAULT_MODELS",
+    "claude",
+    'a JSON object from provider to model id, such as {"anthropic": "claude-sonnet-4-6"}',
+  ],
+  ["PLATFORM_LLM_MODEL", "two words", "a model id of 1 to 200 letters, digits and . _ : @ + / -"],
+  [
+    "PLATFORM_IMAGE_REGISTRY",
+    "images.example.com",
+    "a registry's host and a path in lower case, for example images.example.com/team/platform, with http:// before it only if the registry has no TLS",
+  ],
 ])("refuses %s=%j: expected %s", (name, value, expected) => {
   expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);
 });
@@ -166,6 +178,20 @@ test("lists of trusted hosts have them as addresses have them, and only egress h
     expect(problems({ PLATFORM_GIT_ALLOW_HOSTS: wildcard })).toHaveLength(1);
   const patterns = ["*", "*.Example.org", "Example.org.", "10.0.0.1", "[::1]", "::1"];
   expect(read({ PLATFORM_EGRESS_ALLOW: patterns.join(" ,") }).egressAllow).toEqual(patterns);
+});
+
+test("what a setting expects stands after the word expected, as one phrase", () => {
+  const structured = Object.entries(SETTINGS).filter(([, { kind }]) => kind === "structured");
+  const refused = problems(Object.fromEntries(structured.map(([name]) => [name, "? !"])));
+  expect(refused).toHaveLength(structured.length);
+  for (const line of refused) {
+    expect(line).toMatch(/"; expected [a-z`]/);
+    expect(line).not.toMatch(/\w\.(?: |$)/);
+  }
+  const unknown = problems({ PLATFORM_DEFAULT_MODELS: '{"nobody": "x"}' });
+  expect(unknown).toEqual([
+    expect.stringMatching(/; expected only the providers managed, anthropic, .*, without "nobody"$/),
+  ]);
 });
 
 test("tiers of a gateway need the gateway, and their form is checked without it", () => {

@@ -82,20 +82,25 @@ const PROVIDER_IDS: readonly string[] = [GATEWAY_PROVIDER, ...MODEL_PROVIDERS.ma
 /** One or more path segments, as routers name their models; no white space. */
 const MODEL_ID = /^[A-Za-z0-9@][A-Za-z0-9._:@+/-]{0,199}$/;
 
+/** @returns the id, or the expected form, as it stands after "expected". */
 export const parseModelId = (text: string): Result.Result<string, string> =>
   MODEL_ID.test(text)
     ? Result.succeed(text)
-    : Result.fail("A model id must have 1 to 200 letters, digits and . _ : @ + / -");
+    : Result.fail("a model id of 1 to 200 letters, digits and . _ : @ + / -");
 
-/** Reads PLATFORM_DEFAULT_MODELS: a JSON object from a known provider to a model id. */
+/**
+ * Reads PLATFORM_DEFAULT_MODELS: a JSON object from a known provider to a model id.
+ *
+ * @returns the models, or the expected form, as it stands after "expected".
+ */
 export const parseDefaultModels = (text: string): Result.Result<DefaultModels, string> => {
   const value = parseObject(text);
-  const expected = 'Default models must be a JSON object such as {"anthropic": "claude-sonnet-4-6"}.';
+  const expected = 'a JSON object from provider to model id, such as {"anthropic": "claude-sonnet-4-6"}';
   if (value === null) return Result.fail(expected);
   for (const [provider, model] of Object.entries(value)) {
     if (!PROVIDER_IDS.includes(provider))
       return Result.fail(
-        `Unknown provider ${JSON.stringify(provider)}. Known providers: ${PROVIDER_IDS.join(", ")}.`,
+        `only the providers ${PROVIDER_IDS.join(", ")}, without ${JSON.stringify(provider)}`,
       );
     if (typeof model !== "string" || !MODEL_ID.test(model)) return Result.fail(expected);
   }

@@ -63,9 +63,9 @@ export interface RegistryLocation {
 }
 
 const LOCATION_RULE =
-  "Give a registry's host and a path in lower case, e.g. images.example.com/team/platform. Only a registry without TLS needs http:// before it.";
+  "a registry's host and a path in lower case, for example images.example.com/team/platform, with http:// before it only if the registry has no TLS";
 
-/** Reads the place in a registry that a setting names. */
+/** Reads the place in a registry that a setting names. @returns the place, or the expected form, as it stands after "expected". */
 export const readRegistryLocation = (text: string): Result.Result<RegistryLocation, string> => {
   const [, scheme = "https", rest = ""] = /^(?:(https?):\/\/)?(.*)$/s.exec(text) ?? [];
   const slash = rest.indexOf("/");
