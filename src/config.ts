@@ -185,7 +185,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     publicUrl: read.url("PLATFORM_PUBLIC_URL"),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
-    databaseUrl: read.text("DATABASE_URL"),
+    databaseUrl: read.databaseUrl(),
     nodeHost: read.parsed("PLATFORM_NODE_HOST", parseNodeHost),
     nodePort: read.integer("PLATFORM_NODE_PORT"),
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
@@ -320,6 +320,18 @@ class Reader extends SettingReader {
     const token = this.text(name);
     if (token === null || tokenKind(token) === "pat") return token;
     this.problem(name, "(hidden)", "platform_pat_ and 27 to 128 letters, digits, _ or -");
+    return null;
+  }
+
+  /** Clients of Postgres take any scheme for their own. The value may contain a password, so only its scheme is shown. */
+  databaseUrl(): string | null {
+    const name = "DATABASE_URL";
+    const url = this.text(name);
+    const [, scheme = "", slashes = ""] = /^([a-z][a-z0-9+.-]*):(\/\/)?/i.exec(url ?? "") ?? [];
+    if (url === null || /^(?:|postgres|postgresql|socket)$/i.test(scheme)) return url;
+    const shown = slashes === "" ? "(hidden)" : `${scheme}://…`;
+    const example = "postgres://user:password@db.example.com:5432/platform";
+    this.problem(name, shown, `the address of a Postgres database, for example ${example}`);
     return null;
   }
 

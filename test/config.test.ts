@@ -213,6 +213,28 @@ test("refuses a first token that no request could use, and does not show it", ()
   expect(read({ PLATFORM_BOOTSTRAP_TOKEN: `platform_pat_${"a".repeat(43)}` }).bootstrapToken).not.toBeNull();
 });
 
+test("refuses the address of another database, and does not show its password", () => {
+  const expected =
+    "expected the address of a Postgres database, for example postgres://user:password@db.example.com:5432/platform";
+  expect(problems({ DATABASE_URL: "mysql://root:canary@127.0.0.1/x" })).toEqual([
+    `DATABASE_URL is "mysql://…"; ${expected}`,
+  ]);
+  expect(problems({ DATABASE_URL: "https://db.example.com/x" })).toEqual([
+    `DATABASE_URL is "https://…"; ${expected}`,
+  ]);
+  expect(problems({ DATABASE_URL: "db.example.com:5432/x" })).toEqual([
+    `DATABASE_URL is "(hidden)"; ${expected}`,
+  ]);
+  for (const url of [
+    "postgres://user:word@db/x?sslmode=require",
+    "postgresql:///x?host=/run/postgresql",
+    "POSTGRES://db/x",
+    "socket:/run/postgresql?db=x",
+    "/run/postgresql x",
+  ])
+    expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
+});
+
 test("starts opencode in the mode of its adapter, or the given command", () => {
   expect(read({}).agentCommand.slice(0, 2)).toEqual(["opencode", "serve"]);
   expect(read({ PLATFORM_AGENT_ADAPTER: "acp" }).agentCommand).toEqual(["opencode", "acp"]);

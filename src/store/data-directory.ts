@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
+import { fileFault } from "../domain/file-fault.ts";
 import { processStartedAt } from "./process.ts";
 
 /** Another service runs on this data directory. */
@@ -38,7 +39,7 @@ export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusa
   override get message(): string {
     return codeOf(this.cause) === "ENOSPC"
       ? `The disk of ${this.path} (PLATFORM_DATA_DIR) is full. Free some space, then start again.`
-      : `The data directory ${this.path} (PLATFORM_DATA_DIR) cannot be used: ${String(this.cause)}`;
+      : `The data directory ${this.path} (PLATFORM_DATA_DIR) cannot be used: ${fileFault(this.cause)}. Set PLATFORM_DATA_DIR to a directory in which this user may write. A missing one is created.`;
   }
 }
 

@@ -8,12 +8,13 @@
  *  B2 The file gets its name only when it is complete and on the disk.
  *  B3 It contains the master key, so no other user may read it.
  */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { mkdtemp, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { fileFault } from "../../domain/file-fault.ts";
 import { keyProvedBy } from "../../domain/master-key.ts";
 import { parseMasterKey } from "../../domain/secret.ts";
 import { bundleInto, headOf } from "../../git/repository/bundle.ts";
@@ -64,7 +65,9 @@ const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>
 /** The address of the installation's database: the running service's, otherwise one that is started for this backup. */
 const database = Effect.fnUntraced(function* (dataDir: string) {
   if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
-    return yield* failed(`${dataDir} has no installation with an embedded database.`);
+    return yield* failed(
+      `${dataDir} has no installation with an embedded database. Set PLATFORM_DATA_DIR to the data directory of the service.`,
+    );
   const claimed = yield* Effect.result(claimDataDirectory(dataDir));
   if (claimed._tag === "Success") return (yield* startEmbedded(claimed.success)).url;
   if (claimed.failure._tag !== "DataDirectoryOwned") return yield* claimed.failure;
@@ -176,12 +179,27 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
   return { rows, repositories, includesKey: installation.masterKey !== null };
 });
 
+const expectNew = Effect.fnUntraced(function* (file: string) {
+  if (!existsSync(file)) return;
+  return yield* failed(
+    statSync(file).isDirectory()
+      ? `${file} is a directory. Give the name of a new file, for example one in it.`
+      : `${file} already exists. Choose another file.`,
+  );
+});
+
 /** Creates the backup. The file must not exist yet. */
 export const backup = Effect.fnUntraced(function* (request: BackupRequest) {
   const file = path.resolve(request.file);
-  if (existsSync(file)) return yield* failed(`${file} already exists. Choose another file.`);
+  yield* expectNew(file);
   const aside = yield* Effect.acquireRelease(
-    writing(() => mkdtemp(`${file}.`)),
+    Effect.tryPromise({
+      try: () => mkdtemp(`${file}.`),
+      catch: (cause) =>
+        failed(
+          `The backup cannot be written into the directory ${path.dirname(file)}: ${fileFault(cause)}. Choose a directory that exists and in which this user may write.`,
+        ),
+    }),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),
   );
   const draft = path.join(aside, "draft");

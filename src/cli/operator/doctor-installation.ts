@@ -73,6 +73,8 @@ const directoryFindings = async ({ dataDir }: Config): Promise<readonly Finding[
       warn("data directory", `${dataDir} does not exist`, "Start the service, or set PLATFORM_DATA_DIR."),
       disk,
     ];
+  if (!found.isDirectory())
+    return [fail("data directory", `${dataDir} is a file`, "Set PLATFORM_DATA_DIR to a directory."), disk];
   const text = `${dataDir}, owned by user id ${found.uid}`;
   const isOwn = found.uid === process.getuid?.();
   return [

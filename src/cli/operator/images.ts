@@ -14,6 +14,7 @@ import { bundleOf } from "../../sandbox/machine/installation.ts";
 import { openRunDirectory, runDirectoryOf } from "../../sandbox/machine/run-directory.ts";
 import { findTools } from "../../sandbox/machine/tools.ts";
 import { EXIT, Failure } from "../failure.ts";
+import { unreadable } from "./named-file.ts";
 
 const failed = (message: string): Failure => new Failure(EXIT.refused, "failed", { message });
 
@@ -39,6 +40,10 @@ export const importArchive = (
   Effect.tryPromise({
     try: async () => {
       const { config, installation, store } = opened(environment);
+      const archive = path.resolve(file);
+      const fault = await unreadable(archive);
+      if (fault !== null)
+        throw failed(`${archive} cannot be imported: ${fault}. Give the path of an image's archive.`);
       const { bwrap } = findTools(config.path);
       if (bwrap === null)
         throw failed("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
@@ -50,7 +55,7 @@ export const importArchive = (
         agentBinaries: agentBinaries(config.agentCommand, config.path),
         path: config.path,
       });
-      return importImage({ store, bundle, bwrap }, { name, file: path.resolve(file) });
+      return importImage({ store, bundle, bwrap }, { name, file: archive });
     },
     catch: (error) => (error instanceof Error ? error : new Error(String(error))),
   });

@@ -8,7 +8,7 @@
  *     it.
  */
 import { createWriteStream, existsSync } from "node:fs";
-import { mkdir, mkdtemp, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -17,7 +17,7 @@ import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { unbundleInto } from "../../git/repository/bundle.ts";
 import { repositoryPath } from "../../git/repository/repository-path.ts";
-import { livingOwner } from "../../store/data-directory.ts";
+import { DataDirectoryUnusable, livingOwner } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import { startEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import { loadMigrations, type Migration, runMigrations } from "../../store/postgres/migrate.ts";
@@ -25,6 +25,7 @@ import { fillTables, type Filling } from "../../store/postgres/rows.ts";
 import { TAKEN_OVER } from "../../store/run-directory-claim.ts";
 import { ArchiveRefused, entriesOf, type Entry, entryText, NO_BACKUP } from "./archive.ts";
 import { BackupManifest, MANIFEST, partOf } from "./manifest.ts";
+import { unreadable } from "./named-file.ts";
 
 /** Nothing was restored. `message` gives the reason. */
 export class RestoreFailed extends Schema.TaggedError<RestoreFailed>()("RestoreFailed", {
@@ -171,6 +172,10 @@ const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Mig
 /** Refuses a directory with any content: an installation is never overwritten. */
 const expectEmpty = Effect.fnUntraced(function* (dataDir: string) {
   if (!existsSync(dataDir)) return;
+  if (!(yield* step(dataDir, () => stat(dataDir))).isDirectory())
+    return yield* failed(
+      `The data directory ${dataDir} (PLATFORM_DATA_DIR) is a file. Set PLATFORM_DATA_DIR to an empty or new directory.`,
+    );
   const owner = yield* Effect.promise(() => livingOwner(dataDir));
   if (owner !== null)
     return yield* failed(
@@ -190,10 +195,18 @@ const sync = async (directory: string): Promise<void> => {
 /** Restores. An unfinished restore leaves nothing behind. */
 export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }: RestoreRequest) {
   yield* expectEmpty(dataDir);
+  const fault = yield* Effect.promise(() => unreadable(file));
+  if (fault !== null)
+    return yield* failed(
+      `${file} cannot be restored: ${fault}. Give the path of a file of \`platform backup\`.`,
+    );
   const known = yield* loadMigrations;
   const manifest = yield* step(file, () => check(file, known));
   const parent = path.dirname(dataDir);
-  yield* step(file, () => mkdir(parent, { recursive: true }));
+  yield* Effect.tryPromise({
+    try: () => mkdir(parent, { recursive: true }),
+    catch: (cause) => failed(new DataDirectoryUnusable({ path: dataDir, cause }).message),
+  });
   const aside = yield* Effect.acquireRelease(
     step(file, () => mkdtemp(`${dataDir}.restoring-`)),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true })),

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -42,6 +42,17 @@ describe("the doctor", () => {
     expect(of("git")?.text).toMatch(/^git version 2\./);
     expect(of("agent")).toMatchObject({ state: "ok" });
     expect(of("public URL")?.text).toContain("https://agents.example.org");
+  });
+
+  it("names a data directory that is a file", async () => {
+    const file = path.join(dataDir, "file");
+    writeFileSync(file, "");
+    expect((await find({ PLATFORM_DATA_DIR: file }))("data directory")).toEqual({
+      name: "data directory",
+      state: "fail",
+      text: `${file} is a file`,
+      todo: "Set PLATFORM_DATA_DIR to a directory.",
+    });
   });
 
   it("names missing parts, and says what to do", async () => {
