@@ -49,7 +49,7 @@ export const notFound = (what: string): RegExp => new RegExp(`^${what} not found
 
 /**
  * Commands with a separate test: one needs a queue, others have no end (watch.test.ts), an agent that asks (chat.test.ts) or
- * works (wait.test.ts), or a sandbox (terminal.real.test.ts).
+ * works (wait.test.ts), a provider (secrets-try.test.ts), or a sandbox (terminal.real.test.ts).
  */
 export const APART = [
   "triggers cancel",
@@ -58,4 +58,5 @@ export const APART = [
   "sessions chat",
   "sessions answer",
   "sessions shell",
+  "secrets try",
 ];

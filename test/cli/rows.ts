@@ -213,16 +213,6 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { name: "BY_THE_TABLE" },
     refused: [["PLATFORM_X"], 1, /PLATFORM_/],
   },
-  "secrets try": {
-    // The service of the tests asks no provider.
-    args: async () => (
-      await putSecret(world.service, world.pid, "MISTRAL_API_KEY", "key"),
-      ["MISTRAL_API_KEY"]
-    ),
-    human: /^api\.mistral\.ai is not asked by this service\. /,
-    json: { provider: "mistral", outcome: "unknown" },
-    refused: [["NOT_A_KEY"], 5, /is not the key of a model provider/],
-  },
   "secrets delete": {
     args: async () => (await putSecret(world.service, world.pid, "GOING", "x"), ["GOING"]),
     human: /^GOING deleted\n$/,

@@ -90,7 +90,8 @@ const tryIt = command({
   about: "Ask a model provider whether it accepts the key that is stored under this name",
   takes: [NAME],
   inProject: true,
-  notes: "Ends with 1 if the provider rejects the key.",
+  notes:
+    "Ends with 1 if the provider rejects the key, and with 6 if it cannot be reached or says nothing about the key.",
   run: async ({ given, api, project, json, write }) => {
     const name = segment(given.NAME, NAME);
     const { value, text } = await api().call("POST /v1/projects/:pid/secrets/:name/try", {
@@ -98,9 +99,13 @@ const tryIt = command({
     });
     const { outcome, message, advice } = value;
     const shown = visible(advice === null ? message : `${message} ${advice}`);
-    if (outcome !== "rejected") return { json: text, text: shown };
+    if (outcome === "accepted") return { json: text, text: shown };
     write(`${json ? text : shown}\n`);
-    throw new Failure(EXIT.refused, "key_rejected", { message: `The provider rejects ${name}.` });
+    throw outcome === "rejected"
+      ? new Failure(EXIT.refused, "key_rejected", { message: `The provider rejects ${name}.` })
+      : new Failure(EXIT.tryAgain, "key_unknown", {
+          message: `The provider gave no answer about ${name}, so it is not known whether the key works.`,
+        });
   },
 });
 
