@@ -1,4 +1,4 @@
-/** `platform login` at a terminal, against the service: by a code that a person types into the page. */
+/** `platform login` against the service: at a terminal by a code that a person types into the page, elsewhere with a token. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, rmSync, statSync } from "node:fs";
@@ -44,6 +44,30 @@ const codeIn = (seen: { readonly text: string }) =>
   });
 
 const decide = (how: string, body: object) => service.request("POST", `/v1/device-logins/${how}`, { body });
+
+describe("platform login without a terminal", () => {
+  const HOW =
+    "is missing: standard input is not a terminal, and it has no such line. Write a token to it and give --url, " +
+    'for example: echo "$TOKEN" | platform login --url https://platform.example.com. ' +
+    "Without a login, set PLATFORM_API_URL and PLATFORM_CLI_TOKEN.\n";
+
+  it("says how to give address and token if standard input has none", async () => {
+    const refused = { code: 2, stdout: "" };
+    expect(await line.run(["login"])).toEqual({ ...refused, stderr: `The address of the service ${HOW}` });
+    const ended = await line.run(["login", "--url", service.url]);
+    expect(ended).toEqual({ ...refused, stderr: `The token ${HOW}` });
+    expect(await line.run(["login"], { input: `${service.url}\n` })).toEqual(ended);
+    expect(() => statSync(file())).toThrow("ENOENT");
+  });
+
+  it("works as it says", async () => {
+    const input = `${service.token}\n`;
+    expect(await line.run(["login", "--url", service.url], { input })).toMatchObject({ code: 0 });
+    rmSync(file());
+    const env = { PLATFORM_API_URL: service.url, PLATFORM_CLI_TOKEN: service.token };
+    expect(await line.run(["whoami"], { env })).toMatchObject({ code: 0 });
+  });
+});
 
 describe("platform login at a terminal", () => {
   it("shows a code and keeps the token that its approval gives, for its owner alone", async () => {

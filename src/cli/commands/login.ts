@@ -5,6 +5,7 @@ import { Client, sendForm, type Service } from "../client.ts";
 import { command } from "../command.ts";
 import { checkedToken, configurationFile, parseAddress, writeLogin } from "../configuration.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
+import type { Input } from "../input.ts";
 import { visible } from "../terminal.ts";
 
 /** Over plain http, others on the network can read the token. */
@@ -87,6 +88,20 @@ const awaitToken = async (service: Service, { deviceCode, intervalMs }: Started)
   });
 };
 
+/** Without a terminal, nobody can be asked. */
+const nothingToRead = (what: string): Failure =>
+  usage(
+    `${what} is missing: standard input is not a terminal, and it has no such line. Write a token to it and give --url, ` +
+      'for example: echo "$TOKEN" | platform login --url https://platform.example.com. ' +
+      "Without a login, set PLATFORM_API_URL and PLATFORM_CLI_TOKEN.",
+  );
+
+const readToken = async (input: Input): Promise<string> => {
+  const written = (await input.hiddenLine("Token (not shown): ")).trim();
+  if (written === "" && !input.isTerminal) throw nothingToRead("The token");
+  return checkedToken(written, "The input");
+};
+
 export const login = command({
   name: "login",
   about: "Log in to a service, and save its address and a token",
@@ -99,6 +114,7 @@ line may do. In a script, write the address and a token as lines to standard inp
 tests the token, then saves both in a file that only you can read: $XDG_CONFIG_HOME/platform/config.json, or ~/.config/platform/config.json.`,
   run: async ({ options, environment, input, note }) => {
     const written = options.url ?? (await input.line("Address of the service: "));
+    if (written === "" && !input.isTerminal) throw nothingToRead("The address of the service");
     const apiUrl = parseAddress(written);
     if (apiUrl === null)
       throw usage("The address must be an http or https URL without a user, a query and a fragment.");
@@ -109,10 +125,7 @@ tests the token, then saves both in a file that only you can read: $XDG_CONFIG_H
       note(visible(`Open ${started.page} and type the code ${started.userCode}`));
       note("Waiting for your decision there. Ctrl-C ends the command.");
     }
-    const token =
-      started === null
-        ? checkedToken((await input.hiddenLine("Token (not shown): ")).trim(), "The input")
-        : await awaitToken(service, started);
+    const token = started === null ? await readToken(input) : await awaitToken(service, started);
     const { value, text } = await new Client({ ...service, token }).call("GET /v1/me", {});
     const file = configurationFile(environment);
     writeLogin(file, { apiUrl, token });
