@@ -52,6 +52,8 @@ export const neededRole = (power: Power, mergeRole: MergeRole): ProjectRole | nu
 export type Lack =
   /** Tokens of this kind never have it. */
   | { readonly by: "token" }
+  /** The token is bound to this project, and the power is over the whole account. */
+  | { readonly by: "binding"; readonly projectId: string }
   /** Only an owner of the account has it. */
   | { readonly by: "account" }
   | { readonly by: "role"; readonly needed: ProjectRole; readonly role: ProjectRole };
@@ -59,7 +61,8 @@ export type Lack =
 /** Why the caller's token and role in the account lack the power. Null: they have it. `lackAt` asks for the project. */
 export const lackOf = (caller: Principal, power: Power): Lack | null => {
   if (!MAY[power].includes(callerKind(caller))) return { by: "token" };
-  if (caller.projectId !== null && ACCOUNT_WIDE.has(power)) return { by: "token" };
+  const { projectId } = caller;
+  if (projectId !== null && ACCOUNT_WIDE.has(power)) return { by: "binding", projectId };
   return OWNERS.has(power) && caller.accountRole !== "owner" ? { by: "account" } : null;
 };
 

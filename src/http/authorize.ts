@@ -17,7 +17,14 @@ import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./ac
 import { actingAs } from "./acting.ts";
 import { answering } from "./handlers/answers.ts";
 import { Access, Authorized, Caller, type Arrived, type Power } from "./api/access.ts";
-import { type BadRequest, Forbidden, notFound, Unauthorized, UnsupportedMedia } from "./api/errors.ts";
+import {
+  type BadRequest,
+  Forbidden,
+  NotFound,
+  notFound,
+  Unauthorized,
+  UnsupportedMedia,
+} from "./api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { sessionHashOf } from "./pages/dashboard-sessions.ts";
 import { invalidRequest } from "./issues.ts";
@@ -30,20 +37,32 @@ export const unauthorized = (): Unauthorized =>
     code: "unauthorized",
   });
 
-const WORDS_OF_LACK = {
-  token: (caller: Principal) => `A ${callerKind(caller)} token does not have permission to do this.`,
-  account: () => "Only an owner of the account can do this.",
+const boundTo = (projectId: string): string => `This token works only in the project ${projectId}.`;
+
+const wordsOf = (caller: Principal, lack: Lack): string => {
+  switch (lack.by) {
+    case "token":
+      return `A ${callerKind(caller)} token does not have permission to do this.`;
+    case "binding":
+      return `${boundTo(lack.projectId)} This needs a token of the whole account.`;
+    case "account":
+      return "Only an owner of the account can do this.";
+    case "role":
+      return `Your role in this project is ${lack.role}. This needs the role ${lack.needed}. An owner of the project can change your role.`;
+  }
 };
 
 /** 403, with what is missing. */
 export const forbidden = (caller: Principal, lack: Lack): Forbidden =>
-  new Forbidden({
-    error:
-      lack.by === "role"
-        ? `Your role in this project is ${lack.role}. This needs the role ${lack.needed}. An owner of the project can change your role.`
-        : WORDS_OF_LACK[lack.by](caller),
-    code: "forbidden",
-  });
+  new Forbidden({ error: wordsOf(caller, lack), code: "forbidden" });
+
+/** 404. A bound token hears where it works, the same for every other project, whether or not that one exists (threats.md T02). */
+const noProject = ({ projectId, reached }: Arrived): NotFound => {
+  const refusal = notFound("project");
+  return projectId === null || reached?.path.projectId === projectId
+    ? refusal
+    : new NotFound({ ...refusal, error: `${refusal.error} ${boundTo(projectId)}` });
+};
 
 const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
 
@@ -157,7 +176,7 @@ export const authorizedLayer = Layer.effect(
 export const requireRole = Effect.fnUntraced(function* (caller: Arrived, power: Power) {
   const { reached } = caller;
   if (reached === undefined || reached.role === null || !reaches(caller, reached.path.projectId))
-    return yield* notFound("project");
+    return yield* noProject(caller);
   const lack = lackAt(power, reached);
   if (lack !== null) return yield* forbidden(caller, lack);
 });

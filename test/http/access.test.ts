@@ -198,6 +198,20 @@ describe("a refusal", () => {
     expect([foreign.status, foreign.headers["www-authenticate"]]).toEqual([404, undefined]);
   });
 
+  it("of a bound token names the project where it works, and does not say which others exist [T02]", async () => {
+    const { bound, user } = cast.tokens;
+    const said = async (token: string | null, method: string, target: string) => {
+      const answer = await cast.service.request(method, target, { token });
+      return [answer.status, fields(answer)["code"], fields(answer)["error"]];
+    };
+    const works = `This token works only in the project ${cast.pid}.`;
+    expect(await said(bound, "GET", "/v1/people")).toEqual([403, "forbidden", `${works} This needs a token of the whole account.`]); // prettier-ignore
+    const hidden = [404, "not_found", `Project not found. ${works}`];
+    for (const pid of [cast.elsewhere, randomUUID()])
+      expect(await said(bound, "GET", `/v1/projects/${pid}`)).toEqual(hidden);
+    expect(await said(user, "GET", `/v1/projects/${randomUUID()}`)).toEqual([404, "not_found", "Project not found."]); // prettier-ignore
+  });
+
   it.each(["Bearer", "Bearer ", "Basic eDp5", "bearer\tx", "Bearer a b", "Token x", "Bearer platform_pat_x"])(
     "answers the header %j like a missing header",
     async (authorization) => {
