@@ -163,10 +163,13 @@ describe("a body", () => {
     [{ name: 5 }, "`name` must be a string."],
     [{ name: "" }, "`name` must have at least 1 character."],
     [{ name: " " }, "`name` must not be blank."],
+    [{ name: "\0" }, "`name` must be text without NUL characters and unpaired surrogates."],
     [{ name: "x".repeat(201) }, "`name` must have at most 200 characters."],
     [[], "The body must be an object."],
   ])("%j is refused in plain words", async (body, sentence) => {
-    expect(fields(await create(body))["error"]).toBe(sentence);
+    const answer = await create(body);
+    expect(fields(answer)["error"]).toBe(sentence);
+    expect(issuesOf(answer)).toHaveLength(1);
   });
 
   it.each([

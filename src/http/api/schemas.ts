@@ -45,8 +45,8 @@ export const optionalText = (maxLength: number) =>
 const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 
 const notBlank = Schema.makeFilter((value: string) =>
-  // An empty one is refused for its length.
-  value === "" || visible.test(value) ? undefined : "must not be blank",
+  // An empty one is refused for its length, and NUL is invisible but has its own refusal.
+  value === "" || !isStorable(value) || visible.test(value) ? undefined : "must not be blank",
 );
 
 /**
