@@ -41,6 +41,18 @@ it.each(["   ", "\n", "\u200b", "\u3164"])("refuses a blank name like %j", async
     expect([at, seen(await service.request("POST", at, { body }))]).toEqual([at, [400, "invalid_request"]]);
 });
 
+it.each(["https://git.example.com/a", { url: "https://git.example.com/a" }, { kind: "svn" }])(
+  "says what a repository is if it gets %j",
+  async (repository) => {
+    const answer = await service.request("POST", "/v1/projects", { body: { name: "p", repository } });
+    expect([...seen(answer), fields(answer)["error"]]).toEqual([
+      400,
+      "invalid_request",
+      '`repository` must be an object whose `kind` is "hosted", "git" (with `url`) or "github" (with `owner` and `name`).',
+    ]);
+  },
+);
+
 describe("a project", () => {
   it("has all of its fields, and its own first commit if nothing is imported", async () => {
     const answer = expectStatus(await create({}, { name: "Mine" }), 201);
