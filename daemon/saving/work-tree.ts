@@ -2,6 +2,7 @@
  * The content of a work tree, from the output of git and find: which paths a save includes, which it leaves out, and
  * why. Paths are bytes, held as latin1 text, one character a byte: names may contain line ends and need not be UTF-8.
  */
+import { DEFAULT_CONFIG_DIR } from "../../src/domain/config-dir.ts";
 import type { SkipReason } from "./skipped.ts";
 
 /** Larger files are left out, in bytes (api.md 7: 10 MiB). */
@@ -89,6 +90,24 @@ export const readIndex = (listing: Buffer): IndexListing => {
 
 const FOUND: Readonly<Record<string, SkipReason>> = { L: "too_large", U: "unreadable", S: "special" };
 
+/** Directories in which the agent runtime installs what it needs. It hides that by a .gitignore that hides itself. */
+const RUNTIME_DIRS = [DEFAULT_CONFIG_DIR, ".opencode"];
+const RUNTIME_FILES = [".gitignore", "node_modules/", "package.json", "package-lock.json", "bun.lock"];
+
+/** The ignored paths that nobody who works in the repository made. */
+const withoutRuntimes = (ignored: readonly string[]): readonly string[] => {
+  const own = new Set<string>();
+  for (const directory of RUNTIME_DIRS) {
+    // Otherwise the repository itself ignores the directory, and git does not say what else is in it.
+    if (!ignored.includes(`${directory}/.gitignore`)) continue;
+    for (const name of RUNTIME_FILES) own.add(`${directory}/${name}`);
+    // Git names each parent that has only ignored content, and then that content.
+    for (let end = directory.length; end !== -1; end = directory.lastIndexOf("/", end - 1))
+      own.add(`${directory.slice(0, end)}/`);
+  }
+  return ignored.filter((path) => !own.has(path));
+};
+
 /** Reads the output of `LIST_SCRIPT`. */
 export const readWorkTree = (listing: Buffer, { hidden }: Pick<IndexListing, "hidden">): WorkTree => {
   const [changes = [], untracked = [], ignored = [], found = []] = sections(listing);
@@ -114,7 +133,7 @@ export const readWorkTree = (listing: Buffer, { hidden }: Pick<IndexListing, "hi
         return reason === undefined ? [] : [[path, reason] as const];
       }),
       ...closed.filter(([path]) => !isIgnored(path)),
-      ...ignored.map((path) => [path, "ignored"] as const),
+      ...withoutRuntimes(ignored).map((path) => [path, "ignored"] as const),
     ],
     left,
   };

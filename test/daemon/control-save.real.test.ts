@@ -164,6 +164,30 @@ describe("a save names what it does not store", () => {
     ]);
   });
 
+  test("but not what the agent runtime installs for itself in its directories", async () => {
+    const daemon = await ready({ files: { ".gitignore": "*.log\n" } });
+    const own = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n";
+    for (const directory of [".platform/runtime", ".opencode"]) {
+      write(daemon, `${directory}/.gitignore`, own);
+      write(daemon, `${directory}/package.json`);
+      write(daemon, `${directory}/node_modules/plugin/index.js`);
+    }
+    expect(await save(daemon)).toEqual({ wip: null, skipped: [], error: null });
+    write(daemon, ".platform/runtime/debug.log");
+    write(daemon, ".platform/Dockerfile");
+    const { wip, skipped } = await save(daemon);
+    expect(skipped).toEqual([{ path: ".platform/runtime/debug.log", reason: "ignored by git" }]);
+    expect(filesOf(daemon, wip ?? "")).toEqual([".gitignore", ".platform/Dockerfile"]);
+  });
+
+  test("the runtime's directory too if the repository ignores it", async () => {
+    const daemon = await ready({ files: { ".gitignore": ".platform/runtime/\n" } });
+    write(daemon, ".platform/runtime/.gitignore", ".gitignore\n");
+    write(daemon, ".platform/runtime/notes.txt");
+    const { skipped } = await save(daemon);
+    expect(skipped).toContainEqual({ path: ".platform/runtime/", reason: "ignored by git" });
+  });
+
   test("a list that is too long is cut and says so, and the ignored files go first", async () => {
     const daemon = await ready({ files: { ".gitignore": "*.log\n" } });
     for (let index = 0; index < 300; index += 1) write(daemon, `${index}.log`);
