@@ -18,7 +18,6 @@ import { secretForms, secrets } from "./secrets.js";
 import { session } from "./session.js";
 import { sessions } from "./session-list.js";
 import { join, joined, joinForms } from "./sign-in.js";
-import { accountState, changeRequestState, sessionState, triggerState } from "./state.js";
 import { setup, setupForms } from "./setup.js";
 import { triggers } from "./triggers.js";
 import { usage } from "./usage.js";
@@ -34,6 +33,8 @@ const connectors = later(() => import("./connectors.js"), "connectors");
 const connector = later(() => import("./connectors.js"), "connector");
 const notifications = later(() => import("./notifications.js"), "notifications");
 const notification = later(() => import("./notifications.js"), "notification");
+/** The state's pages are polled: few events tell of them. @param {string} name */
+const stateOf = (name) => later(() => import("./state.js"), name, { isPolled: true });
 const settings = later(() => import("./settings.js"), "settings", {
   /** @param {string[]} params @param {() => void} changed */
   follow: ([id = ""], changed) => followConnection(id, changed),
@@ -76,12 +77,12 @@ const ROUTES = [
   [new RegExp(`^#/projects/${ID}/notifications$`), framed(notifications, "/settings")],
   [new RegExp(`^#/projects/${ID}/notifications/${ID}$`), framed(notification, "/settings")],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), framed(session, "")],
-  [/^#\/account\/state$/, accountState],
-  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(sessionState, "")],
-  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(triggerState, "/triggers")],
+  [/^#\/account\/state$/, stateOf("account")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(stateOf("session"), "")],
+  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(stateOf("trigger"), "/triggers")],
   [
     new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`),
-    framed(changeRequestState, "/change-requests"),
+    framed(stateOf("changeRequest"), "/change-requests"),
   ],
 ];
 

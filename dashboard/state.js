@@ -74,7 +74,7 @@ const page = {
   ],
 };
 
-export const sessionState = {
+const sessionState = {
   ...page,
   /** @param {string[]} params @param {{pages: number}} extent */
   load: async ([projectId = "", id = ""], { pages }) => {
@@ -99,7 +99,7 @@ export const sessionState = {
   },
 };
 
-export const triggerState = {
+const triggerState = {
   ...page,
   /** @param {string[]} params @param {{pages: number}} extent */
   load: async ([projectId = "", encoded = ""], { pages }) => {
@@ -127,7 +127,7 @@ export const triggerState = {
   },
 };
 
-export const changeRequestState = {
+const changeRequestState = {
   ...page,
   /** @param {string[]} params @param {{pages: number}} extent */
   load: async ([projectId = "", number = ""], { pages }) => {
@@ -146,7 +146,7 @@ export const changeRequestState = {
   },
 };
 
-export const accountState = {
+const accountState = {
   ...page,
   /** @param {string[]} _params @param {{pages: number}} extent */
   load: (_params, { pages }) =>
@@ -155,12 +155,12 @@ export const accountState = {
     ]),
 };
 
-/** Half of a character, which no address can hold. */
-const LONE = /[\ud800-\udfff]/gu;
-
-/** The link to a trigger's page. @param {string} projectId @param {string} slug */
-export const triggerStateLink = (projectId, slug) =>
-  projectLink(projectId, `/triggers/${encodeURIComponent(slug.replace(LONE, "\ufffd"))}/state`);
+export const pages = {
+  session: sessionState,
+  trigger: triggerState,
+  changeRequest: changeRequestState,
+  account: accountState,
+};
 
 /** @param {string} part of an address */
 const decoded = (part) => {

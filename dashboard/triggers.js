@@ -16,7 +16,6 @@ import {
   tag,
   time,
 } from "./parts.js";
-import { triggerStateLink } from "./state.js";
 import { projectHead, projectPath } from "./project.js";
 import { lackedRole } from "./roles.js";
 import { instantsView } from "./schedule.js";
@@ -138,6 +137,13 @@ const errorList = (errors) =>
     ),
   );
 
+/** Half of a character, which no address can hold. */
+const LONE = /[\ud800-\udfff]/gu;
+
+/** Why a trigger is in its state. @param {string} projectId @param {string} slug */
+const stateLink = (projectId, slug) =>
+  projectLink(projectId, `/triggers/${encodeURIComponent(slug.replace(LONE, "\ufffd"))}/state`);
+
 /** @param {Trigger} trigger @param {Pick<TriggersPage, "project" | "secrets">} known */
 const card = (trigger, { project, secrets }) =>
   h(
@@ -165,10 +171,7 @@ const card = (trigger, { project, secrets }) =>
       ["Last run", time(trigger.last_fired_at)],
       ["Runs", ledger(project.id, trigger)],
       ["Next run", trigger.type === "cron" ? next(trigger, project) : null],
-      [
-        "State",
-        h("a", { href: triggerStateLink(project.id, trigger.slug) }, `Why ${trigger.slug} fires or waits`),
-      ],
+      ["State", h("a", { href: stateLink(project.id, trigger.slug) }, `Why ${trigger.slug} fires or waits`)],
       ["Schedule", trigger.cron ? h("span", {}, code(trigger.cron), ` ${trigger.timezone ?? "UTC"}`) : null],
       ["Agent", trigger.agent],
       ["Filter", trigger.filter ? filter(trigger.filter) : null],
