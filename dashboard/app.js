@@ -8,7 +8,7 @@ import { countMark, forgetWaiting, readWaiting, seeWaiting } from "./attention.j
 import { seeFinished } from "./finished.js";
 import { askingAgain, closeDialog } from "./dialog.js";
 import { h, morph } from "./dom.js";
-import { forgetRefusals, sendForm } from "./forms.js";
+import { forgetRefusals, keepForms, sendForm } from "./forms.js";
 import { followFilters } from "./filters.js";
 import { followPrompts } from "./new-session.js";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.js";
@@ -376,6 +376,7 @@ const start = async () => {
 };
 
 followFilters();
+keepForms();
 followPrompts();
 followKeys();
 addEventListener("hashchange", () => {

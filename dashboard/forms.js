@@ -2,6 +2,7 @@
 import { ApiError } from "./api.js";
 import { maskedArea } from "./dialog.js";
 import { h } from "./dom.js";
+import { keep, readKept } from "./kept.js";
 import { callout, prose } from "./parts.js";
 import { lackedRole } from "./roles.js";
 
@@ -31,10 +32,11 @@ import { lackedRole } from "./roles.js";
  * @property {string} [sending] the label until the answer arrives
  * @property {Record<string, string>} [input] what the action gets besides the fields, as `data-` attributes
  * @property {(FieldView | GroupView | Node | null)[]} fields
+ * @property {string} [keeps] the name under which the tab keeps what is typed until it is sent
  * @property {ReadonlyMap<string, string>} [noted] what is wrong so far, by field, before the form is sent
  */
 
-/** @typedef {{group: string, fields: FieldView[]}} GroupView fields behind a line that opens them */
+/** @typedef {{group: string, fields: FieldView[], open?: boolean}} GroupView fields behind a line that opens them */
 
 /** @typedef {(typed: Record<string, string>, input: DOMStringMap, page: import("./actions.js").Page & {files: File[]}) => Promise<void | boolean>} Submit it gives false if the reader goes on with the form */
 
@@ -47,7 +49,15 @@ const sending = new Set();
 export const forgetRefusals = () => refused.clear();
 
 /** @param {FormView} form */
-export const formView = ({ action, submit, sending: busy = "Sending…", input = {}, fields, noted }) => {
+export const formView = ({
+  action,
+  submit,
+  sending: busy = "Sending…",
+  input = {},
+  keeps,
+  fields,
+  noted,
+}) => {
   const lacked = lackedRole(action);
   if (lacked !== null)
     return h("p", { class: "quiet", "data-key": action }, `This needs the role ${lacked} in the project.`);
@@ -55,12 +65,22 @@ export const formView = ({ action, submit, sending: busy = "Sending…", input =
   const issues = new Map([...(noted ?? []), ...refusals]);
   const names = new Set(fields.flatMap((entry) => (isField(entry) ? [entry.path ?? entry.name] : [])));
   const attributes = Object.entries(input).map(([name, value]) => [`data-${name}`, value]);
+  const kept = keptOf(keeps);
   return h(
     "form",
-    { class: "form", "data-action": action, "data-key": action, ...Object.fromEntries(attributes) },
+    {
+      class: "form",
+      "data-action": action,
+      "data-key": action,
+      "data-keeps": keeps,
+      ...Object.fromEntries(attributes),
+    },
     fields.map((entry) => {
-      if (isField(entry)) return fieldView(action, entry, issues);
-      return entry !== null && "group" in entry ? groupView(action, entry, issues) : entry;
+      if (isField(entry)) return fieldView(action, kept(entry), issues);
+      if (entry === null || !("group" in entry)) return entry;
+      const inside = entry.fields.map(kept);
+      const isTyped = keeps !== undefined && inside.some(({ value = "" }) => value !== "");
+      return groupView(action, { ...entry, fields: inside, open: isTyped }, issues);
     }),
     problemView(
       action,
@@ -79,14 +99,40 @@ export const formView = ({ action, submit, sending: busy = "Sending…", input =
   );
 };
 
+/** What the tab keeps of a form replaces a field's first value. @param {string | undefined} name @returns {(field: FieldView) => FieldView} */
+const keptOf = (name) => {
+  const typed = name === undefined ? null : readKept(name);
+  return (field) =>
+    typeof typed?.[field.name] === "string" ? { ...field, value: typed[field.name] } : field;
+};
+
+/** Forms with a text that the service refused because of a secret. They are not kept until the page is loaded again. @type {Set<string>} */
+const secretive = new Set();
+
+/** Keeps what is typed in forms that wish it, except for secrets and files. */
+export const keepForms = () =>
+  document.addEventListener("input", ({ target }) => {
+    const form = target instanceof Element ? target.closest("form[data-keeps]") : null;
+    if (!(form instanceof HTMLFormElement)) return;
+    const name = form.dataset["keeps"] ?? "";
+    if (secretive.has(name)) return;
+    const typed = [...new FormData(form)].filter(([field, value]) => {
+      const input = form.elements.namedItem(field);
+      return typeof value === "string" && !(input instanceof Element && input.matches(SECRET));
+    });
+    // A form of two kinds keeps the fields of the other kind, too.
+    keep(name, { ...readKept(name), ...Object.fromEntries(typed) });
+  });
+const SECRET = "[type=password], .masked *";
+
 /** @param {FieldView | GroupView | Node | null} entry @returns {entry is FieldView} */
 const isField = (entry) => entry !== null && !(entry instanceof Node) && !("group" in entry);
 
 /** The group may be closed, so its issues are listed above the button, too. @param {string} action @param {GroupView} view @param {Map<string, string>} issues */
-const groupView = (action, { group, fields }, issues) =>
+const groupView = (action, { group, fields, open }, issues) =>
   h(
     "details",
-    { class: "group", "data-key": group },
+    { class: "group", "data-key": group, open },
     h("summary", {}, group),
     fields.map((field) => fieldView(action, field, issues)),
   );
@@ -193,14 +239,25 @@ export const sendForm = async (form, submit, page) => {
   page.draw();
   try {
     const taken = await submit(typedIn(form), form.dataset, { ...page, files: filesIn(form) });
-    if (taken !== false) form.reset();
+    if (taken === false) return;
+    forgetTyped(form);
+    form.reset();
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) throw error;
+    if (error instanceof ApiError && error.code === "secret_in_message") {
+      secretive.add(form.dataset["keeps"] ?? "");
+      forgetTyped(form);
+    }
     refused.set(action, error instanceof Error ? error : new Error(String(error)));
   } finally {
     sending.delete(action);
     page.draw();
   }
+};
+
+/** @param {HTMLFormElement} form */
+const forgetTyped = ({ dataset: { keeps } }) => {
+  if (keeps !== undefined) keep(keeps, null);
 };
 
 /** Secrets and texts of several lines stay as typed. @param {HTMLFormElement} form @returns {Record<string, string>} */

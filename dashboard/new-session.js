@@ -41,6 +41,7 @@ export const newSession = {
       submit: "Start session",
       sending: "Starting…",
       input: { project: project.id },
+      keeps: `session ${project.id}`,
       fields: [
         { ...promptField, hint: "Optional. Without it, the agent waits for your first message." },
         {

@@ -3,6 +3,7 @@ import { getJson, getJsonOrNull, post } from "./api.js";
 import { h } from "./dom.js";
 import { formView, given } from "./forms.js";
 import { ZONE } from "./format.js";
+import { readKept } from "./kept.js";
 import { code, commandBlock, projectLink } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 import { instantsView } from "./schedule.js";
@@ -168,6 +169,8 @@ const followForm = (path, changed) => {
         // eslint-disable-next-line no-restricted-globals -- the browser's timer
         settling = setTimeout(() => void read(form), SETTLE_MS);
       });
+      // After a reload, the form has what the tab kept.
+      if (readKept(form.dataset["keeps"] ?? "") !== null) void read(form);
     },
     end: () => {
       turn += 1;
@@ -250,6 +253,7 @@ export const newTrigger = {
         submit: "Open a change request",
         sending: "Writing the commit…",
         input: { project: project.id, kind },
+        keeps: `trigger ${project.id}`,
         fields:
           kind === "cron"
             ? cronFields(live?.draft ?? null, live?.typed["timezone"] ?? ZONE)

@@ -85,4 +85,37 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByLabel("Name", { exact: true }).pressSequentially("tests");
     await expect.poll(() => asked).toEqual(["POST"]);
   });
+
+  it("keeps what is typed across a reload, until the session has started", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${PROJECT}/new`);
+    const prompt = page.getByLabel("What should the agent do?");
+    await prompt.fill("Fix the tests.\nAll of them.");
+    await page.getByText("Agent and model").click();
+    await page.getByLabel("Model").fill("acme/large");
+    await page.reload();
+    await expect.poll(() => prompt.inputValue()).toBe("Fix the tests.\nAll of them.");
+    // The group is open, because it has a value that the reader would send.
+    expect(await page.getByLabel("Model").inputValue()).toBe("acme/large");
+    await page.getByRole("button", { name: "Start session" }).click();
+    await expect.poll(() => page.url()).toContain("/sessions/");
+    expect(fake.writes.find((write) => write.includes("/sessions "))).toContain("Fix the tests.");
+    await visit(`${PROJECT}/new`);
+    await prompt.waitFor();
+    expect(await prompt.inputValue()).toBe("");
+  });
+
+  it("keeps no text that the service refused because of a secret", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${PROJECT}/new`);
+    const prompt = page.getByLabel("What should the agent do?");
+    await prompt.fill("Use hunter22 as the password.");
+    fake.world.refused = { status: 400, code: "secret_in_message", error: "It has a secret." };
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.getByRole("alert").getByText("It has a secret.").waitFor();
+    expect(await prompt.inputValue()).toBe("Use hunter22 as the password.");
+    await prompt.press("End");
+    await page.keyboard.type("!");
+    expect(await page.evaluate("JSON.stringify(sessionStorage)")).not.toContain("hunter22");
+  });
 });

@@ -250,6 +250,28 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes.at(-1)).toContain('"body":{"ref":"refs/heads/<b>"},"headers":{"user-agent":"Hook/1"}');
   });
 
+  it("are added by a form that keeps what is typed across a reload, of both kinds", async () => {
+    const { page, fake, visit } = await start(world());
+    fake.world.draft = { lines: '[[triggers]]\nslug = "nightly"\n', upcoming: [], issues: [] };
+    await visit(`${TRIGGERS}/new`);
+    await page.getByLabel("Slug").fill("nightly");
+    await page.getByLabel("Schedule").fill("0 0 2 * * *");
+    await page.getByLabel("Prompt").fill("Update.");
+    await visit(`${TRIGGERS}/new?kind=webhook`);
+    await page.getByLabel("Events").fill("push");
+    await page.reload();
+    await expect.poll(() => page.getByLabel("Events").inputValue()).toBe("push");
+    await page.getByText('slug = "nightly"').waitFor();
+    await visit(`${TRIGGERS}/new`);
+    await expect.poll(() => page.getByLabel("Schedule").inputValue()).toBe("0 0 2 * * *");
+    expect(await page.getByLabel("Slug").inputValue()).toBe("nightly");
+    await page.getByRole("button", { name: "Open a change request" }).click();
+    await page.getByRole("heading", { name: "Note the first push" }).waitFor();
+    await visit(`${TRIGGERS}/new`);
+    await page.getByLabel("Slug").waitFor();
+    expect(await page.getByLabel("Slug").inputValue()).toBe("");
+  });
+
   it("are added by a form that reads the schedule and the lines while they are typed", async () => {
     const { page, fake, visit } = await start(world());
     await visit(TRIGGERS);
