@@ -212,6 +212,7 @@ export const row = (session, project) =>
       session.failure && h("span", { class: "reason" }, prose(session.failure.message)),
       session.failure === null &&
         session.last_turn?.state === "failed" &&
+        !(isLive(session.status) && session.turn.state !== "idle") &&
         h("span", { class: "reason" }, prose(`Last turn failed: ${session.last_turn.error?.message ?? ""}`)),
     ),
     h(

@@ -21,6 +21,7 @@ import {
   time,
   trail,
 } from "./parts.js";
+import { lastTurnView } from "./last-turn.js";
 import { followPorts, portButtons } from "./ports.js";
 import { bring } from "./later.js";
 import { isLive, parentLink, projectPath, sessionName } from "./project.js";
@@ -230,13 +231,7 @@ const screenView = ({ project, session: found, changes, awaited, asked }, live) 
     ),
   awaitedView(awaited),
   asked(),
-  found.last_turn?.error &&
-    callout(
-      found.last_turn.state === "failed" ? "bad" : "warn",
-      h("strong", {}, `Last turn ${found.last_turn.state}: ${found.last_turn.error.code}`),
-      h("p", { class: "text" }, prose(found.last_turn.error.message)),
-      turnAdvice(project.id, found.last_turn.error.code),
-    ),
+  lastTurnView(found, live?.conversation ?? null),
   restoreChoice(found),
   h(
     "section",
@@ -245,24 +240,6 @@ const screenView = ({ project, session: found, changes, awaited, asked }, live) 
     conversationPlace(),
   ),
 ];
-
-/** The remedy of a failed turn, by its code. Other codes say it themselves. @type {Record<string, [string, "" | "/secrets" | "/new"]>} */
-const TURN_ADVICE = {
-  no_model: ["Add the key of a model's provider, then send a message. ", "/secrets"],
-  model_unauthorized: ["Replace the provider's key, then send a message. ", "/secrets"],
-  model_quota: ["Check the key's quota at its provider, or use another key. ", "/secrets"],
-  unknown_model: ["Choose another model for the next message.", ""],
-  model_unavailable: ["Send a message to try again.", ""],
-  context_exceeded: ["Start a new session from this one's branch. ", "/new"],
-};
-
-/** @param {string} projectId @param {string} error its code */
-const turnAdvice = (projectId, error) => {
-  const [text, rest] = TURN_ADVICE[error] ?? ["", ""];
-  if (text === "") return null;
-  const label = rest === "/new" ? "New session" : "Show the secrets";
-  return h("p", {}, text, rest !== "" && h("a", { href: projectLink(projectId, rest) }, label));
-};
 
 /** Whether the agent waits for the reader. @param {Following | null} live */
 const isAsked = (live) => {

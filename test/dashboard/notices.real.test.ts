@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
+import { conversationOf } from "./sample-conversation.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
@@ -53,7 +54,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const sessions = found.sessions.map((one) =>
       one["id"] === SESSION_ID ? { ...one, last_turn: { ...failed, at: one["created_at"] } } : one,
     );
-    const { page, visit } = await start({ ...found, sessions });
+    const { page, visit } = await start({ ...found, sessions, conversation: conversationOf([]) });
     await visit(`${PROJECT}/sessions/${SESSION_ID}`);
     await page.getByText("Replace the provider's key, then send a message.").waitFor();
     await page.getByRole("link", { name: "Show the secrets" }).click();

@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
+import { conversationOf } from "./sample-conversation.ts";
 import { sampleWork } from "./sample-settings.ts";
 import { FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { withRole } from "./states-of-people.ts";
@@ -95,17 +96,35 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(text).toContain("No logs yet.");
   });
 
-  it("says that its last turn failed and why, in the details and in the list", async () => {
-    const all = world();
+  it("says that its last turn failed and why, in the details and in the list, until the next turn begins", async () => {
+    const all = { ...world(), conversation: conversationOf([]) };
     const error = { code: "model_unauthorized", message: "The model's provider rejected the key." };
     const last_turn = { state: "failed", error, at: "2026-11-20T06:52:05.618Z" };
     const sessions = all.sessions.map((one, index) => (index === 0 ? { ...one, last_turn } : one));
-    const { page, visit } = await start({ ...all, sessions });
+    const { page, fake, visit } = await start({ ...all, sessions });
     await visit(SESSION);
-    await page.getByText("Last turn failed: model_unauthorized").waitFor();
+    const box = page.getByText("Last turn failed: model_unauthorized");
+    await box.waitFor();
     expect(await page.locator("main").innerText()).toContain(error.message);
     await visit(PROJECT);
-    await page.getByText(`Last turn failed: ${error.message}`).waitFor();
+    const row = page.getByText(`Last turn failed: ${error.message}`);
+    await row.waitFor();
+    await visit(SESSION);
+    await box.waitFor();
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
+    const turn = (state: string) => ({
+      state: { state, since: all.sessions[0]?.["created_at"], waiting_for: null },
+    });
+    fake.say("state", turn("running"));
+    await box.waitFor({ state: "detached" });
+    // Until the page has read how the next turn ended, it does not show the old failure again.
+    fake.say("state", turn("idle"));
+    await page.getByText("Idle", { exact: true }).waitFor();
+    expect(await box.count()).toBe(0);
+    for (const one of fake.world.sessions) Object.assign(one, { turn: turn("running").state });
+    await visit(PROJECT);
+    await page.locator(".row").first().waitFor();
+    expect(await row.count()).toBe(0);
   });
 
   it("says where its unpushed work was saved, and which parts are missing", async () => {

@@ -100,16 +100,14 @@ export const STATES_OF_WORK: readonly State[] = [
     name: "session-turn-failed",
     hash: SESSION,
     shows: ".callout",
-    change: withFirst({
-      last_turn: {
-        state: "failed",
-        error: {
-          code: "model_unauthorized",
-          message: "The provider refused the key: Incorrect API key provided.",
-        },
-        at: new Date(now() - 30_000).toISOString(),
-      },
-    }),
+    change: (world) => {
+      const error = {
+        code: "model_unauthorized",
+        message: "The provider refused the key: Incorrect API key provided.",
+      };
+      withFirst({ last_turn: { state: "failed", error, at: new Date(now() - 30_000).toISOString() } })(world);
+      world.conversation.turn = { state: "idle", since: null, waiting_for: null };
+    },
   },
   { name: "session-port", hash: SESSION, shows: ".items > .item", act: pressed("Open a port") },
   {
