@@ -6,7 +6,7 @@ import { now } from "./format.js";
 import { formView, given } from "./forms.js";
 import { keepUnsent, makeId, payloadOf } from "./outbox.js";
 import { projectLink } from "./parts.js";
-import { projectHead, projectPath } from "./project.js";
+import { isArchived, projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire-repository.d.ts").SessionOptions} SessionOptions */
 /** @typedef {{project: import("./wire.d.ts").Project, options: SessionOptions | null}} NewSessionPage */
@@ -36,52 +36,54 @@ export const newSession = {
   view: ({ project, options }) => [
     ...projectHead(project, null),
     h("h2", { "data-key": "new-session" }, "New session"),
-    formView({
-      action: "start-session",
-      submit: "Start session",
-      sending: "Starting…",
-      input: { project: project.id },
-      keeps: `session ${project.id}`,
-      fields: [
-        { ...promptField, hint: "Optional. Without it, the agent waits for your first message." },
-        {
-          name: "files",
-          label: "Files for the agent",
-          hint: "Optional. Images, logs, specifications: at most 10, 10 MiB each.",
-          type: "file",
-        },
-        { name: "name", label: "Name", hint: "Optional. It is shown in lists." },
-        {
-          name: "base_ref",
-          label: "Start from",
-          hint: "Optional. A branch, a tag or a commit. The session gets a branch of its own.",
-          placeholder: project.default_branch,
-          suggestions: options?.branches,
-          mono: true,
-        },
-        {
-          group: "Agent and model",
+    isArchived(project)
+      ? null
+      : formView({
+          action: "start-session",
+          submit: "Start session",
+          sending: "Starting…",
+          input: { project: project.id },
+          keeps: `session ${project.id}`,
           fields: [
+            { ...promptField, hint: "Optional. Without it, the agent waits for your first message." },
             {
-              name: "agent_name",
-              label: "Agent",
-              hint: "Optional. An agent that the repository defines, in `.platform/runtime/agents`.",
-              placeholder: "default",
-              suggestions: options?.agents,
+              name: "files",
+              label: "Files for the agent",
+              hint: "Optional. Images, logs, specifications: at most 10, 10 MiB each.",
+              type: "file",
+            },
+            { name: "name", label: "Name", hint: "Optional. It is shown in lists." },
+            {
+              name: "base_ref",
+              label: "Start from",
+              hint: "Optional. A branch, a tag or a commit. The session gets a branch of its own.",
+              placeholder: project.default_branch,
+              suggestions: options?.branches,
               mono: true,
             },
             {
-              name: "agent_model",
-              label: "Model",
-              hint: "Optional. In the form `provider/model`.",
-              placeholder: options?.default_model ?? "provider/model",
-              suggestions: options?.models,
-              mono: true,
+              group: "Agent and model",
+              fields: [
+                {
+                  name: "agent_name",
+                  label: "Agent",
+                  hint: "Optional. An agent that the repository defines, in `.platform/runtime/agents`.",
+                  placeholder: "default",
+                  suggestions: options?.agents,
+                  mono: true,
+                },
+                {
+                  name: "agent_model",
+                  label: "Model",
+                  hint: "Optional. In the form `provider/model`.",
+                  placeholder: options?.default_model ?? "provider/model",
+                  suggestions: options?.models,
+                  mono: true,
+                },
+              ],
             },
           ],
-        },
-      ],
-    }),
+        }),
   ],
 };
 

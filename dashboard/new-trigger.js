@@ -5,7 +5,7 @@ import { formView, given } from "./forms.js";
 import { ZONE } from "./format.js";
 import { readKept } from "./kept.js";
 import { code, commandBlock, projectLink } from "./parts.js";
-import { projectHead, projectPath } from "./project.js";
+import { isArchived, projectHead, projectPath } from "./project.js";
 import { instantsView } from "./schedule.js";
 
 /** @typedef {import("./wire.d.ts").TriggerDraft} TriggerDraft */
@@ -230,40 +230,45 @@ export const newTrigger = {
   view: ({ project, kind, secrets }, _me, live) => [
     ...projectHead(project, null),
     h("h2", { "data-key": "heading" }, "New trigger"),
-    h(
-      "nav",
-      { class: "tabs", "aria-label": "What starts it", "data-key": "kinds" },
-      KINDS.map(([value, label]) =>
-        h(
-          "a",
-          {
-            href: projectLink(project.id, `/triggers/new?kind=${value}`),
-            "aria-current": value === kind ? "true" : null,
-          },
-          label,
-        ),
-      ),
-    ),
-    h("p", { class: "quiet", "data-key": "about" }, KINDS.find(([value]) => value === kind)?.[2] ?? ""),
-    h(
-      "div",
-      { class: "beside", "data-key": "form" },
-      formView({
-        action: "propose-trigger",
-        submit: "Open a change request",
-        sending: "Writing the commit…",
-        input: { project: project.id, kind },
-        keeps: `trigger ${project.id}`,
-        fields:
-          kind === "cron"
-            ? cronFields(live?.draft ?? null, live?.typed["timezone"] ?? ZONE)
-            : webhookFields(secrets),
-        noted: notedIn(live),
-      }),
-      linesView(project, live?.draft ?? null),
-    ),
+    ...(isArchived(project) ? [] : formOf({ project, kind, secrets }, live)),
   ],
 };
+
+/** @param {NewTriggerPage} data @param {Drafting | null} live @returns {import("./dom.js").Child[]} */
+const formOf = ({ project, kind, secrets }, live) => [
+  h(
+    "nav",
+    { class: "tabs", "aria-label": "What starts it", "data-key": "kinds" },
+    KINDS.map(([value, label]) =>
+      h(
+        "a",
+        {
+          href: projectLink(project.id, `/triggers/new?kind=${value}`),
+          "aria-current": value === kind ? "true" : null,
+        },
+        label,
+      ),
+    ),
+  ),
+  h("p", { class: "quiet", "data-key": "about" }, KINDS.find(([value]) => value === kind)?.[2] ?? ""),
+  h(
+    "div",
+    { class: "beside", "data-key": "form" },
+    formView({
+      action: "propose-trigger",
+      submit: "Open a change request",
+      sending: "Writing the commit…",
+      input: { project: project.id, kind },
+      keeps: `trigger ${project.id}`,
+      fields:
+        kind === "cron"
+          ? cronFields(live?.draft ?? null, live?.typed["timezone"] ?? ZONE)
+          : webhookFields(secrets),
+      noted: notedIn(live),
+    }),
+    linesView(project, live?.draft ?? null),
+  ),
+];
 
 /** @param {import("./wire.d.ts").Project} project @param {TriggerDraft | null} draft */
 const linesView = (project, draft) =>

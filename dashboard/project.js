@@ -72,7 +72,21 @@ export const projectHead = (project, tab) => [
       tabLink(project, tab, ["/settings", "Settings"]),
     ),
   ),
+  // The settings say it beside the button.
+  isArchived(project) && tab !== "/settings" && archivedView(project),
 ];
+
+/** Whether the project starts no sessions. @param {Project} project */
+export const isArchived = ({ status }) => status === "archived";
+
+/** @param {Project} project */
+const archivedView = ({ id }) =>
+  h(
+    "p",
+    { class: "callout", "data-key": "archived" },
+    "This project is archived: it starts no sessions, and its triggers do not run. ",
+    h("a", { href: projectLink(id, "/settings") }, "Reactivate it in the settings"),
+  );
 
 /** @param {string} id */
 const roleView = (id) => {

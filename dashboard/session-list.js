@@ -15,7 +15,7 @@ import {
   sessionBadge,
   time,
 } from "./parts.js";
-import { isLive, projectHead, projectPath, sessionName } from "./project.js";
+import { isArchived, isLive, projectHead, projectPath, sessionName } from "./project.js";
 import { lackedRole } from "./roles.js";
 import { TURN_WORDS } from "./turn.js";
 
@@ -171,7 +171,7 @@ const filterBar = (project, { status, by, search }, slugs) =>
 
 /** @param {Project} project */
 const newSessionLink = (project) =>
-  project.status === "active" &&
+  !isArchived(project) &&
   lackedRole("start-session") === null &&
   h("a", { class: "button primary", href: projectLink(project.id, "/new") }, "New session");
 
@@ -184,7 +184,7 @@ const noSessions = (project, filter) =>
       )
     : empty(
         "No sessions yet.",
-        "You or a trigger starts a session. ",
+        !isArchived(project) && "You or a trigger starts a session. ",
         h("a", { href: projectLink(project.id, "/setup") }, "Set up the project"),
         h("span", { class: "empty-action" }, newSessionLink(project)),
       );

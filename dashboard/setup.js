@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { formView } from "./forms.js";
 import { promptField, startSession } from "./new-session.js";
 import { badge, button, code, commandLine, projectLink } from "./parts.js";
-import { projectHead, projectPath, sessionName } from "./project.js";
+import { isArchived, projectHead, projectPath, sessionName } from "./project.js";
 import { checkView, followConnection } from "./repository-check.js";
 import { tryButton } from "./secrets.js";
 
@@ -80,7 +80,7 @@ const unreadable = (project, live) =>
 const stepsOf = (page, live) => {
   const { project, setup: found, session, change } = page;
   const hasModel = !found.model.required || found.model.source !== null;
-  const canStart = hasModel;
+  const canStart = hasModel && !isArchived(project);
   return [
     step({
       title: "Connect a repository",
@@ -218,7 +218,13 @@ const firstSession = (project, canStart) =>
           ],
         }),
       ]
-    : [h("p", { class: "quiet" }, "A session needs a model first.")];
+    : [
+        h(
+          "p",
+          { class: "quiet" },
+          isArchived(project) ? "An archived project starts no sessions." : "A session needs a model first.",
+        ),
+      ];
 
 /** @param {SetupPage} page @returns {Child[]} */
 const mergeText = ({ project, session, change }) => {

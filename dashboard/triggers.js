@@ -16,7 +16,7 @@ import {
   tag,
   time,
 } from "./parts.js";
-import { projectHead, projectPath } from "./project.js";
+import { isArchived, projectHead, projectPath } from "./project.js";
 import { lackedRole } from "./roles.js";
 import { instantsView } from "./schedule.js";
 import { eventsOf, sendersView } from "./senders.js";
@@ -54,6 +54,7 @@ export const triggers = {
     ...projectHead(project, "/triggers"),
     pageActions(project, listing),
     listing.triggers_paused &&
+      !isArchived(project) &&
       callout(
         "warn",
         "All triggers of this project are paused. Webhook deliveries get a 404 response. You can still run a trigger by hand. ",
@@ -99,10 +100,11 @@ const pageActions = (project, { triggers_paused: paused, triggers: list }) =>
   h(
     "p",
     { class: "actions page-actions", "data-key": "actions" },
-    project.status === "active" &&
+    !isArchived(project) &&
       lackedRole("propose-trigger") === null &&
       h("a", { class: "button primary", href: projectLink(project.id, "/triggers/new") }, "Add a trigger"),
-    (paused || list.length > 0) &&
+    !isArchived(project) &&
+      (paused || list.length > 0) &&
       button(
         paused ? "resume-triggers" : "pause-triggers",
         paused ? "Resume all triggers" : "Pause all triggers",
@@ -165,7 +167,7 @@ const card = (trigger, { project, secrets }) =>
           !trigger.enabled && tag("disabled", "warn"),
         ),
       ),
-      cardActions(project.id, trigger),
+      cardActions(project, trigger),
     ),
     facts([
       ["Last run", time(trigger.last_fired_at)],
@@ -182,9 +184,9 @@ const card = (trigger, { project, secrets }) =>
     h("details", {}, h("summary", {}, "Prompt"), h("pre", { class: "text", tabindex: 0 }, trigger.prompt)),
   );
 
-/** @param {string} projectId @param {Trigger} trigger */
-const cardActions = (projectId, trigger) => {
-  const target = { "data-project": projectId, "data-slug": trigger.slug, "data-title": trigger.name };
+/** @param {import("./wire.d.ts").Project} project @param {Trigger} trigger */
+const cardActions = (project, trigger) => {
+  const target = { "data-project": project.id, "data-slug": trigger.slug, "data-title": trigger.name };
   return h(
     "p",
     { class: "actions" },
@@ -195,7 +197,8 @@ const cardActions = (projectId, trigger) => {
       "data-events": eventsOf(trigger).join(" "),
       "aria-label": `Preview ${trigger.name}`,
     }),
-    button("fire", "Run now", { ...target, "aria-label": `Run now: ${trigger.name}` }),
+    !isArchived(project) &&
+      button("fire", "Run now", { ...target, "aria-label": `Run now: ${trigger.name}` }),
   );
 };
 
@@ -220,6 +223,7 @@ const ledger = (projectId, { slug, name, last_fire: newest }) =>
 
 /** Its next due instants, soonest first. @param {Trigger} trigger @param {import("./wire.d.ts").Project} project */
 const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, project) => {
+  if (isArchived(project)) return h("span", { class: "quiet" }, "none: the project is archived");
   if (!enabled) return h("span", { class: "quiet" }, "disabled");
   if (soonest === null) return h("span", { class: "quiet" }, project.triggers_paused ? "paused" : "never");
   return instantsView(upcoming.length > 0 ? upcoming : [soonest], timezone);

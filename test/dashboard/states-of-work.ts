@@ -121,6 +121,18 @@ export const STATES_OF_WORK: readonly State[] = [
   { name: "trigger-state", hash: `${PROJECT}/triggers/on-push/state`, shows: ".machine .lit" },
   { name: "change-request-state", hash: `${PROJECT}/change-requests/7/state`, shows: ".machine .lit" },
   { name: "account-state", hash: "#/account/state", shows: "h1" },
+  {
+    name: "triggers-archived",
+    hash: `${PROJECT}/triggers`,
+    shows: ".card",
+    change: withProject({ status: "archived" }),
+  },
+  {
+    name: "new-session-archived",
+    hash: `${PROJECT}/new`,
+    shows: ".callout",
+    change: withProject({ status: "archived" }),
+  },
   { name: "new-trigger", hash: `${PROJECT}/triggers/new`, shows: "form" },
   { name: "new-webhook-trigger", hash: `${PROJECT}/triggers/new?kind=webhook`, shows: "form" },
   { name: "triggers-sender", hash: `${PROJECT}/triggers`, shows: ".card", act: unfolded("Set up a sender") },

@@ -250,6 +250,23 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes.at(-1)).toContain('"body":{"ref":"refs/heads/<b>"},"headers":{"user-agent":"Hook/1"}');
   });
 
+  it("of an archived project have no next run and no button to run them, and no form adds another", async () => {
+    const { page, fake, visit } = await start(world());
+    fake.world.projects = [{ ...fake.world.projects[0], status: "archived" }];
+    await visit(TRIGGERS);
+    await page.getByText("This project is archived: it starts no sessions").waitFor();
+    await page.getByText("none: the project is archived").first().waitFor();
+    expect(await page.locator(".instants").count()).toBe(0);
+    for (const name of [/^Run now/, /^Pause all/, /^Resume all/])
+      expect(await page.getByRole("button", { name }).count()).toBe(0);
+    for (const form of ["/new", "/triggers/new"]) {
+      await visit(PROJECT + form);
+      await page.getByRole("heading", { name: form === "/new" ? "New session" : "New trigger" }).waitFor();
+      expect(await page.locator("form").count()).toBe(0);
+      await page.getByRole("link", { name: "Reactivate it in the settings" }).waitFor();
+    }
+  });
+
   it("are added by a form that keeps what is typed across a reload, of both kinds", async () => {
     const { page, fake, visit } = await start(world());
     fake.world.draft = { lines: '[[triggers]]\nslug = "nightly"\n', upcoming: [], issues: [] };
