@@ -41,13 +41,20 @@ export const isWaiting = ({ status }) => status === "queued" || status === "send
 /** Whether the agent waits for an answer to it. @param {Item} item */
 const isAsking = (item) => item.kind === "request" && isOpen(item);
 
+/** Whether the tool call asks what a request of its turn asks, too. The request can be answered. @param {Item} item @param {Set<string | null>} asking turns */
+const isToldTwice = ({ kind, tool, status, turn_id: turn }, asking) =>
+  kind === "tool" && tool?.name === "question" && status !== "failed" && asking.has(turn);
+
 /** The items to show in the conversation. @param {Conversation} conversation */
 export const shownItems = ({ order, floor }) => {
   const start = placeOf(order, floor);
+  const asking = new Set(
+    order.flatMap(({ request, turn_id }) => (request?.kind === "question" ? [turn_id] : [])),
+  );
   // An old request is shown before the pages between are read, because the agent waits for it.
   return [
     ...order.slice(0, start).filter(isAsking),
-    ...order.slice(start).filter((item) => !isWaiting(item)),
+    ...order.slice(start).filter((item) => !isWaiting(item) && !isToldTwice(item, asking)),
   ];
 };
 

@@ -133,6 +133,7 @@ export const showConversation = (path, changed, project) => {
   // The log gets smaller while a reader types.
   const sizes = new ResizeObserver(() => {
     stayAtEnd(shown);
+    tellHidden(shown, reading);
   });
   sizes.observe(shown.log);
   // A picture takes its room once it is loaded. The event does not bubble.
@@ -336,10 +337,14 @@ const scrolled = (shown, reading) => {
     else stopFollowing(shown);
     drawConversation(shown, reading);
   }
-  shown.foot.tellHidden(openRequests(reading.conversation).filter(({ id }) => !isSeen(shown, id)));
+  tellHidden(shown, reading);
   if (!shown.follows && log.scrollTop < NEAR_END) earlier(shown, reading);
   else if (!isComplete && below < NEAR_END) later(shown, reading);
 };
+
+/** A request that is in view needs no bar. @param {Shown} shown @param {Reading} reading */
+const tellHidden = (shown, { conversation }) =>
+  shown.foot.tellHidden(openRequests(conversation).filter(({ id }) => !isSeen(shown, id)));
 
 /** @param {Shown} shown @param {Reading} reading */
 const earlier = (shown, reading) => {

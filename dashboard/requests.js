@@ -58,7 +58,10 @@ export const requestView = (item, { asked, draft }) => {
       badge(outcome(item, answer)),
       answer?.by && h("span", { class: "quiet" }, ` by ${answer.by.name}`),
     ),
-    request.title !== "" && h("p", { class: "text" }, request.title),
+    // A runtime may name a question as its only request, too.
+    request.title !== "" &&
+      request.questions[0]?.title !== request.title &&
+      h("p", { class: "text" }, request.title),
     ...askedView(request),
     textOf(item) !== "" && markdown(textOf(item)),
     isAsking && lackedRole("answer-request") !== null && readOnly("answer-request"),

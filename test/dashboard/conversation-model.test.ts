@@ -259,6 +259,23 @@ describe("a conversation as the page reads it", () => {
     expect(openRequests(conversation)).toEqual([]);
   });
 
+  it("shows a question once: as the request that can be answered, and not as the tool call too", () => {
+    const conversation = emptyConversation();
+    const tool = { name: "question", kind: "other", title: null, input: {}, output: "", truncated: false };
+    const request = { kind: "question", title: "", patterns: [], questions: [] };
+    const call = (rest: object) => ({ kind: "tool", turn_id: "t1", tool: { ...tool, changes: [] }, ...rest });
+    applyItem(conversation, item("call", 1, call({ status: "running" })));
+    const shown = () => shownItems(conversation).map(({ id }) => id);
+    expect(shown()).toEqual(["call"]);
+    applyItem(conversation, item("r", 2, { kind: "request", turn_id: "t1", status: "pending", request }));
+    applyItem(conversation, item("other", 3, call({ turn_id: "t2" })));
+    expect(shown()).toEqual(["r", "other"]);
+    applyItem(conversation, item("r", 4, { place: 2, kind: "request", turn_id: "t1", request }));
+    expect(shown()).toEqual(["r", "other"]);
+    applyItem(conversation, item("call", 5, call({ place: 1, status: "failed" })));
+    expect(shown()).toEqual(["call", "r", "other"]);
+  });
+
   it("tells the message that the agent gets now from those that wait", () => {
     const conversation = emptyConversation();
     for (const [index, status] of ["sending", "queued", "queued"].entries()) {

@@ -101,6 +101,22 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await card.locator("blockquote").innerText()).toBe("Use the copy in docs/.");
   });
 
+  it("names a question once, also if the runtime names the request like it", async () => {
+    const { card } = await openWith([
+      sampleItem("r", {
+        kind: "request",
+        request: {
+          kind: "question",
+          title: "Licence",
+          patterns: [],
+          questions: [{ title: "Licence", text: "Which one?", options: [option("MIT")], multiple: false }],
+        },
+        ...open,
+      }),
+    ]);
+    expect(await card.getByText("Licence").count()).toBe(1);
+  });
+
   it("with several questions is answered by choices and own words, once all are answered", async () => {
     const questions = [
       {
