@@ -93,13 +93,20 @@ const fileView = (tree) => {
   return h(
     "section",
     { "data-key": `file ${tree.file}`, "aria-label": tree.file, "aria-live": "polite" },
-    h("h3", {}, tree.file),
+    h("h3", { tabindex: -1 }, tree.file),
     found === undefined && h("p", { class: "quiet" }, "Loading…"),
     typeof found === "string" && h("p", { class: "refusal" }, found),
     found !== undefined &&
       typeof found !== "string" &&
       (found.kind === "file" ? textView(tree.file, found) : directoryView(tree, tree.file)),
   );
+};
+
+/** The file is below the tree, and so perhaps below the window. @param {HTMLElement} place */
+const showFile = (place) => {
+  const heading = place.querySelector("h3");
+  heading?.focus({ preventScroll: true });
+  heading?.scrollIntoView({ block: "start" });
 };
 
 /**
@@ -132,7 +139,7 @@ export const showFiles = async (place, session) => {
     if (path !== null) {
       tree.file = path;
       draw();
-      void read(path);
+      void read(path).then(() => tree.file === path && showFile(place));
     }
     if (pressed?.hasAttribute("data-again")) void Promise.all([...tree.read.keys()].map(read));
   });
