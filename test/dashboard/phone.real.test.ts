@@ -27,6 +27,30 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await rightmost(".tabs > a")).toBeLessThanOrEqual(WIDTH);
   });
 
+  it.each([WIDTH, 1200])(
+    "does not scroll sideways for a long name without a space: %i pixels",
+    async (width) => {
+      // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+      const all = makeWorld(Date.now());
+      const name = "a".repeat(200);
+      const { page, visit } = await start(
+        { ...all, sessions: all.sessions.map((one) => ({ ...one, name })) },
+        { width },
+      );
+      for (const part of ["", "/state"]) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        await visit(`${PROJECT}/sessions/${SESSION_ID}${part}`);
+        // oxlint-disable-next-line no-await-in-loop
+        await page
+          .locator(part === "" ? ".items > .item" : ".machine")
+          .first()
+          .waitFor();
+        // oxlint-disable-next-line no-await-in-loop
+        expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+      }
+    },
+  );
+
   it("shows all tabs in half a window too, as at 200 % zoom", async () => {
     const width = 700;
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
