@@ -31,6 +31,34 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await notice.getByRole("alert").count()).toBe(0);
   });
 
+  it.each([
+    ["a session", 1200, `/sessions/${SESSION_ID}`],
+    ["a session on a phone", 390, `/sessions/${SESSION_ID}`],
+    ["the settings", 1200, "/settings"],
+    ["the settings on a phone", 390, "/settings"],
+  ])("covers nothing that the reader saw of %s", async (_page, width, rest) => {
+    const { page, fake, visit } = await start(world(), { width });
+    await visit(PROJECT + rest);
+    fake.world.refused = { status: 409, code: "busy", error: "Another person moves `main`. Try again." };
+    const isSession = rest !== "/settings";
+    const button = page.getByRole("button", { name: isSession ? "Stop session" : "Pause all triggers" });
+    await button.scrollIntoViewIfNeeded();
+    await page.evaluate(`seen = [...document.querySelectorAll("body :is(h1, h2, button, a, input, textarea)")]
+      .filter((one) => one.checkVisibility() && one.getBoundingClientRect().top >= 0)`);
+    await button.click();
+    if (isSession) await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+    await page.locator(".notices p").waitFor();
+    const covered = await page.evaluate(`(() => {
+      const notice = document.querySelector(".notices p").getBoundingClientRect();
+      if (notice.top < 0 || notice.bottom > innerHeight) return "The notice is out of view.";
+      return seen.filter((one) => {
+        const { top, bottom, left, right } = one.getBoundingClientRect();
+        return top < notice.bottom && bottom > notice.top && left < notice.right && right > notice.left;
+      }).map((one) => one.textContent);
+    })()`);
+    expect(covered).toEqual([]);
+  });
+
   it("copies a token also where the browser has no clipboard, as over plain http", async () => {
     const { page, visit } = await start(world());
     await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");

@@ -271,4 +271,15 @@ export const STATES_OF_WORK: readonly State[] = [
       await page.locator(".notices p").waitFor();
     },
   },
+  {
+    name: "session-notice",
+    hash: SESSION,
+    shows: ".items > .item",
+    change: refusing("The database cannot be reached. Try again in a moment."),
+    act: async (page) => {
+      await pressed("Stop session")(page);
+      await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+      await page.locator(".notices p").waitFor();
+    },
+  },
 ];
