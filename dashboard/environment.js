@@ -67,12 +67,13 @@ export const environment = {
   /** @param {EnvironmentPage} data @param {unknown} _me @param {Following | null} live */
   view: ({ project, environment: found, builds, more }, _me, live) => [
     ...projectHead(project, "/environment"),
-    found.builder === null && nothingBuilds(found),
     h(
       "section",
       { "data-key": "environment" },
       h("h2", {}, "Sandboxes run on"),
-      ...SOURCES[found.kind](project, found),
+      ...(found.builder === null && found.kind !== "image"
+        ? unbuilt(found)
+        : SOURCES[found.kind](project, found)),
     ),
     h("section", { "data-key": "setup" }, h("h2", {}, "Setup command"), ...setupView(project, found)),
     h(
@@ -82,14 +83,14 @@ export const environment = {
       waitingView(found.waiting),
     ),
     found.dockerfile !== null &&
-      (found.builder !== null || found.current !== null) &&
+      found.builder !== null &&
       h(
         "section",
         { "data-key": "current" },
         h("h2", {}, "Newest build"),
         ...currentView(project.id, found, live),
       ),
-    (builds.length > 0 || found.dockerfile !== null) &&
+    (builds.length > 0 || (found.dockerfile !== null && found.builder !== null)) &&
       h(
         "section",
         { "data-key": "builds" },
@@ -133,15 +134,32 @@ const setupView = ({ default_branch: branch }, { setup, devcontainer }) =>
         ),
       ];
 
-/** @param {Environment} found */
-const nothingBuilds = ({ kind, dockerfile }) =>
-  callout(
-    dockerfile === null ? "" : "warn",
-    prose("This node does not build Dockerfiles (`PLATFORM_BUILDER=none`). "),
-    dockerfile === null
-      ? kind === "machine" && "A Dockerfile would have no effect."
-      : `${NOT_BUILT[kind]}: sandboxes see the machine's own files.`,
-  );
+/** On a node that builds nothing, whatever the repository says. @param {Environment} found @returns {Child[]} */
+const unbuilt = ({ dockerfile, devcontainer }) => {
+  const path = devcontainer?.path ?? dockerfile?.path ?? null;
+  return [
+    machineFiles(),
+    path === null
+      ? h(
+          "p",
+          {},
+          "This node builds no images (",
+          code("PLATFORM_BUILDER=none"),
+          "). A Dockerfile has no effect.",
+        )
+      : callout(
+          "warn",
+          "The image of ",
+          code(path),
+          " is not built, because this node builds no images (",
+          code("PLATFORM_BUILDER=none"),
+          "). Ask your operator to choose a builder.",
+        ),
+  ];
+};
+
+const machineFiles = () =>
+  h("p", {}, "The machine's own files. Agents find the programs that are installed on the machine.");
 
 /** @param {Child[]} text */
 const quiet = (...text) => h("p", { class: "quiet" }, ...text);
@@ -166,19 +184,13 @@ const waitingView = ({ wanted, ready, for_triggers: forTriggers, possible }) => 
   return h("p", {}, `Ready for the next sessions: ${ready} of ${wanted} sandboxes.`);
 };
 
-/** @type {Record<string, string>} */
-const NOT_BUILT = {
-  dockerfile: "The Dockerfile has no effect",
-  devcontainer: "The image of the devcontainer.json is not built",
-};
-
 /** @param {Project} project @param {Environment} found @returns {Child[]} */
 const built = (project, { dockerfile, devcontainer, builder, image_of: image, bases }) => [
   facts([
     ...(dockerfile === null ? [] : sourceFacts(dockerfile.path, dockerfile)),
     ...(devcontainer === null ? [] : saidFacts(devcontainer)),
     ["Builder", builder],
-    ["Image", builder !== null && imageText(project.id, { image, bases }, dockerfile?.key ?? "")],
+    ["Image", imageText(project.id, { image, bases }, dockerfile?.key ?? "")],
     ["Base images", bases.length > 0 && h("ul", { class: "plain" }, bases.map(baseView))],
   ]),
 ];
@@ -237,7 +249,7 @@ const unusedView = (branch, found) => {
 /** @type {Record<Environment["kind"], (project: Project, found: Environment) => Child[]>} */
 const SOURCES = {
   machine: ({ default_branch: branch }, { devcontainer }) => [
-    h("p", {}, "The machine's own files. Agents find the programs that are installed on the machine."),
+    machineFiles(),
     ...unusedView(branch, devcontainer),
     h("h3", {}, "Add a Dockerfile"),
     h(
@@ -286,7 +298,7 @@ const imageText = (projectId, { image, bases }, key) => {
 };
 
 /** The newest build. @param {string} projectId @param {Environment} found @param {Following | null} live @returns {Child[]} */
-const currentView = (projectId, { builder, current, image_of: image }, live) => {
+const currentView = (projectId, { current, image_of: image }, live) => {
   const input = { "data-project": projectId };
   if (current === null)
     return [
@@ -300,7 +312,7 @@ const currentView = (projectId, { builder, current, image_of: image }, live) => 
     build.failure && failureView(build, build.failure),
     build.status !== "ready" &&
       h("p", { class: "quiet", "data-key": "meanwhile" }, meanwhile(build, image !== null)),
-    buildActions(build, builder !== null, true),
+    buildActions(build, true, true),
   ];
 };
 

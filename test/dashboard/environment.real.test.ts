@@ -154,12 +154,19 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("button", { name: /^Build/ }).count()).toBe(0);
   });
 
-  it("of a node that builds nothing says so, and offers no build", async () => {
+  it("of a node that builds nothing says so once, and offers nothing that has no effect", async () => {
     const none = { kind: "dockerfile", builder: null, dockerfile: worldWith().environment["dockerfile"] };
-    const { page, visit } = await start(worldWith(withEnvironment(none)));
+    const { page, visit, fake } = await start(worldWith(withEnvironment(none)));
     await visit(ENVIRONMENT);
-    await page.getByText("The Dockerfile has no effect").waitFor();
+    await page.getByText("The machine's own files. Agents find the programs").waitFor();
+    await page
+      .getByText("is not built, because this node builds no images (PLATFORM_BUILDER=none)")
+      .waitFor();
     expect(await page.getByRole("button", { name: /^Build/ }).count()).toBe(0);
+    fake.world.environment = { ...fake.world.environment, kind: "machine", dockerfile: null };
+    await page.reload();
+    await page.getByText("A Dockerfile has no effect.").waitFor();
+    expect(await page.getByLabel("the Dockerfile", { exact: true }).count()).toBe(0);
   });
 
   it("of a machine with a devcontainer.json comes with the lines that use it", async () => {
