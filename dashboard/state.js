@@ -182,7 +182,7 @@ const machineView = ({ label, machine }, known) => {
       {},
       label,
       " ",
-      machine.state !== null && badge(machine.state),
+      machine.state !== null && stateBadge(machine.state),
       machine.since !== null && h("span", { class: "quiet" }, " since ", time(machine.since)),
     ),
     h(
@@ -190,29 +190,37 @@ const machineView = ({ label, machine }, known) => {
       { class: "why" },
       machine.why.map((sentence) => h("li", { class: "text" }, prose(sentence))),
     ),
-    h(
-      "div",
-      { class: "machine-parts" },
-      definition !== undefined &&
-        h(
-          "div",
-          { class: "machine-chart", "data-key": "chart" },
-          statechart(definition, { state: machine.state, taken: machine.transitions }),
-        ),
-      h("div", { class: "machine-words", "data-key": "words" }, nextView(machine), pendingView(machine)),
-    ),
+    h("div", { class: "machine-words", "data-key": "words" }, nextView(machine), pendingView(machine)),
     machine.machine !== null && historyView(machine),
+    machine.machine !== null &&
+      h(
+        "details",
+        { class: "group", "data-key": "names" },
+        h("summary", {}, "Names of states and events"),
+        definition !== undefined &&
+          h(
+            "div",
+            { class: "machine-chart", "data-key": "chart" },
+            statechart(definition, { state: machine.state, taken: machine.transitions }),
+          ),
+      ),
   );
 };
+
+/** @param {string} state its name in the API */
+const stateBadge = (state) => badge(state.replaceAll("_", " "));
+
+/** What programs call it. It is shown with the other names (state.css). @param {string} name */
+const named = (name) => h("span", { class: "quiet code-name" }, code(name));
 
 /** @param {Machine} machine */
 const nextView = ({ next, state }) =>
   h(
     "section",
     {},
-    h("h3", {}, "What would move it"),
+    h("h3", {}, "What can happen next"),
     next.length === 0
-      ? h("p", { class: "quiet" }, "Nothing: this state is final, or it is switched off.")
+      ? h("p", { class: "quiet" }, "Nothing changes this by itself.")
       : h(
           "ul",
           { class: "next" },
@@ -224,9 +232,9 @@ const nextView = ({ next, state }) =>
               h(
                 "p",
                 { class: "quiet" },
-                code(event),
-                to !== null && to !== state && [" → ", badge(to)],
-                at !== null && [" ", time(at), ` (${moment(at)})`],
+                to !== null && to !== state && ["It is then ", stateBadge(to), " "],
+                at !== null && [time(at), ` (${moment(at)}) `],
+                named(event),
               ),
             ),
           ),
@@ -252,12 +260,13 @@ const pendingView = ({ pending }) =>
             {},
             sentence(text),
             " ",
-            h("span", { class: "quiet" }, code(command), " since ", time(since)),
+            h("span", { class: "quiet" }, "Since ", time(since), ". "),
+            named(command),
           ),
           attempts > 0 &&
             callout(
               "warn",
-              `It crashed ${attempts === 1 ? "once" : `${attempts} times`} and is repeated.`,
+              `It failed ${attempts === 1 ? "once" : `${attempts} times`}, and is tried again.`,
               last_error !== null && h("p", { class: "text" }, last_error),
             ),
         ),
@@ -271,7 +280,7 @@ const sentence = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
 /** @param {Machine} machine */
 const historyView = ({ transitions }) =>
   transitions.length === 0
-    ? empty("No transitions yet.", "The history begins with the next one.")
+    ? empty("Nothing has happened yet.", "The history begins with the next change.")
     : h(
         "table",
         { class: "history" },
@@ -282,9 +291,8 @@ const historyView = ({ transitions }) =>
           h(
             "tr",
             {},
-            ["When", "What happened", "State", "After", "Ordered"].map((name) =>
-              h("th", { scope: "col" }, name),
-            ),
+            ["When", "What happened", "State", "After"].map((name) => h("th", { scope: "col" }, name)),
+            h("th", { scope: "col", class: "code-name" }, "Commands"),
           ),
         ),
         h("tbody", {}, transitions.map(transitionRow)),
@@ -299,10 +307,10 @@ const transitionRow = ({ number, at, event, text, from, to, detail, commands, du
     h(
       "td",
       {},
-      h("p", {}, prose(text), " ", h("span", { class: "quiet" }, code(event))),
+      h("p", {}, prose(text), " ", named(event)),
       detail !== null && h("p", { class: "text detail" }, detail),
     ),
-    h("td", {}, from !== null && from !== to && [badge(from), " → "], badge(to)),
+    h("td", {}, from !== null && from !== to && [stateBadge(from), " → "], stateBadge(to)),
     h("td", { class: "quiet" }, duration_ms === null ? "" : duration(duration_ms)),
-    h("td", { class: "quiet" }, commands.join(", ")),
+    h("td", { class: "quiet code-name" }, commands.join(", ")),
   );

@@ -56,13 +56,23 @@ const shown = async (page: Page, label: string) => {
   };
 };
 
+/** Shows what programs call the states and events. */
+const openNames = async (page: Page) => {
+  for (const names of await page.getByText("Names of states and events").all()) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await names.click();
+  }
+};
+
 const asShown = ({ state, why, next, transitions }: Machine, arrows: readonly Arrow[]) => ({
   lit: [state],
-  badge: state,
+  badge: state.replaceAll("_", " "),
   why,
   next: next.map(({ event }) => event),
   events: transitions.map(({ event }) => event),
-  states: transitions.map(({ from, to }) => (from === null || from === to ? to : `${from} → ${to}`)),
+  states: transitions.map(({ from, to }) =>
+    (from === null || from === to ? to : `${from} → ${to}`).replaceAll("_", " "),
+  ),
   commands: transitions.map(({ commands }) => commands.join(", ")),
   taken: new Set(
     transitions.flatMap(({ from, event, to }) =>
@@ -115,6 +125,8 @@ describe.skipIf(!runs)(title, () => {
       await page.getByRole("heading", { name: "Projects" }).waitFor();
       await page.goto(`${life.url}/#/projects/${projectId}/sessions/${String(id)}`);
       await page.getByRole("link", { name: "Why this state?" }).click();
+      await page.locator(".machine").first().waitFor();
+      await openNames(page);
       await page.locator(".state.lit", { hasText: "running" }).first().waitFor();
       await agrees(page, path);
       const session = await shown(page, "Session");

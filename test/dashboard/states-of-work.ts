@@ -117,9 +117,18 @@ export const STATES_OF_WORK: readonly State[] = [
     change: withWork,
     act: pressed("Open a change request"),
   },
-  { name: "session-state", hash: `${SESSION}/state`, shows: ".machine .lit" },
-  { name: "trigger-state", hash: `${PROJECT}/triggers/on-push/state`, shows: ".machine .lit" },
-  { name: "change-request-state", hash: `${PROJECT}/change-requests/7/state`, shows: ".machine .lit" },
+  { name: "session-state", hash: `${SESSION}/state`, shows: ".machine" },
+  {
+    name: "session-state-names",
+    hash: `${SESSION}/state`,
+    shows: ".machine",
+    act: async (page) => {
+      await unfolded("Names of states and events")(page);
+      await page.locator(".lit").first().waitFor();
+    },
+  },
+  { name: "trigger-state", hash: `${PROJECT}/triggers/on-push/state`, shows: ".machine" },
+  { name: "change-request-state", hash: `${PROJECT}/change-requests/7/state`, shows: ".machine" },
   { name: "account-state", hash: "#/account/state", shows: "h1" },
   {
     name: "triggers-archived",
