@@ -205,14 +205,32 @@ export const closeDialog = () => dialogElement().close("");
  *
  * @param {import("./dom.js").Attributes} attributes of the text area
  */
-export const maskedArea = (attributes) =>
-  h(
+export const maskedArea = (attributes) => {
+  const area = /** @type {HTMLTextAreaElement} */ (
+    h("textarea", { ...attributes, autocomplete: "off", spellcheck: "false", class: "mono" })
+  );
+  // A masked text does not show its edges, and a value that is copied often brings a line break.
+  const edges = h("p", { class: "quiet", role: "status", "data-own": "edges", "data-key": "edges" });
+  const look = () => {
+    const isBare = area.value.trim() === "" || area.value.trim() === area.value;
+    edges.textContent = isBare ? "" : EDGES;
+  };
+  area.addEventListener("input", () => {
+    look();
+    // The field is empty after the event, not yet during it.
+    area.form?.addEventListener("reset", () => queueMicrotask(look), { once: true });
+  });
+  return h(
     "div",
     { class: "masked" },
     h("input", { type: "checkbox", id: `${attributes["id"]}-show` }),
     h("label", { for: `${attributes["id"]}-show` }, "Show"),
-    h("textarea", { ...attributes, autocomplete: "off", spellcheck: "false", class: "mono" }),
+    area,
+    edges,
   );
+};
+const EDGES =
+  "The value begins or ends with a space or a line break, which is part of it. A sender without it signs differently.";
 
 /** @param {string} name @param {Field} field */
 const inputOf = (name, { value, lines, required, hint, hidden = false }) => {
