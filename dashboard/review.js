@@ -61,7 +61,8 @@ export const reviewMessage = (comments) =>
     ...comments.map((comment, at) =>
       [
         `${at + 1}. ${placeOf(comment)}`,
-        ...(comment.quote === "" ? [] : [`> ${comment.quote}`]),
+        // Without an empty line, Markdown takes the comment as a part of the quote.
+        ...(comment.quote === "" ? [] : [`> ${comment.quote}`, ""]),
         comment.text,
       ].join("\n"),
     ),

@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes).toHaveLength(1);
     const { text } = JSON.parse(fake.writes[0]?.replace(/^POST \S+ /, "") ?? "") as { text: string };
     expect(text).toMatch(
-      /^Here are review comments .*\n\n1\. greet\.sh, line \d+\n> .*printf .*\nSay it in <b>French<\/b>\.\nAnd test it\.\n\n2\. notes\/6113728\.md\nName the file by its date\.$/,
+      /^Here are review comments .*\n\n1\. greet\.sh, line \d+\n> .*printf .*\n\nSay it in <b>French<\/b>\.\nAnd test it\.\n\n2\. notes\/6113728\.md\nName the file by its date\.$/,
     );
   });
 
