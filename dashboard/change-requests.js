@@ -5,6 +5,7 @@ import { planFiles } from "./diff-files.js";
 import { changesIn, commitRows, diffView, followDiffKeys, listed } from "./diff-view.js";
 import { h, outside } from "./dom.js";
 import { counted } from "./format.js";
+import { markdown } from "./markdown-view.js";
 import {
   badge,
   button,
@@ -107,12 +108,26 @@ export const changeRequest = {
     h(
       "header",
       { class: "head", "data-key": "head" },
-      h("h1", {}, change.title, " ", badge(change.status)),
+      h("h1", {}, change.title),
       h("p", { class: "actions" }, actions(project, change, hiddenIn(project, change, diff))),
     ),
     change.status === "open" && !change.mergeable && conflicts(project, change, session),
     mistakes(change),
     facts([
+      [
+        "State",
+        h(
+          "span",
+          {},
+          badge(change.status),
+          " ",
+          h(
+            "a",
+            { href: projectLink(project.id, `/change-requests/${change.number}/state`) },
+            "Why this state?",
+          ),
+        ),
+      ],
       ["From", shortRef(change.head_ref)],
       ["Into", code(change.base_ref)],
       ["Opened", h("span", {}, time(change.created_at), by(names, change.created_by))],
@@ -140,16 +155,8 @@ export const changeRequest = {
             ? h("a", { href: projectLink(project.id, `/sessions/${change.session_id}`) }, "Show the session")
             : "The session was deleted."),
       ],
-      [
-        "State",
-        h(
-          "a",
-          { href: projectLink(project.id, `/change-requests/${change.number}/state`) },
-          "Why this state?",
-        ),
-      ],
     ]),
-    change.description ? h("p", { class: "text" }, prose(change.description)) : null,
+    change.description ? markdown(change.description) : null,
     h(
       "section",
       { "data-key": "commits" },

@@ -76,6 +76,17 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
+  it("shows its description as Markdown, and names its state", async () => {
+    const all = world();
+    const description = "Adds **one** note.\n\n- <b>first</b>\n- second";
+    for (const one of all.changes) Object.assign(one, { description });
+    const { page, visit } = await start(all);
+    await visit(`${PROJECT}/change-requests/7`);
+    await page.locator(".markdown strong", { hasText: "one" }).waitFor();
+    expect(await page.locator(".markdown li").allInnerTexts()).toEqual(["<b>first</b>", "second"]);
+    expect(await page.locator(".facts > div").first().innerText()).toMatch(/^State\s+open\s+Why this state/);
+  });
+
   it("says who opened it", async () => {
     const all = world();
     const { page, fake, visit } = await start(all);
@@ -96,7 +107,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
     await page.getByText("#7 was merged into main.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
-    await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
+    await page.locator(".facts .badge", { hasText: "merged" }).waitFor();
     expect(await page.locator(".facts").innerText()).toContain("5ca1ab1e5c");
     expect(await page.locator("header.head .actions button").count()).toBe(0);
   });
@@ -123,7 +134,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     await page.getByText("#7 was closed.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/close {}`]);
-    await page.locator("h1 .badge", { hasText: "closed" }).waitFor();
+    await page.locator(".facts .badge", { hasText: "closed" }).waitFor();
     expect(await page.locator("header.head .actions button").count()).toBe(0);
   });
 });
