@@ -18,7 +18,8 @@ import {
   webhookEntry,
 } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
-import { hasChromium, launch, newPage } from "./browser.ts";
+import { hasChromium, launch, newPage, useBrowser } from "./browser.ts";
+import { makeWorld, PROJECT_ID } from "./sample-project.ts";
 
 const title = hasChromium ? "connecting GitHub" : "connecting GitHub (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
@@ -224,5 +225,26 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("The service can work with this repository.").waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Set up the project" }).waitFor();
+  });
+});
+
+describe.skipIf(!hasChromium)("the check of a project's connection", () => {
+  const start = useBrowser();
+
+  it("says instants in the reader's time zone", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const all = makeWorld(Date.now());
+    const message = "A delivery for on-push arrived at 2026-11-20T06:52:05.618Z.";
+    all.projects = [
+      { ...all.projects[0], repository: { kind: "git", url: "https://git.example.org/greeter.git" } },
+    ];
+    all.check = {
+      usable: true,
+      default_branch: "main",
+      steps: [{ step: "webhook", outcome: "passed", message, advice: null }],
+    };
+    const { page, visit } = await start(all);
+    await visit(`#/projects/${PROJECT_ID}/settings`);
+    await page.getByText(/^A delivery for on-push arrived at 20 Nov 2026, 0?6:52:05\.$/).waitFor();
   });
 });

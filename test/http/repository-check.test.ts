@@ -268,6 +268,16 @@ describe("the check of a repository at any git server", () => {
     ]);
   });
 
+  it("passes the push once the server has taken the branch of a session", async () => {
+    const pid = await make(at());
+    const pushOf = async () => (await again(pid)).steps.find(({ step }) => step === "push");
+    expect(await pushOf()).toMatchObject({ outcome: "unknown" });
+    expectStatus(await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} }), 201);
+    await expect
+      .poll(pushOf)
+      .toMatchObject({ outcome: "passed", message: expect.stringContaining("took the branch of a session") });
+  });
+
   it("names the step that fails", async () => {
     expect(await endOf(at({ url: "http://127.0.0.1:9/x.git" }))).toMatchObject({ last: { step: "host" } });
     expect(await endOf(at({ password: "canary" }))).toMatchObject({

@@ -11,6 +11,7 @@ import { Manifests } from "../../duties/manifests.ts";
 import { Connections } from "../../git/connection.ts";
 import { Fires } from "../../store/ports/fires.ts";
 import type { Project } from "../../store/ports/projects.ts";
+import { Sessions } from "../../store/ports/sessions.ts";
 import { WebhookRefusals } from "../../store/ports/webhook-refusals.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict } from "../api/errors.ts";
@@ -55,6 +56,18 @@ export const checkRepository = Effect.fnUntraced(function* (
 
 /** The newest rows that are looked at. A person's test is among them. */
 const NEWEST = { limit: 20, cursor: null };
+
+/** At a server whose answer shows only at a push: whether it has taken one. The branch of each session is pushed before its sandbox starts. */
+const withPush = Effect.fnUntraced(function* (project: Project, connection: Connection) {
+  const isOpen = ({ step, outcome }: ConnectionStep) => step === "push" && outcome === "unknown";
+  if (!connection.steps.some(isOpen)) return connection;
+  const { items } = yield* (yield* Sessions).list(project.id, { ...NEWEST, status: null });
+  const pushed = items.find(({ baseCommit }) => baseCommit !== null);
+  if (pushed === undefined) return connection;
+  const message = `The server took the branch of a session that was started at ${instant(pushed.createdAt)}.`;
+  const taken = { step: "push", outcome: "passed", message, advice: null } as const;
+  return { ...connection, steps: connection.steps.map((one) => (isOpen(one) ? taken : one)) };
+});
 
 /** Whether deliveries arrive. No step if no trigger waits for one. */
 const webhookStep = Effect.fnUntraced(function* (project: Project) {
@@ -103,5 +116,5 @@ export const checkConnection = Effect.fnUntraced(function* (pid: string) {
       error: "The service hosts this repository. There is no other server to check.",
       code: "repository_hosted",
     });
-  return wireOf(found, yield* webhookStep(project));
+  return wireOf(yield* withPush(project, found), yield* webhookStep(project));
 });
