@@ -32,11 +32,8 @@ describe.skipIf(!hasChromium)(title, () => {
     async (width) => {
       // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
       const all = makeWorld(Date.now());
-      const name = "a".repeat(200);
-      const { page, visit } = await start(
-        { ...all, sessions: all.sessions.map((one) => ({ ...one, name })) },
-        { width },
-      );
+      for (const one of all.sessions) Object.assign(one, { name: "a".repeat(200) });
+      const { page, visit } = await start(all, { width });
       for (const part of ["", "/state"]) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
         await visit(`${PROJECT}/sessions/${SESSION_ID}${part}`);
