@@ -210,7 +210,7 @@ const machineView = ({ label, machine }, known) => {
 /** @param {string} state its name in the API */
 const stateBadge = (state) => badge(state.replaceAll("_", " "));
 
-/** What programs call it. It is shown with the other names (state.css). @param {string} name */
+/** A name in the API, which is shown on request (state.css). @param {string} name */
 const named = (name) => h("span", { class: "quiet code-name" }, code(name));
 
 /** @param {Machine} machine */

@@ -56,7 +56,7 @@ const shown = async (page: Page, label: string) => {
   };
 };
 
-/** Shows what programs call the states and events. */
+/** Shows the names of states and events. */
 const openNames = async (page: Page) => {
   for (const names of await page.getByText("Names of states and events").all()) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other

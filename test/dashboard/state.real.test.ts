@@ -52,7 +52,7 @@ const LOOKS = [
   { name: "narrow-dark", window: { width: 390, touch: true, dark: true } },
 ];
 
-/** Shows what programs call the states and events. */
+/** Shows the names of states and events. */
 const openNames = async (page: Page) => {
   for (const names of await page.getByText("Names of states and events").all()) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await visit(STATE);
       const session = page.locator('.machine[data-key="Session"]');
       await session.getByText("The sandbox reported that it is ready.").first().waitFor();
-      // What programs call it is for readers who ask.
+      // The names that programs use are for readers who ask.
       expect(await session.innerText()).not.toMatch(/idle\.elapsed|tearDownSandbox|provisionSandbox/);
       await openNames(page);
       await session.locator(".lit", { hasText: "running" }).waitFor();
