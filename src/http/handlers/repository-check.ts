@@ -57,9 +57,10 @@ export const checkRepository = Effect.fnUntraced(function* (
 /** The newest rows that are looked at. A person's test is among them. */
 const NEWEST = { limit: 20, cursor: null };
 
+const isOpen = ({ step, outcome }: ConnectionStep): boolean => step === "push" && outcome === "unknown";
+
 /** At a server whose answer shows only at a push: whether it has taken one. The branch of each session is pushed before its sandbox starts. */
 const withPush = Effect.fnUntraced(function* (project: Project, connection: Connection) {
-  const isOpen = ({ step, outcome }: ConnectionStep) => step === "push" && outcome === "unknown";
   if (!connection.steps.some(isOpen)) return connection;
   const { items } = yield* (yield* Sessions).list(project.id, { ...NEWEST, status: null });
   const pushed = items.find(({ baseCommit }) => baseCommit !== null);
