@@ -196,7 +196,7 @@ const machineView = ({ label, machine }, known) => {
       h(
         "details",
         { class: "group", "data-key": "names" },
-        h("summary", {}, "Names of states and events"),
+        h("summary", {}, "The state machine, and its names"),
         definition !== undefined &&
           h(
             "div",

@@ -58,7 +58,7 @@ const shown = async (page: Page, label: string) => {
 
 /** Shows the names of states and events. */
 const openNames = async (page: Page) => {
-  for (const names of await page.getByText("Names of states and events").all()) {
+  for (const names of await page.getByText("The state machine, and its names").all()) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     await names.click();
   }

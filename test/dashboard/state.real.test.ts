@@ -54,7 +54,7 @@ const LOOKS = [
 
 /** Shows the names of states and events. */
 const openNames = async (page: Page) => {
-  for (const names of await page.getByText("Names of states and events").all()) {
+  for (const names of await page.getByText("The state machine, and its names").all()) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     await names.click();
   }

@@ -123,7 +123,7 @@ export const STATES_OF_WORK: readonly State[] = [
     hash: `${SESSION}/state`,
     shows: ".machine",
     act: async (page) => {
-      await unfolded("Names of states and events")(page);
+      await unfolded("The state machine, and its names")(page);
       await page.locator(".lit").first().waitFor();
     },
   },

@@ -59,11 +59,14 @@ const NEWEST = { limit: 20, cursor: null };
 
 const isOpen = ({ step, outcome }: ConnectionStep): boolean => step === "push" && outcome === "unknown";
 
-/** At a server whose answer shows only at a push: whether it has taken one. The branch of each session is pushed before its sandbox starts. */
+/**
+ * At a server whose answer shows only at a push: whether it has taken one. The branch of a session is pushed before its
+ * sandbox starts.
+ */
 const withPush = Effect.fnUntraced(function* (project: Project, connection: Connection) {
   if (!connection.steps.some(isOpen)) return connection;
   const { items } = yield* (yield* Sessions).list(project.id, { ...NEWEST, status: null });
-  const pushed = items.find(({ baseCommit }) => baseCommit !== null);
+  const pushed = items.find(({ runningAt }) => runningAt !== null);
   if (pushed === undefined) return connection;
   const message = `The server took the branch of a session that was started at ${instant(pushed.createdAt)}.`;
   const taken = { step: "push", outcome: "passed", message, advice: null } as const;
