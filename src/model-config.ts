@@ -9,7 +9,7 @@ export const readGateway = (read: SettingReader): Config["llm"] => {
   const baseUrl = read.url("PLATFORM_LLM_BASE_URL");
   const tiers = read.parsed("PLATFORM_LLM_TIERS", parseTierList);
   if (baseUrl !== null) return { baseUrl, apiKey: read.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
-  // Tiers without a gateway would give their sessions no model, in silence.
+  // Otherwise sessions of these tiers would start without a model, and no message would say why.
   const given = tiers.length === 0 ? null : tiers.join(",");
   read.together({ PLATFORM_LLM_BASE_URL: null, PLATFORM_LLM_TIERS: given });
   return null;

@@ -188,9 +188,9 @@ test("what a setting expects stands after the word expected, as one phrase", () 
     expect(line).toMatch(/"; expected [a-z`]/);
     expect(line).not.toMatch(/\w\.(?: |$)/);
   }
-  const unknown = problems({ PLATFORM_DEFAULT_MODELS: '{"nobody": "x"}' });
+  const unknown = problems({ PLATFORM_DEFAULT_MODELS: '{"acme": "x"}' });
   expect(unknown).toEqual([
-    expect.stringMatching(/; expected only the providers managed, anthropic, .*, without "nobody"$/),
+    expect.stringMatching(/; expected only the providers managed, anthropic, .*, without "acme"$/),
   ]);
 });
 

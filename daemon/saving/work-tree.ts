@@ -94,7 +94,7 @@ const FOUND: Readonly<Record<string, SkipReason>> = { L: "too_large", U: "unread
 const RUNTIME_DIRS = [DEFAULT_CONFIG_DIR, ".opencode"];
 const RUNTIME_FILES = [".gitignore", "node_modules/", "package.json", "package-lock.json", "bun.lock"];
 
-/** The ignored paths that nobody who works in the repository made. */
+/** The ignored paths without those that the runtime made for itself. */
 const withoutRuntimes = (ignored: readonly string[]): readonly string[] => {
   const own = new Set<string>();
   for (const directory of RUNTIME_DIRS) {

@@ -139,7 +139,10 @@ const branchFailed = (error: GitError): SessionEvent => ({
 const whileAway = <A>({ bootDeadlineAt }: Session, cut: Effect.Effect<A, GitError>) =>
   Effect.retry(cut, {
     while: ({ code }) =>
-      Effect.map(Clock.currentTimeMillis, (now) => (code === "away" || code === "disk_full") && now < bootDeadlineAt),
+      Effect.map(
+        Clock.currentTimeMillis,
+        (now) => (code === "away" || code === "disk_full") && now < bootDeadlineAt,
+      ),
     schedule: backoff("100 millis", "2 seconds"),
   });
 

@@ -1,6 +1,6 @@
 /**
  * Hosts in an operator's settings. Each is compared with the host of an address alone, so an entry with a scheme, a port
- * or a path would silently allow nothing. Such an entry is found here, before the start.
+ * or a path would silently allow nothing. The start is refused for it.
  */
 // Only the pure part of node:net.
 import { isIP } from "node:net";
@@ -23,7 +23,7 @@ const comparable = (text: string): string => {
   return canonicalHost(isIP(host) === 6 ? `[${host}]` : host) ?? host.toLowerCase();
 };
 
-/** What is wrong with a list: one of its entries, and what was expected instead. */
+/** A wrong entry of a list, and what was expected instead. */
 interface WrongHost {
   readonly entry: string;
   readonly expected: string;

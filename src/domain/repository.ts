@@ -47,7 +47,7 @@ export const RepositoryRequest = Schema.Union([
   Schema.Struct({ ...git, ...gitCredential }),
   Schema.Struct({ ...github, ...githubCredential }),
 ]).annotate({
-  // For a value that is of none of these kinds. A wrong field of a known kind is named by itself.
+  // For a value of another kind. A wrong field of a known kind is named by itself.
   message:
     'must be an object whose `kind` is "hosted", "git" (with `url`) or "github" (with `owner` and `name`)',
 });

@@ -10,7 +10,18 @@
  *  O3 A file that came with a copy of another directory is stale too: it names the directory in which it was written.
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  statfs,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";

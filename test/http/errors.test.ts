@@ -39,13 +39,6 @@ describe("an invalid address", () => {
     expect(refusal(await service.request("GET", target))).toEqual([404, "not_found"]);
   });
 
-  it("is a page with a way back for a person's browser", async () => {
-    const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-    const { status, headers, text } = await service.request("GET", "/projcets", { headers: { accept } });
-    expect([status, headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
-    expect(text).toContain('<a href="/">Open the dashboard</a>');
-  });
-
   it.each(["/push/", "//push", "/push/extra", ""])("of a webhook with %j is 404 [W28]", async (rest) => {
     const answer = await service.request("POST", `/v1/webhooks/projects/${pid}${rest}`, { body: "{}" });
     expect(refusal(answer)).toEqual([404, "not_found"]);

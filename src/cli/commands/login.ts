@@ -88,7 +88,7 @@ const awaitToken = async (service: Service, { deviceCode, intervalMs }: Started)
   });
 };
 
-/** Without a terminal, nobody can be asked. */
+/** Without a terminal, no person can be asked. */
 const nothingToRead = (what: string): Failure =>
   usage(
     `${what} is missing: standard input is not a terminal, and it has no such line. Write a token to it and give --url, ` +

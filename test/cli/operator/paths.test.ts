@@ -23,14 +23,14 @@ const refusalOf = async <E extends Error>(effect: Effect.Effect<unknown, E>): Pr
 const claimed = (dataDir: string) => refusalOf(Effect.scoped(claimDataDirectory(dataDir)));
 
 describe("the data directory", () => {
-  const TODO = "Set PLATFORM_DATA_DIR to a directory in which this user may write. A missing one is created.";
+  const REMEDY = "Set PLATFORM_DATA_DIR to a directory in which this user may write. A missing one is created.";
 
   it("is not a file, and not below one", async () => {
     expect(await claimed(at("file"))).toBe(
-      `The data directory ${at("file")} (PLATFORM_DATA_DIR) cannot be used: a file is in its place. ${TODO}`,
+      `The data directory ${at("file")} (PLATFORM_DATA_DIR) cannot be used: a file is in its place. ${REMEDY}`,
     );
     expect(await claimed(at("file/below"))).toBe(
-      `The data directory ${at("file/below")} (PLATFORM_DATA_DIR) cannot be used: a part of its path is a file and not a directory. ${TODO}`,
+      `The data directory ${at("file/below")} (PLATFORM_DATA_DIR) cannot be used: a part of its path is a file and not a directory. ${REMEDY}`,
     );
   });
 

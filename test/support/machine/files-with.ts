@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-/** What a directory had when it was listed, or a file's bytes. Null: it was removed meanwhile. */
+/** The result of a read. Null: the file or directory was removed meanwhile. */
 const unlessGone = <A>(where: string, read: () => A): A | null => {
   try {
     return read();
