@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
 import { fileFault } from "../../src/domain/file-fault.ts";
 
-test("says why a file cannot be used, as the end of a sentence", () => {
-  const of = (code: string) => fileFault(Object.assign(new Error(`${code}: raw`), { code }));
-  expect(of("ENOENT")).toBe("it does not exist");
-  expect(of("EISDIR")).toBe("it is a directory");
-  expect(of("ENOSPC")).toBe("the disk is full");
-  expect(of("EWHATEVER")).toBe("EWHATEVER: raw");
+test.each([
+  ["ENOENT", "it does not exist"],
+  ["EISDIR", "it is a directory"],
+  ["ENOSPC", "the disk is full"],
+  ["EWHATEVER", "EWHATEVER: raw"],
+])("says why a file cannot be used (%s), as the end of a sentence", (code, words) => {
+  expect(fileFault(Object.assign(new Error(`${code}: raw`), { code }))).toBe(words);
+});
+
+test("repeats anything else", () => {
   expect(fileFault("a text")).toBe("a text");
 });
