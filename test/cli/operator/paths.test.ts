@@ -23,7 +23,8 @@ const refusalOf = async <E extends Error>(effect: Effect.Effect<unknown, E>): Pr
 const claimed = (dataDir: string) => refusalOf(Effect.scoped(claimDataDirectory(dataDir)));
 
 describe("the data directory", () => {
-  const REMEDY = "Set PLATFORM_DATA_DIR to a directory in which this user may write. A missing one is created.";
+  const REMEDY =
+    "Set PLATFORM_DATA_DIR to a directory in which this user may write. A missing one is created.";
 
   it("is not a file, and not below one", async () => {
     expect(await claimed(at("file"))).toBe(
