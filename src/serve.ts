@@ -45,7 +45,7 @@ import { confirmMasterKey, openMasterKeys } from "./master-keys.ts";
 import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService, VERSION } from "./service.ts";
-import { claimDataDirectory } from "./store/data-directory.ts";
+import { claimDataDirectory, freeBytes } from "./store/data-directory.ts";
 import { Nodes } from "./store/ports/nodes.ts";
 import { claimRunDirectory } from "./store/run-directory-claim.ts";
 import { inspectLayer } from "./telemetry/inspect.ts";
@@ -146,6 +146,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
         : inspectLayer({ port: config.inspectPort }).pipe(Layer.provide(Layer.succeedContext(provider))),
     ),
     listener,
+    diskFreeBytes: freeBytes(dataDir),
     nodeRoutes: Effect.provideContext(makeNodeRoutes(Deferred.await(ending)), nodes),
   });
   const { summary } = yield* Effect.provideContext(SandboxProvider, provider);

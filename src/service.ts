@@ -103,7 +103,6 @@ import { secretsHandlers } from "./http/handlers/secrets.ts";
 import type { Listener, RawRoutes } from "./http/server.ts";
 import { sessionsHandlers } from "./http/handlers/sessions.ts";
 import { exactPaths } from "./http/routes.ts";
-import { freeBytes } from "./store/data-directory.ts";
 import { Readiness, systemRoutes } from "./http/system.ts";
 import { triggerWishesHandlers } from "./http/handlers/trigger-wishes.ts";
 import { triggersHandlers } from "./http/handlers/triggers.ts";
@@ -120,6 +119,8 @@ export type Ports =
 export interface ServiceOptions<E> {
   readonly config: Config;
   readonly dataDir: string;
+  /** Free bytes on its disk. Null if the system does not say. */
+  readonly diskFreeBytes: Effect.Effect<number | null>;
   readonly nodeId: string;
   readonly publicUrl: string;
   /** The smart HTTP protocol over the hosted repositories. */
@@ -257,7 +258,7 @@ const dutyPeriods = (config: Config): ReadonlyMap<DutyName, number> =>
   );
 
 const settings = <E>(
-  { config, dataDir, nodeId, publicUrl, git, listener }: ServiceOptions<E>,
+  { config, dataDir, diskFreeBytes, nodeId, publicUrl, git, listener }: ServiceOptions<E>,
   started: () => boolean,
 ) =>
   Layer.mergeAll(
@@ -276,7 +277,7 @@ const settings = <E>(
       id: nodeId,
       version: VERSION,
       periods: dutyPeriods(config),
-      diskFreeBytes: freeBytes(dataDir),
+      diskFreeBytes,
     }),
   );
 

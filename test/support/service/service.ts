@@ -299,6 +299,7 @@ export async function startTestService(
       git: kept.endpoint,
       ports: Layer.succeedContext(context),
       listener,
+      diskFreeBytes: Effect.succeed(null),
       nodeRoutes: Effect.provideContext(makeNodeRoutes(Effect.never), nodes),
     });
     return { databaseUrl, context, port: listener.port };
