@@ -4,15 +4,15 @@ import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels 
 import { parseTierList } from "./domain/tier.ts";
 import type { SettingReader } from "./setting-reader.ts";
 
-/** The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. */
+/**
+ * The managed gateway is on if its URL is set. Its tiers are a JSON list, empty by default. Without the gateway they have
+ * no effect, but their form is checked.
+ */
 export const readGateway = (read: SettingReader): Config["llm"] => {
   const baseUrl = read.url("PLATFORM_LLM_BASE_URL");
   const tiers = read.parsed("PLATFORM_LLM_TIERS", parseTierList);
-  if (baseUrl !== null) return { baseUrl, apiKey: read.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
-  // Otherwise sessions of these tiers would start without a model, and no message would say why.
-  const given = tiers.length === 0 ? null : tiers.join(",");
-  read.together({ PLATFORM_LLM_BASE_URL: null, PLATFORM_LLM_TIERS: given });
-  return null;
+  if (baseUrl === null) return null;
+  return { baseUrl, apiKey: read.text("PLATFORM_LLM_API_KEY") ?? "", tiers };
 };
 
 /** PLATFORM_LLM_MODEL sets the gateway's model. PLATFORM_DEFAULT_MODELS sets those of providers whose key is a secret. */

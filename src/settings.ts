@@ -290,7 +290,8 @@ export const SETTINGS = define({
     kind: "structured",
     fallback: "[]",
     expects: "JSON array of tiers",
-    about: "The tiers whose sessions may use the gateway. Needs `PLATFORM_LLM_BASE_URL`.",
+    about:
+      "The tiers whose sessions may use the gateway. Without `PLATFORM_LLM_BASE_URL`, they have no effect.",
   },
   PLATFORM_LLM_MODEL: {
     group: "Models",

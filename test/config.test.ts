@@ -194,14 +194,13 @@ test("what a setting expects stands after the word expected, as one phrase", () 
   ]);
 });
 
-test("tiers of a gateway need the gateway, and their form is checked without it", () => {
+test("tiers of a gateway have no effect without it, and their form is checked", () => {
   const [url, tiers] = ["PLATFORM_LLM_BASE_URL", "PLATFORM_LLM_TIERS"];
-  expect(problems({ [tiers]: '["pro"]' })).toEqual([`${url} is not set; ${tiers} needs it`]);
   expect(problems({ [tiers]: "pro" })).toEqual([
     `${tiers} is "pro"; expected a JSON list of free, pro, enterprise, such as ["pro"]`,
   ]);
   expect(problems({ [url]: "file:///etc", [tiers]: '["pro"]' })).toHaveLength(1);
-  expect(read({ [tiers]: "[]" }).llm).toBeNull();
+  expect(read({ [tiers]: '["pro"]' }).llm).toBeNull();
   expect(read({ [url]: "https://llm.example.com/v1", [tiers]: '["pro"]' }).llm?.tiers).toEqual(["pro"]);
 });
 

@@ -59,7 +59,6 @@ export class Installation {
     spawned: (child: ChildProcess) => void = () => undefined,
   ): Promise<Life> {
     const { DATABASE_URL: _ours, ...environment } = process.env;
-    const gateway = settings["PLATFORM_LLM_BASE_URL"] ?? this.#model?.url ?? "";
     const child = spawn(process.execPath, [program === "plain" ? MAIN : TOLD_MAINS[program]], {
       cwd: this.directory,
       env: {
@@ -68,9 +67,9 @@ export class Installation {
         PLATFORM_DATA_DIR: this.dataDir,
         PLATFORM_BOOTSTRAP_TOKEN: TOKEN,
         PLATFORM_IMPORT_ROOTS: path.join(this.directory, "import"),
-        PLATFORM_LLM_BASE_URL: gateway,
+        PLATFORM_LLM_BASE_URL: this.#model?.url ?? "",
         PLATFORM_LLM_API_KEY: "scripted",
-        PLATFORM_LLM_TIERS: gateway === "" ? "[]" : '["free"]',
+        PLATFORM_LLM_TIERS: '["free"]',
         ...settings,
       },
       stdio: ["ignore", "pipe", "pipe", ...(program === "plain" ? [] : (["ipc"] as const))],
