@@ -81,6 +81,13 @@ export const triedInVain = (words: string): TurnError =>
     words,
   );
 
+/** What people read while a call of the model is repeated. */
+export const retryNote = ({ attempt, message }: { readonly attempt: number; readonly message: string }) => {
+  const times = attempt === 1 ? "once" : `${attempt} times`;
+  const words = wordsOf({ name: "nothing", data: { message } });
+  return `The model's provider failed ${times}, and is asked again. It said: ${words}`;
+};
+
 /** The runtime calls the model without end. */
 export const tooManyCalls = (calls: number): TurnError => ({
   code: "too_many_model_calls",

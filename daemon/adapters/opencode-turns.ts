@@ -54,9 +54,21 @@ export type RuntimeEvent = typeof RuntimeEvent.Type;
 export const decodeEvent = Schema.decodeUnknownOption(RuntimeEvent);
 const decodeError = Schema.decodeUnknownOption(RuntimeError);
 
-/** Calls to the runtime. */
+/** A call of the model that failed. The runtime repeats it. */
+export interface Retry {
+  readonly sessionId: string;
+  /** When its first attempt began, ms since the epoch. It tells the calls of a session apart. */
+  readonly callSince: number;
+  /** How many attempts have failed. */
+  readonly attempt: number;
+  /** The provider's message. */
+  readonly message: string;
+}
+
+/** Calls to the runtime, and what is told beside the turns. */
 export interface TurnActions {
   readonly abort: (sessionId: string) => void;
+  readonly retried: (retry: Retry) => void;
   /** A session's turn has an error, or could not begin because of it. */
   readonly failed: (sessionId: string, error: RuntimeError) => void;
   /** Whether a person has ended the session's turn, which ends now. Asked once for each end. */
@@ -169,7 +181,8 @@ export class OpencodeTurns {
     const { attempt = 0, message = "", next = 0, atMs } = status;
     // If the next attempt comes too late, the turn is ended now: waiting changes nothing.
     const isOver = attempt >= tries || Math.max(next, atMs) - turn.callSince > tryingMs;
-    if (isOver) this.#stop(id, turn, triedInVain(message));
+    if (isOver) return this.#stop(id, turn, triedInVain(message));
+    this.#actions.retried({ sessionId: id, callSince: turn.callSince, attempt, message });
   }
 
   #stop(id: string, turn: Turn, why: TurnError): void {

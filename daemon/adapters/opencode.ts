@@ -8,10 +8,12 @@ import * as Option from "effect/Option";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import { GATEWAY_PROVIDER, HOSTED_PROVIDER } from "../../src/domain/model.ts";
+import { noteItem } from "../conversation/note.ts";
 import { callHttp, HttpFailure } from "../http-client.ts";
 import {
   PROBE_TIMEOUT_MS,
   TURN_LIMITS,
+  type ItemDraft,
   type Observers,
   type RuntimeAdapter,
   type RuntimeModels,
@@ -21,10 +23,10 @@ import {
 import { OpencodeApi } from "./opencode-api.ts";
 import { OpencodeConversation } from "./opencode-conversation.ts";
 import { GATEWAY, GATEWAY_MS, keepConnected } from "./opencode-gateway.ts";
-import { isAbort, RuntimeError, turnError } from "./opencode-errors.ts";
+import { isAbort, retryNote, RuntimeError, turnError } from "./opencode-errors.ts";
 import { readConversation, settleConversation } from "./opencode-listing.ts";
 import { OpencodeSteering } from "./opencode-steering.ts";
-import { decodeEvent, OpencodeTurns, type RuntimeEvent } from "./opencode-turns.ts";
+import { decodeEvent, OpencodeTurns, type Retry, type RuntimeEvent } from "./opencode-turns.ts";
 
 /** A longer event is ignored. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
@@ -178,6 +180,10 @@ const lastEnd = Effect.fnUntraced(function* (api: OpencodeApi) {
   ) satisfies TurnEnd;
 });
 
+/** One note for each call, with its newest attempt: the reader sees why the answer takes so long. */
+const noteOf = (retry: Retry): ItemDraft =>
+  noteItem(`retry_${retry.sessionId}`, retryNote(retry), retry.callSince);
+
 interface Following {
   readonly api: OpencodeApi;
   readonly limits: TurnLimits;
@@ -202,6 +208,7 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
     const abort = (id: string) => void inScope(api.post(`/session/${id}/abort`));
     const turns = new OpencodeTurns(limits, observers.turns, {
       abort,
+      retried: (retry) => observers.conversation.item(noteOf(retry)),
       failed: (id, error) => steering.noteError(id, error),
       wasStopped: (id) => steering.wasStopped(id),
     });

@@ -72,10 +72,10 @@ class CutReader {
   }
 }
 
-/** Without the numbers of versions, and without requests, which no listing has. */
+/** Without the numbers of versions, and without requests and notes, which no listing has. */
 const comparable = (items: Iterable<ItemDraft>) =>
   [...items]
-    .filter(({ kind }) => kind !== "request")
+    .filter(({ kind }) => kind !== "request" && kind !== "note")
     .map((item) => Object.assign({}, item, { rev: 0 }))
     .toSorted((a, b) => (a.native_id < b.native_id ? -1 : 1));
 
@@ -215,6 +215,18 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     await agree();
     const items = [...(readers[0]?.follower.items.values() ?? [])];
     expect(items.at(-1)).toMatchObject({ status: "failed", error: { code: "model_refused" } });
+  });
+
+  test("says once for each call that its provider failed and is asked again", async () => {
+    await send([{ fails: 2, say: "At last." }]);
+    expect(await ended()).toMatchObject({ state: "completed" });
+    await agree();
+    const text =
+      "The model's provider failed 2 times, and is asked again. It said: refused as the prompt says";
+    for (const { follower } of readers)
+      expect([...follower.items.values()].filter(({ kind }) => kind === "note")).toMatchObject([
+        { status: "completed", content: [{ type: "text", text }] },
+      ]);
   });
 
   test("shows a request that the agent waits for, and its end", async () => {

@@ -1,7 +1,7 @@
 /** How opencode's events become ends of turns, and when a turn is ended, by the daemon's own limits. */
 import { expect, test } from "vitest";
 import { TURN_LIMITS, type TurnEnd } from "../../daemon/adapters/adapter.ts";
-import { OpencodeTurns, type RuntimeEvent } from "../../daemon/adapters/opencode-turns.ts";
+import { OpencodeTurns, type Retry, type RuntimeEvent } from "../../daemon/adapters/opencode-turns.ts";
 
 type Properties = NonNullable<RuntimeEvent["properties"]>;
 
@@ -12,6 +12,7 @@ const start = () => {
     aborted: [] as string[],
     failed: [] as string[],
     stopped: new Set<string>(),
+    retried: [] as Retry[],
     active: false,
   };
   const observer = {
@@ -23,6 +24,7 @@ const start = () => {
   };
   const turns = new OpencodeTurns(TURN_LIMITS, observer, {
     abort: (id) => void seen.aborted.push(id),
+    retried: (retry) => void seen.retried.push(retry),
     failed: (id) => void seen.failed.push(id),
     wasStopped: (id) => seen.stopped.delete(id),
   });
@@ -76,6 +78,21 @@ test("the sixth try of a call is the last", () => {
   idle();
   expect(seen.ended).toMatchObject([failed("model_unavailable")]);
   expect(seen.ended[0]?.error?.message).toContain("It said: overloaded");
+});
+
+test("each failed attempt is told with its call, except for the last, which ends the turn", () => {
+  const { seen, take, busy, retry } = start();
+  busy();
+  retry(1, 1000);
+  retry(2, 2000);
+  take("message.updated", { info: { id: "m1", role: "assistant", finish: "tool-calls" } }, 5000);
+  retry(1, 6000);
+  retry(6, 9000);
+  expect(seen.retried).toEqual([
+    { sessionId: "one", callSince: 0, attempt: 1, message: "overloaded" },
+    { sessionId: "one", callSince: 0, attempt: 2, message: "overloaded" },
+    { sessionId: "one", callSince: 5000, attempt: 1, message: "overloaded" },
+  ]);
 });
 
 test("a call is retried for three minutes, and no wait starts after that", () => {

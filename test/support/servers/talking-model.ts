@@ -13,6 +13,8 @@ export interface Step {
   readonly tools?: readonly (readonly [string, object])[];
   /** The status of a refusal. */
   readonly refuse?: number;
+  /** How often the call fails with 500 before it is answered. */
+  readonly fails?: number;
 }
 
 interface Message {
@@ -26,7 +28,9 @@ export const promptOf = (steps: readonly Step[]): string => `Do this:\n${JSON.st
 const PIECE = /.{1,5}/gs;
 
 export class TalkingModel {
-  readonly #server: Server = createServer((request, response) => void answer(request, response));
+  /** How often a step was asked for. */
+  readonly #asked = new Map<string, number>();
+  readonly #server: Server = createServer((request, response) => void this.#answer(request, response));
 
   /** @returns its base URL, which ends in /v1. */
   async start(): Promise<string> {
@@ -38,16 +42,25 @@ export class TalkingModel {
     this.#server.close();
     this.#server.closeAllConnections();
   }
-}
 
-const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-  const { messages } = (await json(request)) as { messages: readonly Message[] };
-  const { refuse, think = "", say = "", tools = [] } = stepOf(messages);
-  if (refuse !== undefined) {
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { messages } = (await json(request)) as { messages: readonly Message[] };
+    const step = stepOf(messages);
+    const key = JSON.stringify(step);
+    const before = this.#asked.get(key) ?? 0;
+    this.#asked.set(key, before + 1);
+    const { refuse = before < (step.fails ?? 0) ? 500 : undefined } = step;
+    if (refuse === undefined) return answer(response, messages, step);
     response.writeHead(refuse, { "content-type": "application/json" });
     response.end(JSON.stringify({ error: { message: "refused as the prompt says", type: "refused" } }));
-    return;
   }
+}
+
+const answer = async (
+  response: ServerResponse,
+  messages: readonly Message[],
+  { think = "", say = "", tools = [] }: Step,
+): Promise<void> => {
   response.writeHead(200, { "content-type": "text/event-stream" });
   const write = (rest: object): Promise<void> =>
     new Promise((resolve) => {
