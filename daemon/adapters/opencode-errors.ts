@@ -81,7 +81,7 @@ export const triedInVain = (words: string): TurnError =>
     words,
   );
 
-/** What people read while a call of the model is repeated. */
+/** The note for people while a call of the model is repeated. */
 export const retryNote = ({ attempt, message }: { readonly attempt: number; readonly message: string }) => {
   const times = attempt === 1 ? "once" : `${attempt} times`;
   const words = wordsOf({ name: "nothing", data: { message } });
