@@ -108,7 +108,7 @@ export const changeRequest = {
     h(
       "header",
       { class: "head", "data-key": "head" },
-      h("h1", {}, change.title),
+      h("h1", {}, change.title, " ", badge(change.status)),
       h("p", { class: "actions" }, actions(project, change, hiddenIn(project, change, diff))),
     ),
     change.status === "open" && !change.mergeable && conflicts(project, change, session),
@@ -119,8 +119,7 @@ export const changeRequest = {
         h(
           "span",
           {},
-          badge(change.status),
-          " ",
+          `${change.status} `,
           h(
             "a",
             { href: projectLink(project.id, `/change-requests/${change.number}/state`) },

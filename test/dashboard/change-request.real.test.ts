@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
     await page.getByText("#7 was merged into main.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/merge {}`]);
-    await page.locator(".facts .badge", { hasText: "merged" }).waitFor();
+    await page.locator("h1 .badge", { hasText: "merged" }).waitFor();
     expect(await page.locator(".facts").innerText()).toContain("5ca1ab1e5c");
     expect(await page.locator("header.head .actions button").count()).toBe(0);
   });
@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     await page.getByText("#7 was closed.").waitFor();
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/close {}`]);
-    await page.locator(".facts .badge", { hasText: "closed" }).waitFor();
+    await page.locator("h1 .badge", { hasText: "closed" }).waitFor();
     expect(await page.locator("header.head .actions button").count()).toBe(0);
   });
 });
