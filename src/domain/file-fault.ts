@@ -17,3 +17,7 @@ export const fileFault = (error: unknown): string => {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return WORDS[code] ?? (error instanceof Error ? error.message : String(error));
 };
+
+/** Whether the system refused a write because the disk, or the user's share of it, is full. */
+export const isOutOfSpace = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && (cause.code === "ENOSPC" || cause.code === "EDQUOT");

@@ -20,10 +20,6 @@ export const diskFull = (): GitError =>
     message: "The disk of the service's data directory is full. The operator has to free some space.",
   });
 
-/** Whether the system refused a write because the disk, or the user's share of it, is full. */
-export const isOutOfSpace = (cause: unknown): boolean =>
-  cause instanceof Error && "code" in cause && (cause.code === "ENOSPC" || cause.code === "EDQUOT");
-
 /** Git's or the system's words for a full disk here. Lines of a server begin with `remote:`. */
 const FULL = /^(?!remote:).*(?:No space left on device|Disk quota exceeded)/m;
 

@@ -27,7 +27,7 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
-import { fileFault } from "../domain/file-fault.ts";
+import { fileFault, isOutOfSpace } from "../domain/file-fault.ts";
 import { processStartedAt } from "./process.ts";
 
 /** Another service runs on this data directory. */
@@ -40,15 +40,13 @@ export class DataDirectoryOwned extends Schema.TaggedError<DataDirectoryOwned>()
   }
 }
 
-const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);
-
 /** The data directory cannot be created or written. */
 export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusable>()(
   "DataDirectoryUnusable",
   { path: Schema.String, cause: Schema.Defect() },
 ) {
   override get message(): string {
-    return codeOf(this.cause) === "ENOSPC"
+    return isOutOfSpace(this.cause)
       ? `The disk of ${this.path} (PLATFORM_DATA_DIR) is full. Free some space, then start again.`
       : `The data directory ${this.path} (PLATFORM_DATA_DIR) cannot be used: ${fileFault(this.cause)}. Set PLATFORM_DATA_DIR to a directory in which this user may write. A missing one is created.`;
   }

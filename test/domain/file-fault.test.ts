@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fileFault } from "../../src/domain/file-fault.ts";
+import { fileFault, isOutOfSpace } from "../../src/domain/file-fault.ts";
 
 test.each([
   ["ENOENT", "it does not exist"],
@@ -12,4 +12,12 @@ test.each([
 
 test("repeats anything else", () => {
   expect(fileFault("a text")).toBe("a text");
+});
+
+test.each([
+  ["ENOSPC", true],
+  ["EDQUOT", true],
+  ["EACCES", false],
+])("knows whether a write found no space (%s)", (code, isFull) => {
+  expect(isOutOfSpace(Object.assign(new Error(code), { code }))).toBe(isFull);
 });

@@ -1,4 +1,4 @@
-/** A service whose data directory's disk is full: what it answers, which commands work, and what is left behind. */
+/** A service whose data directory is on a full disk: its answers, the operator's commands, and the next start. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from "node:fs";

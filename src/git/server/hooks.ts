@@ -10,7 +10,8 @@
 import * as Effect from "effect/Effect";
 import { access, chmod, constants, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { diskFull, isOutOfSpace } from "../failure.ts";
+import { isOutOfSpace } from "../../domain/file-fault.ts";
+import { diskFull } from "../failure.ts";
 import { GitError } from "../port.ts";
 
 const listen = `hear() {
