@@ -20,6 +20,8 @@ export const DEEP = "test/**/*.deep.test.ts";
 export const REAL = "test/**/*.real.test.ts";
 /** Files of which `npm test` or `npm run test:real` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
 export const WHOLE_IN_DEEP = [
+  "test/builder/buildah.real.test.ts",
+  "test/builder/hostile.real.test.ts",
   "test/daemon/acp-adapter.real.test.ts",
   "test/daemon/opencode-adapter.real.test.ts",
   "test/daemon/opencode.real.test.ts",
@@ -32,6 +34,7 @@ export const WHOLE_IN_DEEP = [
   "test/e2e/orphaned-sandboxes.real.test.ts",
   "test/e2e/two-services.real.test.ts",
   "test/e2e/upstream-fault-points.real.test.ts",
+  "test/e2e/warm.real.test.ts",
   "test/daemon/restore.real.test.ts",
   "test/e2e/conversation-flood.real.test.ts",
   "test/http/merging-restart.test.ts",

@@ -17,6 +17,7 @@ import {
   type RealBuilder,
 } from "./real-builder.ts";
 import { busyboxTar, tarOf, type TarEntry } from "../support/machine/tars.ts";
+import { sampled } from "../support/vitest/rings.ts";
 
 const sha256 = (content: Uint8Array | string): string => createHash("sha256").update(content).digest("hex");
 
@@ -119,7 +120,7 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     await unharmed(attack);
   });
 
-  it.each([
+  const MOUNTS = [
     "type=bind,source=.,target=/x,bind-propagation=upperdir=/etc",
     "type=bind,source=/,target=/x,rw,bind-propagation=shared",
     "type=bind,source=../../../../..,target=/x,rw",
@@ -128,7 +129,13 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     "type=cache,source=/../../../..,target=/x,rw",
     "type=tmpfs,target=/x,bind-propagation=lowerdir=/",
     "type=bind,source=base.tar,target=/x,relabel=shared,idmap=uids=0-0-1",
-  ])("reads and writes nothing through --mount=%s (CVE-2024-9407 and its kind) [E25]", async (mount) => {
+  ];
+  it.each(
+    sampled(
+      MOUNTS,
+      MOUNTS.filter((mount) => mount.includes("upperdir=/etc") || mount.includes("source=link")),
+    ),
+  )("reads and writes nothing through --mount=%s (CVE-2024-9407 and its kind) [E25]", async (mount) => {
     const attack = await real.build({
       Dockerfile: `${BASE}RUN --mount=${mount} echo > /x/${MARK}; cat /x/etc/shadow /x/shadow /x${real.home}/canary; ls /x/root; true\n`,
     });
@@ -198,7 +205,11 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     ["names that are no text", [{ name: "\u00ff\u0001\u001b[31m" }, { name: "new\nline" }, { name: " " }]],
   ];
 
-  it.each(HOSTILE)("unpacks a tar with %s inside its sandbox [E25]", async (_what, entries) => {
+  const named = (...names: readonly string[]) => HOSTILE.filter(([name]) => names.includes(name));
+  const TARS = sampled(HOSTILE, named("names with ..", "a root that is a link", "whiteouts of everything"));
+  const LAYERS = sampled(HOSTILE, named("a link and a file below it", "hard links to files outside"));
+
+  it.each(TARS)("unpacks a tar with %s inside its sandbox [E25]", async (_what, entries) => {
     const attack = await real.build({
       "hostile.tar": tarOf(entries),
       Dockerfile: `${BASE}ADD hostile.tar /\n`,
@@ -206,7 +217,7 @@ RUN --mount=type=bind,from=base,source=/rootdir,destination=/exploit,rw \\
     await unharmed(attack);
   });
 
-  it.each(HOSTILE)("unpacks a base layer with %s inside its sandbox [E25]", async (_what, entries) => {
+  it.each(LAYERS)("unpacks a base layer with %s inside its sandbox [E25]", async (_what, entries) => {
     const attack = await real.build({
       ...ociLayout([await busyboxTar(), tarOf(entries)]),
       Dockerfile: `${FROM_LAYOUT}RUN cat /etc/shadow /shadow; echo x > /tmp/${MARK}; true\n`,

@@ -5,6 +5,7 @@ import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { deepTest } from "../support/vitest/rings.ts";
 
 let installation: Installation;
 let life: Life;
@@ -191,7 +192,7 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
     TEST_MS,
   );
 
-  it(
+  deepTest(
     "starts before a cron trigger fires, and becomes that of its session",
     async () => {
       // oxlint-disable-next-line no-restricted-properties -- the instant is one of the machine's clock

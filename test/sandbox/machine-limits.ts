@@ -33,7 +33,7 @@ export const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
   });
   return [
     {
-      name: "gives all processes of a sandbox the processors that it may use, and all sandboxes less weight than the service, where control groups can",
+      name: "gives all processes of a sandbox the processors that it may use, and all sandboxes less weight than the service's group beside them, where control groups can",
       run: Effect.gen(function* () {
         const { controls } = yield* Effect.promise(() => installationOf(setup, options));
         if (!controls.has("cpu")) return;
@@ -54,16 +54,22 @@ export const limitCases = ({ setup, port }: MachineWorld): readonly Case[] => {
         );
         const group = limits[0]?.directory ?? "";
         // An engine places its groups itself.
-        const weights: readonly [string, number][] = [
-          ["cpu.shares", 256],
-          ["cpu.weight", 25],
-        ];
-        const files = weights.filter(([file]) => existsSync(join(dirname(group), file)));
-        if (record?.container === undefined)
+        if (record?.container === undefined) {
+          const parent = dirname(group);
+          // Beside the service's own group they weigh less than it, and inside of it as much as one of its threads.
+          const isInside = readFileSync(join(dirname(parent), "cgroup.procs"), "utf8")
+            .split("\n")
+            .includes(String(process.pid));
+          const weights: readonly [string, number][] = [
+            ["cpu.shares", isInside ? 1024 : 256],
+            ["cpu.weight", isInside ? 100 : 25],
+          ];
+          const files = weights.filter(([file]) => existsSync(join(parent, file)));
           assert.deepEqual(
-            files.map(([file]) => Number(readFileSync(join(dirname(group), file), "utf8"))),
+            files.map(([file]) => Number(readFileSync(join(parent, file), "utf8"))),
             files.map(([, weight]) => weight),
           );
+        }
         const members = new Set(
           readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n").map(Number),
         );

@@ -4,7 +4,7 @@
  * process). So all work for a sandbox is asynchronous: otherwise the event loop would block.
  */
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { mkdir, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -61,15 +61,26 @@ const ownGroup = (controller: string): string => {
 /** Microseconds in which a group may use its share of the processors: the kernel's default. */
 const CPU_PERIOD = 100_000;
 
-/** How much all groups of one parent weigh together, beside a group with the kernel's usual weight. */
+/** How much all sandboxes together weigh, beside the service's own group with the kernel's usual weight. */
 const WEIGHT = 0.25;
 
-/** Lets the service come first where processors are short (docs/decisions/0090). An idle processor is the groups' in full. */
-const weigh = ({ version, directory, controls }: GroupParent): Promise<void> => {
-  if (!controls.includes("cpu")) return Promise.resolve();
+/**
+ * Lets the service come first where processors are short (docs/decisions/0090). An idle processor is the sandboxes' in full.
+ * Inside of the service's own group nothing is done: there all sandboxes together already weigh as much as one thread of the
+ * service, or of any other program in that group. With less, one busy program would starve them.
+ * @param place the group in which the parent of our groups was made
+ */
+const putServiceFirst = async (
+  { version, directory, controls }: GroupParent,
+  place: string,
+): Promise<void> => {
+  if (!controls.includes("cpu") || (await hasProcess(place, process.pid))) return;
   const [file, usual] = version === 1 ? ["cpu.shares", 1024] : ["cpu.weight", 100];
-  return writeIfThere(join(directory, file), String(usual * WEIGHT));
+  await writeIfThere(join(directory, file), String(usual * WEIGHT));
 };
+
+const hasProcess = async (group: string, pid: number): Promise<boolean> =>
+  (await readFile(join(group, "cgroup.procs"), "utf8")).split("\n").includes(String(pid));
 
 /** The file of each limit, and what is written to it. */
 const limitFiles = (
@@ -173,7 +184,7 @@ const openParent = async (
     // eslint-disable-next-line no-await-in-loop -- the next place is tried only where this one does not work
     if (await works(parent)) {
       // eslint-disable-next-line no-await-in-loop
-      await weigh(parent);
+      await putServiceFirst(parent, place);
       return parent;
     }
     // eslint-disable-next-line no-await-in-loop
