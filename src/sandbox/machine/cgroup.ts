@@ -66,17 +66,15 @@ const WEIGHT = 0.25;
 
 /**
  * Lets the service come first where processors are short (docs/decisions/0090). An idle processor is the sandboxes' in full.
- * Inside of the service's own group nothing is done: there all sandboxes together already weigh as much as one thread of the
- * service, or of any other program in that group. With less, one busy program would starve them.
- * @param place the group in which the parent of our groups was made
+ * Inside of the service's own group the weight is the usual one: there all sandboxes together already weigh as much as one
+ * thread of the service, or of any other program in that group. With less, one busy program would starve them.
+ * @param place the group in which the parent of our groups is. The parent may be from an earlier start, with another weight
  */
-const putServiceFirst = async (
-  { version, directory, controls }: GroupParent,
-  place: string,
-): Promise<void> => {
-  if (!controls.includes("cpu") || (await hasProcess(place, process.pid))) return;
+const putServiceFirst = async ({ version, directory, controls }: GroupParent, place: string): Promise<void> => {
+  if (!controls.includes("cpu")) return;
+  const isInside = await hasProcess(place, process.pid);
   const [file, usual] = version === 1 ? ["cpu.shares", 1024] : ["cpu.weight", 100];
-  await writeIfThere(join(directory, file), String(usual * WEIGHT));
+  await writeIfThere(join(directory, file), String(isInside ? usual : usual * WEIGHT));
 };
 
 const hasProcess = async (group: string, pid: number): Promise<boolean> =>
