@@ -70,7 +70,10 @@ const WEIGHT = 0.25;
  * thread of the service, or of any other program in that group. With less, one busy program would starve them.
  * @param place the group in which the parent of our groups is. The parent may be from an earlier start, with another weight
  */
-const putServiceFirst = async ({ version, directory, controls }: GroupParent, place: string): Promise<void> => {
+const putServiceFirst = async (
+  { version, directory, controls }: GroupParent,
+  place: string,
+): Promise<void> => {
   if (!controls.includes("cpu")) return;
   const isInside = await hasProcess(place, process.pid);
   const [file, usual] = version === 1 ? ["cpu.shares", 1024] : ["cpu.weight", 100];
