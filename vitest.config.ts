@@ -29,6 +29,7 @@ export const WHOLE_IN_DEEP = [
   "test/e2e/copies.real.test.ts",
   "test/e2e/environment-kills.real.test.ts",
   "test/e2e/fault-points.real.test.ts",
+  "test/e2e/images.real.test.ts",
   "test/e2e/master-key.real.test.ts",
   "test/e2e/newcomer.real.test.ts",
   "test/e2e/orphaned-sandboxes.real.test.ts",

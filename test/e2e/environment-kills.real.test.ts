@@ -27,7 +27,7 @@ import { rounds } from "../support/vitest/rings.ts";
 /** Kills in a state, evenly over the states. */
 const IN_STATES = rounds(4, 40);
 /** Kills at instants of the clock. */
-const BY_CLOCK = rounds(4, 60);
+const BY_CLOCK = rounds(1, 60);
 const KILLS = IN_STATES + BY_CLOCK;
 /** A build of this test takes about so long on an idle machine. */
 const LATEST_MS = 3_000;
