@@ -27,17 +27,13 @@ export const WHOLE_IN_DEEP = [
   "test/daemon/opencode.real.test.ts",
   "test/daemon/turns.real.test.ts",
   "test/e2e/copies.real.test.ts",
-  "test/e2e/environment-kills.real.test.ts",
-  "test/e2e/fault-points.real.test.ts",
   "test/e2e/images.real.test.ts",
   "test/e2e/master-key.real.test.ts",
   "test/e2e/newcomer.real.test.ts",
   "test/e2e/orphaned-sandboxes.real.test.ts",
   "test/e2e/two-services.real.test.ts",
-  "test/e2e/upstream-fault-points.real.test.ts",
   "test/e2e/warm.real.test.ts",
   "test/daemon/restore.real.test.ts",
-  "test/e2e/conversation-flood.real.test.ts",
   "test/http/merging-restart.test.ts",
   "test/http/sessions-restart.test.ts",
   "test/http/sessions.test.ts",
@@ -79,7 +75,11 @@ const TOGETHER = [
 /** Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer. */
 export const WORKERS = 4;
 /** What the tests of a whole run share. */
-export const GLOBAL_SETUP = ["test/support/vitest/temporary-files.ts", "test/support/postgres/offer.ts"];
+export const GLOBAL_SETUP = [
+  "test/support/vitest/temporary-files.ts",
+  "test/support/vitest/starts.ts",
+  "test/support/postgres/offer.ts",
+];
 
 /** The service answers this path of the page with the package's file for browsers. */
 export const PAGE_LIBRARY = {
@@ -93,7 +93,7 @@ export default defineConfig({
     globalSetup: GLOBAL_SETUP,
     maxWorkers: WORKERS,
     sequence: { sequencer: RealPartsFirst },
-    reporters: ["default", new ClosingLine()],
+    reporters: ["default", new ClosingLine("npm test")],
     projects: [
       {
         resolve: { alias: [PAGE_LIBRARY] },

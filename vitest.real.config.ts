@@ -28,6 +28,6 @@ export default defineConfig({
     ],
     maxWorkers: WORKERS,
     retry: process.env["CI"] === "true" ? 1 : 0,
-    reporters: ["default", new ClosingLine()],
+    reporters: ["default", new ClosingLine("npm run test:real")],
   },
 });

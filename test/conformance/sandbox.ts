@@ -10,6 +10,7 @@ import * as Fiber from "effect/Fiber";
 import type * as Layer from "effect/Layer";
 import type { SandboxError, SandboxSpec } from "../../src/sandbox/port.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { countStart } from "../support/vitest/starts.ts";
 
 /** A secret value in every spec. It must not appear anywhere. */
 export const CANARY = "canary-7f3d9a51";
@@ -33,21 +34,24 @@ export interface Case {
   readonly run: Effect.Effect<void, unknown>;
 }
 
-export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxSpec => ({
-  id,
-  sessionId: randomUUID(),
-  environment: { PLATFORM_TOKEN: `${CANARY}-token`, PLATFORM_SERVICE_PORT: "8000" },
-  secrets: { SOME_API_KEY: `${CANARY}-secret` },
-  image: null,
-  egressAllow: [],
-  llmUpstream: null,
-  wip: null,
-  restore: false,
-  recap: null,
-  hasConnectors: false,
-  bootDeadlineMs: 60_000,
-  ...changes,
-});
+export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxSpec => {
+  countStart("sandboxes");
+  return {
+    id,
+    sessionId: randomUUID(),
+    environment: { PLATFORM_TOKEN: `${CANARY}-token`, PLATFORM_SERVICE_PORT: "8000" },
+    secrets: { SOME_API_KEY: `${CANARY}-secret` },
+    image: null,
+    egressAllow: [],
+    llmUpstream: null,
+    wip: null,
+    restore: false,
+    recap: null,
+    hasConnectors: false,
+    bootDeadlineMs: 60_000,
+    ...changes,
+  };
+};
 
 const ids = Effect.gen(function* () {
   const provider = yield* SandboxProvider;

@@ -5,6 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { CODE, type FakeService, startFakeService, type World } from "./fake-service.ts";
 import { WAIT_MS } from "../support/patience.ts";
+import { countStart } from "../support/vitest/starts.ts";
 
 const EXECUTABLE = "/usr/bin/chromium";
 /**
@@ -15,8 +16,9 @@ const LATENCY_MS = Number(process.env["PLATFORM_TEST_PAGE_LATENCY_MS"] ?? "0");
 export const hasChromium = fs.existsSync(EXECUTABLE);
 
 /** Quiet, offline, and able to run as root; with further switches. */
-export const launchWith = (switches: readonly string[]): Promise<Browser> =>
-  chromium.launch({
+export const launchWith = (switches: readonly string[]): Promise<Browser> => {
+  countStart("browsers");
+  return chromium.launch({
     executablePath: EXECUTABLE,
     args: [
       "--no-sandbox",
@@ -29,6 +31,7 @@ export const launchWith = (switches: readonly string[]): Promise<Browser> =>
       ...switches,
     ],
   });
+};
 
 export const launch = (): Promise<Browser> => launchWith([]);
 

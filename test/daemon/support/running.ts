@@ -14,6 +14,7 @@ import { identify } from "../../../src/sandbox/machine/processes.ts";
 import { daemonPrograms, type Programs, runDirectory } from "./program.ts";
 import { Service } from "./service.ts";
 import { freePort } from "../../support/machine/free-port.ts";
+import { countStart } from "../../support/vitest/starts.ts";
 
 const run = promisify(execFile);
 export const PROJECT_ID = "0192d3a4-0000-7000-8000-000000000001";
@@ -273,6 +274,7 @@ export class Running {
       ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),
     };
     writeFileSync(layout.launchFile, options.launchFile ?? JSON.stringify(launch), { mode: 0o600 });
+    countStart("daemons");
     const child = spawn(process.execPath, [...programs.daemon, JSON.stringify(layout)], {
       env: {
         PLATFORM_TOKEN: TOKEN,

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { migrate } from "../../../src/store/postgres/migrate.ts";
+import { countStart } from "../vitest/starts.ts";
 
 /** Runs statements on the server's own database, over a connection that is closed afterwards. */
 export const administer = (url: string, ...statements: readonly string[]) =>
@@ -23,6 +24,7 @@ const uniqueName = (prefix: string): string => `${prefix}_${randomUUID().replace
 export const scopedDatabase = (url: string, prefix: string, template?: string) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
+      countStart("databases");
       const name = uniqueName(prefix);
       // Copied as files, not through the log: half the server's work (24 ms instead of 42 ms of CPU time).
       const from = template === undefined ? "" : ` TEMPLATE ${template} STRATEGY FILE_COPY`;

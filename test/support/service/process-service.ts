@@ -14,6 +14,7 @@ import type { Arming } from "../programs/armed-main.ts";
 import { guardedDirectory } from "../machine/guard.ts";
 import { processesIn } from "../machine/processes-in.ts";
 import { WAIT_MS } from "../patience.ts";
+import { countStart } from "../vitest/starts.ts";
 
 export const TOKEN = `platform_pat_${"A".repeat(43)}`;
 const MAIN = path.join(import.meta.dirname, "../../../src/main.ts");
@@ -58,6 +59,7 @@ export class Installation {
     program: Program = "plain",
     spawned: (child: ChildProcess) => void = () => undefined,
   ): Promise<Life> {
+    countStart("services");
     const { DATABASE_URL: _ours, ...environment } = process.env;
     const child = spawn(process.execPath, [program === "plain" ? MAIN : TOLD_MAINS[program]], {
       cwd: this.directory,

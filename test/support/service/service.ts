@@ -51,6 +51,7 @@ import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
 import { Measures, SILENT, type MeasuresApi } from "../../../src/telemetry/port.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
+import { countStart } from "../vitest/starts.ts";
 import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
 
 /** Ports that a test may use directly, in addition to the API. */
@@ -260,6 +261,7 @@ export async function startTestService(
     ...options
   }: TestOptions = {},
 ): Promise<TestService> {
+  countStart("services");
   const scope = Effect.runSync(Scope.make());
   const place = makePlace();
   const token = makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));

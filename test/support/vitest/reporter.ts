@@ -6,9 +6,12 @@
  *
  * A test that failed and passed when it was run again (vitest.real.config.ts) is named too. Each of them is a fault of the
  * product or of the test, and more than `SECOND_TRIES` of them fail the run.
+ *
+ * A whole run also fails if it starts more services, databases, sandboxes or browsers than are committed (starts.ts).
  */
 import { writeSync } from "node:fs";
-import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from "vitest/node";
+import type { Reporter, SerializedError, TestCase, TestModule, TestSuite, Vitest } from "vitest/node";
+import { allowedStarts, countedStarts, excessStarts } from "./starts.ts";
 
 const STANDARD_OUTPUT = 1;
 /** How many tests of a run may pass only when they are run again. */
@@ -65,6 +68,8 @@ export interface Closing {
   readonly isRefused: boolean;
 }
 
+const NOTHING_TO_SAY: Closing = { lines: [], isRefused: false };
+
 /** @param ci the variable CI: any value except the empty text and `false` makes a skipped test an error. */
 export const closing = (
   modules: readonly TestModule[],
@@ -87,11 +92,39 @@ export const closing = (
   };
 };
 
+/** Whether all tests of the configuration ran: no filter of files or names left one out. */
+const isWhole = async (vitest: Vitest, modules: readonly TestModule[]): Promise<boolean> =>
+  vitest.config.testNamePattern === undefined &&
+  (await vitest.globTestSpecifications()).length === modules.length;
+
 export class ClosingLine implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[], uncaught: readonly SerializedError[]): void {
+  readonly #command: string;
+  #vitest: Vitest | undefined;
+
+  /** @param command the command whose starts are limited, as `starts.json` names it. */
+  constructor(command = "") {
+    this.#command = command;
+  }
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
+  /** One line with the run's starts, and one for each kind of which there were too many. */
+  async #starts(modules: readonly TestModule[]): Promise<Closing> {
+    const [starts, allowed] = [countedStarts(), allowedStarts(this.#command)];
+    if (starts === null || allowed === null) return NOTHING_TO_SAY;
+    if (this.#vitest === undefined || !(await isWhole(this.#vitest, modules))) return NOTHING_TO_SAY;
+    const excess = excessStarts(starts, allowed);
+    const counts = Object.entries(starts).map(([kind, count]) => `${count} ${kind}`);
+    return { lines: [`started: ${counts.join(", ")}`, ...excess], isRefused: excess.length > 0 };
+  }
+
+  async onTestRunEnd(modules: readonly TestModule[], uncaught: readonly SerializedError[]): Promise<void> {
     const { lines, isRefused } = closing(modules, uncaught.length, process.env["CI"]);
-    if (isRefused) process.exitCode = 1;
+    const starts = await this.#starts(modules);
+    if (isRefused || starts.isRefused) process.exitCode = 1;
     // Global tear-downs and vitest's own warnings come after the reporters, so the line waits for the very end.
-    process.once("exit", () => writeSync(STANDARD_OUTPUT, `${lines.join("\n")}\n`));
+    process.once("exit", () => writeSync(STANDARD_OUTPUT, `${[...starts.lines, ...lines].join("\n")}\n`));
   }
 }
