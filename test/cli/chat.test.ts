@@ -13,14 +13,15 @@ import {
   runSession,
   type Fields,
 } from "../support/service/requests.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { nativeItem, nativeTool } from "../support/world/conversations.ts";
 
 let service: TestService;
 let line: CommandLine;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   line = await CommandLine.make();
   pid = await makeProject(service);
 });

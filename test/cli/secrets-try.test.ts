@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CommandLine } from "../support/service/command-line.ts";
 import { makeProject, putSecret } from "../support/service/requests.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 
 const PID = "0190f3b2-0000-7000-8000-000000000001";
 const NAME = "MISTRAL_API_KEY";
@@ -16,7 +17,7 @@ let service: TestService;
 let verdict: object;
 
 beforeAll(async () => {
-  [line, service] = await Promise.all([CommandLine.make(), startTestService()]);
+  [line, service] = await Promise.all([CommandLine.make(), shareService()]);
   server = createServer((_, response) => {
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(verdict));
   }).listen(0, "127.0.0.1");

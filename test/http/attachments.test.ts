@@ -13,14 +13,15 @@ import {
   type Fields,
 } from "../support/service/requests.ts";
 import type { Answer } from "../support/service/service.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 
 const PNG = Buffer.from("\x89PNG\r\n\x1a\n and more", "latin1");
 
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service);
 });
 afterAll(() => service.close());

@@ -1,6 +1,7 @@
 /** A boot that fails with arbitrary last bytes of the agent runtime: the session fails, and gives the reason. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   eventually,
   expectStatus,
@@ -13,7 +14,7 @@ import {
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service);
 });
 afterAll(() => service.close());

@@ -1,6 +1,7 @@
 /** Change requests through the API (api.md 6): how a session's work is proposed and shown. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   expectStatus,
@@ -23,7 +24,7 @@ import {
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
   await putSecret(service, pid, SECRET_NAME, SECRET);
 });

@@ -19,13 +19,14 @@ import {
   runSession,
   type Fields,
 } from "../support/service/requests.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { nativeItem, nativeTool, tokens } from "../support/world/conversations.ts";
 
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeHookProject(service);
 });
 afterAll(() => service.close());

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
 import { beginPush, isReceiving } from "../git/slow-push.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   commitFiles,
   eventually,
@@ -25,7 +26,7 @@ let upstream: UpstreamServer;
 const root = mkdtempSync(path.join(tmpdir(), "default-branch-"));
 beforeAll(async () => {
   upstream = await startUpstream(root);
-  service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+  service = await shareService();
 });
 afterAll(async () => {
   await service.close();

@@ -2,11 +2,12 @@
 import * as oauth from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectStatus, fields, invitePerson, listOf, makeProject } from "../support/service/requests.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
 });
 afterAll(() => service.close());
 

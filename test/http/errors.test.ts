@@ -3,13 +3,14 @@ import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../src/http/routes.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { errorCode, fields, issuesOf, listOf, makeProject, refusal } from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service);
 });
 afterAll(() => service.close());

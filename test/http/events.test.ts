@@ -1,7 +1,8 @@
 /** Live data as server-sent events (api.md 1 "Live data", api.md 3 "Events"). */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   eventually,
@@ -17,7 +18,7 @@ import {
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeHookProject(service);
 });
 afterAll(() => service.close());

@@ -7,7 +7,8 @@ import http from "isomorphic-git/http/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   commitFiles,
   expectStatus,
@@ -23,7 +24,7 @@ let service: TestService;
 let pid = "";
 let bare = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service, { files: { "docs/guide.md": "guide\n" } });
   bare = path.join(service.dataDir, "repositories", `${pid}.git`);
 });

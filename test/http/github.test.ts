@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { git, gitOk } from "../git/git-client.ts";
 import { GithubHost } from "../git/github-host.ts";
 import { OWNER } from "../git/github-host-pulls.ts";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   commitFiles,
   eventually,
@@ -22,7 +23,7 @@ let host: GithubHost;
 const root = mkdtempSync(path.join(tmpdir(), "code-host-"));
 beforeAll(async () => {
   host = await new GithubHost(root).open();
-  service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+  service = await shareService();
 });
 afterAll(async () => {
   await service.close();

@@ -5,7 +5,8 @@ import { readLine, type LogLine } from "../../src/domain/log-line.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { readEvents, type EventReader, type SentEvent } from "../support/service/event-stream.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   eventually,
   expectStatus,
@@ -24,7 +25,7 @@ let sandboxId = "";
 const readers: EventReader[] = [];
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service);
 });
 beforeEach(async () => {

@@ -1,12 +1,13 @@
 /** Why an actor is in its state: its history, its pending commands, and what would move it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectStatus, fields, makeProject, runSession, stopSession } from "../support/service/requests.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { WAIT_MS } from "../support/patience.ts";
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
 });
 afterAll(() => service.close());
 

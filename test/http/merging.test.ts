@@ -5,7 +5,8 @@ import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { gitOk } from "../git/git-client.ts";
 import { gitStandIn } from "../git/git-stand-in.ts";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   eventually,
   expectStatus,
@@ -24,7 +25,7 @@ let service: TestService;
 let pid = "";
 let userId = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   userId = String((fields(await service.request("GET", "/v1/me"))["user"] as Fields)["id"]);
 });
 beforeEach(async () => {

@@ -21,13 +21,14 @@ import {
   stopSession,
   type Fields,
 } from "../support/service/requests.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { nativeItem } from "../support/world/conversations.ts";
 
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeHookProject(service);
 });
 afterAll(() => service.close());

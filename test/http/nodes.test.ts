@@ -12,7 +12,8 @@ import {
 } from "../../src/domain/node-credential.ts";
 import type { SandboxSpec } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { NODE, startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import { NODE, type Answer, type TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { expectStatus, fields, makeProject, runSession, type Fields } from "../support/service/requests.ts";
 
 const CALL = "/v1/nodes/call";
@@ -24,7 +25,7 @@ let project = "";
 let sandbox: Fields;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   keys = await service.inside(Effect.map(Keyring, ({ nodes }) => nodes));
   project = await makeProject(service);
   const session = await runSession(service, project);

@@ -8,7 +8,8 @@ import * as Schema from "effect/Schema";
 import { Api } from "../../src/http/api/api.ts";
 import { OPERATION_EXAMPLES } from "../../src/http/api/examples/operations.ts";
 import { ROUTES } from "../../src/http/routes.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -42,7 +43,7 @@ let service: TestService;
 let text = "";
 let document: Document;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   ({ text } = await service.request("GET", "/openapi.json", { token: null }));
   document = JSON.parse(text) as Document;
 });

@@ -1,7 +1,8 @@
 /** People over the API: invitations, roles in the account and in projects, and deactivation. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   expectStatus,
   fields,
@@ -23,7 +24,7 @@ import {
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
   await putSecret(service, pid, SECRET_NAME, SECRET);
 });

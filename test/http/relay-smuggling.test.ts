@@ -16,7 +16,8 @@ import { BROKEN_BODIES, bytesOf, REFRAMED, REFUSED } from "../proxy/smuggling-ca
 import { recordedActivity } from "../support/service/activity.ts";
 import { exchange } from "../support/service/raw-http.ts";
 import { Recording, requestsIn, OK } from "../support/servers/recording.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { relayParts } from "./relay-parts.ts";
 import { makeProject, runSession } from "../support/service/requests.ts";
 
@@ -28,7 +29,7 @@ const scope = Effect.runSync(Scope.make());
 const link = () => Effect.sync(() => ({ kind: "url" as const, url: `http://127.0.0.1:${daemon.port}` }));
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   daemon = await Recording.start();
   const pid = await makeProject(service);
   target = `/v1/projects/${pid}/sessions/${await runSession(service, pid)}/runtime/own`;

@@ -20,7 +20,8 @@ import { makeRelay } from "../../src/http/relay/relay.ts";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { recordedActivity } from "../support/service/activity.ts";
 import { exchange, parseAnswer, type RawAnswer } from "../support/service/raw-http.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { relayParts } from "./relay-parts.ts";
 import {
   eventually,
@@ -69,7 +70,7 @@ let at = socket;
 const link = () => Effect.sync(() => ({ kind: "unix" as const, path: at }));
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service);
   sid = await runSession(service, pid);
   serviceKey = (await sandboxEnvironment(service, sid))["PLATFORM_TOKEN"] ?? "";

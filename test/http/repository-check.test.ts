@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { gitOk } from "../git/git-client.ts";
 import { GithubHost } from "../git/github-host.ts";
 import { OWNER } from "../git/github-host-pulls.ts";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   commitFiles,
   deliver,
@@ -27,7 +28,7 @@ let name = "";
 const root = mkdtempSync(path.join(tmpdir(), "checked-host-"));
 beforeAll(async () => {
   host = await new GithubHost(root).open();
-  service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+  service = await shareService();
 });
 afterAll(async () => {
   await service.close();

@@ -8,7 +8,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Projects } from "../../src/store/ports/projects.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { auditOf } from "./audit-rows.ts";
 import { expectNowhere } from "./leaks.ts";
 import {
@@ -28,7 +29,7 @@ let upstream: UpstreamServer;
 const root = mkdtempSync(path.join(tmpdir(), "upstreams-"));
 beforeAll(async () => {
   upstream = await startUpstream(root);
-  service = await startTestService({ PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" });
+  service = await shareService();
 });
 afterAll(async () => {
   await service.close();

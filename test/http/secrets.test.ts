@@ -7,7 +7,8 @@ import { sealSecret } from "../../src/domain/secret.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { readEvents } from "../support/service/event-stream.ts";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   fields,
@@ -22,7 +23,7 @@ const KIB = 1024;
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service, {
     files: { "platform.toml": `[env]\nrequired = ["NEEDED"]\noptional = ["MAYBE"]\n${webhookEntry("push")}` },
   });

@@ -1,12 +1,13 @@
 /** Lists of sessions through the API: their filters, and whose sessions they have (api.md 3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { expectStatus, fields, listOf, makeProject, makeUserToken } from "../support/service/requests.ts";
 
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service);
 });
 afterAll(() => service.close());

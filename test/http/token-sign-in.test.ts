@@ -1,6 +1,7 @@
 /** Tokens that need their person's sign-in at a provider, over the real service (docs/operate/sign-in.md). */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   expectStatus,
   fields,
@@ -74,7 +75,7 @@ describe("a token of a person who signed in too long ago", () => {
   });
 
   it("is as good as ever where no provider is set", async () => {
-    const plain = await startTestService();
+    const plain = await shareService();
     const person = await invitePerson(plain, "Ben");
     await ageSignIns(plain, person.id);
     expectStatus(await plain.request("GET", "/v1/me", { token: person.token }), 200);

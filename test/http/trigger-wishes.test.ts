@@ -1,6 +1,7 @@
 /** New triggers: the lines of a description, and the change request that adds them (api.md 4 "New triggers"). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import { expectStatus, fields, listOf, makeProject, webhookEntry } from "../support/service/requests.ts";
 
 const MANIFEST = `# kept\n${webhookEntry("push", "Go")}`;
@@ -9,7 +10,7 @@ const NIGHTLY = { type: "cron", slug: "nightly", cron: "0 30 2 * * *", timezone:
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service, { files: { "platform.toml": MANIFEST, "README.md": "Hello\n" } });
 });
 afterAll(() => service.close());

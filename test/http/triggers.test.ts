@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { gitOk } from "../git/git-client.ts";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   commitFiles,
   deliver,
@@ -46,7 +47,7 @@ const MANIFEST = [
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService();
+  service = await shareService();
   pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
   await putSecret(service, pid, SECRET_NAME, SECRET);
 });

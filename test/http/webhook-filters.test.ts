@@ -1,7 +1,8 @@
 /** Deliveries that start nothing: pings, and what a trigger's filter does not match (`[webhooks.<slug>]`). */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   expectStatus,
@@ -23,7 +24,7 @@ const ELSEWHERE = JSON.stringify({ ref: "refs/heads/topic" });
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
+  service = await shareService();
   pid = await makeHookProject(service, MANIFEST);
 });
 afterAll(() => service.close());

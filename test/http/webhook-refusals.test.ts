@@ -4,7 +4,8 @@ import { request as httpRequest } from "node:http";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   eventually,
@@ -32,7 +33,7 @@ const WRONG = "sha256=" + hmac("{}", "another secret");
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
+  service = await shareService();
   pid = await makeHookProject(service, MANIFEST);
 });
 afterAll(() => service.close());

@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   expectStatus,
@@ -22,7 +23,7 @@ import {
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
+  service = await shareService();
 });
 afterAll(() => service.close());
 

@@ -4,7 +4,8 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
+import type { Answer, TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 import {
   deliver,
   expectStatus,
@@ -36,7 +37,7 @@ let service: TestService;
 let pid = "";
 let other = "";
 beforeAll(async () => {
-  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
+  service = await shareService();
   pid = await makeProject(service, { files: { "platform.toml": MANIFEST } });
   other = await makeProject(service, { files: { "platform.toml": MANIFEST } });
   await putSecret(service, pid, SECRET_NAME, SECRET);

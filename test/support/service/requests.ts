@@ -182,7 +182,7 @@ export const invitePerson = async (
 const freshToken = (): string => makeToken("pat", new Uint8Array(randomBytes(TOKEN_BYTES)));
 
 /** Another account with a user, as `platform admin` would make it. @returns the user's account-wide token. */
-export const makeAccount = async (service: TestService, cap = 50): Promise<string> => {
+export const makeAccount = async (service: TestService, cap = 50, owner = "mallory"): Promise<string> => {
   const [accountId, userId, token] = [randomUUID(), randomUUID(), freshToken()];
   const at = new Date().toISOString();
   await service.inside(
@@ -191,7 +191,7 @@ export const makeAccount = async (service: TestService, cap = 50): Promise<strin
       yield* sql`INSERT INTO accounts (id, name, tier, session_cap, created_at)
         VALUES (${accountId}, 'other', 'free', ${cap}, ${at})`;
       yield* sql`INSERT INTO users (id, account_id, name, role, created_at)
-        VALUES (${userId}, ${accountId}, 'mallory', 'owner', ${at})`;
+        VALUES (${userId}, ${accountId}, ${owner}, 'owner', ${at})`;
       yield* (yield* Identity).createToken({
         id: randomUUID(),
         accountId,

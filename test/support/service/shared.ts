@@ -1,0 +1,42 @@
+/**
+ * The worker's one service, for files that need no settings of their own. Each file has an account in it, so that it sees nothing
+ * of the others. A service costs a second of CPU time to start, and most files need nothing that another one must not see.
+ *
+ * A file needs a service of its own (`startTestService`) if it gives settings or ports, changes how every daemon behaves, counts
+ * what all accounts do, uses the powers of the first account, or restarts the service. It says which in a line.
+ */
+import { makeAccount } from "./requests.ts";
+import { startTestService, type TestService } from "./service.ts";
+
+/** Upstream servers of the tests listen on loopback. */
+const SETTINGS = { PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" };
+/** More than a file's sessions. */
+const SESSION_CAP = 1000;
+
+/** Files that share a worker share its modules (vitest.config.ts, `isolate: false`), so this is one for each worker. */
+let shared: Promise<TestService> | null = null;
+
+/**
+ * The shared service, as an owner of a new account sees it: `token` is hers, and requests without a token of their own send it.
+ * `logs`, `daemon` and `inside` are everybody's. `close` leaves the service to the next file, with daemons that
+ * are ready; it ends with the worker.
+ *
+ * @param cap how many sessions the account may run at once.
+ */
+export const shareService = async (cap: number = SESSION_CAP): Promise<TestService> => {
+  shared ??= startTestService(SETTINGS);
+  const service = await shared;
+  const token = await makeAccount(service, cap, "admin");
+  return {
+    ...service,
+    token,
+    request: (method, target, options = {}) =>
+      service.request(method, target, {
+        ...options,
+        token: options.token === undefined ? token : options.token,
+      }),
+    close: async () => {
+      service.daemon.become("ready");
+    },
+  };
+};
