@@ -1,4 +1,4 @@
-/** The same as webhook-kills.real.test.ts, for long: more traffic, more kills. */
+/** Webhooks through kills of the real service (threats.md "Steps before and after which the process is killed"). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KilledService, seedOfRun } from "../support/webhooks/webhook-kills.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
@@ -20,7 +20,10 @@ describe(`a service that is killed twenty times, WEBHOOK_KILLS_SEED=${seed}`, ()
     expect(unanswered).toBeGreaterThan(0);
     expect(unaccounted(log, ledger)).toEqual([]);
     expect(log.size).toBe(DELIVERIES);
+    // Both ways of accepting were taken, and the account's counter is the ledger's.
+    expect(ledger.fires.filter(({ status }) => status === "fired").length).toBeGreaterThanOrEqual(50);
     expect(ledger.fires.filter(({ status }) => status === "queued").length).toBe(waiting);
+    expect(waiting).toBeGreaterThan(0);
     expect(await service.end()).toEqual({ code: 0, left: [] });
   });
 });

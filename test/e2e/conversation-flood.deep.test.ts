@@ -9,10 +9,9 @@ import { DaemonFarm } from "../support/servers/daemon-farm.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { isDeep } from "../support/vitest/rings.ts";
 
 /** 10,000 items with 200 MB of output in the deep tests. Of the sample, each output is longer than an item holds. */
-const FLOOD = isDeep ? { tools: 10_000, length: 20_000 } : { tools: 300, length: 100_000 };
+const FLOOD = { tools: 10_000, length: 20_000 };
 /** Limits of the contract, in bytes. */
 const FRAME_MAX = 96 * 1024;
 /** More than one conversation that is full, read and written at once, and less than the flood. */

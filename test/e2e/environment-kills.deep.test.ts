@@ -22,12 +22,11 @@ import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
 import { POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
-import { rounds } from "../support/vitest/rings.ts";
 
 /** Kills in a state, evenly over the states. */
-const IN_STATES = rounds(4, 40);
+const IN_STATES = 40;
 /** Kills at instants of the clock. */
-const BY_CLOCK = rounds(1, 60);
+const BY_CLOCK = 60;
 const KILLS = IN_STATES + BY_CLOCK;
 /** A build of this test takes about so long on an idle machine. */
 const LATEST_MS = 3_000;
@@ -181,7 +180,7 @@ describe.skipIf(buildLacks !== "")(`a service that is killed while it builds ${b
       }
       for (const state of LIVE_BUILD_STATES) expect(killed[state] ?? 0, state).toBeGreaterThan(0);
     },
-    rounds(TEST_MS, 2 * HOUR_MS),
+    2 * HOUR_MS,
   );
 
   it("leaves no process, no working container, no broken store and no part of an image [E10]", async () => {

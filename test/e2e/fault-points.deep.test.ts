@@ -28,7 +28,6 @@ import { TOKEN } from "../support/service/process-service.ts";
 import { unaccounted } from "../support/webhooks/webhook-ledger.ts";
 import { WebhookSender, type Answer } from "../support/webhooks/webhook-sender.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { sampled } from "../support/vitest/rings.ts";
 
 /** What passes a point. */
 type Passing =
@@ -39,9 +38,9 @@ type Passing =
   | "a session's start"
   | "a push"
   | "a merge"
-  /** upstream-fault-points.real.test.ts */
+  /** upstream-fault-points.deep.test.ts */
   | "a ref at another server"
-  /** outbound-nodes.real.test.ts */
+  /** outbound-nodes.deep.test.ts */
   | "an event for a receiver"
   /** master-key.real.test.ts */
   | "a rotation of the master key";
@@ -75,19 +74,8 @@ const CASES: Readonly<Record<FaultPoint, readonly Passing[]>> = {
   "merge.made": ["a merge"],
   "merge.read": ["a merge"],
 };
-/** The points at which `npm test` kills the service: those that leave most open. */
-const SAMPLE: Partial<Readonly<Record<Passing, readonly FaultPoint[]>>> = {
-  "a webhook that fires": ["admission.committed"],
-  "a webhook that waits": ["admission.guessed"],
-  "a freed slot": ["drain.written"],
-  "a due instant": ["admission.written"],
-  "a merge": ["merge.made"],
-};
 const pointsPassedBy = (passing: Passing): readonly FaultPoint[] =>
-  sampled(
-    FAULT_POINTS.filter((point) => CASES[point].includes(passing)),
-    SAMPLE[passing] ?? [],
-  );
+  FAULT_POINTS.filter((point) => CASES[point].includes(passing));
 
 const SECRET = "It's a Secret to Everybody";
 const HOOK = `

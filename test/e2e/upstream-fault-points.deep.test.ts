@@ -2,7 +2,7 @@
  * Kill -9 of the whole service between the steps of a branch, a push and a merge in a repository that another server
  * keeps (src/store/ports/faults.ts, git/upstream/external.ts E1 to E3). Afterwards that server, the mirror and the
  * tables say the same, and no temporary file is left. test/git/external-kills.ts has the backend alone;
- * fault-points.real.test.ts covers hosted repositories. `npm test` has one moment of each kind, the deep tests all of them.
+ * fault-points.deep.test.ts covers hosted repositories. `npm test` has one moment of each kind, the deep tests all of them.
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -16,7 +16,6 @@ import { sessionsOf } from "../support/service/account-view.ts";
 import { ArmedService } from "../support/service/armed-service.ts";
 import { TOKEN } from "../support/service/process-service.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
-import { sampled } from "../support/vitest/rings.ts";
 
 /** Where the service dies: at a point of its own, or when the server hears of the push and before it has done it. */
 const MOMENTS = ["upstream.begun", "the server's turn", "upstream.answered"] as const;
@@ -120,27 +119,24 @@ const propose = async (branch: string): Promise<string> => {
   return at(`/${Number(number)}`);
 };
 
-describe.each(sampled(MOMENTS, ["the server's turn"]))(
-  "a service that is killed over another server's repository at %s",
-  (moment) => {
-    it(
-      "of a new branch starts the session on it, at the commit of its row [I7, I8, G12]",
-      async () => {
-        const known = new Set((await sessionsOf(service.life, pid)).map(({ id }) => id));
-        await killedAt(moment, () => service.life.call("POST", `/v1/projects/${pid}/sessions`, {}));
-        const [id = "", ...more] = (await sessionsOf(service.life, pid))
-          .map((session) => session.id)
-          .filter((found) => !known.has(found));
-        expect(more).toEqual([]);
-        const session = await service.life.session(pid, id, ["running", "failed"]);
-        expect(session).toMatchObject({ status: "running", base_commit: await tip("main") });
-        expect(await tip(id)).toBe(await tip("main"));
-        await expectAgreement();
-      },
-      TEST_MS,
-    );
-  },
-);
+describe.each(MOMENTS)("a service that is killed over another server's repository at %s", (moment) => {
+  it(
+    "of a new branch starts the session on it, at the commit of its row [I7, I8, G12]",
+    async () => {
+      const known = new Set((await sessionsOf(service.life, pid)).map(({ id }) => id));
+      await killedAt(moment, () => service.life.call("POST", `/v1/projects/${pid}/sessions`, {}));
+      const [id = "", ...more] = (await sessionsOf(service.life, pid))
+        .map((session) => session.id)
+        .filter((found) => !known.has(found));
+      expect(more).toEqual([]);
+      const session = await service.life.session(pid, id, ["running", "failed"]);
+      expect(session).toMatchObject({ status: "running", base_commit: await tip("main") });
+      expect(await tip(id)).toBe(await tip("main"));
+      await expectAgreement();
+    },
+    TEST_MS,
+  );
+});
 
 /** Proposes a branch beside which the default branch has moved, so that its merge has a commit of its own. */
 const proposal = async () => {
@@ -155,7 +151,7 @@ const proposal = async () => {
 const merges = (): Promise<string> => gitOk(bare, "rev-list", "--count", "--merges", "main");
 
 describe("a service that is killed over another server's repository", () => {
-  it.each(sampled<Moment>([...MOMENTS, "merge.made"], ["upstream.answered"]))(
+  it.each<Moment>([...MOMENTS, "merge.made"])(
     "at %s of a merge merges once after the restart, without another request [I17]",
     async (moment) => {
       const { head, main, request } = await proposal();
@@ -178,37 +174,34 @@ describe("a service that is killed over another server's repository", () => {
   );
 });
 
-describe.each(sampled(MOMENTS, ["upstream.answered"]))(
-  "a service that is killed over another server's repository at %s",
-  (moment) => {
-    it(
-      "of a push to a session's branch allows the push again, and the request shows it [G12]",
-      async () => {
-        const [session] = await sessionsOf(service.life, pid);
-        const branch = session?.id ?? "";
-        const before = await tip(branch);
-        await gitOk(work, "fetch", "--quiet", bare, branch);
-        await gitOk(work, "checkout", "--quiet", "-B", branch, "FETCH_HEAD");
-        await gitOk(work, "commit", "--quiet", "--allow-empty", "-m", `Pushed at ${moment}`);
-        const head = await gitOk(work, "rev-parse", "HEAD");
-        const pushed = Promise.withResolvers<number>();
-        await killedAt(moment, async () => pushed.resolve((await push()).code));
-        expect(await pushed.promise).not.toBe(0);
-        if (moment === "upstream.begun") expect(await tip(branch)).toBe(before);
-        // What the killed service had asked for may be done only now.
-        else await soon(async () => expect(await tip(branch)).toBe(head));
-        await expectAgreement();
-        expect((await push()).code).toBe(0);
-        expect(await tip(branch)).toBe(head);
-        const request = await propose(branch);
-        expect(await service.life.call("GET", request)).toMatchObject({ head_commit: head });
-        await service.life.call("POST", `${request}/close`);
-        await expectAgreement();
-      },
-      TEST_MS,
-    );
-  },
-);
+describe.each(MOMENTS)("a service that is killed over another server's repository at %s", (moment) => {
+  it(
+    "of a push to a session's branch allows the push again, and the request shows it [G12]",
+    async () => {
+      const [session] = await sessionsOf(service.life, pid);
+      const branch = session?.id ?? "";
+      const before = await tip(branch);
+      await gitOk(work, "fetch", "--quiet", bare, branch);
+      await gitOk(work, "checkout", "--quiet", "-B", branch, "FETCH_HEAD");
+      await gitOk(work, "commit", "--quiet", "--allow-empty", "-m", `Pushed at ${moment}`);
+      const head = await gitOk(work, "rev-parse", "HEAD");
+      const pushed = Promise.withResolvers<number>();
+      await killedAt(moment, async () => pushed.resolve((await push()).code));
+      expect(await pushed.promise).not.toBe(0);
+      if (moment === "upstream.begun") expect(await tip(branch)).toBe(before);
+      // What the killed service had asked for may be done only now.
+      else await soon(async () => expect(await tip(branch)).toBe(head));
+      await expectAgreement();
+      expect((await push()).code).toBe(0);
+      expect(await tip(branch)).toBe(head);
+      const request = await propose(branch);
+      expect(await service.life.call("GET", request)).toMatchObject({ head_commit: head });
+      await service.life.call("POST", `${request}/close`);
+      await expectAgreement();
+    },
+    TEST_MS,
+  );
+});
 
 describe("after all these kills", () => {
   it(
