@@ -5,15 +5,20 @@
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { readFileSync, statSync, truncateSync, writeFileSync, copyFileSync } from "node:fs";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
 import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { backup } from "../../src/cli/operator/backup.ts";
 import { ArchiveWriter, entriesOf, entryText } from "../../src/cli/operator/archive.ts";
 import { restore } from "../../src/cli/operator/restore.ts";
+import * as Client from "../../src/store/postgres/connection/client.ts";
+import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
+import { migrate, MigrationDirectory } from "../../src/store/postgres/migrate.ts";
 import { gitOk } from "../git/git-client.ts";
 import {
   countedOf,
@@ -334,6 +339,39 @@ describe("a restore", () => {
       "migration 9999_later.sql",
     );
   });
+
+  it("refuses a backup from before the baseline, and names the commit that upgrades it", async () => {
+    const migrations = [{ name: "0001_accounts.sql", checksum: "x" }];
+    const older = JSON.stringify({ ...(await manifestOfBackup()), migrations });
+    expect(await refusalOf(await archiveOf("older.tar.gz", { "backup.json": older }))).toMatch(
+      /its last migration, 0001_accounts\.sql, is older .*commit [0-9a-f]{12} .*restore the file with it/,
+    );
+  });
+
+  it(
+    "of an older version's backup fills that version's schema, and the next start migrates it",
+    async () => {
+      const later = path.join(old.directory, "later");
+      await cp(fileURLToPath(new URL("../../migrations/", import.meta.url)), later, { recursive: true });
+      // A row of the older schema lacks the column.
+      const change = "ALTER TABLE accounts ADD COLUMN later integer NOT NULL DEFAULT 7";
+      await writeFile(path.join(later, "9998_later.sql"), `-- Why.\n${change};\n`);
+      const dataDir = path.join(old.directory, "older");
+      const started = Effect.gen(function* () {
+        yield* restore({ dataDir, file, takeOver: false });
+        const { url } = yield* startEmbedded(dataDir);
+        return yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient;
+          expect(yield* migrate).toEqual(["9998_later.sql"]);
+          return yield* sql`SELECT later FROM accounts`;
+        }).pipe(Effect.provide(Client.layer({ url, maxConnections: 1 })));
+      });
+      const directory = pathToFileURL(`${later}/`);
+      const rows = started.pipe(Effect.scoped, Effect.provideService(MigrationDirectory, directory));
+      expect(await Effect.runPromise(rows)).toEqual([{ later: 7 }]);
+    },
+    TEST_MS,
+  );
 
   it(
     "leaves nothing behind if it fails half-way",

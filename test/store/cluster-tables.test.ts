@@ -1,4 +1,4 @@
-/** The cluster's tables are of our migrations: what its library would make itself, in our words (migrations/0019_nodes.sql). */
+/** The cluster's tables are of our migrations: what its library would make itself, in our words (migrations/0001_baseline.sql). */
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";

@@ -1,8 +1,15 @@
+import { readFileSync } from "node:fs";
 import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
-import { loadMigrations, migrate, runMigrations } from "../../src/store/postgres/migrate.ts";
+import {
+  type Applied,
+  loadMigrations,
+  migrate,
+  remaining,
+  runMigrations,
+} from "../../src/store/postgres/migrate.ts";
 import { testDatabase } from "../support/postgres/postgres.ts";
 import { dumpSchema } from "../support/postgres/schema-dump.ts";
 
@@ -33,16 +40,6 @@ describe("migrations", () => {
       expect(runs.map(({ length }) => length).toSorted((a, b) => a - b)).toEqual([0, names.length]);
       expect(runs.flat()).toEqual(names);
       expect(yield* migrate).toEqual([]);
-    }),
-  );
-
-  it.live("begin with lines that say why, one subject a file, numbered without gaps", () =>
-    Effect.gen(function* () {
-      const known = yield* loadMigrations;
-      for (const [index, { name, sql }] of known.entries()) {
-        expect(name.slice(0, 4)).toBe(String(index + 1).padStart(4, "0"));
-        expect(sql).toMatch(/^-- \S/);
-      }
     }),
   );
 
@@ -81,6 +78,56 @@ describe("migrations", () => {
       const sql = yield* SqlClient.SqlClient;
       yield* Effect.flip(runMigrations([one, migration("0002_bad.sql", "CREATE TABLE two (a nonsense)")]));
       expect(yield* sql`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`).toEqual([]);
+    }),
+  );
+});
+
+/** The record of a database at the last version before the baseline: a line `<name> <checksum>` for each migration. */
+const FORMER: readonly Applied[] = readFileSync(new URL("former-migrations.txt", import.meta.url), "utf8")
+  .trimEnd()
+  .split("\n")
+  .map((line) => {
+    const [name = "", checksum = ""] = line.split(" ");
+    return { name, checksum };
+  });
+
+describe("the baseline", () => {
+  onEmptyDatabase(
+    "stands for all migrations before it: their record becomes its own, also when two services start at the same time",
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      yield* migrate;
+      yield* sql`INSERT INTO settings (key, value) VALUES ('kept', 'x')`;
+      const own = yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name`;
+      yield* sql`DELETE FROM schema_migrations`;
+      for (const { name, checksum } of FORMER)
+        yield* sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
+      expect(yield* Effect.all([migrate, migrate], { concurrency: "unbounded" })).toEqual([[], []]);
+      expect(yield* sql`SELECT name, checksum FROM schema_migrations ORDER BY name`).toEqual(own);
+      expect(yield* sql`SELECT key FROM settings`).toEqual([{ key: "kept" }]);
+    }),
+  );
+
+  it.effect("lets later migrations run on a database of the version before it", () =>
+    Effect.gen(function* () {
+      const known = [...(yield* loadMigrations).slice(0, 1), two];
+      expect(yield* remaining(known, FORMER)).toEqual([two]);
+      const newer = [...FORMER, { name: "9999_later.sql", checksum: "later" }];
+      expect((yield* Effect.flip(remaining(known, newer))).message).toMatch(
+        /9999_later\.sql.*newer version/s,
+      );
+    }),
+  );
+
+  it.effect("refuses an older record, and names the commit that upgrades it", () =>
+    Effect.gen(function* () {
+      const known = yield* loadMigrations;
+      const edited = FORMER.with(20, { name: FORMER[20]?.name ?? "", checksum: "another" });
+      for (const older of [FORMER.slice(0, 1), FORMER.slice(0, -1), edited])
+        expect((yield* Effect.flip(remaining(known, older))).message).toBe(
+          `The database cannot be used: its last migration, ${older.at(-1)?.name}, is older than any that this version of ` +
+            "the service upgrades from. Check out commit 29d71ab72e59 of the service, start it once, stop it, then start this version.",
+        );
     }),
   );
 });

@@ -7,15 +7,19 @@
  *  Q3 If no service runs, the command owns the data directory and runs the database itself until it is done. A service
  *     that starts meanwhile gets the name of the owner. The command migrates nothing and creates no directory: only the
  *     service does.
+ *  Q4 Statements name tables and columns of this version's schema. A database with another one is refused before that.
  */
 import { realpath } from "node:fs/promises";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import type { SqlClient } from "effect/sql/SqlClient";
 import { EXIT, Failure } from "../failure.ts";
 import type { Config } from "../../config.ts";
 import { claimDataDirectory } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
+import type { Notifications } from "../../store/postgres/connection/notifications.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
+import { examineDatabase } from "../../store/postgres/examine.ts";
 import { postgresStore } from "../../store/postgres/layer.ts";
 
 /** In addition to the service's own ten. */
@@ -52,6 +56,21 @@ const database = Effect.fnUntraced(function* (config: Config) {
   );
 });
 
+const expectSchema = Effect.gen(function* () {
+  const { pending, refusal } = yield* examineDatabase;
+  if (refusal !== null)
+    return yield* Effect.fail(new Failure(EXIT.refused, "schema_unknown", { message: refusal }));
+  if (pending > 0)
+    return yield* Effect.fail(
+      new Failure(EXIT.tryAgain, "migrations_pending", {
+        message: `The database lacks ${pending} of this version's migrations. Start the service, which applies them, then try again.`,
+      }),
+    );
+});
+
+/** The store and the client of a database with this version's schema (Q4). */
+export const storeOn = <E, R>(client: Layer.Layer<SqlClient | Notifications, E, R>) =>
+  Layer.provideMerge(postgresStore, Layer.provideMerge(Layer.effectDiscard(expectSchema), client));
+
 /** The store of the installation that the settings name. */
-export const installedStore = (config: Config) =>
-  Layer.provide(postgresStore, Layer.unwrap(database(config)));
+export const installedStore = (config: Config) => storeOn(Layer.unwrap(database(config)));

@@ -13,7 +13,6 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import type { Environment } from "../configuration.ts";
 import { EXIT, Failure } from "../failure.ts";
@@ -31,10 +30,9 @@ import { Faults } from "../../store/ports/faults.ts";
 import { Secrets } from "../../store/ports/secrets.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
-import { postgresStore } from "../../store/postgres/layer.ts";
 import { type Found, resealAll, type SealedRow } from "../../store/postgres/reseal.ts";
 import { asOperator } from "./acting.ts";
-import { installedDirectory } from "./database.ts";
+import { installedDirectory, storeOn } from "./database.ts";
 
 /** A node that was silent for this long is stopped: a running node sends a heartbeat every second. */
 const SILENT_MS = 10_000;
@@ -193,5 +191,5 @@ export const rotateMasterKey = Effect.fnUntraced(function* (
     config.databaseUrl === null
       ? Embedded.layer(dataDir)
       : Client.layer({ url: config.databaseUrl, maxConnections: 2, applicationName: "platform operator" });
-  return yield* Effect.provide(work(config, dataDir, keyFile), Layer.provideMerge(postgresStore, database));
+  return yield* Effect.provide(work(config, dataDir, keyFile), storeOn(database));
 }, Effect.scoped);

@@ -20,7 +20,13 @@ import { repositoryPath } from "../../git/repository/repository-path.ts";
 import { DataDirectoryUnusable, livingOwner } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import { startEmbedded } from "../../store/postgres/embedded/embedded.ts";
-import { loadMigrations, type Migration, runMigrations } from "../../store/postgres/migrate.ts";
+import {
+  loadMigrations,
+  type Migration,
+  runMigrations,
+  sinceBaseline,
+  tooOld,
+} from "../../store/postgres/migrate.ts";
 import { fillTables, type Filling } from "../../store/postgres/rows.ts";
 import { TAKEN_OVER } from "../../store/run-directory-claim.ts";
 import { ArchiveRefused, entriesOf, type Entry, entryText, NO_BACKUP } from "./archive.ts";
@@ -69,7 +75,10 @@ const refuse = (message: string): never => {
   throw new ArchiveRefused({ message });
 };
 
-/** The first entry. It refuses a file that is not a backup, or is from a newer program. */
+/**
+ * The first entry, with its migrations as this program counts them. It refuses a file that is not a backup, or whose
+ * version is newer or too old.
+ */
 const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<BackupManifest> => {
   if (entry.name !== MANIFEST) return refuse(NO_BACKUP);
   const text = await entryText(entry);
@@ -82,14 +91,18 @@ const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<Ba
         : NO_BACKUP,
     );
   }
-  for (const [position, { name, checksum }] of manifest.success.migrations.entries()) {
+  const recorded = manifest.success.migrations;
+  const migrations =
+    sinceBaseline(known, recorded) ??
+    refuse(tooOld(recorded, "restore the file with it, start it once, and back up again"));
+  for (const [position, { name, checksum }] of migrations.entries()) {
     const own = known[position];
     if (own?.name !== name || own.checksum !== checksum)
       refuse(
         `its database has the unknown migration ${name}; restore it with the version that created it, or a newer one`,
       );
   }
-  return manifest.success;
+  return { ...manifest.success, migrations };
 };
 
 /** Reads the file to its end and writes nothing (E1). */

@@ -49,14 +49,15 @@ type Row = Omit<ChangeRequest, "mergeSides" | "merged" | "tips" | "pull"> & {
   readonly pullStatus: PullBeside["status"] | null;
 };
 
-/** Number and address are set for every status except `wanted` (constraint of migration 0022). */
+/** Number and address are set for every status except `wanted` (constraint change_requests_pull_whole). */
 const pullOf = (status: Row["pullStatus"], number: number | null, url: string | null): PullBeside | null => {
   if (status === null || status === "wanted") return status === null ? null : { status };
   return number === null || url === null ? null : { status, number, url };
 };
 
 /**
- * The columns of each of the first two groups are all null or all set, except who merged (migrations 0010 and 0022).
+ * The columns of each of the first two groups are all null or all set, except who merged (constraints
+ * change_requests_sides_whole and change_requests_merge_whole).
  */
 const requestOf = (row: Row): ChangeRequest => {
   const { baseCommit: base, headCommit: head, mergedCommit: commit, mergedAt, mergedBy: by, ...others } = row;

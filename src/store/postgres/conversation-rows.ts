@@ -23,7 +23,7 @@ export type ConversationRow = Pick<Conversation, "id" | "seq" | "turnSeq" | "usa
   readonly sandboxRev: number | null;
 };
 
-/** Sandbox and number are both null or both set (migration 0029). */
+/** Sandbox and number are both null or both set (constraint conversations_sandbox_whole). */
 export const conversationOf = (row: ConversationRow): Conversation => ({
   id: row.id,
   seq: row.seq,

@@ -31,7 +31,7 @@ export type Room = "free" | "session_busy" | "connector_busy";
 
 /**
  * Whether there is room for one more call, as an expression. It waits for the lock of the project and keeps it until the
- * transaction ends (migrations/0047_room_for_calls.sql).
+ * transaction ends (migrations/0001_baseline.sql).
  */
 const roomFor = (
   sql: SqlClient.SqlClient,

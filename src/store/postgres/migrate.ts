@@ -5,9 +5,12 @@
  *  M2 A migration and its record are one transaction, so none is half done.
  *  M3 A migration that ran is never edited (its checksum is recorded). A database that is newer than the program is
  *     left unchanged, because an older program would misread it.
+ *  M4 The first migration, the baseline, stands for the 53 before it. A record of all 53 counts as one of the baseline,
+ *     and the next run writes it so. A shorter one is refused with the commit that upgrades it.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -19,40 +22,85 @@ export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("Mi
 }) {}
 
 export interface Migration {
-  /** The file's name, e.g. `0001_accounts.sql`. */
+  /** The file's name, e.g. `0001_baseline.sql`. */
   readonly name: string;
   readonly sql: string;
   /** Hex SHA-256 of the text. */
   readonly checksum: string;
 }
 
-const DIRECTORY = new URL("../../../migrations/", import.meta.url);
+/** Where the program's migrations are, with a slash at the end. */
+export const MigrationDirectory = Context.Reference<URL>("platform/store/MigrationDirectory", {
+  defaultValue: () => new URL("../../../migrations/", import.meta.url),
+});
 const FILE_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
 /** Any number that nothing else locks in this database. */
 const ADVISORY_LOCK = 7_120_315_001;
 
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
 /** The program's migrations in order. */
-export const loadMigrations: Effect.Effect<readonly Migration[]> = Effect.promise(async () => {
-  const names = (await readdir(DIRECTORY)).filter((name) => FILE_NAME.test(name)).toSorted();
-  return Promise.all(
-    names.map(async (name) => {
-      const sql = await readFile(new URL(name, DIRECTORY), "utf8");
-      return { name, sql, checksum: createHash("sha256").update(sql).digest("hex") };
+export const loadMigrations: Effect.Effect<readonly Migration[]> = Effect.flatMap(
+  MigrationDirectory,
+  (directory) =>
+    Effect.promise(async () => {
+      const names = (await readdir(directory)).filter((name) => FILE_NAME.test(name)).toSorted();
+      return Promise.all(
+        names.map(async (name) => {
+          const sql = await readFile(new URL(name, directory), "utf8");
+          return { name, sql, checksum: sha256(sql) };
+        }),
+      );
     }),
-  );
-});
+);
 
 export interface Applied {
   readonly name: string;
   readonly checksum: string;
 }
 
+/** The 53 migrations before the baseline (M4). The digest is of a line `<name> <checksum>` for each. */
+const FORMER = {
+  first: "0001_accounts.sql",
+  count: 53,
+  digest: "c143bee3f7890b4fd4debaac32bd75ddb3f00dfcae62b0c607a94ce4ed2e9748",
+} as const;
+/** The last commit that has them. */
+const LAST_FORMER_COMMIT = "29d71ab72e59";
+
+/**
+ * A record of migrations in the order of their names, with the baseline in place of the 53 before it (M4).
+ *
+ * @returns null for a record of fewer than the 53
+ */
+export const sinceBaseline = (
+  known: readonly Migration[],
+  recorded: readonly Applied[],
+): readonly Applied[] | null => {
+  if (recorded[0]?.name !== FORMER.first) return recorded;
+  const lines = recorded.slice(0, FORMER.count).map(({ name, checksum }) => `${name} ${checksum}\n`);
+  return sha256(lines.join("")) === FORMER.digest
+    ? [...known.slice(0, 1), ...recorded.slice(FORMER.count)]
+    : null;
+};
+
+/** Why a record of fewer than the 53 is refused. @param remedy what to do at the commit that still has them */
+export const tooOld = (recorded: readonly Applied[], remedy: string): string =>
+  `its last migration, ${recorded.at(-1)?.name ?? "none"}, is older than any that this version of the service ` +
+  `upgrades from. Check out commit ${LAST_FORMER_COMMIT} of the service, ${remedy}`;
+
 /** The migrations still to run, or the reason why none may run. */
 export const remaining = (
   known: readonly Migration[],
-  applied: readonly Applied[],
+  recorded: readonly Applied[],
 ): Effect.Effect<readonly Migration[], MigrationRefused> =>
   Effect.gen(function* () {
+    const applied = sinceBaseline(known, recorded);
+    if (applied === null) {
+      return yield* new MigrationRefused({
+        message: `The database cannot be used: ${tooOld(recorded, "start it once, stop it, then start this version.")}`,
+      });
+    }
     const unknown = applied.find(({ name }) => !known.some((migration) => migration.name === name));
     if (unknown !== undefined) {
       return yield* new MigrationRefused({
@@ -95,12 +143,19 @@ export const runMigrations = Effect.fn("store.migrate")(function* (known: readon
           checksum text NOT NULL,
           applied_at timestamptz NOT NULL DEFAULT now()
         )`;
-      const applied =
+      const recorded =
         yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name COLLATE "C"`;
-      const missing = yield* remaining(known, applied);
-      for (const { name, sql: text, checksum } of missing) {
-        yield* sql.unsafe(text);
-        yield* sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
+      const missing = yield* remaining(known, recorded);
+      const note = ({ name, checksum }: Migration) =>
+        sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
+      if (recorded[0]?.name === FORMER.first) {
+        // Not refused, so all 53 ran.
+        yield* sql`DELETE FROM schema_migrations`;
+        for (const baseline of known.slice(0, 1)) yield* note(baseline);
+      }
+      for (const migration of missing) {
+        yield* sql.unsafe(migration.sql);
+        yield* note(migration);
       }
       return missing.map(({ name }) => name);
     }),

@@ -5,6 +5,7 @@
  *  D1 All tables are read in one snapshot.
  *  D2 A row is the text of its record, exact for every type. The snapshot names the migrations to which its table
  *     belongs.
+ *     The schema may be older than the program, so every table is named by the catalogue.
  *  D3 Values that contain transaction ids are only valid on their server. Events and their pruning horizons are left
  *     out (their readers are told `reset`), and a column of transaction ids takes its default.
  */
@@ -26,8 +27,10 @@ export class RowsFailed extends Schema.TaggedError<RowsFailed>()("RowsFailed", {
   }
 }
 
-/** Events can be made again, and no sandbox waits for a session of a copy. */
-const LEFT_OUT = ["schema_migrations", "events", "event_horizons", "warm_sandboxes"];
+/** The record of the schema itself. A restore finds it as the migrations wrote it. */
+const RECORD = "schema_migrations";
+/** Events can be made again, and no sandbox waits for a session of a copy. An older schema need not have these tables. */
+const LEFT_OUT = [RECORD, "events", "event_horizons", "warm_sandboxes"];
 /** How much text is read or written at a time. */
 const PORTION_BYTES = 1024 * 1024;
 const PORTION_ROWS = 1_000;
@@ -66,10 +69,10 @@ const connect = (url: string): Effect.Effect<pg.Client, RowsFailed, Scope.Scope>
 /** Names come from the catalogue. They are quoted all the same. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-const tablesOf = async (client: pg.Client): Promise<readonly string[]> => {
+const tablesExcept = async (client: pg.Client, omitted: readonly string[]): Promise<readonly string[]> => {
   const { rows } = await client.query<{ readonly name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL ($1) ORDER BY 1",
-    [LEFT_OUT],
+    [omitted],
   );
   return rows.map(({ name }) => name);
 };
@@ -112,7 +115,7 @@ export const openSnapshot = Effect.fnUntraced(function* (url: string) {
     );
     return {
       migrations: migrations.rows,
-      tables: await tablesOf(client),
+      tables: await tablesExcept(client, LEFT_OUT),
       projects: projects.rows,
       keyCheck: check.rows[0]?.value ?? null,
       rows: (table) => rowsOf(client, table),
@@ -138,12 +141,13 @@ const columnsOf = async (client: pg.Client, table: string): Promise<readonly Col
 };
 
 export interface Filling {
-  /** Adds rows to a table. */
+  /** Adds rows to a table. Those of a table that this version leaves out are dropped. */
   readonly add: (table: string, rows: readonly string[]) => Promise<void>;
 }
 
 const filling = (client: pg.Client, columns: ReadonlyMap<string, readonly Column[]>): Filling => ({
   add: async (table, rows) => {
+    if (LEFT_OUT.includes(table)) return;
     const known = columns.get(table);
     if (known === undefined) throw new Error(`there is no table ${table}`);
     const names = known.filter(({ isOfServer }) => !isOfServer).map(({ name }) => quoted(name));
@@ -177,11 +181,11 @@ export const fillTables = Effect.fnUntraced(function* (
   yield* attempt("Filling the database", async () => {
     await client.query("BEGIN");
     await client.query("SET LOCAL session_replication_role = replica");
-    const tables = await tablesOf(client);
-    await client.query(`TRUNCATE ${[...tables, ...LEFT_OUT.slice(1)].map(quoted).join(", ")}`);
+    await client.query(`TRUNCATE ${(await tablesExcept(client, [RECORD])).map(quoted).join(", ")}`);
     const columns = new Map<string, readonly Column[]>();
     // oxlint-disable no-await-in-loop -- one connection, one statement at a time
-    for (const table of tables) columns.set(table, await columnsOf(client, table));
+    for (const table of await tablesExcept(client, LEFT_OUT))
+      columns.set(table, await columnsOf(client, table));
     await fill(filling(client, columns));
     for (const [table, own] of columns) {
       for (const { name } of own.filter(({ isIdentity }) => isIdentity)) await advance(client, table, name);
