@@ -111,13 +111,13 @@ export const remaining = (
     }
     const done = new Map(applied.map(({ name, checksum }) => [name, checksum]));
     for (const [position, { name, checksum }] of known.entries()) {
-      const recorded = done.get(name);
-      if (recorded !== undefined && recorded !== checksum) {
+      const former = done.get(name);
+      if (former !== undefined && former !== checksum) {
         return yield* new MigrationRefused({
           message: `Migration ${name} was changed after it ran on this database. Restore the file as it was.`,
         });
       }
-      if (recorded === undefined && position < applied.length) {
+      if (former === undefined && position < applied.length) {
         return yield* new MigrationRefused({
           message: `The database has a later migration but not ${name}, so its history does not fit this program.`,
         });
