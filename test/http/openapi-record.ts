@@ -1,6 +1,6 @@
 /**
  * The recorded OpenAPI document: JSON with one operation or schema a line, so that a change of one is a change of its
- * line. What differs within the lines is said in words.
+ * line. Lines are long, so a test prints the fields that differ.
  */
 type Fields = Readonly<Record<string, unknown>>;
 
