@@ -88,6 +88,24 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     },
   );
 
+  it(
+    "saves an uncommitted file when it stops, and a restart brings it back",
+    { timeout: TEST_MS },
+    async () => {
+      const projectId = await life.project(installation.sample);
+      const session = await LiveSession.startIn(life, projectId);
+      const { session_id: sessionId } = await session.call("GET", "sandbox");
+      await session.run(`${OWN_KERNEL} && echo hours > hours`);
+      await session.stop();
+      await session.call("POST", "restart", { restore_saved: true });
+      const running = await life.session(projectId, String(sessionId), ["running", "failed"]);
+      expect(running).toMatchObject({ status: "running", restored: { skipped: [], error: null } });
+      await session.run(`grep -qx hours hours && ${COMMIT}`);
+      expect(await filesChanged(session)).toEqual(["hours"]);
+      await session.stop();
+    },
+  );
+
   checkImages(() => ({
     installation,
     life,

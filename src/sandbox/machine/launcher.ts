@@ -43,12 +43,13 @@ export const DROP_ALL = [
 
 /**
  * A script for PID 1 of a pid namespace: it runs the command in its arguments, reaps what that leaves, and exits with
- * the command's code.
+ * the command's code. The input is moved first: dash and busybox give a background command /dev/null as descriptor 0
+ * before they read its redirections.
  * @param terminate what it does on SIGTERM; `$child` is the command's pid
  */
 export const init = (terminate: string): string =>
   [
-    '"$@" <&0 & child=$!',
+    'exec 9<&0; "$@" <&9 9<&- & child=$!',
     `trap '${terminate}' TERM`,
     'wait "$child"; code=$?',
     'while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done',
