@@ -56,7 +56,9 @@ export type Lack =
   | { readonly by: "binding"; readonly projectId: string }
   /** Only an owner of the account has it. */
   | { readonly by: "account" }
-  | { readonly by: "role"; readonly needed: ProjectRole; readonly role: ProjectRole };
+  | { readonly by: "role"; readonly needed: ProjectRole; readonly role: ProjectRole }
+  /** An agent enters no sandbox of this session this way. */
+  | { readonly by: "session" };
 
 /** Why the caller's token and role in the account lack the power. Null: they have it. `lackAt` asks for the project. */
 export const lackOf = (caller: Principal, power: Power): Lack | null => {
@@ -64,6 +66,41 @@ export const lackOf = (caller: Principal, power: Power): Lack | null => {
   const { projectId } = caller;
   if (projectId !== null && ACCOUNT_WIDE.has(power)) return { by: "binding", projectId };
   return OWNERS.has(power) && caller.accountRole !== "owner" ? { by: "account" } : null;
+};
+
+/** A way into the sandbox of a running session. */
+export interface Entrance {
+  /** What a person needs. */
+  readonly power: Power;
+  /** The sessions whose sandboxes an agent enters this way: that of its token, and those that it started. */
+  readonly agents: readonly ("own" | "started")[];
+}
+
+export const ENTRANCES = {
+  /** The agent runtime with its controls. Who reaches it makes the agent act. */
+  runtime: { power: "converse", agents: ["own"] },
+  /** Where programs listen. */
+  ports: { power: "work", agents: ["own", "started"] },
+} as const satisfies Readonly<Record<string, Entrance>>;
+
+/**
+ * Why a caller may not enter a session's sandbox (threats.md X23). Null: it may. No agent makes another one act, so words
+ * that mislead one agent do not reach the others.
+ *
+ * @param session null: not read yet
+ */
+export const lackInto = (
+  caller: Principal,
+  { power, agents }: Entrance,
+  session: { readonly id: string; readonly parentSessionId: string | null } | null,
+): Lack | null => {
+  if (callerKind(caller) !== "session" || agents.length === 0) return lackOf(caller, power);
+  if (session === null) return null;
+  const { sessionId } = caller;
+  const isOwn = session.id === sessionId;
+  const isStarted = sessionId !== null && session.parentSessionId === sessionId;
+  const enters = (isOwn && agents.includes("own")) || (isStarted && agents.includes("started"));
+  return enters ? null : { by: "session" };
 };
 
 /** Why the caller's role lacks the power in a project that exists for her. Null: it has it. */

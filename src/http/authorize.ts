@@ -49,6 +49,11 @@ const wordsOf = (caller: Principal, lack: Lack): string => {
       return "Only an owner of the account can do this.";
     case "role":
       return `Your role in this project is ${lack.role}. This needs the role ${lack.needed}. An owner of the project can change your role.`;
+    case "session":
+      return (
+        "An agent reaches the agent runtime of its own session only, and the ports of its own session and of those " +
+        "that it started."
+      );
   }
 };
 

@@ -222,6 +222,28 @@ describe("a refusal", () => {
   );
 });
 
+describe("an agent's token", () => {
+  const INSIDE = [
+    ["GET", "/runtime/session", null],
+    ["POST", "/abort", null],
+    ["POST", "/refresh", null],
+    ["GET", "/ports/3000/", null],
+    ["GET", "/ports", null],
+    ["POST", "/preview", { port: 3000 }],
+  ] as const;
+
+  it.each(INSIDE)("does not enter another session's sandbox by %s %s [X23]", async (method, below, body) => {
+    const target = `/v1/projects/${cast.pid}/sessions/${cast.triggerSid}${below}`;
+    const options = { token: cast.tokens.session, ...(body === null ? {} : { body }) };
+    const answer = await cast.service.request(method, target, options);
+    expect([answer.status, fields(answer)["code"], fields(answer)["error"]]).toEqual([
+      403,
+      "forbidden",
+      "An agent reaches the agent runtime of its own session only, and the ports of its own session and of those that it started.",
+    ]);
+  });
+});
+
 describe("a stopped session", () => {
   it("ends all its tokens at once [T03]", async () => {
     const ended = await newFeatureSession(cast);

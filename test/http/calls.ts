@@ -5,6 +5,8 @@ import { at, WORKERS, type Call } from "./call.ts";
 import type { Cast, TokenKind } from "./cast.ts";
 import { expectStatus, fields, makeUserToken, pushFiles, runSession } from "../support/service/requests.ts";
 
+/** The agent of the session that the table names, in its own sandbox. */
+const ownRuntime = { session: "in" } as const;
 const ownThings = { elsewhere: "in", foreign: "in", outsider: "in" } as const;
 
 /** The calls, by method and pattern of their route. */
@@ -35,6 +37,8 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   };
   const project = (rest: string) => () => `/v1/projects/${cast.pid}${rest}`;
   const inSession = (rest: string) => () => `/v1/projects/${cast.pid}/sessions/${cast.sid}${rest}`;
+  /** Nothing answers in a simulated sandbox. */
+  const inside = (rest: string): Call => ({ target: inSession(rest), answers: [502] });
 
   return {
     "GET /v1/me": at("/v1/me", 200),
@@ -172,11 +176,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/projects/:pid/sessions/:sid/models": { target: inSession("/models"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/events": { target: inSession("/events"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/logs": { target: inSession("/logs?follow=0"), answers: [200] },
-    // Nothing answers in a simulated sandbox.
-    "POST /v1/projects/:pid/sessions/:sid/refresh": { target: inSession("/refresh"), answers: [502] },
-    "POST /v1/projects/:pid/sessions/:sid/abort": { target: inSession("/abort"), answers: [502] },
-    "* /v1/projects/:pid/sessions/:sid/runtime/*": { target: inSession("/runtime/session"), answers: [502] },
-    "* /v1/projects/:pid/sessions/:sid/ports/:port/*": { target: inSession("/ports/3000/"), answers: [502] },
+    "POST /v1/projects/:pid/sessions/:sid/refresh": { ...inside("/refresh"), fates: ownRuntime },
+    "POST /v1/projects/:pid/sessions/:sid/abort": { ...inside("/abort"), fates: ownRuntime },
+    "* /v1/projects/:pid/sessions/:sid/runtime/*": { ...inside("/runtime/session"), fates: ownRuntime },
+    "* /v1/projects/:pid/sessions/:sid/ports/:port/*": inside("/ports/3000/"),
     "GET /v1/projects/:pid/secrets": { target: project("/secrets"), answers: [200] },
     "PUT /v1/projects/:pid/secrets/:name": {
       target: project("/secrets/BY_THE_TABLE"),

@@ -55,6 +55,7 @@ import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Identity } from "../../store/ports/identity.ts";
 import { Previews } from "../../store/ports/previews.ts";
+import { ENTRANCES } from "../access.ts";
 import { addressOf, Proxies } from "../acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
@@ -81,7 +82,7 @@ export const makePreview = Effect.fnUntraced(function* (
   port: number,
 ) {
   const caller = yield* Caller;
-  const session = yield* runningSession(caller, params);
+  const session = yield* runningSession(caller, params, ENTRANCES.ports);
   if (BLOCKED_PORTS.has(port)) {
     return yield* new Forbidden({
       error: `Port ${port} is reserved for the platform.`,
@@ -200,7 +201,8 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   const arrival = yield* (yield* Identity).arrive(preview.tokenHash, now, path);
   if (arrival === null) return yield* noAccess();
   const caller = { ...arrival.caller, reached: arrival.reached };
-  const session = yield* runningSession(caller, { pid: preview.projectId, sid: place.sessionId });
+  const at = { pid: preview.projectId, sid: place.sessionId };
+  const session = yield* runningSession(caller, at, ENTRANCES.ports);
   if (session.sandboxId !== preview.sandboxId) return yield* noAccess();
   const upstream = yield* upstreamOf(caller, session, {
     method: request.method,

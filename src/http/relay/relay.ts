@@ -21,8 +21,8 @@ import { responseOn } from "../../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
 import { Identity, type Principal } from "../../store/ports/identity.ts";
 import type { Session } from "../../store/ports/sessions.ts";
-import { lackOf } from "../access.ts";
-import type { Arrived, Power } from "../api/access.ts";
+import { ENTRANCES, lackInto, type Entrance } from "../access.ts";
+import type { Arrived } from "../api/access.ts";
 import {
   BadGateway,
   Conflict,
@@ -43,6 +43,7 @@ interface Target {
   readonly sid: string;
   /** The target at the daemon, including the query. */
   readonly path: string;
+  readonly entrance: Entrance;
 }
 
 const RELAY =
@@ -88,11 +89,13 @@ export function relayTarget(target: string, method = "GET"): Target | null {
   const [, project = "", session = "", control, port, rest = ""] = RELAY.exec(target) ?? [];
   const [pid, sid] = [parseUuid(project), parseUuid(session)];
   if (pid === null || sid === null) return null;
-  if (control !== undefined) return method === "POST" ? { pid, sid, path: `/platform/${control}` } : null;
+  const { runtime: entrance, ports } = ENTRANCES;
+  if (control !== undefined)
+    return method === "POST" ? { pid, sid, path: `/platform/${control}`, entrance } : null;
   const path = rest.startsWith("/") ? rest : `/${rest}`;
   // The daemon decides which spellings of a port are valid, so the port is passed on unchanged (threats.md X01).
-  if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}` };
-  return NOT_THE_RUNTIMES.test(path) ? null : { pid, sid, path };
+  if (port !== undefined) return { pid, sid, path: `/proxy/${port}${path}`, entrance: ports };
+  return NOT_THE_RUNTIMES.test(path) ? null : { pid, sid, path, entrance };
 }
 
 const notRunning = ({ status }: Session): Conflict =>
@@ -110,16 +113,23 @@ export const nodeAway = (): Unavailable =>
     code: "node_away",
   });
 
-/** The session, if the caller may use it and it is running. */
-export const runningSession = Effect.fnUntraced(function* (
+/** The session, if the caller may enter its sandbox this way. Everything that leads inside asks here (access.ts). */
+export const sessionToEnter = Effect.fnUntraced(function* (
   caller: Arrived,
   params: { readonly pid: string; readonly sid: string },
-  power: Power = "work",
+  entrance: Entrance,
 ) {
-  const lack = lackOf(caller, power);
+  const lack = lackInto(caller, entrance, null);
   if (lack !== null) return yield* forbidden(caller, lack);
-  yield* requireRole(caller, power);
+  yield* requireRole(caller, entrance.power);
   const session = yield* sessionFor(caller, params);
+  const lackThere = lackInto(caller, entrance, session);
+  return lackThere === null ? session : yield* forbidden(caller, lackThere);
+});
+
+/** The same, if it is running. */
+export const runningSession = Effect.fnUntraced(function* (...asked: Parameters<typeof sessionToEnter>) {
+  const session = yield* sessionToEnter(...asked);
   const { status, sandboxId } = session;
   return status === "running" && sandboxId !== null ? { ...session, sandboxId } : yield* notRunning(session);
 });
@@ -168,7 +178,7 @@ const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target
   const caller = yield* bearer(request, target, asked);
   const { method } = request;
   const session = yield* Effect.tapError(
-    runningSession(caller, target),
+    runningSession(caller, target, target.entrance),
     recordLack(caller, asked, target.pid),
   );
   const to = yield* upstreamOf(caller, session, { method, path: target.path });

@@ -71,7 +71,7 @@ const powerHere = Effect.gen(function* () {
 
 /** The session, if the caller may have a terminal in it now. */
 const sessionWithTerminal = (caller: Arrived, params: Params) =>
-  Effect.flatMap(powerHere, (power) => runningSession(caller, params, power));
+  Effect.flatMap(powerHere, (power) => runningSession(caller, params, { power, agents: [] }));
 
 /** Handler of `GET …/terminal`: whether a terminal can be opened now, and what it keeps. */
 export const terminalOf = Effect.fnUntraced(function* (params: Params) {
