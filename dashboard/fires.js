@@ -35,6 +35,7 @@ const REASONS = new Map([
   ["paused", "The project's triggers were paused."],
   ["overlapped", "A later run of the same trigger replaced it in the queue."],
   ["filtered", "The delivery does not match the trigger's filter."],
+  ["own_push", "The delivery is a push to a session's own branch."],
   ["queue_ttl", "The run waited too long for a free session."],
   ["project_archived", "The project was archived."],
   ["prompt_too_large", "The rendered prompt was too large."],

@@ -230,7 +230,7 @@ const next = ({ enabled, next_fire_at: soonest, upcoming, timezone = "UTC" }, pr
 };
 
 /** The conditions on a delivery. @param {import("./wire.d.ts").WebhookFilter} filter */
-const filter = ({ events, branches, if: conditions }) =>
+const filter = ({ events, branches, if: conditions, own_pushes: ownPushes }) =>
   h(
     "ul",
     { class: "plain" },
@@ -239,6 +239,7 @@ const filter = ({ events, branches, if: conditions }) =>
     Object.entries(conditions ?? {}).map(([path, value]) =>
       h("li", {}, code(path), " = ", code(JSON.stringify(value))),
     ),
+    ownPushes && h("li", {}, "also pushes to sessions' branches"),
   );
 
 /** @param {string[]} names */

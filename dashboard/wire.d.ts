@@ -97,10 +97,11 @@ export interface TriggerDraft {
   issues: { path: string; message: string }[];
 }
 
-/** The conditions on a delivery. Null for each part that the manifest omits. */
+/** The conditions on a delivery. Null for each list or table that the manifest omits. */
 export interface WebhookFilter {
   events: string[] | null;
   branches: string[] | null;
+  own_pushes: boolean;
   if: Record<string, string | number | boolean> | null;
 }
 

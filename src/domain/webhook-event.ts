@@ -2,6 +2,7 @@
  * The subject of a webhook delivery: the event that its sender names, and the branch that it concerns. Filters and
  * `ping` use it (domain/webhook-filter.ts). Header names are in lower case, as Node gives them.
  */
+import { parseUuid } from "./ids.ts";
 import { valueAt, type JsonValue } from "./prompt.ts";
 
 /** The first of these headers that is present and not empty names the event. */
@@ -19,6 +20,20 @@ const ACTION_PATHS = ["action", "object_attributes.action"] as const;
 /** Paths of a pull request's target branch in the body: GitHub and compatible hosts, then GitLab. */
 const TARGET_PATHS = ["pull_request.base.ref", "object_attributes.target_branch"] as const;
 const BRANCH_PREFIX = "refs/heads/";
+/** Events that tell of a moved, created or deleted ref: of GitHub and compatible hosts, of GitLab, of Bitbucket. */
+const PUSHES: ReadonlySet<string> = new Set([
+  "push",
+  "create",
+  "delete",
+  "Push Hook",
+  "System Hook",
+  "repo:push",
+  "repo:refs_changed",
+]);
+/** Paths of Bitbucket's lists of refs, which it sends instead of one: Cloud, then Data Center. */
+const CHANGES_PATHS = ["push.changes", "changes"] as const;
+/** No code host tells of more refs at once. */
+const CHANGES_MAX = 100;
 
 /** As Node gives them. A list does not name an event. */
 export type EventHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -48,6 +63,34 @@ const branchOf = (body: JsonValue): string | null => {
   if (ref === null) return null;
   if (ref.startsWith(BRANCH_PREFIX)) return ref.slice(BRANCH_PREFIX.length);
   return valueAt(body, "ref_type") === "branch" ? ref : null;
+};
+
+const changedBranch = (change: JsonValue): string | null => {
+  const ref = textAt(change, ["ref.id"]);
+  if (ref !== null) return ref.startsWith(BRANCH_PREFIX) ? ref.slice(BRANCH_PREFIX.length) : null;
+  const side = valueAt(change, "new.type") === undefined ? "old" : "new";
+  return valueAt(change, `${side}.type`) === "branch" ? textAt(change, [`${side}.name`]) : null;
+};
+
+/** The branches that a push moved, created or deleted. Null for a ref that is no branch. */
+const pushedBranches = (body: JsonValue): readonly (string | null)[] => {
+  for (const path of CHANGES_PATHS) {
+    const changes = valueAt(body, path);
+    if (Array.isArray(changes)) return changes.slice(0, CHANGES_MAX + 1).map(changedBranch);
+  }
+  return textAt(body, TARGET_PATHS) === null ? [branchOf(body)] : [];
+};
+
+/**
+ * The sessions whose branches a push would concern, by the form of their names, which every one of its refs has.
+ * Empty for any other event. A push without a name of its event counts.
+ */
+export const pushedSessions = (headers: EventHeaders, body: JsonValue): readonly string[] => {
+  const name = eventName(headers);
+  if (name !== null && !PUSHES.has(name)) return [];
+  const ids = pushedBranches(body).map((branch) => (branch === null ? null : parseUuid(branch)));
+  const sessions = ids.filter((id) => id !== null);
+  return sessions.length < ids.length || ids.length > CHANGES_MAX ? [] : [...new Set(sessions)];
 };
 
 /** The event's name as its sender spells it. Null if no header names one. */

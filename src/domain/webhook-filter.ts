@@ -23,6 +23,8 @@ export const WebhookFilter = Schema.Struct({
   branches: Schema.NullOr(Schema.Array(Schema.String)),
   /** Values that paths, written as in a template, must lead to. */
   conditions: Schema.Array(Schema.Struct({ path: Schema.String, equals: FilterValue })),
+  /** Whether pushes to branches of the project's own sessions fire. Without a filter they do not. */
+  ownPushes: Schema.Boolean,
 });
 export type WebhookFilter = typeof WebhookFilter.Type;
 
@@ -32,7 +34,7 @@ export interface FilterFault {
   readonly message: string;
 }
 
-const FIELDS: ReadonlySet<string> = new Set(["events", "branches", "if"]);
+const FIELDS: ReadonlySet<string> = new Set(["events", "branches", "if", "own_pushes"]);
 const LIST_LIMIT = 50;
 const EVENT_LENGTH = 200;
 /** F4: the limit for a branch's name and for a pattern. No code host has longer names. */
@@ -46,15 +48,18 @@ const OTHERS_NAMED = 10;
 /** Reads one table of `[webhooks]`, a value from the TOML parser. */
 export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, readonly FilterFault[]> => {
   if (!isTable(entry))
-    return Result.fail([{ field: null, message: "A filter must be a table with events, branches or if." }]);
+    return Result.fail([
+      { field: null, message: "A filter must be a table with events, branches, if or own_pushes." },
+    ]);
   const reader = new FilterReader(entry);
   reader.checkFields();
   const events = reader.list("events", checkEvent);
   const branches = reader.list("branches", checkBranch);
   const conditions = reader.conditions();
+  const ownPushes = reader.flag("own_pushes");
   return reader.faults.length > 0
     ? Result.fail(reader.faults)
-    : Result.succeed({ events, branches, conditions });
+    : Result.succeed({ events, branches, conditions, ownPushes });
 };
 
 /** Whether a delivery matches (F1, F3). `variables` are those of the trigger's template. */
@@ -133,7 +138,7 @@ class FilterReader {
   checkFields(): void {
     const names = Object.keys(this.entry);
     if (!names.some((name) => FIELDS.has(name)))
-      this.refuse(null, "A filter must have at least one of events, branches and if.");
+      this.refuse(null, "A filter must have at least one of events, branches, if and own_pushes.");
     for (const other of names.filter((name) => !FIELDS.has(name)).slice(0, OTHERS_NAMED))
       this.refuse(
         excerpt(other),
@@ -170,6 +175,12 @@ class FilterReader {
       if (problem !== null) this.refuse(`if.${excerpt(path)}`, problem);
     }
     return entries.map(([path, equals]) => ({ path, equals: equals as FilterValue }));
+  }
+
+  flag(field: "own_pushes"): boolean {
+    const { [field]: value = false } = this.entry;
+    if (typeof value !== "boolean") this.refuse(field, `${field} must be true or false.`);
+    return value === true;
   }
 
   private refuse(field: string | null, message: string): void {

@@ -79,7 +79,7 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
       const rules = yield* ModelPolicy;
       const run = Effect.runForkWith(yield* Effect.context());
       const prompted = (request: FireRequest): FireRequest =>
-        missingModel(directory.known(request.project.id), rules) === null
+        request.prompt.is === "skipped" || missingModel(directory.known(request.project.id), rules) === null
           ? request
           : { ...request, prompt: { is: "no_model" } };
       const wish = <By extends FireWish["kind"]>(

@@ -303,12 +303,13 @@ const withoutUse = (document: unknown): unknown =>
   );
 
 describe("a webhook trigger with a filter", () => {
-  const filter = '[webhooks.push]\nevents = ["push"]\nbranches = ["main"]\nif = { "body.forced" = false }\n';
+  const filter =
+    '[webhooks.push]\nevents = ["push"]\nbranches = ["main"]\nif = { "body.forced" = false }\nown_pushes = true\n';
 
   it("is listed with its filter, and previewed as the receiver would decide", async () => {
     const own = await makeProject(service, { files: { "platform.toml": `${MANIFEST}\n${filter}` } });
     const triggers = await run(["triggers", "list", "--project", own]);
-    expect(triggers.stdout).toContain("push; on main; body.forced = false");
+    expect(triggers.stdout).toContain("push; on main; body.forced = false; own pushes");
     const preview = (event: string) =>
       run(
         ["triggers", "preview", "push", "--project", own, "--kind", "webhook", "--body-file", "-"].concat([

@@ -17,7 +17,7 @@ import { type Check } from "./store-fixture.ts";
 import { admitOne, fired } from "../support/world/sessions.ts";
 import { accountOf, addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
-const FILTERED = { is: "filtered" } as const;
+const FILTERED = { is: "skipped", reason: "filtered" } as const;
 
 const checkFiltered = (check: Check): void => {
   describe("a filtered fire", () => {
@@ -27,7 +27,11 @@ const checkFiltered = (check: Check): void => {
         const world = yield* makeWorld(1);
         for (const round of ["free", "full"]) {
           const wish = fired(world, { prompt: FILTERED, deliveryId: round, verifiedWith: "previous" });
-          expect(yield* admitOne(world, wish)).toEqual({ outcome: "filtered", fireId: wish.fire?.id });
+          expect(yield* admitOne(world, wish)).toEqual({
+            outcome: "skipped",
+            reason: "filtered",
+            fireId: wish.fire?.id,
+          });
           expect(yield* (yield* Fires).get(wish.fire?.id ?? "")).toMatchObject({
             status: "skipped",
             reason: "filtered",
@@ -86,7 +90,11 @@ const checkFiltered = (check: Check): void => {
         });
         yield* admitOne(world, failed);
         const tried = fired(world, { deliveryId: "failed", prompt: FILTERED, verifiedWith: "current" });
-        expect(yield* admitOne(world, tried)).toEqual({ outcome: "filtered", fireId: failed.fire?.id });
+        expect(yield* admitOne(world, tried)).toEqual({
+          outcome: "skipped",
+          reason: "filtered",
+          fireId: failed.fire?.id,
+        });
         expect(yield* (yield* Fires).get(failed.fire?.id ?? "")).toMatchObject({
           status: "skipped",
           verifiedWith: "current",
@@ -105,7 +113,7 @@ const checkFiltered = (check: Check): void => {
         ];
         const { admit } = yield* Admissions;
         const outcomes = (yield* admit(world.accountId, twice)).map(({ outcome }) => outcome);
-        expect(outcomes).toEqual(["filtered", "duplicate", "admitted"]);
+        expect(outcomes).toEqual(["skipped", "duplicate", "admitted"]);
         const stale = { ...fired(world, { prompt: FILTERED }), projectVersion: 99 };
         expect(yield* admitOne(world, stale)).toEqual({ outcome: "stale" });
         expect(yield* (yield* Fires).get(stale.fire?.id ?? "")).toBeNull();

@@ -12,7 +12,9 @@ const trigger = (filter?: Partial<WebhookFilter>): Trigger => ({
   prompt: "x",
   secret_env: "HOOK_SECRET",
   webhook_url: "https://agents.example.org/v1/webhooks/projects/p/on-push",
-  ...(filter !== undefined && { filter: { events: null, branches: null, if: null, ...filter } }),
+  ...(filter !== undefined && {
+    filter: { events: null, branches: null, own_pushes: false, if: null, ...filter },
+  }),
   last_fired_at: null,
   next_fire_at: null,
   upcoming: [],

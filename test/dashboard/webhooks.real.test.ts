@@ -55,6 +55,7 @@ describe.skipIf(!hasChromium)(title, () => {
       events: ["push", "pull_request.opened"],
       branches: ["main"],
       if: { "body.forced": false },
+      own_pushes: true,
     };
     fake.world.listing = { ...fake.world.listing, triggers: [{ ...webhook, filter }] };
     await visit(TRIGGERS);
@@ -64,6 +65,7 @@ describe.skipIf(!hasChromium)(title, () => {
       "event push, pull_request.opened",
       "branch main",
       "body.forced = false",
+      "also pushes to sessions' branches",
     ]);
   });
 

@@ -2,7 +2,7 @@ import * as Result from "effect/Result";
 import { expect, test } from "vitest";
 import { withFilters } from "../../src/domain/manifest-filters.ts";
 import { webhookVariables, type JsonValue } from "../../src/domain/prompt.ts";
-import { isPing, webhookEvent, type EventHeaders } from "../../src/domain/webhook-event.ts";
+import { isPing, pushedSessions, webhookEvent, type EventHeaders } from "../../src/domain/webhook-event.ts";
 import { matchesFilter, readWebhookFilter } from "../../src/domain/webhook-filter.ts";
 import { cron, onlyError, parse, slugs, webhook } from "./manifest-text.ts";
 
@@ -231,4 +231,56 @@ test("a filter names at most ten unknown fields", () => {
   const unknown = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x${index}`, 1]));
   const read = readWebhookFilter({ events: ["push"], ...unknown });
   expect(Result.getOrThrow(Result.flip(read))).toHaveLength(10);
+});
+
+const ID = "0199aaaa-0000-7000-8000-000000000001";
+const OTHER_ID = "0199aaaa-0000-7000-8000-000000000002";
+const ref = { ref: `refs/heads/${ID}` };
+const cloud = (name: string, type = "branch") => ({ new: { type, name }, old: null });
+
+// prettier-ignore
+test.each<[string, EventHeaders, JsonValue, readonly string[]]>([
+  ["GitHub, its creation", { "x-github-event": "push" }, { ...ref, before: "0".repeat(40) }, [ID]],
+  ["GitHub, its deletion", { "x-github-event": "push" }, { ...ref, deleted: true }, [ID]],
+  ["GitHub, a created ref", { "x-github-event": "create" }, { ref: ID, ref_type: "branch" }, [ID]],
+  ["GitHub, a deleted ref", { "x-github-event": "delete" }, { ref: ID, ref_type: "branch" }, [ID]],
+  ["Gitea", { "x-gitea-event": "push" }, ref, [ID]],
+  ["GitLab", { "x-gitlab-event": "Push Hook" }, { object_kind: "push", ...ref }, [ID]],
+  ["Bitbucket", { "x-event-key": "repo:push" }, { push: { changes: [cloud(ID), cloud(OTHER_ID)] } }, [ID, OTHER_ID]],
+  ["Bitbucket, its deletion", { "x-event-key": "repo:push" }, { push: { changes: [{ new: null, old: { type: "branch", name: ID } }] } }, [ID]],
+  ["Bitbucket Data Center", { "x-event-key": "repo:refs_changed" }, { changes: [{ ref: { id: `refs/heads/${ID}` } }] }, [ID]],
+  ["a sender that names no event", {}, ref, [ID]],
+])("a push to branches of sessions by %s", (_, headers, body, ids) => {
+  expect(pushedSessions(headers, body)).toEqual(ids);
+});
+
+// prettier-ignore
+test.each<[string, EventHeaders, JsonValue]>([
+  ["another branch", { "x-github-event": "push" }, { ref: "refs/heads/main" }],
+  ["a branch below one", { "x-github-event": "push" }, { ref: `refs/heads/${ID}/x` }],
+  ["a tag", { "x-github-event": "push" }, { ref: `refs/tags/${ID}` }],
+  ["a created tag", { "x-github-event": "create" }, { ref: ID, ref_type: "tag" }],
+  ["a tag at GitLab", { "x-gitlab-event": "Tag Push Hook" }, { ref: `refs/tags/${ID}` }],
+  ["a tag at Bitbucket", { "x-event-key": "repo:push" }, { push: { changes: [cloud(ID, "tag")] } }],
+  ["one of two branches", { "x-event-key": "repo:push" }, { push: { changes: [cloud(ID), cloud("main")] } }],
+  ["more branches than a host sends", { "x-event-key": "repo:push" }, { push: { changes: Array.from({ length: 101 }, () => cloud(ID)) } }],
+  ["a pull request into one", { "x-github-event": "pull_request" }, { pull_request: { base: { ref: ID } } }],
+  ["a pull request into one, without an event", {}, { pull_request: { base: { ref: ID } } }],
+  ["another event", { "x-github-event": "code_scanning_alert" }, ref],
+  ["no ref", { "x-github-event": "push" }, { push: { changes: "x" } }],
+])("no session is looked for after %s", (_, headers, body) => {
+  expect(pushedSessions(headers, body)).toEqual([]);
+});
+
+const ownPushes = (filter: string) => {
+  const [trigger] = parse(`${webhook()}\n[webhooks.hook]\n${filter}\n`).triggers;
+  return trigger?.type === "webhook" ? trigger.filter?.ownPushes : undefined;
+};
+
+test("pushes of the project's own sessions fire only if the filter says so", () => {
+  expect(ownPushes("own_pushes = true")).toBe(true);
+  expect(ownPushes("own_pushes = false")).toBe(false);
+  expect(ownPushes('events = ["push"]')).toBe(false);
+  const mistake = parse(`${webhook()}\n[webhooks.hook]\nown_pushes = "yes"\n`);
+  expect(onlyError(mistake).message).toContain("own_pushes must be true or false.");
 });

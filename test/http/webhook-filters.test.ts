@@ -17,7 +17,8 @@ import {
 
 const FILTERED = { status: "skipped", reason: "filtered" };
 const FILTER = '[webhooks.push]\nevents = ["push"]\nbranches = ["main", "release/*"]\n';
-const MANIFEST = `${webhookEntry("push", "{{ body.ref }}")}\n${FILTER}\n${webhookEntry("any", "{{ body.zen }}")}`;
+const MANIFEST = `${webhookEntry("push", "{{ body.ref }}")}\n${FILTER}\n${webhookEntry("any", "{{ body.zen }}")}
+${webhookEntry("own", "{{ body.ref }}")}\n[webhooks.own]\nown_pushes = true\n`;
 const PUSHED = JSON.stringify({ ref: "refs/heads/main" });
 const ELSEWHERE = JSON.stringify({ ref: "refs/heads/topic" });
 
@@ -118,7 +119,8 @@ describe("a filter", () => {
   it("is shown with its trigger", async () => {
     const listing = await service.request("GET", `/v1/projects/${pid}/triggers`);
     const [push, any] = listOf(listing, "triggers");
-    expect(push?.["filter"]).toEqual({ events: ["push"], branches: ["main", "release/*"], if: null });
+    const parts = { events: ["push"], branches: ["main", "release/*"], if: null };
+    expect(push?.["filter"]).toEqual({ ...parts, own_pushes: false });
     expect(any).not.toHaveProperty("filter");
   });
 
@@ -168,6 +170,32 @@ const preview = async (body: Fields): Promise<Fields> =>
     ),
   );
 const event = (name: string) => ({ headers: { "X-GitHub-Event": name } });
+
+describe("a push to the branch of a session", () => {
+  it("starts nothing and has a row, unless the filter asks for it or the project has no such session", async () => {
+    const { session_id: id } = fields(expectStatus(await send(PUSHED, {}, "any"), 202));
+    const body = JSON.stringify({ ref: `refs/heads/${String(id)}`, before: "0".repeat(40) });
+    const delivery = randomUUID();
+    const headers = { "x-github-delivery": delivery };
+    const skipped = { status: "skipped", reason: "own_push" };
+    const answer = await send(body, headers, "any");
+    expect([answer.status, answer.json]).toEqual([200, skipped]);
+    expect(await rowsOf(delivery)).toMatchObject([{ ...skipped, session_id: null }]);
+    const again = await send(body, headers, "any");
+    expect([again.status, again.json]).toEqual([200, { ...skipped, duplicate: true }]);
+
+    expect(fields(expectStatus(await send(body, {}, "own"), 202))["status"]).toBe("fired");
+    const unknown = JSON.stringify({ ref: `refs/heads/${randomUUID()}` });
+    expect(fields(expectStatus(await send(unknown, {}, "any"), 202))["status"]).toBe("fired");
+    const elsewhere = await makeHookProject(service);
+    expect((await deliver(service, `${elsewhere}/push`, { body })).status).toBe(202);
+
+    const request = { kind: "webhook", body: JSON.parse(body) as Fields, ...event("push") };
+    const target = `/v1/projects/${pid}/triggers/any/preview`;
+    const described = await service.request("POST", target, { body: request });
+    expect(fields(expectStatus(described, 200))["outcome"]).toBe("own_push");
+  });
+});
 
 describe("a preview", () => {
   it("states the result of the delivery", async () => {

@@ -30,6 +30,7 @@ const filter = fc.record({
       equals: fc.oneof(fc.string(), fc.boolean(), fc.double({ noNaN: true, noDefaultInfinity: true })),
     }),
   ),
+  ownPushes: fc.boolean(),
 });
 const definition: fc.Arbitrary<TriggerDefinition> = fc.oneof(
   fc.record({ ...common, type: fc.constant("cron" as const), cron: fc.string(), timezone: fc.string() }),

@@ -145,7 +145,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   {
     name: "filtered-delivery-without-a-row",
     file: "src/store/admission/plan.ts",
-    find: '    this.#write({ ...row, status: "skipped", reason: "filtered", attempts: 0 });\n',
+    find: '    this.#write({ ...row, status: "skipped", reason, attempts: 0 });\n',
     put: "",
     seed: 1,
   },

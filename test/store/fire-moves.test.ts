@@ -23,7 +23,7 @@ import { makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const HOUR_MS = 3_600_000;
 const LATER = NOON + HOUR_MS;
-const FILTERED = { prompt: { is: "filtered" } } as const;
+const FILTERED = { prompt: { is: "skipped", reason: "filtered" } } as const;
 const TOO_LARGE = { prompt: { is: "too_large" } } as const;
 
 const ledger = Effect.fnUntraced(function* (world: World) {

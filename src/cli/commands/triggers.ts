@@ -25,6 +25,7 @@ const filterOf = ({ filter }: Listing["triggers"][number]): string => {
     ...(filter.events === null ? [] : [filter.events.join(", ")]),
     ...(filter.branches === null ? [] : [`on ${filter.branches.join(", ")}`]),
     ...conditions,
+    ...(filter.own_pushes ? ["own pushes"] : []),
   ].join("; ");
 };
 
@@ -114,6 +115,7 @@ const OUTCOMES = {
   fires: null,
   pong: "This is a ping. The service answers it and does not start a session.",
   filtered: "The delivery does not match the trigger's filter. It would not start a session.",
+  own_push: "The delivery is a push to a session's own branch. It would not start a session.",
 } as const;
 
 const preview = command({

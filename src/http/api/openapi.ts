@@ -182,12 +182,12 @@ const webhook: RawOperation = {
         type: "object",
         properties: {
           status: { type: "string", enum: ["pong", "skipped"] },
-          reason: { type: "string", enum: ["filtered"] },
+          reason: { type: "string", enum: ["filtered", "own_push"] },
           duplicate: { type: "boolean" },
         },
         required: ["status"],
       },
-      "The signature is valid. No session started: the delivery is a ping, or it does not match the trigger's filter.",
+      "The signature is valid. No session started: the delivery is a ping, does not match the trigger's filter, or tells of a push to a session's branch.",
     ),
     202: json(
       {

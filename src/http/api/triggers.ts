@@ -9,10 +9,11 @@ const nullable = Schema.NullOr;
 const SLUG_MAX = 128;
 export const Slug = optionalText(SLUG_MAX);
 
-/** The conditions on a delivery (`[webhooks.<slug>]`). Null for each part that the manifest omits. */
+/** The conditions on a delivery (`[webhooks.<slug>]`). Null for each list or table that the manifest omits. */
 const FilterWire = Schema.Struct({
   events: nullable(Schema.Array(Schema.String)),
   branches: nullable(Schema.Array(Schema.String)),
+  own_pushes: Schema.Boolean,
   if: nullable(Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]))),
 }).annotate({ identifier: "WebhookFilter" });
 
@@ -96,7 +97,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
       success: Schema.Struct({
         prompt: Schema.String,
         variables: Schema.Unknown,
-        outcome: Schema.Literals(["fires", "pong", "filtered"]),
+        outcome: Schema.Literals(["fires", "pong", "filtered", "own_push"]),
       }),
       error: [BadRequest, NotFound, Internal],
     }).annotate(Access, "work"),

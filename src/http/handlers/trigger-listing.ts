@@ -40,9 +40,10 @@ const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known
   return upcomingInstants(schedule, trigger.timezone, { afterMs, count: UPCOMING }).map(instant);
 };
 
-const filterWire = ({ events, branches, conditions }: WebhookFilter) => ({
+const filterWire = ({ events, branches, conditions, ownPushes }: WebhookFilter) => ({
   events,
   branches,
+  own_pushes: ownPushes,
   if:
     conditions.length === 0 ? null : Object.fromEntries(conditions.map(({ path, equals }) => [path, equals])),
 });

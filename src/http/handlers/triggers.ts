@@ -16,6 +16,7 @@ import {
 import type { TriggerDefinition } from "../../domain/trigger.ts";
 import { isPing } from "../../domain/webhook-event.ts";
 import { isFiltered } from "../../domain/webhook-filter.ts";
+import { areOwnSessions, ownPushOf } from "../../services/own-pushes.ts";
 import { Projects } from "../../store/ports/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
@@ -64,12 +65,18 @@ const bodyOf = (request: PreviewRequest): JsonValue => {
 };
 
 /** The outcome of this delivery if its signature is valid. */
-const outcomeOf = (trigger: TriggerDefinition, request: PreviewRequest, variables: JsonObject) => {
+const outcomeOf = Effect.fnUntraced(function* (
+  { project, trigger }: Effect.Success<ReturnType<typeof triggerFor>>,
+  request: PreviewRequest,
+  variables: JsonObject,
+) {
   if (request.kind !== "webhook" || trigger.type !== "webhook") return "fires";
   const headers = headersOf(request);
   if (isPing(headers)) return "pong";
-  return isFiltered(trigger.filter, { headers, body: bodyOf(request), variables }) ? "filtered" : "fires";
-};
+  const delivery = { headers, body: bodyOf(request), variables };
+  if (isFiltered(trigger.filter, delivery)) return "filtered";
+  return (yield* areOwnSessions(project.id, ownPushOf(trigger, delivery))) ? "own_push" : "fires";
+});
 
 /** The prompt and variables of the described fire, and its outcome. Starts nothing. */
 const preview = Effect.fnUntraced(function* (path: TriggerPath, request: PreviewRequest) {
@@ -81,7 +88,7 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
   const caller = yield* Caller;
   const lastFiredAtMs = (yield* (yield* Projects).lastFired(project.id)).get(trigger.slug) ?? null;
   const variables = previewVariables(trigger, request, { at, actor: caller.user.id, lastFiredAtMs });
-  const outcome = outcomeOf(trigger, request, variables);
+  const outcome = yield* outcomeOf({ project, trigger }, request, variables);
   const prompt = renderPrompt(trigger.prompt, variables);
   if (Result.isSuccess(prompt)) return { prompt: prompt.success, variables, outcome } as const;
   // A request that does not fire has no rendered prompt.

@@ -53,19 +53,18 @@ export const notAuthentic = (refusal: SignatureRefusal): Answer => ({
 /** The answer to GitHub's check of the address. */
 export const PONG: Answer = { status: 200, is: "pong", body: { status: "pong" } };
 
-const FILTERED = { status: "skipped", reason: "filtered" };
 const QUEUED = { status: "queued", reason: "account_session_cap" };
 
 type DeliveryAnswer = AdmissionOf<"delivery">;
 
 /** The answer to a repeated delivery: the present state of the first one. */
 const again = ({ fire }: Extract<DeliveryAnswer, { readonly outcome: "duplicate" }>): Answer => {
-  const isFiltered = fire.status === "skipped";
+  const isSkipped = fire.status === "skipped";
   const fired = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
   return {
-    status: isFiltered ? 200 : 202,
+    status: isSkipped ? 200 : 202,
     is: "duplicate",
-    body: { ...(isFiltered ? FILTERED : fired), duplicate: true },
+    body: { ...(isSkipped ? { status: "skipped", reason: fire.reason } : fired), duplicate: true },
   };
 };
 
@@ -75,8 +74,8 @@ export const answerFor = (admission: Exclude<DeliveryAnswer, { readonly outcome:
       return { status: 202, is: "fired", body: { status: "fired", session_id: admission.sessionId } };
     case "queued":
       return { status: 202, is: "queued", body: QUEUED };
-    case "filtered":
-      return { status: 200, is: "filtered", body: FILTERED };
+    case "skipped":
+      return { status: 200, is: admission.reason, body: { status: "skipped", reason: admission.reason } };
     case "duplicate":
       return again(admission);
     case "failed":

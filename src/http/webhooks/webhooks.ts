@@ -4,8 +4,8 @@
  * where a request costs half.
  *
  * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no listening trigger, 409 no secret. Then
- * the body is read, and a wrong signature gives 401. An authentic delivery gets 200 if it is a ping or does not match
- * the trigger's filter, otherwise 202. The answer is sent after the fire's row is committed. A refusal is recorded
+ * the body is read, and a wrong signature gives 401. An authentic delivery gets 200 if it is a ping, does not match the
+ * trigger's filter or is a push of the project's own session, otherwise 202. The answer is sent after the fire's row is committed. A refusal is recorded
  * after its answer.
  */
 import { createHash } from "node:crypto";
@@ -16,7 +16,8 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import { Directory, type KnownProject, type SigningKeys } from "../../services/directory.ts";
-import { Firing, firePrompt } from "../../services/firing.ts";
+import { Firing, firePrompt, type FireRequest } from "../../services/firing.ts";
+import { areOwnSessions, ownPushOf } from "../../services/own-pushes.ts";
 import { packRequest } from "../../services/stored-request.ts";
 import { WebhookRecord } from "../../services/webhook-record.ts";
 import type { TrustedProxies } from "../../domain/client-address.ts";
@@ -40,6 +41,7 @@ import { isFiltered } from "../../domain/webhook-filter.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import type { StoredRequest, VerifiedWith } from "../../store/ports/fires.ts";
+import type { Sessions } from "../../store/ports/sessions.ts";
 import { addressOf, Proxies } from "../acting.ts";
 import { BadRequest, Conflict, NotFound, statusOf, type ApiError } from "../api/errors.ts";
 import { makeArriving } from "../arriving.ts";
@@ -161,39 +163,40 @@ interface Authentic extends Listening {
   readonly verifiedWith: VerifiedWith;
 }
 
+/** The fire of a delivery, as far as it is known without the database. */
+const fireOf = (
+  { known, trigger, verifiedWith: value }: Authentic,
+  { headers, parsed }: Delivery,
+  { request, now }: { readonly request: StoredRequest | null; readonly now: number },
+): FireRequest & { readonly by: "delivery" } => {
+  const variables = webhookVariables(trigger, {
+    firedAtMs: now,
+    body: parsed(),
+    headers: knownHeaders(headers),
+  });
+  const isOut = isFiltered(trigger.filter, { headers, body: parsed(), variables });
+  return {
+    project: known.project,
+    trigger,
+    kind: "webhook",
+    prompt: isOut ? { is: "skipped", reason: "filtered" } : firePrompt(trigger.prompt, variables),
+    request,
+    userId: known.project.createdBy,
+    deliveryId: deliveryIdOf(headers),
+    verifiedWith: value,
+    scheduledFor: null,
+    replayOf: null,
+    by: "delivery",
+  };
+};
+
 /** Decides a delivery: its signature, its fire, and the answer after the commit. */
 export const makeReceive = Effect.gen(function* () {
   const directory = yield* Directory;
   const firing = yield* Firing;
   const faults = yield* Faults;
   const clock = yield* Clock.Clock;
-  const run = Effect.runForkWith(yield* Effect.context());
-
-  const fireOf = (
-    { known, trigger, verifiedWith: value }: Authentic,
-    { headers, parsed }: Delivery,
-    request: StoredRequest | null,
-  ) => {
-    const variables = webhookVariables(trigger, {
-      firedAtMs: clock.currentTimeMillisUnsafe(),
-      body: parsed(),
-      headers: knownHeaders(headers),
-    });
-    const isOut = isFiltered(trigger.filter, { headers, body: parsed(), variables });
-    return {
-      project: known.project,
-      trigger,
-      kind: "webhook" as const,
-      prompt: isOut ? ({ is: "filtered" } as const) : firePrompt(trigger.prompt, variables),
-      request,
-      userId: known.project.createdBy,
-      deliveryId: deliveryIdOf(headers),
-      verifiedWith: value,
-      scheduledFor: null,
-      replayOf: null,
-      by: "delivery" as const,
-    };
-  };
+  const run = Effect.runForkWith(yield* Effect.context<Sessions>());
 
   /** Looked up again, because the trigger may have changed while the body arrived. */
   const authentic = (delivery: Delivery): Result.Result<Authentic, Answer> => {
@@ -207,21 +210,33 @@ export const makeReceive = Effect.gen(function* () {
   };
 
   return (delivery: Delivery, answer: (answer: Answer) => void): void => {
-    const decide = (found: Authentic, stored: StoredRequest | null, attempt: number): void =>
-      firing.offer(fireOf(found, delivery, stored), (exit) => {
-        if (Exit.isFailure(exit)) {
-          run(Effect.logWarning("a webhook delivery failed", exit.cause));
-          return answer(failureFor(exit.cause));
-        }
-        if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
-        if (attempt >= STALE_MAX) return answer(failureFor(Cause.fail("stale")));
-        const again = Effect.sync(() => {
-          const now = authentic(delivery);
-          if (Result.isFailure(now)) answer(now.failure);
-          else decide(now.success, stored, attempt + 1);
+    const failed = (cause: Cause.Cause<unknown>): void => {
+      run(Effect.logWarning("a webhook delivery failed", cause));
+      answer(failureFor(cause));
+    };
+    const decide = (found: Authentic, stored: StoredRequest | null, attempt: number): void => {
+      const fire = fireOf(found, delivery, { request: stored, now: clock.currentTimeMillisUnsafe() });
+      const { headers, parsed } = delivery;
+      const pushed =
+        fire.prompt.is === "skipped" ? [] : ownPushOf(found.trigger, { headers, body: parsed() });
+      const offer = (offered: typeof fire): void =>
+        firing.offer(offered, (exit) => {
+          if (Exit.isFailure(exit)) return failed(exit.cause);
+          if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
+          if (attempt >= STALE_MAX) return answer(failureFor(Cause.fail("stale")));
+          const again = Effect.sync(() => {
+            const now = authentic(delivery);
+            if (Result.isFailure(now)) answer(now.failure);
+            else decide(now.success, stored, attempt + 1);
+          });
+          run(Effect.andThen(Effect.ignore(directory.refresh(delivery.pid)), again));
         });
-        run(Effect.andThen(Effect.ignore(directory.refresh(delivery.pid)), again));
+      if (pushed.length === 0) return offer(fire);
+      run(areOwnSessions(fire.project.id, pushed)).addObserver((exit) => {
+        if (Exit.isFailure(exit)) return failed(exit.cause);
+        offer(exit.value ? { ...fire, prompt: { is: "skipped", reason: "own_push" } } : fire);
       });
+    };
     const found = authentic(delivery);
     if (Result.isFailure(found)) return answer(found.failure);
     if (isPing(delivery.headers)) return answer(PONG);

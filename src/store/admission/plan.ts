@@ -20,7 +20,7 @@ import {
   type FireWish,
   type PromptFailure,
 } from "../ports/admissions.ts";
-import type { Fire, FirePrompt, NewFire, StoredRequest } from "../ports/fires.ts";
+import type { DeliverySkip, Fire, FirePrompt, NewFire, StoredRequest } from "../ports/fires.ts";
 import type { NewSession } from "../ports/sessions.ts";
 
 export interface AdmissionFacts {
@@ -128,7 +128,7 @@ type Former =
 /** A session with its fire's prompt in it. */
 export const promptedSession = (
   session: NewSession,
-  prompt: Exclude<FirePrompt, { readonly is: "filtered" }>,
+  prompt: Exclude<FirePrompt, { readonly is: "skipped" }>,
   lastFiredAt: number | null,
 ): Result.Result<NewSession, PromptFailure> => {
   if (prompt.is === "too_large") return Result.fail("prompt_too_large");
@@ -200,7 +200,7 @@ class Planner {
     const former = this.#former(fire, now);
     if (former.is === "answer") return this.#duplicate(fire, former.fire);
     const row = rowOf(fire, former.is === "retry" ? former.fire : null);
-    if (fire.prompt.is === "filtered") return this.#filter(row, fire);
+    if (fire.prompt.is === "skipped") return this.#skip(row, fire, fire.prompt.reason);
     const mayWait = kind !== "hand";
     const hasSlot = this.#slots > 0 && (!mayWait || this.#waiting === 0);
     if (!hasSlot && !mayWait) return this.#refusal();
@@ -251,10 +251,10 @@ class Planner {
   }
 
   /** It takes no slot and waits for none. Its row answers for its delivery, whatever the filter becomes. */
-  #filter(row: PlannedFire, fire: NewFire): Admission {
+  #skip(row: PlannedFire, fire: NewFire, reason: DeliverySkip): Admission {
     this.#keep(row, fire);
-    this.#write({ ...row, status: "skipped", reason: "filtered", attempts: 0 });
-    return { outcome: "filtered", fireId: row.id };
+    this.#write({ ...row, status: "skipped", reason, attempts: 0 });
+    return { outcome: "skipped", fireId: row.id, reason };
   }
 
   #fail(row: PlannedFire, reason: PromptFailure): Admission {

@@ -1,7 +1,7 @@
 /** Admission: which wishes for a session get a slot, which wait, and which are refused (api.md 4 "Admission", "Queue"). */
 import * as Context from "effect/Context";
 import type { Stored } from "./journal.ts";
-import type { Fire, NewFire } from "./fires.ts";
+import type { DeliverySkip, Fire, NewFire } from "./fires.ts";
 import type { NewSession } from "./sessions.ts";
 
 interface Wish {
@@ -47,8 +47,8 @@ export type Admission =
   | { readonly outcome: "duplicate"; readonly fire: Fire }
   /** The instant has its row: another node wrote it, or a former schedule had the same instant. */
   | { readonly outcome: "accounted" }
-  /** The trigger's filter does not match. The fire has its row. */
-  | { readonly outcome: "filtered"; readonly fireId: string }
+  /** The delivery starts nothing, for this reason. The fire has its row. */
+  | { readonly outcome: "skipped"; readonly fireId: string; readonly reason: DeliverySkip }
   /** The fire has its row, with this reason (api.md 4 "Ledger"). */
   | { readonly outcome: "failed"; readonly fireId: string; readonly reason: PromptFailure }
   /** The project has another version now. Nothing was written. The caller decides again. */
@@ -66,7 +66,7 @@ export type FireFailure = PromptFailure | "queue_full";
 const OUTCOMES = {
   session: ["admitted", "refused", "children_full", "inactive"],
   hand: ["admitted", "refused", "failed", "stale", "inactive"],
-  delivery: ["admitted", "queued", "queue_full", "duplicate", "filtered", "failed", "stale", "inactive"],
+  delivery: ["admitted", "queued", "queue_full", "duplicate", "skipped", "failed", "stale", "inactive"],
   instant: ["admitted", "queued", "dropped", "accounted", "failed", "stale", "inactive"],
 } as const satisfies Readonly<Record<AdmissionRequest["kind"], readonly Admission["outcome"][]>>;
 

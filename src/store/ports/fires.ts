@@ -57,6 +57,9 @@ export interface StoredRequest {
   } | null;
 }
 
+/** Why an authentic delivery starts nothing: the trigger's filter does not match, or the service's own agents pushed. */
+export type DeliverySkip = "filtered" | "own_push";
+
 /** A fire's prompt as admission gets it. */
 export type FirePrompt =
   | { readonly is: "rendered"; readonly text: string }
@@ -64,8 +67,8 @@ export type FirePrompt =
   | { readonly is: "cron"; readonly template: CronTemplate }
   /** Over the limit: the fire fails. It is visible and can be replayed. */
   | { readonly is: "too_large" }
-  /** The trigger's filter does not match: the fire is skipped. It is visible and can be replayed. */
-  | { readonly is: "filtered" }
+  /** The fire is skipped. It is visible and can be replayed. */
+  | { readonly is: "skipped"; readonly reason: DeliverySkip }
   /** The session would have no model: the fire fails. */
   | { readonly is: "no_model" };
 
