@@ -6,7 +6,7 @@
  * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy. The command line stands
  * outside: it asks the service over HTTP.
  * Adapters hang on the ports and are named by serve and the CLI alone. Each rule states its reason; `npm run check`
- * holds them. Only shipped code is cruised (`src daemon demo`): tests may name anything.
+ * holds them. It reads shipped code and the twins (`src daemon demo test/twins`): other tests may name anything.
  */
 const PORTS =
   "^src/store/ports/|^src/git/(connection|kept|port|pull-requests|server/(pushed|ref-policy|standing)|upstream/upstreams)\\.ts$|^src/sandbox/(port|daemon)\\.ts$|^src/(builder/(site/)?|connectors/(sign-in/)?|sign-in/|telemetry/)port\\.ts$";
@@ -118,11 +118,11 @@ module.exports = {
       to: { path: "^src/sandbox/(local|gvisor|docker|kubernetes)/", pathNot: "^src/sandbox/$1/" },
     },
     {
-      name: "postgres-and-its-twin-are-strangers",
-      comment: "The twin stands for the database in tests; both import pure files beside them.",
+      name: "twins-are-strangers-to-adapters",
+      comment: "A twin stands for an adapter in tests. It knows its port and pure files beside the adapter.",
       severity: "error",
-      from: { path: "^src/store/(postgres|memory)/" },
-      to: { path: "^src/store/(postgres|memory)/", pathNot: "^src/store/$1/" },
+      from: { path: "^test/twins/" },
+      to: { path: "^src/(store/postgres|git/(github|server|upstream)|builder/(buildah|site)|sandbox)/" },
     },
     {
       name: "actors-know-ports-only",

@@ -4,7 +4,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { GitBackend, GitError } from "../../src/git/port.ts";
-import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { SimulatedRepositories } from "../twins/git/repositories.ts";
 import { answered, openActorsWorld } from "../support/world/actors.ts";
 
 describe("a branch whose answer was lost", () => {

@@ -11,7 +11,7 @@ import {
   type SessionEvent,
   type SessionSnapshot,
 } from "../../src/machines/session.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Fenced, StoreError, type Memory } from "../../src/store/ports/journal.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";

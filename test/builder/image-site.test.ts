@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { imageSite } from "../../src/builder/site/images.ts";
 import type { AskRegistry } from "../../src/sandbox/images/registry/client.ts";
-import { SimulatedBuilds, simulatedBuilder } from "../../src/builder/simulated.ts";
+import { SimulatedBuilds, simulatedBuilder } from "../twins/builder/builder.ts";
 import { BuildSite, type SiteEvent } from "../../src/builder/site/port.ts";
 import { sourceOf } from "../support/world/environment-builds.ts";
 import { buildImageName } from "../../src/domain/image.ts";

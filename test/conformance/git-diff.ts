@@ -3,7 +3,7 @@ import { expect } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";
 import { GitBackend, type Repository } from "../../src/git/port.ts";
-import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { SimulatedRepositories } from "../twins/git/repositories.ts";
 
 type Test = Effect.Effect<void, unknown, GitBackend | SimulatedRepositories>;
 

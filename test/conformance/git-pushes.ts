@@ -4,7 +4,11 @@ import * as Layer from "effect/Layer";
 import type { GitError } from "../../src/git/port.ts";
 import { existingRepository } from "../../src/git/repository/repository-path.ts";
 import { runGit } from "../../src/git/run.ts";
-import { type SimulatedCommit, type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";
+import {
+  type SimulatedCommit,
+  type SimulatedEntry,
+  SimulatedRepositories,
+} from "../twins/git/repositories.ts";
 
 const block = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`;
 

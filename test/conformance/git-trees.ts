@@ -3,7 +3,7 @@ import { expect } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";
 import { GitBackend, type GitError, TREE_PAGE_FILES, type TreePage } from "../../src/git/port.ts";
-import { type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";
+import { type SimulatedEntry, SimulatedRepositories } from "../twins/git/repositories.ts";
 
 type Files = Readonly<Record<string, SimulatedEntry>>;
 type Test = Effect.Effect<void, unknown, GitBackend | SimulatedRepositories>;

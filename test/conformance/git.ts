@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import { randomUUID } from "node:crypto";
 import { GitBackend, GitError, type Repository } from "../../src/git/port.ts";
-import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { SimulatedRepositories } from "../twins/git/repositories.ts";
 import { checkDiffs } from "./git-diff.ts";
 import { checkFileCommits } from "./git-commit-file.ts";
 import { checkMerges } from "./git-merge.ts";

@@ -3,8 +3,8 @@ import { expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";
 import { GitBackend, type GitError, type Repository } from "../../src/git/port.ts";
-import type { SimulatedPulls } from "../../src/git/simulated-pulls.ts";
-import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import type { SimulatedPulls } from "../twins/git/pulls.ts";
+import { SimulatedRepositories } from "../twins/git/repositories.ts";
 
 type World = GitBackend | SimulatedRepositories;
 

@@ -10,7 +10,7 @@ import { SimulatedSite } from "../../src/builder/site/simulated.ts";
 import { AGAIN_MS, baseImagesLayer } from "../../src/duties/base-images.ts";
 import { DUTIES } from "../../src/duties/duties.ts";
 import { Environments } from "../../src/services/environments.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { EnvironmentBases } from "../../src/store/ports/environment-bases.ts";
 import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { Projects } from "../../src/store/ports/projects.ts";

@@ -7,8 +7,8 @@ import * as Fiber from "effect/Fiber";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { TestClock } from "effect/testing";
-import { simulatedBackend } from "../../src/git/simulated.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { simulatedBackend } from "../twins/git/repositories.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import {
   PROJECT,

@@ -9,7 +9,7 @@ import { BuildSite } from "../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../src/builder/site/simulated.ts";
 import { DUTIES } from "../../src/duties/duties.ts";
 import { environmentsLayer } from "../../src/duties/environments.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { BUILDS_KEPT, EnvironmentBuilds, type NewBuild } from "../../src/store/ports/environment-builds.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";

@@ -13,7 +13,7 @@ import type { SandboxStatus, SessionStatus } from "../../src/domain/session.ts";
 import { sandbox } from "../../src/machines/sandbox.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Counters } from "../../src/store/ports/counters.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { StoreHealth } from "../../src/store/ports/health.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";

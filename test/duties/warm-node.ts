@@ -10,7 +10,7 @@ import { Schedules, triggerActorId } from "../../src/actors/schedules.ts";
 import { Timers } from "../../src/actors/timers.ts";
 import { DUTIES } from "../../src/duties/duties.ts";
 import { warmPoolDuty } from "../../src/duties/warm-pool.ts";
-import { simulatedBackend } from "../../src/git/simulated.ts";
+import { simulatedBackend } from "../twins/git/repositories.ts";
 import { DaemonClient, type DaemonHealth } from "../../src/sandbox/daemon.ts";
 import { simulatedDaemon } from "../../src/sandbox/daemon-simulated.ts";
 import { SimulatedSandboxes, simulatedProvider } from "../../src/sandbox/simulated.ts";
@@ -18,7 +18,7 @@ import { type BootEnvironment, EnvironmentFailed, Environments } from "../../src
 import { directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { WARM_MB, WarmPool, warmPoolLayer } from "../../src/services/warm-pool.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { WarmSandboxes } from "../../src/store/ports/warm-sandboxes.ts";

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { byKind } from "../../src/git/backends.ts";
 import { GitBackend, GitError } from "../../src/git/port.ts";
 import type { GitCall, SmartHttp } from "../../src/git/server/smart-http.ts";
-import { simulatedBackend } from "../../src/git/simulated.ts";
+import { simulatedBackend } from "../twins/git/repositories.ts";
 import type { RepositoryKind } from "../../src/git/upstream/upstreams.ts";
 
 /** Says who was asked. */

@@ -18,7 +18,7 @@ import type { Repositories } from "../../src/git/backends.ts";
 import { openExternal, plainRemote } from "../../src/git/upstream/external.ts";
 import type { WritePolicy } from "../../src/git/server/ref-policy.ts";
 import { Upstreams } from "../../src/git/upstream/upstreams.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { type ExternalWorld, makeExternalWorld } from "./external-setup.ts";

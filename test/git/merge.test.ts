@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { hostedPushes } from "../conformance/git-pushes.ts";
-import { type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";
+import { type SimulatedEntry, SimulatedRepositories } from "../twins/git/repositories.ts";
 import { gitOk } from "./git-client.ts";
 import { gitStandIn } from "./git-stand-in.ts";
 

@@ -1,7 +1,7 @@
 import { describe } from "@effect/vitest";
 import * as Effect from "effect/Effect";
-import { simulatedPulls } from "../../src/git/simulated-pulls.ts";
-import { simulatedBackend } from "../../src/git/simulated.ts";
+import { simulatedPulls } from "../twins/git/pulls.ts";
+import { simulatedBackend } from "../twins/git/repositories.ts";
 import { gitConformance } from "../conformance/git.ts";
 import { pullRequestConformance } from "../conformance/pull-requests.ts";
 

@@ -10,7 +10,7 @@ import { describe, expect } from "vitest";
 import { conversationStream, conversationTails } from "../../src/http/live/conversation.ts";
 import { eventStream, eventTails } from "../../src/http/live/events.ts";
 import { conversationHubLayer, ConversationHub } from "../../src/services/conversation-hub.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { Events } from "../../src/store/ports/events.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";

@@ -12,7 +12,7 @@ import { describe, expect } from "vitest";
 import { Openings, openingsLayer, type Held } from "../../src/http/openings.ts";
 import type { Grant } from "../../src/store/ports/grants.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { makeAccount, NUMBERED, numbered } from "../support/world/world.ts";
 

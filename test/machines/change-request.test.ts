@@ -8,7 +8,7 @@ import {
   type ChangeRequestEvent,
   type ChangeRequestSnapshot,
 } from "../../src/machines/change-request.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { ChangeRequests } from "../../src/store/ports/change-requests.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { describeModel, everyStep, type Seen } from "./model.ts";

@@ -8,7 +8,7 @@ import {
   environmentBuildMachine,
   type EnvironmentBuildSnapshot,
 } from "../../src/machines/environment-build.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
 import { sourceOf } from "../support/world/environment-builds.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";

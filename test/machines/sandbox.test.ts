@@ -8,7 +8,7 @@ import {
   type SandboxEvent,
   type SandboxSnapshot,
 } from "../../src/machines/sandbox.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";

@@ -8,7 +8,7 @@ import {
   type SessionEvent,
   type SessionSnapshot,
 } from "../../src/machines/session.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Sessions } from "../../src/store/ports/sessions.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";

@@ -7,7 +7,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { NodeMap, nodeMapLayer } from "../../src/nodes/map.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Nodes } from "../../src/store/ports/nodes.ts";
 
 const GRACE_MS = 20_000;

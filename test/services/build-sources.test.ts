@@ -7,7 +7,7 @@ import { expect } from "vitest";
 import { DEVCONTAINER_LIMIT_BYTES } from "../../src/domain/devcontainer.ts";
 import { readEnvironment, type BuildSource } from "../../src/domain/environment-source.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import { simulatedBackend, type SimulatedEntry, SimulatedRepositories } from "../../src/git/simulated.ts";
+import { simulatedBackend, type SimulatedEntry, SimulatedRepositories } from "../twins/git/repositories.ts";
 import { buildFiles, sourceAt, unusedDevcontainer } from "../../src/services/build-sources.ts";
 
 type Files = Readonly<Record<string, SimulatedEntry>>;

@@ -7,7 +7,7 @@ import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { type BuildFailure } from "../../src/domain/build-failure.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { SimulatedRepositories } from "../twins/git/repositories.ts";
 import { UNWATCHED_MS } from "../../src/services/building.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 import { answered, until } from "../support/world/actors.ts";

@@ -9,7 +9,7 @@ import { assert, describe } from "vitest";
 import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { Keyring, keyringLayer } from "../../src/services/keyring.ts";
 import { sealSecret } from "../../src/domain/secret.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Projects, type ProjectState } from "../../src/store/ports/projects.ts";
 import { Secrets } from "../../src/store/ports/secrets.ts";
 import { type Store } from "../conformance/store-fixture.ts";

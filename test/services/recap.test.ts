@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { HISTORY_BYTES_MAX } from "../../src/domain/history.ts";
 import { readRecap } from "../../src/services/recap.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Conversations } from "../../src/store/ports/conversations.ts";
 import { converse, nativeItem, nativeTool, report } from "../support/world/conversations.ts";
 import { admitSession } from "../support/world/sessions.ts";

@@ -8,7 +8,7 @@ import { upstreamsLayer } from "../../src/services/upstreams.ts";
 import { credentialPlace, encodeCredential } from "../../src/domain/repository-credential.ts";
 import { NONCE_BYTES, sealSecret } from "../../src/domain/secret.ts";
 import { Upstreams } from "../../src/git/upstream/upstreams.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { Projects } from "../../src/store/ports/projects.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
 

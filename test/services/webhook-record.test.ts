@@ -9,7 +9,7 @@ import { Directory, directoryLayer } from "../../src/services/directory.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { WebhookRecord, webhookRecordLayer, type NewRefusal } from "../../src/services/webhook-record.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { WebhookRefusals } from "../../src/store/ports/webhook-refusals.ts";
 import { addProject, makeWorld } from "../support/world/world.ts";
 

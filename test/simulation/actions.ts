@@ -6,7 +6,7 @@ import { Manifests } from "../../src/duties/manifests.ts";
 import { signatureKey, signBody } from "../../src/domain/signature.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { absent, pushJudge, type Writer } from "../../src/git/server/ref-policy.ts";
-import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { SimulatedRepositories } from "../twins/git/repositories.ts";
 import { Caller } from "../../src/http/api/access.ts";
 import { answering } from "../../src/http/handlers/answers.ts";
 import * as FireEndpoints from "../../src/http/handlers/fires.ts";

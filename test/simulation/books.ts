@@ -1,5 +1,5 @@
 /** The tables against what users and senders were told: pure comparisons, each an invariant of the list of threats (I1 to I22). */
-import type { TableSet } from "../../src/store/memory/tables.ts";
+import type { TableSet } from "../twins/store/tables.ts";
 import type { Delivery, Ledger } from "./ledger.ts";
 import { isLive } from "./watch.ts";
 

@@ -2,7 +2,7 @@
  * The speed of the service while nothing goes wrong (threats.md I13): a waiting fire gets a free slot, an admitted
  * session begins, and a due instant has its row. Effects of a disturbance are left to recovery and are excused.
  */
-import type { TableSet } from "../../src/store/memory/tables.ts";
+import type { TableSet } from "../twins/store/tables.ts";
 
 /** For so long after it was over a disturbance excuses what is late, ms. */
 export const AFTERMATH_MS = 6_000;

@@ -1,6 +1,6 @@
 /** The invariants of conversations (src/store/ports/conversations.ts N1 to N3). */
 import { isClosed, type ItemStatus } from "../../src/domain/conversation.ts";
-import type { ConversationRow, TableSet } from "../../src/store/memory/tables.ts";
+import type { ConversationRow, TableSet } from "../twins/store/tables.ts";
 import type { NewApproval } from "../../src/store/ports/approvals.ts";
 import type { NotedReport } from "../../src/store/ports/conversations.ts";
 import type { Call } from "./boundary.ts";

@@ -1,5 +1,5 @@
 /** From when on each cron trigger owes a row for every due instant (threats.md I3). */
-import type { TableSet } from "../../src/store/memory/tables.ts";
+import type { TableSet } from "../twins/store/tables.ts";
 import { PERIODS } from "./manifests.ts";
 
 interface Owing {

@@ -1,7 +1,7 @@
 /** Who writes an actor's row has read what it is (threats.md I18): an owner with an old version changes nothing. */
 import { isDeepStrictEqual } from "node:util";
 import * as Exit from "effect/Exit";
-import type { TableSet } from "../../src/store/memory/tables.ts";
+import type { TableSet } from "../twins/store/tables.ts";
 import type { Call } from "./boundary.ts";
 
 interface Row {

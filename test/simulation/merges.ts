@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
-import type { ChangeRequestRow, TableSet } from "../../src/store/memory/tables.ts";
+import type { ChangeRequestRow, TableSet } from "../twins/store/tables.ts";
 import type { Ledger } from "./ledger.ts";
 import type { World } from "./world.ts";
 

@@ -1,6 +1,6 @@
 /** Who works for what lives: sessions and sandboxes (threats.md I7, I9). */
 import { isLive, type SandboxStatus } from "../../src/domain/session.ts";
-import type { TableSet } from "../../src/store/memory/tables.ts";
+import type { TableSet } from "../twins/store/tables.ts";
 
 export const isLiveSandbox = (status: SandboxStatus): boolean =>
   status === "provisioning" || status === "active";

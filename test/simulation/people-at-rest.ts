@@ -6,7 +6,7 @@ import { isClosed } from "../../src/domain/conversation.ts";
 import { derivedUuid } from "../../src/domain/ids.ts";
 import type { Session } from "../../src/store/ports/sessions.ts";
 import type { Item } from "../../src/store/ports/conversations.ts";
-import type { ConversationRow } from "../../src/store/memory/tables.ts";
+import type { ConversationRow } from "../twins/store/tables.ts";
 import { isSameAnswer } from "./runtimes.ts";
 import type { Ledger, SaidMessage } from "./ledger.ts";
 import type { PeopleWatch } from "./people-watch.ts";

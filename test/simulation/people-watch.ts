@@ -11,7 +11,7 @@ import type {
   ConversationSnapshot,
 } from "../../src/machines/conversation.ts";
 import { derivedUuid } from "../../src/domain/ids.ts";
-import type { ConversationRow } from "../../src/store/memory/tables.ts";
+import type { ConversationRow } from "../twins/store/tables.ts";
 import type { Change } from "../../src/store/ports/journal.ts";
 import type { Call } from "./boundary.ts";
 import type { Ledger } from "./ledger.ts";

@@ -4,7 +4,7 @@ import type { Plant } from "./plants.ts";
 export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
   {
     name: "ended-sandboxes-write",
-    file: "src/store/memory/conversations.ts",
+    file: "test/twins/store/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
     seed: 48,

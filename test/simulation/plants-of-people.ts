@@ -109,7 +109,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   },
   {
     name: "conversation-fence-forgotten",
-    file: "src/store/memory/conversations.ts",
+    file: "test/twins/store/conversations.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
     seed: 1_000_022,

@@ -18,7 +18,7 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
   },
   {
     name: "change-request-fence-forgotten",
-    file: "src/store/memory/change-requests.ts",
+    file: "test/twins/store/change-requests.ts",
     find: "row === undefined || row.version !== version",
     put: "row === undefined",
     seed: 62,

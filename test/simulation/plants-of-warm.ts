@@ -4,7 +4,7 @@ import type { Plant } from "./plants.ts";
 export const PLANTS_OF_WARM: readonly Plant[] = [
   {
     name: "waiting-sandbox-given-twice",
-    file: "src/store/memory/warm-sandboxes.ts",
+    file: "test/twins/store/warm-sandboxes.ts",
     find: "row.claim === null && row.recipe !== null",
     put: "row.recipe !== null",
     seed: 3_000_000_027,
@@ -25,7 +25,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
   },
   {
     name: "claimed-sandbox-left-by-its-session",
-    file: "src/store/memory/warm-sandboxes.ts",
+    file: "test/twins/store/warm-sandboxes.ts",
     find: "Math.abs(now - row.claim.at) > ABANDONED_MS",
     put: "row.claim.at > now",
     seed: 3_000_000_003,

@@ -1,7 +1,7 @@
 /** The steps that concern change requests: agents push to their branches, and people propose, merge and close. */
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../src/git/port.ts";
-import { SimulatedRepositories } from "../../src/git/simulated.ts";
+import { SimulatedRepositories } from "../twins/git/repositories.ts";
 import * as RequestEndpoints from "../../src/http/handlers/change-requests.ts";
 import type { ChangeRequest } from "../../src/store/ports/change-requests.ts";
 import { accountOf, type Ask } from "./asking.ts";

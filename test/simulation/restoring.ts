@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import { isLive } from "../../src/domain/session.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
-import type { AccountRow } from "../../src/store/memory/tables.ts";
+import type { AccountRow } from "../twins/store/tables.ts";
 import { ACCOUNTS, USERS } from "./settled.ts";
 import type { World } from "./world.ts";
 

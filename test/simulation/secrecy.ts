@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { inspect } from "node:util";
-import type { TableSet } from "../../src/store/memory/tables.ts";
+import type { TableSet } from "../twins/store/tables.ts";
 import { HOOK_VALUE } from "./manifests.ts";
 
 /** Shorter values would be found by chance. */

@@ -1,5 +1,5 @@
 /** Instants of cron triggers that are skipped (threats.md C13). */
-import type { TableSet } from "../../src/store/memory/tables.ts";
+import type { TableSet } from "../twins/store/tables.ts";
 import type { Admissions } from "../../src/store/ports/admissions.ts";
 
 /** The argument of `skip`. */

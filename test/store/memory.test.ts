@@ -1,4 +1,4 @@
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { storeConformance } from "../conformance/store.ts";
 
 storeConformance("memory", memoryStore);

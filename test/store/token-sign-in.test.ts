@@ -1,7 +1,7 @@
 /** Tokens that need a sign-in at a provider, in both stores. */
 import * as Layer from "effect/Layer";
 import { describe } from "vitest";
-import { memoryStore } from "../../src/store/memory/layer.ts";
+import { memoryStore } from "../twins/store/layer.ts";
 import { TokenSignIn } from "../../src/store/ports/identity.ts";
 import { checkWith } from "../conformance/store-fixture.ts";
 import { checkTokenSignIn, SIGN_IN_MS } from "../conformance/store-identities.ts";

@@ -15,7 +15,7 @@ import { keyringLayer } from "../../../src/services/keyring.ts";
 import { Scheduler, schedulerLayer } from "../../../src/duties/scheduler.ts";
 import { Timers, timersLayer } from "../../../src/actors/timers.ts";
 import { Projects, type Project, type ProjectState } from "../../../src/store/ports/projects.ts";
-import { memoryStore } from "../../../src/store/memory/layer.ts";
+import { memoryStore } from "../../twins/store/layer.ts";
 import { median, rounded } from "./figures.ts";
 import { manifestOf, spread, uuid } from "./manifests.ts";
 

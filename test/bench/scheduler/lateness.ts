@@ -13,7 +13,7 @@ import { keyringLayer } from "../../../src/services/keyring.ts";
 import { Manifests } from "../../../src/duties/manifests.ts";
 import { Scheduler } from "../../../src/duties/scheduler.ts";
 import { readConfig } from "../../../src/config.ts";
-import { simulatedBackend } from "../../../src/git/simulated.ts";
+import { simulatedBackend } from "../../twins/git/repositories.ts";
 import { simulatedDaemon } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedSite } from "../../../src/builder/site/simulated.ts";
 import { simulatedProvider } from "../../../src/sandbox/simulated.ts";

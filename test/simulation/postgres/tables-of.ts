@@ -1,5 +1,5 @@
 /** The database's rows as the checkers know them: what the twin's tables would hold. */
-import { TableSet } from "../../../src/store/memory/tables.ts";
+import { TableSet } from "../../twins/store/tables.ts";
 import type { Bridge } from "./bridge.ts";
 
 type Row = Readonly<Record<string, unknown>>;

@@ -29,7 +29,7 @@ import type { ConversationReport } from "../../../src/domain/conversation.ts";
 import type { NumberedTurn } from "../../../src/domain/last-turn.ts";
 import type { Saved } from "../../../src/domain/saved.ts";
 import { GitBackend } from "../../../src/git/port.ts";
-import { simulatedBackend } from "../../../src/git/simulated.ts";
+import { simulatedBackend } from "../../twins/git/repositories.ts";
 import {
   DaemonClient,
   DaemonUnreachable,
@@ -38,7 +38,7 @@ import {
 } from "../../../src/sandbox/daemon.ts";
 import { emptyWorkspace } from "../../../src/sandbox/daemon-simulated.ts";
 import { simulatedProvider, SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
-import { memoryStore } from "../../../src/store/memory/layer.ts";
+import { memoryStore } from "../../twins/store/layer.ts";
 import { Conversations } from "../../../src/store/ports/conversations.ts";
 import { Sandboxes } from "../../../src/store/ports/sandboxes.ts";
 import { Sessions } from "../../../src/store/ports/sessions.ts";

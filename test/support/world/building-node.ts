@@ -6,11 +6,11 @@ import * as TestClock from "effect/testing/TestClock";
 import { Actors } from "../../../src/actors/actors.ts";
 import { BuildSite, type SiteRequest } from "../../../src/builder/site/port.ts";
 import { SimulatedSite } from "../../../src/builder/site/simulated.ts";
-import { simulatedBackend } from "../../../src/git/simulated.ts";
+import { simulatedBackend } from "../../twins/git/repositories.ts";
 import { environmentBuild, type EnvironmentBuildEvent } from "../../../src/machines/environment-build.ts";
 import { Building, buildingLayer, BuildingElsewhere } from "../../../src/services/building.ts";
 import { keyringLayer } from "../../../src/services/keyring.ts";
-import { memoryStore } from "../../../src/store/memory/layer.ts";
+import { memoryStore } from "../../twins/store/layer.ts";
 import {
   EnvironmentBuilds,
   type EnvironmentBuild,

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { Manifests } from "../../../src/duties/manifests.ts";
 import { GitBackend } from "../../../src/git/port.ts";
-import { SimulatedRepositories } from "../../../src/git/simulated.ts";
+import { SimulatedRepositories } from "../../twins/git/repositories.ts";
 import { Accounts } from "../../../src/store/ports/accounts.ts";
 import { Identity } from "../../../src/store/ports/identity.ts";
 import { Projects } from "../../../src/store/ports/projects.ts";

@@ -1,0 +1,168 @@
+/** Change requests in memory: see postgres/change-requests.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import type {
+  ChangeRequestCommand,
+  ChangeRequestEvent,
+  ChangeRequestSnapshot,
+} from "../../../src/machines/change-request.ts";
+import {
+  changeRequestColumns,
+  OPENED,
+  type ChangeRequestChange,
+} from "../../../src/store/change-request-columns.ts";
+import { changeRequestEvent, changeRequestMoved } from "../../../src/store/event-rows.ts";
+import { Taken } from "../../../src/store/ports/errors.ts";
+import { ChangeRequests, type ChangeRequest } from "../../../src/store/ports/change-requests.ts";
+import { Fenced, type Memory } from "../../../src/store/ports/journal.ts";
+import { firstTransition, transitionOf } from "../../../src/machines/transition.ts";
+import { pageFrom } from "./pages.ts";
+import { Tables, type TableSet } from "./tables.ts";
+
+type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];
+
+const records = (tables: TableSet): readonly ChangeRequest[] =>
+  [...tables.changeRequests.values()].map(({ record }) => record);
+
+const open = (tables: TableSet, { now, ...request }: OpenRequest) =>
+  Effect.suspend(() => {
+    const { projectId, headRef } = request;
+    const project = tables.projects.get(projectId);
+    if (project === undefined) return Effect.die(new Error("a change request of an unknown project"));
+    const isTaken = records(tables).some(
+      (other) => other.projectId === projectId && other.headRef === headRef && other.status === "open",
+    );
+    if (isTaken) return Effect.fail(new Taken({ what: headRef }));
+    const number = project.changeRequests + 1;
+    tables.projects.set(projectId, { ...project, changeRequests: number });
+    const opened: ChangeRequest = {
+      ...request,
+      number,
+      status: "open",
+      createdAt: now,
+      updatedAt: now,
+      mergeSides: null,
+      merged: null,
+      pull: null,
+    };
+    tables.changeRequests.set(opened.id, { record: opened, snapshot: OPENED.snapshot, version: 1 });
+    tables.changeRequestOutbox.append(opened.id, OPENED.commands, now);
+    tables.keep({ kind: "change_request", id: opened.id }, firstTransition(OPENED, { now }), 1);
+    tables.events.append([changeRequestEvent(opened)]);
+    return Effect.succeed(opened);
+  });
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+/** The order of their pages: see `allOpen` of the port. */
+const inOrder = (
+  a: Pick<ChangeRequest, "projectId" | "headRef">,
+  b: Pick<ChangeRequest, "projectId" | "headRef">,
+): number => compare(a.projectId, b.projectId) || compare(a.headRef, b.headRef);
+
+interface TipsTold {
+  readonly tips: ChangeRequest["tips"];
+  readonly now: number;
+}
+
+const save = Effect.fnUntraced(function* (tables: TableSet, change: ChangeRequestChange) {
+  const { id, version, before, after } = change;
+  const row = tables.changeRequests.get(id);
+  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
+  const columns = changeRequestColumns(change);
+  const record: ChangeRequest = { ...row.record, ...columns };
+  tables.changeRequests.set(id, { record, snapshot: after, version: version + 1 });
+  if (change.completes !== null) tables.changeRequestOutbox.remove(id, [change.completes]);
+  const pending = tables.changeRequestOutbox.append(id, change.commands, change.now);
+  tables.keep({ kind: "change_request", id }, transitionOf(change), change.version + 1);
+  if (columns.status !== undefined) tables.events.append([changeRequestEvent(record)]);
+  else if (before.state !== after.state) tables.events.waiting.wake(record.projectId);
+  return { version: version + 1, pending };
+});
+
+const memoryOf = (
+  tables: TableSet,
+): Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand> => ({
+  load: (id) =>
+    Effect.sync(() => {
+      const row = tables.changeRequests.get(id);
+      if (row === undefined) return null;
+      const { snapshot, version } = row;
+      return { snapshot, version, pending: tables.changeRequestOutbox.of(id) };
+    }),
+  save: (change) => save(tables, change),
+  complete: (id, commandIds) =>
+    Effect.sync(() => {
+      tables.changeRequestOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.changeRequestOutbox.noteCrash(commandId, reason);
+    }),
+});
+
+/** Writes columns that no step of the actor sets. */
+const put = (tables: TableSet, record: ChangeRequest): void => {
+  const row = tables.changeRequests.get(record.id);
+  if (row !== undefined) tables.changeRequests.set(record.id, { ...row, record });
+};
+
+/** Requests that have a pull request, or should get one. Ended ones come first. */
+const withPulls = (requests: readonly ChangeRequest[], limit: number): readonly ChangeRequest[] =>
+  requests
+    .filter(({ status, pull }) => status === "open" || pull?.status === "wanted" || pull?.status === "open")
+    .toSorted((a, b) => Number(a.status === "open") - Number(b.status === "open") || a.number - b.number)
+    .slice(0, limit);
+
+const noteTips = (tables: TableSet, found: ChangeRequest | null, told: TipsTold): void => {
+  const { tips, now } = told;
+  if (found?.status !== "open") return;
+  if (found.tips.base === tips.base && found.tips.head === tips.head) return;
+  const moved = { ...found, tips };
+  put(tables, moved);
+  tables.events.append([changeRequestMoved(moved, now)]);
+};
+
+export const layer = Layer.effect(
+  ChangeRequests,
+  Effect.map(Tables, (tables) => {
+    const ofProject = (projectId: string) =>
+      records(tables).filter((request) => request.projectId === projectId);
+    const find = (projectId: string, number: number) =>
+      ofProject(projectId).find((request) => request.number === number) ?? null;
+    return {
+      memory: memoryOf(tables),
+      unsettled: Effect.sync(() => tables.changeRequestOutbox.unsettled()),
+      byId: (id) => Effect.sync(() => tables.changeRequests.get(id)?.record ?? null),
+      open: (request) => open(tables, request),
+      get: (projectId, number) => Effect.sync(() => find(projectId, number)),
+      openOf: (projectId, headRef) =>
+        Effect.sync(
+          () =>
+            ofProject(projectId).find((found) => found.headRef === headRef && found.status === "open") ??
+            null,
+        ),
+      allOpen: ({ projectId, after, limit }) =>
+        Effect.sync(() =>
+          (projectId === null ? records(tables) : ofProject(projectId))
+            .filter((found) => found.status === "open" && (after === null || inOrder(found, after) > 0))
+            .toSorted(inOrder)
+            .slice(0, limit),
+        ),
+      noteTips: (projectId, number, told) =>
+        Effect.sync(() => noteTips(tables, find(projectId, number), told)),
+      withPulls: (projectId, limit) => Effect.sync(() => withPulls(ofProject(projectId), limit)),
+      recordPull: (projectId, number, pull) =>
+        Effect.sync(() => {
+          const found = find(projectId, number);
+          if (found !== null) put(tables, { ...found, pull });
+        }),
+      list: (projectId, request) =>
+        Effect.suspend(() => {
+          const { status } = request;
+          const listed = ofProject(projectId).filter((found) => status === null || found.status === status);
+          return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));
+        }),
+    };
+  }),
+);

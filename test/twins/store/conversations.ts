@@ -1,0 +1,338 @@
+/** Conversations in memory: see postgres/conversations.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { isClosed, OUTPUT_KEPT_MAX } from "../../../src/domain/conversation.ts";
+import { storableText } from "../../../src/domain/text.ts";
+import {
+  conversation as conversationMachine,
+  type ConversationCommand,
+  type ConversationEvent,
+  type ConversationSnapshot,
+} from "../../../src/machines/conversation.ts";
+import { ATTACHMENT_MAX } from "../../../src/domain/attachment.ts";
+import { attachedTo } from "../../../src/store/attached.ts";
+import { bytesOf, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversation-draft.ts";
+import {
+  closeItems,
+  concerned,
+  emptyConversation,
+  isNews,
+  newRequest,
+  noteReport,
+  putPrompt,
+} from "../../../src/store/conversation-notes.ts";
+import {
+  noteStep,
+  snapshotOf,
+  stepConcerns,
+  type ConversationStep,
+} from "../../../src/store/conversation-steps.ts";
+import { changesOf, pageOfItems, placeOf } from "../../../src/store/conversation-pages.ts";
+import { sessionWaitingEvent } from "../../../src/store/event-rows.ts";
+import { cutBytes, storableReport } from "../../../src/store/conversation-reports.ts";
+import {
+  ATTACHMENT_UNUSED_MS,
+  Conversations,
+  CONVERSATION_KEPT_MAX,
+  type ChangedConversation,
+  type Conversation,
+  type ConversationPage,
+  type Item,
+} from "../../../src/store/ports/conversations.ts";
+import { Fenced, type Memory } from "../../../src/store/ports/journal.ts";
+import { firstTransition, transitionOf } from "../../../src/machines/transition.ts";
+import { addSpent } from "./project-usage.ts";
+import { tellAtRest } from "./turn-endings.ts";
+import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
+
+type Service = (typeof Conversations)["Service"];
+
+const START = conversationMachine.start({});
+
+const inOrder = (row: ConversationRow): readonly Item[] =>
+  [...row.items.values()].toSorted((a, b) => a.place - b.place);
+
+/** Stores a draft's versions and wakes readers. */
+const write = (tables: TableSet, row: ConversationRow, draft: ConversationDraft): ChangedConversation => {
+  const { items, ...changed } = draft.finish();
+  for (const item of items) row.items.set(item.id, item);
+  for (const id of attachedTo(items)) {
+    const kept = row.attachments.get(id);
+    if (kept !== undefined) row.attachments.set(id, { ...kept, expiresAt: null });
+  }
+  tables.conversations.set(draft.id, { ...row, conversation: changed.conversation });
+  if (changed.changes.length > 0) tables.conversationsWaiting.wake(draft.id);
+  return changed;
+};
+
+/** A list's first parts, until `surplus` bytes of them are found. */
+const oldest = <A>(parts: readonly A[], sizeOf: (part: A) => number, surplus: number): readonly A[] => {
+  let found = 0;
+  return parts.filter((part) => {
+    const isTaken = found < surplus;
+    found += sizeOf(part);
+    return isTaken;
+  });
+};
+
+const sizeOfOutput = (row: ConversationRow, id: string): number =>
+  Buffer.byteLength(row.outputs.get(id) ?? "");
+
+const pruneOutputs = (row: ConversationRow, draft: ConversationDraft): void => {
+  if (draft.surplus === 0) return;
+  const kept = inOrder(row).filter(({ id }) => row.outputs.has(id));
+  const pruned = oldest(kept, ({ id }) => sizeOfOutput(row, id), draft.surplus);
+  draft.know(pruned);
+  for (const { id } of pruned) {
+    draft.pruneOutput(id, sizeOfOutput(row, id));
+    row.outputs.delete(id);
+  }
+};
+
+const makeRoom = (row: ConversationRow, draft: ConversationDraft): void => {
+  pruneOutputs(row, draft);
+  if (draft.surplus === 0) return;
+  const large = inOrder(row).filter(
+    (item) =>
+      isClosed(item.status) &&
+      item.status !== "accepted" &&
+      item.status !== "cancelled" &&
+      bytesOf(item) > STRIPPED_MAX,
+  );
+  const aged = oldest(large, bytesOf, draft.surplus);
+  draft.know(aged);
+  for (const { id } of aged) draft.strip(id);
+};
+
+const open = (tables: TableSet, id: string, now: number): Conversation | null => {
+  const known = tables.conversations.get(id);
+  if (known !== undefined) return known.conversation;
+  const session = tables.sessions.get(id)?.record;
+  if (session === undefined || session.deletedAt !== null) return null;
+  const conversation = emptyConversation(id, now);
+  const draft = new ConversationDraft(conversation);
+  putPrompt(draft, {
+    ...session,
+    userName: tables.users.get(session.createdBy)?.name ?? "",
+    fireKind: tables.fires.get(session.fireId ?? "")?.kind ?? null,
+  });
+  const row = {
+    conversation,
+    snapshot: snapshotOf("idle", {}),
+    version: 1,
+    turnToTell: null,
+    items: new Map(),
+    outputs: new Map(),
+    attachments: new Map(),
+  };
+  tables.keep({ kind: "conversation", id }, firstTransition(START, { now }), 1);
+  return write(tables, row, draft).conversation;
+};
+
+const note = (
+  tables: TableSet,
+  id: string,
+  given: Parameters<Service["note"]>[1],
+): ChangedConversation | null => {
+  const report = storableReport(given);
+  const row = tables.conversations.get(id);
+  const session = tables.sessions.get(id)?.record;
+  const isCurrent = session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);
+  if (row === undefined || session === undefined || !isCurrent) return null;
+  const { conversation: before } = row;
+  if (!isNews(before, report)) return { conversation: before, changes: [] };
+  const { ids, nativeIds } = concerned(id, report);
+  const [named, native] = [new Set(ids), new Set(nativeIds)];
+  const items = [...row.items.values()].filter(
+    (item) => named.has(item.id) || (item.nativeId !== null && native.has(item.nativeId)),
+  );
+  const draft = new ConversationDraft(before, items);
+  noteReport(draft, before, { report, agentName: session.agentName });
+  addSpent(tables, session.projectId, { now: report.now, spent: draft.spent });
+  makeRoom(row, draft);
+  const changed = write(tables, row, draft);
+  const requestId = newRequest(items, changed.changes);
+  if (requestId !== null) {
+    const place = { projectId: session.projectId, sessionId: id, at: report.now };
+    tables.events.append([sessionWaitingEvent(place, requestId)]);
+  }
+  return changed;
+};
+
+const close = (tables: TableSet, id: string, end: Parameters<Service["close"]>[1]) => {
+  const row = tables.conversations.get(id);
+  if (row === undefined) return null;
+  const items = inOrder(row).filter(
+    ({ sandboxId, status }) => sandboxId === end.sandboxId && !isClosed(status),
+  );
+  const draft = new ConversationDraft(row.conversation, items);
+  closeItems(draft, row.conversation, { ...end, items });
+  return write(tables, row, draft);
+};
+
+/** Adds to a conversation what another store's step says in it. Does nothing without a conversation. */
+export const noteIn = (tables: TableSet, id: string, put: (draft: ConversationDraft) => void): void => {
+  const row = tables.conversations.get(id);
+  if (row === undefined) return;
+  const draft = new ConversationDraft(row.conversation);
+  put(draft);
+  makeRoom(row, draft);
+  write(tables, row, draft);
+};
+
+const save = Effect.fnUntraced(function* (tables: TableSet, step: ConversationStep) {
+  const { id, version, after: snapshot, completes } = step;
+  const row = tables.conversations.get(id);
+  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
+  if (completes !== null) tables.conversationOutbox.remove(id, [completes]);
+  const pending = tables.conversationOutbox.append(id, step.commands, step.now);
+  tables.keep({ kind: "conversation", id }, transitionOf(step), version + 1);
+  const moved = { ...row, snapshot, version: version + 1, turnToTell: tellAtRest(tables, row, step) };
+  const concern = new Set(stepConcerns(step));
+  const items = [...row.items.values()].filter((item) => concern.has(item.id));
+  const draft = new ConversationDraft(row.conversation, items);
+  noteStep(draft, step);
+  makeRoom(moved, draft);
+  write(tables, moved, draft);
+  return { version: version + 1, pending };
+});
+
+const memoryOf = (
+  tables: TableSet,
+): Memory<ConversationSnapshot, ConversationEvent, ConversationCommand> => ({
+  load: (id) =>
+    Effect.sync(() => {
+      const row = tables.conversations.get(id);
+      if (row === undefined) return null;
+      const { snapshot, version } = row;
+      return { snapshot, version, pending: tables.conversationOutbox.of(id) };
+    }),
+  save: (step) => save(tables, step),
+  complete: (id, commandIds) =>
+    Effect.sync(() => {
+      tables.conversationOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.conversationOutbox.noteCrash(commandId, reason);
+    }),
+});
+
+const page = (
+  row: ConversationRow | undefined,
+  before: number | null,
+  limit: number,
+): ConversationPage | null => {
+  if (row === undefined) return null;
+  const all = inOrder(row);
+  const older = all.filter(({ place }) => before === null || place < before).toReversed();
+  return {
+    conversation: row.conversation,
+    ...pageOfItems(older.slice(0, limit + 1), limit),
+    queue: all.filter(({ status }) => status === "queued" || status === "sending"),
+    requests: all.filter(({ kind, status }) => kind === "request" && !isClosed(status)),
+  };
+};
+
+const keepOutput = (tables: TableSet, id: string, given: Parameters<Service["keepOutput"]>[1]): boolean => {
+  const row = tables.conversations.get(id);
+  const item = row?.items.get(given.itemId);
+  if (row === undefined || item?.sandboxId !== given.sandboxId || item.pruned) return false;
+  const text = cutBytes(storableText(given.text), OUTPUT_KEPT_MAX);
+  const draft = new ConversationDraft(row.conversation);
+  draft.resize(Buffer.byteLength(text) - sizeOfOutput(row, item.id));
+  row.outputs.set(item.id, text);
+  makeRoom(row, draft);
+  write(tables, row, draft);
+  return true;
+};
+
+const keepAttachment = (
+  tables: TableSet,
+  id: string,
+  { now, ...attachment }: Parameters<Service["keepAttachment"]>[1],
+): "kept" | "full" | null => {
+  const row = tables.conversations.get(id);
+  if (row === undefined) return null;
+  if (row.attachments.has(attachment.id)) return "kept";
+  const { length } = attachment.content;
+  const outputs = [...row.outputs.keys()].reduce((sum, itemId) => sum + sizeOfOutput(row, itemId), 0);
+  if (row.conversation.bytes - outputs + length > CONVERSATION_KEPT_MAX) return "full";
+  if (length > ATTACHMENT_MAX) throw new Error("an attachment is too large");
+  row.attachments.set(attachment.id, { attachment, expiresAt: now + ATTACHMENT_UNUSED_MS });
+  const draft = new ConversationDraft(row.conversation);
+  draft.resize(length);
+  pruneOutputs(row, draft);
+  write(tables, row, draft);
+  return "kept";
+};
+
+const attachmentHeads = (row: ConversationRow | undefined, ids: readonly string[]) =>
+  [...new Set(ids)].flatMap((id) => {
+    const kept = row?.attachments.get(id)?.attachment;
+    if (kept === undefined) return [];
+    const { content, mediaType, ...head } = kept;
+    return [{ ...head, media_type: mediaType, bytes: content.length }];
+  });
+
+const pruneAttachments = (tables: TableSet, now: number): number => {
+  let count = 0;
+  for (const row of tables.conversations.values()) {
+    const expired = [...row.attachments].filter(
+      ([, { expiresAt }]) => expiresAt !== null && expiresAt <= now,
+    );
+    const draft = new ConversationDraft(row.conversation);
+    for (const [id, { attachment }] of expired) {
+      row.attachments.delete(id);
+      draft.resize(-attachment.content.length);
+    }
+    if (expired.length > 0) write(tables, row, draft);
+    count += expired.length;
+  }
+  return count;
+};
+
+export const layer = Layer.effect(
+  Conversations,
+  Effect.map(Tables, (tables) => {
+    const rowOf = (id: string) => tables.conversations.get(id);
+    return {
+      memory: memoryOf(tables),
+      unsettled: Effect.sync(() => tables.conversationOutbox.unsettled()),
+      open: (id, now) => Effect.sync(() => open(tables, id, now)),
+      get: (id) => Effect.sync(() => rowOf(id)?.conversation ?? null),
+      states: (ids) =>
+        Effect.sync(
+          () =>
+            new Map(
+              ids.flatMap((id) => {
+                const found = rowOf(id)?.conversation;
+                return found === undefined
+                  ? []
+                  : [[id, { turn: found.turn, usage: found.usage, held: found.held }]];
+              }),
+            ),
+        ),
+      note: (id, report) => Effect.sync(() => note(tables, id, report)),
+      close: (id, end) => Effect.sync(() => close(tables, id, end)),
+      page: (id, { before, limit }) => Effect.map(placeOf(before), (place) => page(rowOf(id), place, limit)),
+      changedAfter: (id, seq, limit) =>
+        Effect.sync(() => {
+          const row = rowOf(id);
+          if (row === undefined) return null;
+          const later = [...row.items.values()].filter((item) => item.seq > seq);
+          const items = later.toSorted((a, b) => a.seq - b.seq).slice(0, limit);
+          return changesOf(row.conversation, items, { seq, limit });
+        }),
+      changed: (id) => tables.conversationsWaiting.wait(id),
+      keepOutput: (id, output) => Effect.sync(() => keepOutput(tables, id, output)),
+      item: (id, itemId) => Effect.sync(() => rowOf(id)?.items.get(itemId) ?? null),
+      output: (id, itemId) => Effect.sync(() => rowOf(id)?.outputs.get(itemId) ?? null),
+      keepAttachment: (id, attachment) => Effect.sync(() => keepAttachment(tables, id, attachment)),
+      attachment: (id, attachmentId) =>
+        Effect.sync(() => rowOf(id)?.attachments.get(attachmentId)?.attachment ?? null),
+      attachmentHeads: (id, ids) => Effect.sync(() => attachmentHeads(rowOf(id), ids)),
+      pruneAttachments: (now) => Effect.sync(() => pruneAttachments(tables, now)),
+    };
+  }),
+);

@@ -1,0 +1,75 @@
+/** Event rows in memory: see postgres/events.ts. A commit is one step here, so rows are in commit order. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import {
+  EVENTS_KEPT_MS,
+  EVENTS_KEPT_PER_PROJECT,
+  Events,
+  type StoredEvent,
+} from "../../../src/store/ports/events.ts";
+import { ANY_PROJECT } from "./event-table.ts";
+import { Tables, type TableSet } from "./tables.ts";
+
+type EventTable = TableSet["events"];
+
+type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];
+interface Read {
+  readonly events: readonly StoredEvent[];
+  readonly cursor: string;
+  readonly reset: boolean;
+  readonly isHeldBack: boolean;
+}
+
+const after = (table: EventTable, { projectId, sessionId, cursor, limit }: AfterRequest): Read => {
+  const from = cursor !== null && /^\d{1,15}$/.test(cursor) ? Number(cursor) : null;
+  const isLost = from !== null && (from > table.end || from < (table.horizons.get(projectId) ?? 0));
+  const reset = cursor !== null && (from === null || isLost);
+  if (from === null || reset) return { events: [], cursor: String(table.end), reset, isHeldBack: false };
+  const found = table.rows
+    .filter(
+      (row) =>
+        row.place > from &&
+        row.projectId === projectId &&
+        (sessionId === null || row.sessionId === sessionId),
+    )
+    .slice(0, limit);
+  // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
+  const last = found.length < limit ? table.end : (found.at(-1)?.place ?? from);
+  const events = found.map(({ place: _place, ...event }) => event);
+  return { events, cursor: String(last), reset: false, isHeldBack: false };
+};
+
+const prune = ({ events: table, outboundWebhooks }: TableSet, now: number): void => {
+  /** Whether an enabled receiver has yet to read the event (outbound-webhooks.ts O1). */
+  const isAwaited = (projectId: string, place: number): boolean =>
+    [...outboundWebhooks.values()].some(
+      ({ record, cursor }) =>
+        record.projectId === projectId && record.status === "enabled" && Number(cursor) < place,
+    );
+  const newer = new Map<string, number>();
+  const kept = table.rows.toReversed().filter((row) => {
+    const count = (newer.get(row.projectId) ?? 0) + 1;
+    newer.set(row.projectId, count);
+    const isKept =
+      (row.at >= now - EVENTS_KEPT_MS && count <= EVENTS_KEPT_PER_PROJECT) ||
+      isAwaited(row.projectId, row.place);
+    if (!isKept) {
+      table.horizons.set(row.projectId, Math.max(table.horizons.get(row.projectId) ?? 0, row.place));
+    }
+    return isKept;
+  });
+  table.rows = kept.toReversed();
+};
+
+export const layer = Layer.effect(
+  Events,
+  Effect.map(Tables, (tables) => ({
+    after: (request) => Effect.sync(() => after(tables.events, request)),
+    changed: (projectId) => tables.events.waiting.wait(projectId ?? ANY_PROJECT),
+    isLater: (cursor, than) => Number(cursor) > Number(than),
+    prune: (now) =>
+      Effect.sync(() => {
+        prune(tables, now);
+      }),
+  })),
+);

@@ -1,0 +1,117 @@
+/** Reads the ledger of fires and the queue in memory: see postgres/fires.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { hasRunFailed, outcomeOf } from "../../../src/domain/run-outcome.ts";
+import { Fires, type Fire, type ShownFire } from "../../../src/store/ports/fires.ts";
+import { queueInOrder } from "./queue.ts";
+import { pageFrom } from "./pages.ts";
+import { fireOf, Tables, type TableSet } from "./tables.ts";
+
+const newestFirst = (a: Fire, b: Fire): number => b.receivedAt - a.receivedAt || (b.id < a.id ? -1 : 1);
+
+const promptOf = (tables: TableSet, id: string): string | null => {
+  const session = [...tables.sessions.values()].find(({ record }) => record.fireId === id);
+  const waiting = tables.queue.find(({ fireId }) => fireId === id);
+  return session?.record.initialPrompt ?? waiting?.session.initialPrompt ?? null;
+};
+
+const removeRequest = (tables: TableSet, fireId: string): void => {
+  const request = tables.requests.get(fireId);
+  if (request === undefined) return;
+  tables.requests.delete(fireId);
+  tables.moveCounters(request.accountId, { requestBytes: -request.body.byteLength });
+};
+
+type Limits = Parameters<(typeof Fires)["Service"]["prune"]>[0];
+
+const prune = (tables: TableSet, { before, requestBytes }: Limits): number => {
+  let removed = 0;
+  for (const [fireId, { accountId }] of tables.requests) {
+    if ((tables.accounts.get(accountId)?.storedRequestBytes ?? 0) <= requestBytes) continue;
+    removeRequest(tables, fireId);
+    removed += 1;
+  }
+  for (const { id, receivedAt, status } of tables.fires.values()) {
+    if (receivedAt >= before || status === "queued") continue;
+    removeRequest(tables, id);
+    tables.fires.delete(id);
+    removed += 1;
+  }
+  return removed;
+};
+
+const shown = (tables: TableSet, fire: Fire): ShownFire => {
+  const session = tables.sessions.get(fire.sessionId ?? "")?.record;
+  if (session === undefined) return { ...fire, outcome: null };
+  const { status, failure, stopReason, lastTurn, id } = session;
+  const turn = tables.conversations.get(id)?.conversation.turn.state ?? "idle";
+  const failureCode = failure?.code ?? null;
+  return {
+    ...fire,
+    outcome: outcomeOf({ status, failureCode, stopReason, lastTurn, isAtWork: turn !== "idle" }),
+  };
+};
+
+const isFailed = (tables: TableSet, { status, sessionId }: Fire): boolean => {
+  const session = tables.sessions.get(sessionId ?? "")?.record;
+  return status === "failed" || (session !== undefined && hasRunFailed(session));
+};
+
+export const layer = Layer.effect(
+  Fires,
+  Effect.map(Tables, (tables) => {
+    const ofProject = (projectId: string) =>
+      [...tables.fires.values()].filter((row) => row.projectId === projectId).map(fireOf);
+    return {
+      get: (id) =>
+        Effect.sync(() => {
+          const row = tables.fires.get(id);
+          return row === undefined ? null : shown(tables, fireOf(row));
+        }),
+      list: (projectId, request) =>
+        Effect.suspend(() => {
+          const { slug, status, hasFailed = false } = request;
+          const listed = ofProject(projectId).filter(
+            (fire) =>
+              (slug === null || fire.triggerSlug === slug) &&
+              (status === null || fire.status === status) &&
+              (!hasFailed || isFailed(tables, fire)),
+          );
+          const page = pageFrom(listed, request, ({ receivedAt, id }) => ({ at: receivedAt, id }));
+          return Effect.map(page, ({ items, nextCursor }) => ({
+            items: items.map((fire) => shown(tables, fire)),
+            nextCursor,
+          }));
+        }),
+      request: (id) =>
+        Effect.sync(() => {
+          const stored = tables.requests.get(id);
+          if (stored === undefined) return null;
+          const { accountId: _account, ...request } = stored;
+          return request;
+        }),
+      prompt: (id) => Effect.sync(() => promptOf(tables, id)),
+      prune: (limits) => Effect.sync(() => prune(tables, limits)),
+      lastBySlug: (projectId, slugs) =>
+        Effect.sync(() => {
+          const oldestFirst = ofProject(projectId)
+            .filter(({ triggerSlug, status }) => slugs.includes(triggerSlug) && status !== "duplicate")
+            .toSorted((a, b) => newestFirst(b, a));
+          return new Map(oldestFirst.map((fire) => [fire.triggerSlug, fire]));
+        }),
+      queue: ({ accountId, userId }) =>
+        Effect.sync(() =>
+          queueInOrder(tables, accountId)
+            .map(({ fireId, projectId, triggerSlug, queuedAt, expiresAt }, index) => ({
+              fireId,
+              projectId,
+              triggerSlug,
+              queuedAt,
+              expiresAt,
+              position: index + 1,
+            }))
+            .filter(({ projectId }) => userId === null || tables.roleOf(userId, projectId) !== null),
+        ),
+    };
+  }),
+);

@@ -1,0 +1,46 @@
+/** The queue in memory: the order in which fires start, and their removal. */
+import { requireWaits, type WaitEnd } from "../../../src/domain/fire.ts";
+import { fireEvents } from "../../../src/store/event-rows.ts";
+import { fireOf, type QueueRow, type TableSet } from "./tables.ts";
+
+/** An account's waiting fires in the order in which they start (round robin between projects). */
+export const queueInOrder = (tables: TableSet, accountId: string): readonly QueueRow[] => {
+  const turns = new Map<string, number>();
+  const waiting = tables.queue
+    .filter((row) => row.accountId === accountId)
+    .map((row) => {
+      const turn = (turns.get(row.projectId) ?? 0) + 1;
+      turns.set(row.projectId, turn);
+      return { row, turn, drained: tables.projects.get(row.projectId)?.drainedTurn ?? 0 };
+    });
+  return waiting
+    .toSorted(
+      (a, b) => a.turn - b.turn || a.drained - b.drained || (a.row.projectId < b.row.projectId ? -1 : 1),
+    )
+    .map(({ row }) => row);
+};
+
+/**
+ * Removes waiting fires that will not start and writes the reason to their rows. The caller moves the account's counter.
+ * If a row does not have the status `queued`, nothing changes.
+ */
+export const takeOut = (
+  tables: TableSet,
+  fireIds: readonly string[],
+  { status, reason, now }: { readonly status: WaitEnd; readonly reason: string; readonly now: number },
+): void => {
+  requireAllWait(tables, fireIds, status);
+  tables.queue = tables.queue.filter(({ fireId }) => !fireIds.includes(fireId));
+  for (const id of fireIds) {
+    const row = tables.fires.get(id);
+    if (row === undefined) continue;
+    const ended = { ...row, status, reason };
+    tables.fires.set(id, ended);
+    tables.events.append(fireEvents([fireOf(ended)], now));
+  }
+};
+
+/** @throws ForbiddenMove */
+export const requireAllWait = (tables: TableSet, fireIds: readonly string[], next: WaitEnd): void => {
+  for (const id of fireIds) requireWaits(tables.fires.get(id)?.status ?? "new", next);
+};

@@ -1,0 +1,301 @@
+/** Sessions in memory: see postgres/sessions.ts. */
+import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
+import { afterSave } from "../../../src/domain/saved.ts";
+import { includesRole, type ProjectRole } from "../../../src/domain/role.ts";
+import { isLive } from "../../../src/domain/session.ts";
+import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../src/machines/session.ts";
+import { cursorOf, pageOf } from "../../../src/store/cursor.ts";
+import { sessionStatusEvent, sessionTurnEvent } from "../../../src/store/event-rows.ts";
+import { CapReached, Fenced, type Change, type Memory } from "../../../src/store/ports/journal.ts";
+import {
+  PROMPT_SEARCHED,
+  Sessions,
+  SESSIONS_LOOKED_AT,
+  type OwnerlessSession,
+  type Session,
+  type SessionFilter,
+  type SessionRequest,
+  type ShownSession,
+} from "../../../src/store/ports/sessions.ts";
+import { restartDeadline, sessionColumns, slotMove } from "../../../src/store/session-columns.ts";
+import { transitionOf } from "../../../src/machines/transition.ts";
+import { pageFrom } from "./pages.ts";
+import { Tables, type SessionRow, type TableSet } from "./tables.ts";
+import { tellAtEnd } from "./turn-endings.ts";
+
+type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
+
+const columnsOf = (former: Session, change: SessionChange) => {
+  const { saved, ...columns } = sessionColumns(change);
+  return { ...columns, ...(saved !== undefined && { saved: afterSave(former, saved) }) };
+};
+
+/** The record after a step. It sets the same columns as the Postgres adapter. */
+const stepped = (row: SessionRow, change: SessionChange): Session => ({
+  ...row.record,
+  ...columnsOf(row.record, change),
+  sandboxId: change.after.context.sandboxId,
+  updatedAt: change.now,
+  ...(slotMove(change) === "reserve" && {
+    bootDeadlineAt: restartDeadline({ ...row.record, provisionedAt: row.provisionedAt }, change.now),
+  }),
+});
+
+const moveSlot = (tables: TableSet, accountId: string, change: SessionChange) =>
+  Effect.suspend(() => {
+    const move = slotMove(change);
+    const account = tables.accounts.get(accountId);
+    if (move === "keep" || account === undefined) return Effect.void;
+    if (move === "reserve" && account.activeSessions >= account.cap) {
+      return Effect.fail(new CapReached({ limit: account.cap, activeSessions: account.activeSessions }));
+    }
+    tables.moveSlots(accountId, move === "reserve" ? 1 : -1);
+    return Effect.void;
+  });
+
+const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChange) {
+  const { id, version, before, after, now } = change;
+  const row = tables.sessions.get(id);
+  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
+  // The only part that can fail comes first, so a failure writes nothing.
+  yield* moveSlot(tables, row.record.accountId, change);
+  const record = stepped(row, change);
+  tables.sessions.set(id, {
+    record,
+    snapshot: after,
+    version: version + 1,
+    provisionedAt: slotMove(change) === "reserve" ? now : row.provisionedAt,
+  });
+  if (record.deletedAt !== null) {
+    tables.logs.delete(id);
+    tables.conversations.delete(id);
+    tables.conversationOutbox.forget(id);
+  }
+  if (record.deletedAt !== null || !isLive(record.status)) tables.sayEnded(id);
+  if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
+  const pending = tables.sessionOutbox.append(id, change.commands, now);
+  tables.keep({ kind: "session", id }, transitionOf(change), version + 1);
+  if (before.state !== after.state) {
+    tables.events.append([
+      sessionStatusEvent(
+        { projectId: record.projectId, sessionId: id, at: now },
+        { ...sessionColumns(change), previous: before.state },
+      ),
+    ]);
+  }
+  return { version: version + 1, pending };
+});
+
+const memoryOf = (tables: TableSet): Memory<SessionSnapshot, SessionEvent, SessionCommand> => ({
+  load: (id) =>
+    Effect.sync(() => {
+      const row = tables.sessions.get(id);
+      if (row === undefined) return null;
+      return { snapshot: row.snapshot, version: row.version, pending: tables.sessionOutbox.of(id) };
+    }),
+  save: (change) => save(tables, change),
+  complete: (id, commandIds) =>
+    Effect.sync(() => {
+      tables.sessionOutbox.remove(id, commandIds);
+    }),
+  crashed: (_, commandId, { reason }) =>
+    Effect.sync(() => {
+      tables.sessionOutbox.noteCrash(commandId, reason);
+    }),
+});
+
+/** Changes an existing record. */
+const edit = (tables: TableSet, id: string, change: (record: Session) => Session): Session | null => {
+  const row = tables.sessions.get(id);
+  if (row === undefined) return null;
+  const record = change(row.record);
+  tables.sessions.set(id, { ...row, record });
+  return record;
+};
+
+const searched = ({ name, triggerSlug, initialPrompt }: Session): string =>
+  name ?? triggerSlug ?? [...(initialPrompt ?? "")].slice(0, PROMPT_SEARCHED).join("");
+
+/** How many calls of a session's agent wait for a person. */
+const pendingOf = (tables: TableSet, sessionId: string): number =>
+  [...tables.approvals.values()].filter(
+    ({ id, status }) => status === "pending" && tables.executorCalls.get(id)?.sessionId === sessionId,
+  ).length;
+
+type ListFilter = SessionFilter & { readonly approves: (projectId: string) => boolean };
+
+/** Whether a call of the session waits for an approval that the reader may give. */
+const isApprovable = (tables: TableSet, { id, projectId }: Session, filter: ListFilter): boolean =>
+  filter.mayApprove === true && filter.approves(projectId) && pendingOf(tables, id) > 0;
+
+/** Whether the filter wants the session. */
+const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean => {
+  const { status, turn, triggerSlug, startedBy, createdBy, parentSessionId, search } = filter;
+  const state = tables.conversations.get(record.id)?.conversation.turn.state ?? "idle";
+  return (
+    (status === null || record.status === status) &&
+    (turn === undefined ||
+      (state === turn && isLive(record.status)) ||
+      (turn === "requires_action" && isApprovable(tables, record, filter))) &&
+    (triggerSlug === undefined || record.triggerSlug === triggerSlug) &&
+    (startedBy === undefined || (record.triggerSlug === null) === (startedBy === "person")) &&
+    (createdBy === undefined || record.createdBy === createdBy) &&
+    (parentSessionId === undefined || record.parentSessionId === parentSessionId) &&
+    (search === undefined || searched(record).toLowerCase().includes(search.toLowerCase()))
+  );
+};
+
+/** How many live sessions the agent of a session started. */
+export const liveChildrenOf = (tables: TableSet, id: string): number =>
+  [...tables.sessions.values()].filter(({ record }) => record.parentSessionId === id && isLive(record.status))
+    .length;
+
+const positionIn = ({ createdAt, id }: Session) => ({ at: createdAt, id });
+
+/** A session with the state of its conversation. */
+export const shownIn = (tables: TableSet, record: Session): ShownSession => {
+  const found = tables.conversations.get(record.id)?.conversation;
+  return {
+    ...record,
+    conversation: found === undefined ? null : { turn: found.turn, usage: found.usage, held: found.held },
+    pendingApprovals: pendingOf(tables, record.id),
+  };
+};
+
+/** The sessions of a list, and whether its reader may approve calls of a project's sessions. */
+interface Scope {
+  readonly isInScope: (record: Session) => boolean;
+  readonly approves: (projectId: string) => boolean;
+}
+
+const list = Effect.fnUntraced(function* (
+  tables: TableSet,
+  { isInScope, approves }: Scope,
+  request: SessionRequest,
+) {
+  const { limit, turn, status, cursor, lookedAt = SESSIONS_LOOKED_AT } = request;
+  const isLiveAsked = turn !== undefined || status === "running" || status === "provisioning";
+  const isWaitingAsked = ({ id }: Session) =>
+    turn === "requires_action" && request.mayApprove === true && pendingOf(tables, id) > 0;
+  const all = [...tables.sessions.values()]
+    .map(({ record }) => record)
+    .filter(
+      (record) =>
+        isInScope(record) &&
+        record.deletedAt === null &&
+        (!isLiveAsked || isLive(record.status) || isWaitingAsked(record)),
+    );
+  const looked = yield* pageFrom(all, { cursor, limit: lookedAt }, positionIn);
+  const found = looked.items.filter((record) => fits(tables, record, { ...request, approves }));
+  const page = pageOf(
+    found.map((record) => shownIn(tables, record)),
+    limit,
+    positionIn,
+  );
+  const isWhole = looked.items.length < lookedAt;
+  const last = looked.items.at(-1);
+  if (page.nextCursor !== null || isWhole || last === undefined || isUnfiltered(request)) return page;
+  return { items: page.items, nextCursor: cursorOf(positionIn(last)) };
+});
+
+const isUnfiltered = ({ status, turn, triggerSlug, startedBy, createdBy, search }: SessionFilter): boolean =>
+  status === null &&
+  [turn, triggerSlug, startedBy, createdBy, search].every((wanted) => wanted === undefined);
+
+export const layer = Layer.effect(
+  Sessions,
+  Effect.map(Tables, (tables) => ({
+    memory: memoryOf(tables),
+    get: (id) => Effect.sync(() => tables.sessions.get(id)?.record ?? null),
+    shown: (id) =>
+      Effect.sync(() => {
+        const record = tables.sessions.get(id)?.record;
+        return record === undefined ? null : shownIn(tables, record);
+      }),
+    list: (projectId, request) =>
+      list(tables, { isInScope: (record) => record.projectId === projectId, approves: () => true }, request),
+    listOf: ({ accountId, userId }, request) => {
+      const hasRole = (projectId: string, role: ProjectRole) =>
+        userId === null || includesRole(tables.roleOf(userId, projectId), role);
+      return list(
+        tables,
+        {
+          isInScope: (record) => record.accountId === accountId && hasRole(record.projectId, "viewer"),
+          approves: (projectId) => hasRole(projectId, "member"),
+        },
+        request,
+      );
+    },
+    liveChildren: (id) => Effect.sync(() => liveChildrenOf(tables, id)),
+    anyIn: (projectId) =>
+      Effect.sync(() => [...tables.sessions.values()].some(({ record }) => record.projectId === projectId)),
+    rename: (id, { name, metadata, now }) =>
+      Effect.sync(() => {
+        if (tables.sessions.get(id)?.record.deletedAt !== null) return null;
+        return edit(tables, id, (record) => ({
+          ...record,
+          name: name ?? record.name,
+          metadata: metadata ?? record.metadata,
+          updatedAt: now,
+        }));
+      }),
+    acceptBootstrap: (id, now) =>
+      Effect.sync(() => {
+        edit(tables, id, (record) => ({
+          ...record,
+          bootstrapAcceptedAt: record.bootstrapAcceptedAt ?? now,
+        }));
+      }),
+    noteRestored: (id, { sandboxId, restored }) =>
+      Effect.sync(() => {
+        edit(tables, id, (record) => (record.sandboxId === sandboxId ? { ...record, restored } : record));
+      }),
+    noteTurn: (id, { now, ...turn }) =>
+      Effect.sync(() => {
+        const { sandboxId, lastTurn = null, projectId = "" } = tables.sessions.get(id)?.record ?? {};
+        if (sandboxId !== turn.sandboxId) return null;
+        if (lastTurn?.sandboxId === turn.sandboxId && lastTurn.number >= turn.number) return null;
+        edit(tables, id, (record) => ({ ...record, lastTurn: turn }));
+        tables.events.append([sessionTurnEvent({ projectId, sessionId: id, at: now }, turn)]);
+        tellAtEnd(tables, id, { turn, now });
+        return { projectId };
+      }),
+    runningOn: (nodeId) =>
+      Effect.sync(() =>
+        [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId, runningAt } }) =>
+          status === "running" &&
+          sandboxId !== null &&
+          runningAt !== null &&
+          tables.sandboxes.get(sandboxId)?.record.nodeId === nodeId
+            ? [{ id, sandboxId, runningAt }]
+            : [],
+        ),
+      ),
+    unsettled: Effect.sync(() => tables.sessionOutbox.unsettled()),
+    ownerless: Effect.sync(() => [...workless(tables), ...unheldSandboxes(tables)]),
+  })),
+);
+
+/** Live sessions without any work left. */
+const workless = (tables: TableSet): readonly OwnerlessSession[] =>
+  [...tables.sessions.values()].flatMap(({ record: { id, status, sandboxId } }) => {
+    const isWorkLeft =
+      tables.sessionOutbox.of(id).length > 0 || tables.sandboxOutbox.of(sandboxId ?? "").length > 0;
+    const sandbox = tables.sandboxes.get(sandboxId ?? "")?.record.status ?? null;
+    return isLive(status) && !isWorkLeft ? [{ id, sandboxId, sandbox, isHeld: true }] : [];
+  });
+
+/** Live sandboxes that their session, without any work left, does not hold. */
+const unheldSandboxes = (tables: TableSet): readonly OwnerlessSession[] =>
+  [...tables.sandboxes.values()].flatMap(({ record, snapshot }) => {
+    const { id: sandboxId, sessionId: id, status: sandbox } = record;
+    const session = tables.sessions.get(id)?.record;
+    const isHeld = session !== undefined && isLive(session.status) && session.sandboxId === sandboxId;
+    const isWorkLeft = tables.sessionOutbox.of(id).length > 0;
+    const isEnding = snapshot.context.ending !== null;
+    const isOver = isEnding || (sandbox !== "provisioning" && sandbox !== "active");
+    return session === undefined || isHeld || isWorkLeft || isOver
+      ? []
+      : [{ id, sandboxId, sandbox, isHeld: false }];
+  });
