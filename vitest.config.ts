@@ -66,7 +66,7 @@ const TOGETHER = [
   "test/git/{places,pushed,ref-policy,simulated,smart-http-read,smart-http-write,source,tree}.test.ts",
   "test/real-faults/slope.test.ts",
   "test/sandbox/{cgroup,daemon-http,daemon-log,egress,egress-policy,gate,image-store,kinds}.test.ts",
-  "test/sandbox/{mount-points,run-directory,seccomp,simulated}.test.ts",
+  "test/sandbox/{mount-points,native,run-directory,seccomp,simulated}.test.ts",
   "test/sandbox/{images,kubernetes,packages}/*.test.ts",
   "test/support/vitest/reporter.test.ts",
   "test/support/webhooks/webhook-ledger.test.ts",

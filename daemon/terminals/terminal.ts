@@ -43,7 +43,7 @@ export interface TerminalOptions {
 /** Bytes that wait for a connection before the command waits, and the rest at which it goes on. */
 const UNSENT_MAX = 256 * 1024;
 const UNSENT_LOW = 64 * 1024;
-/** Longest text of a frame (src/sandbox/machine/terminal-program.ts). */
+/** Longest text of a frame (src/sandbox/native/terminal-frames.h). */
 const FRAME_TEXT_MAX = 32 * 1024;
 /** The exit code for a command that could not be started, as in shells. */
 const NOT_STARTED = 126;

@@ -16,7 +16,8 @@ import { Terminals } from "../../daemon/terminals/terminals.ts";
 import { Redactor } from "../../src/domain/redactor.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../../src/domain/user-context.ts";
 import type { DaemonLink } from "../../src/sandbox/port.ts";
-import { terminalProgram } from "../../src/sandbox/machine/terminal-program.ts";
+import { machineArchitecture } from "../../src/sandbox/machine/seccomp.ts";
+import { nativeProgram } from "../../src/sandbox/native/programs.ts";
 import type { TestService } from "../support/service/service.ts";
 
 /** How an attempt to open a terminal went. */
@@ -63,7 +64,7 @@ export class TerminalWorld {
   async start(sid: string, token: string): Promise<void> {
     this.#session = { sid, token };
     const program = path.join(this.#directory, "terminal");
-    writeFileSync(program, terminalProgram(), { mode: 0o755 });
+    writeFileSync(program, nativeProgram("terminal", machineArchitecture()), { mode: 0o755 });
     this.#terminals = new Terminals({
       launch: (command) =>
         Promise.resolve({

@@ -4,13 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GateOptions, gateProgram } from "../../src/sandbox/machine/gate.ts";
-import { seccompProgram } from "../../src/sandbox/machine/seccomp.ts";
+import { architectureOf, machineArchitecture, seccompProgram } from "../../src/sandbox/machine/seccomp.ts";
 import { withPlanted } from "./machine-descriptors.ts";
 
-const AGENT_FILTER = seccompProgram("agent", "x64");
 const script = (text: string, ...args: readonly string[]) => ["/bin/sh", "-c", text, "sh", ...args];
 
-describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", () => {
+describe.skipIf(architectureOf(process.arch) === null)("the gate (not on other processors)", () => {
+  const architecture = machineArchitecture();
+  const agentFilter = seccompProgram("agent", architecture);
   let directory = "";
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), "platform-gate-"));
@@ -20,7 +21,7 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
   const run = (options: GateOptions, args: readonly string[], planted: readonly number[] = []) => {
     const gate = join(directory, "gate");
     rmSync(gate, { force: true });
-    writeFileSync(gate, gateProgram(options), { mode: 0o755 });
+    writeFileSync(gate, gateProgram(options, architecture), { mode: 0o755 });
     const root = openSync("/", constants.O_RDONLY | constants.O_DIRECTORY);
     const descriptors = new Map([[3, root], ...planted.map((number) => [number, root] as const)]);
     const { status, stdout, stderr } = spawnSync(gate, args, {
@@ -50,7 +51,7 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
 
   it("installs the filter, also for the program's children", () => {
     const { status, stdout, stderr } = run(
-      { closeFrom: 3, filter: AGENT_FILTER },
+      { closeFrom: 3, filter: agentFilter },
       script("grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status; unshare --user true"),
     );
     expect(stdout).toBe("NoNewPrivs:\t1\nSeccomp:\t2\n");
@@ -72,7 +73,7 @@ describe.skipIf(process.arch !== "x64")("the gate (only written for x86-64)", ()
   });
 
   it.each([[["/nonexistent"]], [[]]])("reports that it cannot start %j", (args) => {
-    expect(run({ closeFrom: 3, filter: AGENT_FILTER }, args)).toEqual({
+    expect(run({ closeFrom: 3, filter: agentFilter }, args)).toEqual({
       status: 127,
       stdout: "",
       stderr: "gate: the program cannot be started\n",

@@ -11,7 +11,7 @@ import {
   removeGroups,
 } from "../../sandbox/machine/cgroup.ts";
 import { gateProgram } from "../../sandbox/machine/gate.ts";
-import { architectureOf, seccompProgram } from "../../sandbox/machine/seccomp.ts";
+import { machineArchitecture, seccompProgram } from "../../sandbox/machine/seccomp.ts";
 import { FILTER_FD } from "./launch.ts";
 import type { StoreBounds } from "./layer-stores.ts";
 import { killPhase } from "./phase.ts";
@@ -38,7 +38,7 @@ export interface Installation {
   readonly network: Pick<EgressOptions, "resolve" | "dial">;
   /** The file with the seccomp program. */
   readonly filter: string;
-  readonly gate: string | null;
+  readonly gate: string;
   readonly groupParents: readonly GroupParent[];
   /** Limits that no control group enforces here: the watcher does. */
   readonly unenforced: ReadonlySet<"memory" | "processes">;
@@ -82,7 +82,7 @@ const removeLeftovers = async ({ directory, runDir }: BuildahOptions, parents: r
 
 /** Removes the run directory. It stays if a build could not be removed from it: the next start removes that. */
 export const closeInstallation = async ({ runDir, filter, gate }: Installation): Promise<void> => {
-  await Promise.all([filter, gate].map((file) => file !== null && rm(file, { force: true })));
+  await Promise.all([filter, gate].map((file) => rm(file, { force: true })));
   await rmdir(runDir).catch(() => undefined);
 };
 
@@ -97,20 +97,19 @@ const writeProgram = async (path: string, content: Buffer): Promise<string> => {
  * @throws Error if a directory cannot be used, or on a processor without a seccomp filter
  */
 export const openInstallation = async (options: BuildahOptions): Promise<Installation> => {
-  const architecture = architectureOf(process.arch);
-  if (architecture === null) throw new Error(`no seccomp filter exists for ${process.arch}`);
+  const architecture = machineArchitecture();
   await openDirectories(options);
   const groupParents = await findGroupParents(groupName(options.installationId));
   await removeLeftovers(options, groupParents);
   const controls = groupControls(groupParents);
-  const gate = gateProgram({ closeFrom: FILTER_FD + 1, filter: null });
+  const gate = gateProgram({ closeFrom: FILTER_FD + 1, filter: null }, architecture);
   return {
     directory: options.directory,
     runDir: options.runDir,
     nodePath: options.nodePath,
     network: options.network ?? {},
     filter: await writeProgram(join(options.runDir, FILTER), seccompProgram("builder", architecture)),
-    gate: architecture === "x64" ? await writeProgram(join(options.runDir, GATE), gate) : null,
+    gate: await writeProgram(join(options.runDir, GATE), gate),
     groupParents,
     unenforced: new Set((["memory", "processes"] as const).filter((limit) => !controls.has(limit))),
   };

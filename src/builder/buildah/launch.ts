@@ -68,8 +68,8 @@ export interface LaunchRequest {
   readonly limits: BuildLimits;
   /** The first host uid of the block. */
   readonly uid: number;
-  /** The gate before the launcher (sandbox/machine/gate.ts). Null if it does not support this processor. */
-  readonly gate: string | null;
+  /** The gate before the launcher (sandbox/machine/gate.ts). */
+  readonly gate: string;
 }
 
 const readOnly = (source: string, target: string): MountStep => ({ kind: "read-only-bind", source, target });
@@ -182,7 +182,7 @@ const bubblewrap = (request: LaunchRequest): string[] => [
 export const launchCommand = (request: LaunchRequest): string[] => {
   const { tools, uid, places } = request;
   return [
-    ...(request.gate === null ? [] : [request.gate]),
+    request.gate,
     tools.unshare,
     "--mount",
     "--propagation",

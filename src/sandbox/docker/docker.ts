@@ -55,7 +55,7 @@ const prepare = async (
   const { runDir, limits } = options;
   const name = runtime ?? facts.defaultRuntime;
   const isGvisor = basename(facts.runtimes[name] ?? name).startsWith("runsc");
-  if (isGvisor && !isGated) throw new Error("under gVisor it works on x86-64 only");
+  if (isGvisor && process.arch !== "x64") throw new Error("under gVisor it works on x86-64 only");
   const users = usersOf(isGvisor);
   const hostProcesses = isGvisor ? ownKernelProcesses : (inside: number) => inside;
   const start = async (request: LaunchRequest): Promise<number> => {

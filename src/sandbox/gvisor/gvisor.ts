@@ -11,7 +11,7 @@
  */
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasGates, installGate } from "../machine/installation.ts";
+import { installGate } from "../machine/installation.ts";
 import type {
   Isolation,
   Kind,
@@ -42,7 +42,7 @@ const prepare = async (
   const { bwrap } = tools;
   if (bwrap === null) throw new Error("not installed: bwrap (bubblewrap)");
   if (!ownUids) throw new Error("the service must run as root, to give each sandbox users of its own");
-  if (!hasGates()) throw new Error("it works on x86-64 only");
+  if (process.arch !== "x64") throw new Error("it works on x86-64 only");
   const { runDir } = options;
   // A copy, because the sandboxes' users may not reach the original.
   const runsc = await installFile(runDir, found, "runsc");

@@ -5,7 +5,8 @@
 import { chmod, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { terminalProgram } from "../machine/terminal-program.ts";
+import { machineArchitecture } from "../machine/seccomp.ts";
+import { nativeProgram } from "../native/programs.ts";
 
 export interface RuntimeParts {
   /** The runtime bundle's directory. */
@@ -50,7 +51,9 @@ export const writeRuntime = async (
     // eslint-disable-next-line no-await-in-loop -- large files: one at a time
     await cp(source, target, { recursive: true, verbatimSymlinks: true });
   }
-  await writeFile(join(platform, "lib/terminal"), terminalProgram(), { mode: 0o755 });
+  await writeFile(join(platform, "lib/terminal"), nativeProgram("terminal", machineArchitecture()), {
+    mode: 0o755,
+  });
   // A copy would cost each Pod 120 MB.
   await symlink("tools/node", join(platform, "lib/node"));
   await Promise.all(["etc", "home"].map((name) => mkdir(join(platform, name), { recursive: true })));

@@ -8,7 +8,7 @@ import { hasGates, installGate } from "../machine/installation.ts";
 import type { Isolation, Kind, LaunchRequest, Launcher, Preparation } from "../machine/isolation.ts";
 import { AGENT_GATE, INNER_CLOSE_FROM, INNER_GATE } from "../machine/launcher.ts";
 import { installContent, installFile } from "../machine/run-directory.ts";
-import { architectureOf, type FilterKind, seccompProgram } from "../machine/seccomp.ts";
+import { type FilterKind, machineArchitecture, seccompProgram } from "../machine/seccomp.ts";
 import { isFiltered, judge } from "../machine/sighting.ts";
 import { type Form, agentPrefix, launchCommand, launcherCloseFrom, localUsers } from "./launch-plan.ts";
 
@@ -26,9 +26,8 @@ const countsInUserNamespace = (kernel: string): boolean => {
 };
 
 const installFilter = async (runDir: string, kind: FilterKind): Promise<string> => {
-  const architecture = architectureOf(process.arch);
-  if (architecture === null) throw new Error(`no seccomp filter exists for ${process.arch}`);
-  return installContent(runDir, `${kind}.bpf`, seccompProgram(kind, architecture));
+  const program = seccompProgram(kind, machineArchitecture());
+  return installContent(runDir, `${kind}.bpf`, program);
 };
 
 /** If the service is an ordinary user, a second bubblewrap inside starts the agent. It has its own filter. */

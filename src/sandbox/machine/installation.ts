@@ -13,7 +13,7 @@ import { makeBundle } from "../bundle/bundle.ts";
 import { ImageStore } from "../images/store.ts";
 import { type Control, type GroupParent, findGroupParents, groupControls } from "./cgroup.ts";
 import { gateProgram } from "./gate.ts";
-import { terminalProgram } from "./terminal-program.ts";
+import { nativeProgram } from "../native/programs.ts";
 import type { Isolation, Kind } from "./isolation.ts";
 import { type Parts, sandboxSettings } from "./layout.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
@@ -24,7 +24,7 @@ import {
   installFile,
   openRunDirectory,
 } from "./run-directory.ts";
-import { type FilterKind, seccompProgram } from "./seccomp.ts";
+import { architectureOf, type FilterKind, machineArchitecture, seccompProgram } from "./seccomp.ts";
 import { type Tools, findProgram, findTools } from "./tools.ts";
 
 export interface SandboxLimits {
@@ -140,23 +140,26 @@ const installLibrary = async ({
   daemonCodeCache,
 }: MachineOptions): Promise<Record<string, string>> => ({
   "forwarder.cjs": await installFile(runDir, inDaemon("forwarder.cjs")),
-  ...(hasGates() && { terminal: await installContent(runDir, "terminal", terminalProgram()) }),
+  ...(hasGates() && {
+    terminal: await installContent(runDir, "terminal", nativeProgram("terminal", machineArchitecture())),
+  }),
   ...(daemonCodeCache !== null && {
     "launcher.cjs": await installFile(runDir, inDaemon("launcher.cjs")),
     "platform-agent.cache": await installFile(runDir, daemonCodeCache, "platform-agent.cache"),
   }),
 });
 
-/** Gates support one processor (gate.ts). */
-export const hasGates = (): boolean => process.arch === "x64";
+/** Whether our own programs and filters exist for this processor (../native, seccomp.ts). */
+export const hasGates = (): boolean => architectureOf(process.arch) !== null;
 
 /** Installs a gate under its name. @param kind of its filter; null for none */
 export const installGate = (
   runDir: string,
   gate: { readonly name: string; readonly closeFrom: number; readonly kind: FilterKind | null },
 ): Promise<string> => {
-  const filter = gate.kind === null ? null : seccompProgram(gate.kind, "x64");
-  return installContent(runDir, gate.name, gateProgram({ closeFrom: gate.closeFrom, filter }));
+  const architecture = machineArchitecture();
+  const filter = gate.kind === null ? null : seccompProgram(gate.kind, architecture);
+  return installContent(runDir, gate.name, gateProgram({ closeFrom: gate.closeFrom, filter }, architecture));
 };
 
 /** Does the work for the first caller. The others get its result; after a failure, the next caller tries again. */

@@ -224,9 +224,16 @@ const instructions = (kind: FilterKind, architecture: Architecture): Instruction
   answer(ALLOW),
 ];
 
-/** The architecture of this machine. Null if it has no filter. */
+/** The architecture by its name in Node. Null if it has no filter. */
 export const architectureOf = (arch: string): Architecture | null =>
   arch === "x64" || arch === "arm64" ? arch : null;
+
+/** The architecture of this machine. @throws Error if it has no filter */
+export const machineArchitecture = (): Architecture => {
+  const architecture = architectureOf(process.arch);
+  if (architecture === null) throw new Error(`no seccomp filter exists for ${process.arch}`);
+  return architecture;
+};
 
 /** The filter as the array of struct sock_filter that bubblewrap's `--seccomp` takes. */
 export const seccompProgram = (kind: FilterKind, architecture: Architecture): Buffer => {
