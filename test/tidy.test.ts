@@ -148,7 +148,7 @@ test("uses one name for one noun: definition and handler, machine and interprete
     "step",
     "agent-runtime",
     "definition",
-    "environment-build-words",
+    "conversation-context",
     "possible",
     "transition",
     "word-types",

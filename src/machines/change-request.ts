@@ -19,6 +19,7 @@
 import { assign, setup } from "xstate";
 import type { MergeRefusal, MergeSides } from "../domain/merge.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
+import type { Words } from "./word-types.ts";
 
 export interface ChangeRequestContext {
   /** The aim of `merging`: a merge, or a look at a former merge. After the look, the request stays open or is closed. */
@@ -120,8 +121,15 @@ const finish = {
   actions: ["settle" as const, "mirrorPull" as const, "refreshOthers" as const],
 };
 
+const finishedWords = "When the manifest is read from the base branch, the change request is merged.";
+const hostMergedWords = "If its pull request is merged at the code host, the change request is merged.";
+
 export const changeRequestMachine = setup({
-  types: { context: {} as ChangeRequestContext, events: {} as ChangeRequestEvent },
+  types: {
+    context: {} as ChangeRequestContext,
+    events: {} as ChangeRequestEvent,
+    meta: {} as Words<ChangeRequestSnapshot["state"], ChangeRequestEvent, ChangeRequestCommand>,
+  },
   guards: {
     isInDoubt: ({ context }) => context.sides !== null,
     isLooking: ({ context }) => context.aim === "look" && context.commit === null,
@@ -160,11 +168,51 @@ export const changeRequestMachine = setup({
   },
 }).createMachine({
   id: "change-request",
+  meta: {
+    events: {
+      created: "The change request was opened.",
+      "merge.requested": "Somebody asked for a merge.",
+      "close.requested": "Somebody closed the change request.",
+      "look.requested": "The service looked whether a former merge was made.",
+      "sides.noted": "The two commits of the merge were noted.",
+      "merged.in_git": "The base branch has the work.",
+      "merge.missed": "The base branch does not have the noted work.",
+      "merge.refused": "The merge was refused.",
+      "manifest.read": "The manifest was read from the base branch.",
+      "manifest.failed": "The manifest could not be read. It is read again later.",
+      "pull.merged": "The pull request was merged at the code host.",
+      "pull.closed": "The pull request was closed at the code host.",
+    },
+    commands: {
+      noteSides: "compare the branches",
+      mergeInGit: "merge the branches in git",
+      lookForMerge: "look for the merge in the base branch",
+      readManifest: "read the manifest from the base branch",
+      mirrorPull: "bring the pull request in line",
+      refreshOthers: "look at the project's other change requests again",
+    },
+  },
   context: { aim: null, by: null, message: null, sides: null, commit: null, refusal: null },
   initial: "open",
   entry: "mirrorPull",
   states: {
     open: {
+      description: "The change request is open.",
+      meta: {
+        next: {
+          "merge.requested": "A person can merge it.",
+          "close.requested": {
+            closed: "A person or the session can close it.",
+            merging: "Before it is closed, the service looks whether a former merge was made.",
+          },
+          "look.requested": "The service looks whether a former merge was made.",
+          "pull.merged": hostMergedWords,
+          "pull.closed": {
+            closed: "If its pull request is closed at the code host, the change request is closed.",
+            merging: "If its pull request is closed, the service looks whether a former merge was made.",
+          },
+        },
+      },
       on: {
         "merge.requested": { target: "merging", actions: ["beginMerge", noteSides] },
         "close.requested": close,
@@ -174,6 +222,22 @@ export const changeRequestMachine = setup({
       },
     },
     merging: {
+      description: "A merge, or a look at a former merge, is under way.",
+      meta: {
+        next: {
+          "sides.noted": "When the two commits are noted, git merges them.",
+          "merged.in_git": "When the base branch has the work, the manifest is read.",
+          "merge.missed": {
+            open: "If the base branch does not have the noted work, the change request stays open.",
+            closed: "If the base branch does not have the noted work, the change request is closed.",
+          },
+          "merge.refused": "If the branches conflict or git refuses, the change request is open again.",
+          "manifest.read": finishedWords,
+          "manifest.failed": "If the manifest cannot be read, the change request is merged all the same.",
+          "close.requested": "If it is closed during the look, it is closed afterwards.",
+          "pull.closed": "If its pull request is closed during the look, it is closed afterwards.",
+        },
+      },
       on: {
         "sides.noted": { guard: "isMerging", actions: ["note", mergeInGit] },
         "merged.in_git": { guard: "isUnmade", actions: ["adopt", "readManifest"] },
@@ -191,8 +255,12 @@ export const changeRequestMachine = setup({
         "pull.closed": closeInstead,
       },
     },
-    merged: { type: "final" },
-    closed: { on: { "pull.merged": adoptHostMerge } },
+    merged: { description: "The work is in the base branch.", type: "final" },
+    closed: {
+      description: "The change request was closed without a merge.",
+      meta: { next: { "pull.merged": hostMergedWords } },
+      on: { "pull.merged": adoptHostMerge },
+    },
   },
 });
 

@@ -17,8 +17,19 @@
  */
 import { assign, setup } from "xstate";
 import type { Author, ItemError } from "../domain/conversation.ts";
-import { QUEUE_MAX, type MessageDraft, type RequestAnswer } from "../domain/steering.ts";
+import type { MessageDraft, RequestAnswer } from "../domain/steering.ts";
+import {
+  following,
+  type Given,
+  hasRoom,
+  isCurrent,
+  isUnanswered,
+  mustDecline,
+  noted,
+  START,
+} from "./conversation-context.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
+import type { Words } from "./word-types.ts";
 
 export interface ConversationContext {
   /** The sandbox whose runtime takes messages. Null: none does now. */
@@ -105,151 +116,6 @@ interface AnswerOrder {
   readonly answer: RequestAnswer;
 }
 
-const START: ConversationContext = {
-  sandboxId: null,
-  turn: 0,
-  ended: 0,
-  seq: 0,
-  requests: [],
-  answered: [],
-  queue: [],
-  sending: null,
-  settled: [],
-  held: false,
-  stopping: false,
-  attended: true,
-};
-
-/** What no longer holds when a sandbox ends (M3). */
-const without = (context: ConversationContext): ConversationContext => ({
-  ...START,
-  seq: context.seq,
-  queue: context.sending === null ? context.queue : [context.sending, ...context.queue],
-  settled: context.settled,
-  held: context.held,
-});
-
-type Reported = Extract<ConversationEvent, { type: "runtime.reported" }>;
-
-const reported = (former: ConversationContext, event: Reported): ConversationContext => {
-  if (event.seq < former.seq) return former;
-  const context = former.sandboxId === event.sandboxId ? former : without(former);
-  if (event.ended < context.ended) return context;
-  return {
-    ...context,
-    sandboxId: event.sandboxId,
-    ended: event.ended,
-    seq: event.seq,
-    turn: Math.max(context.turn, event.ended + Number(event.isWorking || event.requests.length > 0)),
-    attended: event.isAttended,
-    requests: event.requests,
-    answered: context.answered.filter((id) => event.requests.includes(id)),
-  };
-};
-
-/** A message is known by its id: it waits once (M8). */
-const hasRoom = ({ queue, sending, settled }: ConversationContext, event: ConversationEvent): boolean =>
-  event.type === "message.posted" &&
-  queue.length < QUEUE_MAX &&
-  sending !== event.messageId &&
-  !queue.includes(event.messageId) &&
-  !settled.includes(event.messageId);
-
-/** How many messages are remembered (M8): requests that are under way at the same time are far fewer. */
-const SETTLED_KEPT = 20;
-const settledWith = ({ settled }: ConversationContext, id: string): readonly string[] =>
-  [...settled, id].slice(-SETTLED_KEPT);
-
-const interrupted = (context: ConversationContext): ConversationContext => ({
-  ...context,
-  held: context.queue.length > 0,
-  stopping: context.sending !== null,
-});
-
-/** The message on its way has arrived, or never will. */
-const handled = (context: ConversationContext, id: string): ConversationContext => ({
-  ...context,
-  sending: null,
-  settled: settledWith(context, id),
-  stopping: false,
-});
-
-/** The context after the event, before the next message is taken from the queue. */
-const noted = (context: ConversationContext, event: ConversationEvent): ConversationContext => {
-  const { queue } = context;
-  switch (event.type) {
-    case "message.posted":
-      return {
-        ...context,
-        queue: event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId],
-        held: context.held && event.message.author.kind === "service",
-        stopping: context.stopping || (event.isUrgent && context.sending !== null),
-      };
-    case "message.cancelled":
-      return {
-        ...context,
-        queue: queue.filter((id) => id !== event.messageId),
-        settled: settledWith(context, event.messageId),
-      };
-    case "message.accepted":
-      return { ...handled(context, event.messageId), turn: Math.max(context.turn, event.turn) };
-    case "message.deferred":
-      return {
-        ...context,
-        sending: null,
-        stopping: false,
-        turn: Math.max(context.turn, event.turn),
-        queue: [event.messageId, ...queue],
-      };
-    case "message.refused":
-      return handled(context, event.messageId);
-    case "queue.resumed":
-      return { ...context, held: false };
-    case "interrupt.requested":
-      return interrupted(context);
-    case "runtime.reported":
-      return reported(context, event);
-    case "runtime.gone":
-      return without(context);
-    case "answer.given":
-      return { ...context, answered: [...context.answered, event.requestId] };
-  }
-};
-
-interface Given {
-  readonly context: ConversationContext;
-  readonly event: ConversationEvent;
-}
-
-/** The state that follows. A message that is next in the queue is still there. */
-const following = ({ context, event }: Given): ConversationState => {
-  const after = noted(context, event);
-  if (after.sending !== null) return "sending";
-  if (after.requests.length > 0) return "requires_action";
-  if (after.turn > after.ended) return "running";
-  return after.sandboxId !== null && !after.held && after.queue.length > 0 ? "sending" : "idle";
-};
-
-const OUTCOMES: ReadonlySet<string> = new Set(["message.accepted", "message.deferred", "message.refused"]);
-
-/** Whether the event is about something that the conversation still waits for. */
-const isCurrent = ({ context, event }: Given): boolean => {
-  if (event.type === "runtime.gone") return event.sandboxId === context.sandboxId;
-  if (!("messageId" in event) || !("sandboxId" in event)) return true;
-  return (
-    OUTCOMES.has(event.type) && event.messageId === context.sending && event.sandboxId === context.sandboxId
-  );
-};
-
-const isUnanswered = ({ requests, answered }: ConversationContext, id: string): boolean =>
-  requests.includes(id) && !answered.includes(id);
-
-/** Whether a request must be declined because no person attends (M7). */
-const mustDecline = ({ context, event }: Given): boolean => {
-  const after = noted(context, event);
-  return !after.attended && after.requests.some((id) => isUnanswered(after, id));
-};
-
 const sandboxOf = ({ sandboxId }: ConversationContext): string => {
   if (sandboxId === null) throw new Error("a command of a conversation without a sandbox");
   return sandboxId;
@@ -303,8 +169,23 @@ const interrupt = { actions: ["note" as const, interruptTurn] };
 /** While the agent works, an urgent message ends its turn. */
 const postDuringTurn = [{ guard: "hasRoomAndIsUrgent" as const, ...interrupt }, post];
 
+/** Where a report of the runtime leads. */
+const onwardsWords = {
+  requires_action: "When the agent asks a person, it waits for the answer.",
+  running: "When a turn of the agent begins, the agent works.",
+  sending: "When the agent rests, the next waiting message goes out.",
+  idle: "When the agent rests and no message may go out, the conversation is idle.",
+};
+const goneWords = "If the sandbox ends, its turn is over. A message on its way waits again.";
+const cancelledWords = "A person can take a waiting message back.";
+const resumedWords = "A person can let the held queue go on.";
+
 export const conversationMachine = setup({
-  types: { context: {} as ConversationContext, events: {} as ConversationEvent },
+  types: {
+    context: {} as ConversationContext,
+    events: {} as ConversationEvent,
+    meta: {} as Words<ConversationSnapshot["state"], ConversationEvent, ConversationCommand>,
+  },
   guards: {
     asksNobody: (given) => isCurrent(given) && following(given) === "requires_action" && mustDecline(given),
     asks: (given) => isCurrent(given) && following(given) === "requires_action",
@@ -342,10 +223,46 @@ export const conversationMachine = setup({
   },
 }).createMachine({
   id: "conversation",
+  meta: {
+    events: {
+      created: "The conversation began.",
+      "message.posted": "A message was posted.",
+      "message.cancelled": "A waiting message was taken back.",
+      "message.accepted": "The agent got the message.",
+      "message.deferred": "The agent was at work. The message waits again.",
+      "message.refused": "The agent refused the message.",
+      "queue.resumed": "A person let the queue go on.",
+      "interrupt.requested": "A person interrupted the agent.",
+      "runtime.reported": "The agent's runtime reported what it does.",
+      "runtime.gone": "The sandbox ended.",
+      "answer.given": "A request of the agent was answered.",
+    },
+    commands: {
+      sendMessage: "send the message to the agent",
+      interruptTurn: "interrupt the agent's turn",
+      answerRequest: "send the answer to the agent",
+    },
+  },
   context: START,
   initial: "idle",
   states: {
     idle: {
+      description: "The agent rests, or no sandbox runs.",
+      meta: {
+        next: {
+          "message.posted": {
+            sending: "A message goes to the agent at once.",
+            idle: "A message waits until a sandbox runs and the agent rests.",
+          },
+          "message.cancelled": cancelledWords,
+          "queue.resumed": {
+            sending: "A person can let the held queue go on: its first message goes out.",
+            idle: resumedWords,
+          },
+          "runtime.reported": onwardsWords,
+          "runtime.gone": "If the sandbox ends, messages wait for the next one.",
+        },
+      },
       on: {
         "message.posted": [{ ...sendNext, guard: "sendsNew" }, post],
         "message.cancelled": cancel,
@@ -355,6 +272,29 @@ export const conversationMachine = setup({
       },
     },
     sending: {
+      description: "A message is on its way to the agent.",
+      meta: {
+        next: {
+          "message.posted": "Another message waits in the queue.",
+          "message.cancelled": cancelledWords,
+          "message.accepted": {
+            ...onwardsWords,
+            running: "When the agent gets the message, it works on it.",
+          },
+          "message.deferred": {
+            ...onwardsWords,
+            running: "If the agent is at work, the message waits for the end of the turn.",
+          },
+          "message.refused": {
+            ...onwardsWords,
+            idle: "If the agent refuses the message, the message fails.",
+          },
+          "queue.resumed": resumedWords,
+          "interrupt.requested": "An interrupt ends the turn of this message as soon as it begins.",
+          "runtime.reported": onwardsWords,
+          "runtime.gone": goneWords,
+        },
+      },
       on: {
         "message.posted": post,
         "message.cancelled": cancel,
@@ -369,6 +309,20 @@ export const conversationMachine = setup({
       },
     },
     running: {
+      description: "The agent works on a turn.",
+      meta: {
+        next: {
+          "message.posted": "A message waits for the end of the turn. An urgent one ends the turn.",
+          "message.cancelled": cancelledWords,
+          "queue.resumed": resumedWords,
+          "interrupt.requested": "A person can interrupt the agent: the turn ends.",
+          "runtime.reported": {
+            ...onwardsWords,
+            running: "When one turn ends and another one begins, the agent works on.",
+          },
+          "runtime.gone": goneWords,
+        },
+      },
       on: {
         "message.posted": postDuringTurn,
         "message.cancelled": cancel,
@@ -379,6 +333,22 @@ export const conversationMachine = setup({
       },
     },
     requires_action: {
+      description: "The agent has asked something and waits for the answer.",
+      meta: {
+        next: {
+          "message.posted": "A message waits for the end of the turn. An urgent one ends the turn.",
+          "message.cancelled": cancelledWords,
+          "queue.resumed": resumedWords,
+          "interrupt.requested": "A person can interrupt the agent: the turn ends, and the request with it.",
+          "answer.given":
+            "An answer goes to the agent. Without one, the request is declined when its time is over.",
+          "runtime.reported": {
+            ...onwardsWords,
+            running: "When the request is answered, the agent works on.",
+          },
+          "runtime.gone": goneWords,
+        },
+      },
       on: {
         "message.posted": postDuringTurn,
         "message.cancelled": cancel,

@@ -10,6 +10,7 @@
 import { assign, setup } from "xstate";
 import type { BuildFailure } from "../domain/build-failure.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
+import type { Words } from "./word-types.ts";
 
 /** The image that a build made. */
 export interface BuiltImage {
@@ -59,8 +60,19 @@ const outcomes = {
 };
 const begin = { target: "resolving" as const, actions: "countTry" as const };
 
+const outcomeWords = {
+  "image.ready": "When the image is complete, sessions can use it.",
+  "build.failed": "If the build fails, the reason is kept.",
+  "cancel.requested": "A person can cancel the build.",
+} as const;
+const begunAgainWords = "If the service ends meanwhile, the next one begins the build again.";
+
 export const environmentBuildMachine = setup({
-  types: { context: {} as EnvironmentBuildContext, events: {} as EnvironmentBuildEvent },
+  types: {
+    context: {} as EnvironmentBuildContext,
+    events: {} as EnvironmentBuildEvent,
+    meta: {} as Words<EnvironmentBuildSnapshot["state"], EnvironmentBuildEvent, EnvironmentBuildCommand>,
+  },
   actions: {
     buildImage: () => undefined,
     endBuild: () => undefined,
@@ -71,19 +83,62 @@ export const environmentBuildMachine = setup({
   },
 }).createMachine({
   id: "environment-build",
+  meta: {
+    events: {
+      created: "The build was ordered.",
+      "build.begun": "The build got its place and began.",
+      "context.read": "The files of the commit were read.",
+      "steps.done": "The last step was done.",
+      "image.ready": "The image was complete.",
+      "build.failed": "The build failed.",
+      "cancel.requested": "Somebody cancelled the build.",
+    },
+    commands: {
+      buildImage: "build the image",
+      endBuild: "end the build on its node",
+    },
+  },
   context: { tries: 0, image: null, failure: null },
   initial: "queued",
   entry: "buildImage",
   states: {
-    queued: { on: { "build.begun": begin, ...outcomes } },
+    queued: {
+      description: "The build waits for its place on the node.",
+      meta: {
+        next: { "build.begun": "When it has a place on the node, the build begins.", ...outcomeWords },
+      },
+      on: { "build.begun": begin, ...outcomes },
+    },
     resolving: {
+      description: "The files of the commit are read.",
+      meta: {
+        next: {
+          "build.begun": begunAgainWords,
+          "context.read": "When the files of the commit are read, the steps run.",
+          ...outcomeWords,
+        },
+      },
       on: { "build.begun": { actions: "countTry" }, "context.read": { target: "building" }, ...outcomes },
     },
-    building: { on: { "build.begun": begin, "steps.done": { target: "exporting" }, ...outcomes } },
-    exporting: { on: { "build.begun": begin, ...outcomes } },
-    ready: { type: "final" },
-    failed: { type: "final" },
-    cancelled: { type: "final" },
+    building: {
+      description: "The steps of the Dockerfile run.",
+      meta: {
+        next: {
+          "build.begun": begunAgainWords,
+          "steps.done": "When the last step is done, the image's files are copied.",
+          ...outcomeWords,
+        },
+      },
+      on: { "build.begun": begin, "steps.done": { target: "exporting" }, ...outcomes },
+    },
+    exporting: {
+      description: "The image's files are copied.",
+      meta: { next: { "build.begun": begunAgainWords, ...outcomeWords } },
+      on: { "build.begun": begin, ...outcomes },
+    },
+    ready: { description: "The image is ready.", type: "final" },
+    failed: { description: "The build has failed.", type: "final" },
+    cancelled: { description: "The build was cancelled.", type: "final" },
   },
 });
 

@@ -13,6 +13,7 @@ import type { Failure } from "../domain/failure.ts";
 import { notSaved, type Saved } from "../domain/saved.ts";
 import type { SandboxStatus } from "../domain/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
+import type { Words } from "./word-types.ts";
 
 export interface SandboxContext {
   /** How the sandbox ends once its work is saved. Null while no end is requested. */
@@ -67,7 +68,11 @@ const asAsked = (told: ReturnType<typeof ended>) => [
 ];
 
 export const sandboxMachine = setup({
-  types: { context: {} as SandboxContext, events: {} as SandboxEvent },
+  types: {
+    context: {} as SandboxContext,
+    events: {} as SandboxEvent,
+    meta: {} as Words<SandboxSnapshot["state"], SandboxEvent, SandboxCommand>,
+  },
   guards: {
     isWanted: ({ context }) => context.ending === null,
     isStopping: ({ context }) => context.ending === "stopped",
@@ -87,11 +92,42 @@ export const sandboxMachine = setup({
   },
 }).createMachine({
   id: "sandbox",
+  meta: {
+    events: {
+      created: "The sandbox was ordered.",
+      "daemon.ready": "The sandbox's daemon answered.",
+      "boot.failed": "The boot failed.",
+      "sandbox.lost": "The sandbox ended by itself.",
+      "stop.requested": "The session asked the sandbox to stop.",
+      "archive.requested": "The session asked the sandbox to hibernate.",
+      "work.saved": "The sandbox answered the request to save its work.",
+    },
+    commands: {
+      bootSandbox: "boot the sandbox",
+      watchSandbox: "watch whether the sandbox runs",
+      saveWork: "save unpushed work",
+      destroySandbox: "remove the sandbox",
+      reportLive: "tell the session that the sandbox is ready",
+      reportFailed: "tell the session that the boot failed",
+      reportLost: "tell the session that the sandbox is lost",
+      reportEnded: "tell the session that the sandbox has ended",
+    },
+  },
   context: { ending: null },
   initial: "provisioning",
   entry: "bootSandbox",
   states: {
     provisioning: {
+      description: "The sandbox boots, or waits for the build of its environment or for a place to boot.",
+      meta: {
+        next: {
+          "daemon.ready": "When its daemon answers, the sandbox is active and the session runs.",
+          "boot.failed": "If the boot fails or takes too long, the sandbox is removed and the session fails.",
+          "stop.requested":
+            "If the session stops, the sandbox is removed at once. It has no work to save yet.",
+          "archive.requested": "If the session is deleted, the sandbox is removed at once.",
+        },
+      },
       on: {
         "daemon.ready": { target: "active", actions: ["reportLive", "watchSandbox"] },
         "boot.failed": { target: "error", actions: ["destroySandbox", report("reportFailed")] },
@@ -101,6 +137,19 @@ export const sandboxMachine = setup({
       },
     },
     active: {
+      description: "The sandbox runs.",
+      meta: {
+        next: {
+          "sandbox.lost": {
+            error: "If its processes end, the sandbox is removed and the session fails.",
+            stopped: "If its processes end before the work is saved, the sandbox is removed without it.",
+            archived: "If its processes end before the work is saved, the sandbox is removed without it.",
+          },
+          "stop.requested": "If the session stops, the sandbox saves its work first.",
+          "archive.requested": "If the session is idle or deleted, the sandbox saves its work first.",
+          "work.saved": "When the save has ended, the sandbox is removed.",
+        },
+      },
       on: {
         "sandbox.lost": [
           ...asAsked(ended(LOST)),
@@ -111,9 +160,9 @@ export const sandboxMachine = setup({
         "work.saved": asAsked(ended(null)),
       },
     },
-    stopped: { type: "final" },
-    error: { type: "final" },
-    archived: { type: "final" },
+    stopped: { description: "The sandbox was stopped and removed.", type: "final" },
+    error: { description: "The sandbox failed and was removed.", type: "final" },
+    archived: { description: "The sandbox was hibernated and removed. Its work is saved.", type: "final" },
   },
 });
 

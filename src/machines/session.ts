@@ -16,6 +16,7 @@ import type { Failure } from "../domain/failure.ts";
 import type { Saved } from "../domain/saved.ts";
 import type { StopReason, WrittenSessionStatus } from "../domain/session.ts";
 import { pureMachine, type Snapshot } from "./step.ts";
+import type { Words } from "./word-types.ts";
 
 export interface SessionContext {
   /** The sandbox that may speak for this session. Null before the first one is requested. */
@@ -89,7 +90,11 @@ const restart = {
 };
 
 export const sessionMachine = setup({
-  types: { context: {} as SessionContext, events: {} as SessionEvent },
+  types: {
+    context: {} as SessionContext,
+    events: {} as SessionEvent,
+    meta: {} as Words<SessionSnapshot["state"], SessionEvent, SessionCommand>,
+  },
   guards: {
     isBranchPending: ({ context }) => !context.branched,
     isRestartable: ({ context }) => !context.deleted,
@@ -116,12 +121,48 @@ export const sessionMachine = setup({
   },
 }).createMachine({
   id: "session",
+  meta: {
+    events: {
+      created: "The session was created.",
+      "branch.created": "The session's branch was created.",
+      "branch.failed": "The session's branch could not be created.",
+      "sandbox.live": "The sandbox reported that it is ready.",
+      "sandbox.failed": "The sandbox could not boot.",
+      "sandbox.lost": "The sandbox ended by itself.",
+      "sandbox.ended": "The sandbox ended as requested.",
+      "stop.requested": "Somebody asked for a stop.",
+      "delete.requested": "Somebody deleted the session.",
+      "idle.elapsed": "The session was idle for too long.",
+      "user.deactivated": "The person who started the session was deactivated.",
+      "restart.requested": "Somebody asked for a restart.",
+      "slot.refused": "A restart found no free slot.",
+    },
+    commands: {
+      createBranch: "create the session's branch",
+      provisionSandbox: "order the sandbox",
+      tearDownSandbox: "end the sandbox",
+      signalFreeSlot: "tell the queue that a slot is free",
+    },
+  },
   context: { sandboxId: null, branched: false, deleted: false, ending: null },
   initial: "provisioning",
   // Creation starts with the branch. A restart of a session that has a branch enters by its own transition below.
   entry: "createBranch",
   states: {
     provisioning: {
+      description: "The session starts: its branch is created, then its sandbox boots.",
+      meta: {
+        next: {
+          "branch.created": "When the branch exists, the sandbox is ordered.",
+          "branch.failed": "If the branch cannot be created, the session fails.",
+          "sandbox.live": "When the sandbox answers, the session runs.",
+          "sandbox.failed": "If the sandbox does not answer in time, or its boot fails, the session fails.",
+          "sandbox.lost": "If the sandbox ends by itself, the session fails.",
+          "stop.requested": "A stop ends the session at once.",
+          "delete.requested": "A deletion ends the session at once and removes it from the list.",
+          "user.deactivated": "If the person who started it is deactivated, the session ends at once.",
+        },
+      },
       on: {
         "branch.created": { guard: "isBranchPending", actions: ["adoptSandbox", provision] },
         "branch.failed": { guard: "isBranchPending", target: "failed" },
@@ -143,6 +184,20 @@ export const sessionMachine = setup({
       },
     },
     running: {
+      description: "The session runs in its sandbox.",
+      meta: {
+        next: {
+          "sandbox.lost": "If the sandbox ends by itself, the session fails.",
+          "sandbox.ended": "When the sandbox has saved its work and ended, the session is stopped.",
+          "stop.requested": "After a stop, the sandbox saves its work and ends. Then the session is stopped.",
+          "delete.requested":
+            "A deletion removes the session from the list. Its sandbox saves its work and ends.",
+          "idle.elapsed":
+            "If the session is unused and its agent does no work until then, the sandbox saves its work and ends.",
+          "user.deactivated":
+            "If the person who started it is deactivated, the sandbox saves its work and ends.",
+        },
+      },
       on: {
         "sandbox.lost": { guard: "isCurrentSandbox", target: "failed", actions: "settle" },
         "sandbox.ended": { guard: "isCurrentSandbox", target: "stopped", actions: "settle" },
@@ -156,6 +211,13 @@ export const sessionMachine = setup({
       },
     },
     stopped: {
+      description: "The session is stopped. It uses no slot.",
+      meta: {
+        next: {
+          "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",
+          "delete.requested": "A deletion removes the session from the list.",
+        },
+      },
       entry: "signalFreeSlot",
       on: {
         ...restart,
@@ -164,6 +226,13 @@ export const sessionMachine = setup({
       },
     },
     failed: {
+      description: "The session has failed. It uses no slot.",
+      meta: {
+        next: {
+          "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",
+          "delete.requested": "A deletion removes the session from the list.",
+        },
+      },
       entry: "signalFreeSlot",
       on: {
         ...restart,

@@ -12,6 +12,7 @@
  */
 import { assign, setup } from "xstate";
 import { pureMachine, type Snapshot } from "./step.ts";
+import type { Words } from "./word-types.ts";
 
 /** The next due instant, in ms since the epoch, with its expression and zone in one text. */
 export interface NextInstant {
@@ -40,7 +41,11 @@ export type TriggerCommand =
 const look = { target: "firing" as const, actions: ["begin" as const, "accountForDue" as const] };
 
 export const triggerMachine = setup({
-  types: { context: {} as TriggerContext, events: {} as TriggerEvent },
+  types: {
+    context: {} as TriggerContext,
+    events: {} as TriggerEvent,
+    meta: {} as Words<TriggerSnapshot["state"], TriggerEvent, TriggerCommand>,
+  },
   guards: {
     isAgain: ({ context }) => context.again,
     hasNext: ({ event }) => event.type === "due.accounted" && event.next !== null,
@@ -53,12 +58,44 @@ export const triggerMachine = setup({
   },
 }).createMachine({
   id: "trigger",
+  meta: {
+    events: {
+      created: "The trigger was loaded.",
+      "timer.elapsed": "It was time to look.",
+      "due.accounted": "Every due instant got its row in the ledger.",
+      "look.failed": "The look failed too often and was given up.",
+    },
+    commands: {
+      accountForDue: "fire or skip the instants that are due",
+      armTimer: "set the timer",
+    },
+  },
   context: { again: false },
   initial: "waiting",
   states: {
-    waiting: { on: { "timer.elapsed": look } },
-    armed: { on: { "timer.elapsed": look } },
+    waiting: {
+      description: "The trigger has no timer.",
+      meta: { next: { "timer.elapsed": "The scheduler asks for a look." } },
+      on: { "timer.elapsed": look },
+    },
+    armed: {
+      description: "The trigger waits for its next instant.",
+      meta: { next: { "timer.elapsed": "At its next instant, the trigger fires." } },
+      on: { "timer.elapsed": look },
+    },
     firing: {
+      description: "The trigger looks which instants are due, and fires.",
+      meta: {
+        next: {
+          "timer.elapsed": "If another instant comes, a second look follows this one.",
+          "due.accounted": {
+            armed: "When every due instant has its row, the timer is set for the next one.",
+            waiting: "If no instant lies ahead, the trigger waits without a timer.",
+            firing: "If another instant came meanwhile, a second look follows.",
+          },
+          "look.failed": "If the look fails too often, the scheduler asks for another one.",
+        },
+      },
       on: {
         "timer.elapsed": { actions: "remember" },
         "due.accounted": [

@@ -1,4 +1,4 @@
-/** The form of a machine's sentences for people (words.ts). A missing state, event or command is a type error. */
+/** The sentences for people that a machine carries in its `meta`. Each state has its own as its `description`. */
 import type { Named } from "./step.ts";
 
 type ByEvent<State extends string, Event extends Named> = {
@@ -7,12 +7,10 @@ type ByEvent<State extends string, Event extends Named> = {
 };
 
 export interface Words<State extends string, Event extends Named, Command extends Named> {
-  /** The meaning of a state. */
-  readonly states: { readonly [Name in State]: string };
-  /** An event that has happened. */
-  readonly events: { readonly [Type in Event["type"] | "created"]: string };
-  /** What would move the actor from a state. */
-  readonly next: { readonly [Name in State]: ByEvent<State, Event> };
-  /** The work of a command. */
-  readonly commands: { readonly [Type in Command["type"]]: string };
+  /** Of the machine: an event that has happened. */
+  readonly events?: { readonly [Type in Event["type"] | "created"]: string };
+  /** Of the machine: the work of a command. */
+  readonly commands?: { readonly [Type in Command["type"]]: string };
+  /** Of a state: what would move the actor from it. */
+  readonly next?: ByEvent<State, Event>;
 }

@@ -4,35 +4,35 @@ import type { Plant } from "./plants.ts";
 export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "newest-message-first",
-    file: "src/machines/conversation.ts",
+    file: "src/machines/conversation-context.ts",
     find: "event.isUrgent ? [event.messageId, ...queue] : [...queue, event.messageId]",
     put: "[event.messageId, ...queue]",
     seed: 1_000_009,
   },
   {
     name: "message-sent-during-a-turn",
-    file: "src/machines/conversation.ts",
+    file: "src/machines/conversation-context.ts",
     find: '  if (after.turn > after.ended) return "running";\n',
     put: "",
     seed: 1_000_000,
   },
   {
     name: "queue-goes-on-after-an-interrupt",
-    file: "src/machines/conversation.ts",
+    file: "src/machines/conversation-context.ts",
     find: "  held: context.queue.length > 0,\n",
     put: "",
     seed: 1_000_006,
   },
   {
     name: "message-does-not-resume-the-queue",
-    file: "src/machines/conversation.ts",
+    file: "src/machines/conversation-context.ts",
     find: '        held: context.held && event.message.author.kind === "service",\n',
     put: "",
     seed: 1_000_001,
   },
   {
     name: "interrupt-of-a-turn-ends-the-next",
-    file: "src/machines/conversation.ts",
+    file: "src/machines/conversation-context.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
     seed: 1_000_006,
@@ -46,7 +46,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   },
   {
     name: "request-answered-twice",
-    file: "src/machines/conversation.ts",
+    file: "src/machines/conversation-context.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
     seed: 1_000_041,
@@ -60,7 +60,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   },
   {
     name: "trigger-waits-for-a-person",
-    file: "src/machines/conversation.ts",
+    file: "src/machines/conversation-context.ts",
     find: "  return !after.attended && after.requests.some(",
     put: "  return after.sandboxId === null && after.requests.some(",
     seed: 1_000_002,
