@@ -9,23 +9,18 @@ import type {
   ChangeRequestEvent,
   ChangeRequestSnapshot,
 } from "../../machines/change-request.ts";
-import {
-  changeRequestColumns,
-  OPENED,
-  type ChangeRequestChange,
-  type ChangeRequestColumns,
-} from "../change-request-columns.ts";
+import { changeRequestColumns, OPENED, type ChangeRequestColumns } from "../change-request-columns.ts";
 import { pageOf, positionOf } from "../cursor.ts";
 import { changeRequestEvent, changeRequestMoved } from "../event-rows.ts";
 import { Taken } from "../ports/errors.ts";
 import { ChangeRequests, type ChangeRequest, type PullBeside } from "../ports/change-requests.ts";
-import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
-import { firstTransition, transitionOf } from "../../machines/transition.ts";
+import { firstTransition } from "../../machines/transition.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
-import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { appendFor } from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
 
 const COLUMNS = `
@@ -102,13 +97,6 @@ const makeOpen = Effect.gen(function* () {
   });
 });
 
-interface MemoryRow {
-  readonly state: ChangeRequestSnapshot["state"];
-  readonly context: ChangeRequestSnapshot["context"];
-  readonly version: number;
-  readonly pending: readonly PendingCommand<ChangeRequestCommand>[];
-}
-
 const assignments = ({ mergeSides, status, updatedAt, merged }: ChangeRequestColumns) => ({
   base_commit: mergeSides?.base ?? null,
   head_commit: mergeSides?.head ?? null,
@@ -118,52 +106,29 @@ const assignments = ({ mergeSides, status, updatedAt, merged }: ChangeRequestCol
 });
 
 const makeMemory = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
-
-  const load = (id: string) =>
-    Effect.map(
-      sql<MemoryRow>`
-        SELECT state, state_context AS context, version, ${pendingColumn(sql, { kind: "change_request", id })}
-        FROM change_requests WHERE id = ${id}`,
-      ([row]) => {
-        if (row === undefined) return null;
-        const { state, context, version, pending } = row;
-        return { snapshot: { state, context }, version, pending };
-      },
-    );
-
-  const save = Effect.fnUntraced(function* (change: ChangeRequestChange) {
-    const { id, version, before, after: next } = change;
-    const columns = changeRequestColumns(change);
-    const kept = { kind: "change_request", id, version: version + 1, given: "saved" } as const;
-    const [row] = yield* sql<Row>`
-      WITH saved AS (
-        UPDATE change_requests SET ${sql.update(assignments(columns))}, state = ${next.state},
-          state_context = ${json(next.context)}, version = version + 1
-        WHERE id = ${id} AND version = ${version} RETURNING ${sql.literal(COLUMNS)}
-      )${keeping(sql, transitionOf(change), kept)}
-      SELECT * FROM saved`;
-    if (row === undefined) return yield* new Fenced({ id });
-    const actor = { kind: "change_request", id } as const;
-    if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
-    const pending = yield* appendFor(sql, actor, change);
-    if (columns.status !== undefined) yield* events.append([changeRequestEvent(requestOf(row))]);
-    else if (before.state !== next.state) yield* events.wake(row.projectId);
-    return { version: version + 1, pending };
+  return yield* makeActorMemory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand, Row>({
+    kind: "change_request",
+    name: "changeRequests",
+    table: "change_requests",
+    key: "id",
+    state: "state",
+    returning: COLUMNS,
+    isOneStatement: (change) => changeRequestColumns(change).status === undefined,
+    writes: (change) => {
+      const columns = changeRequestColumns(change);
+      const isMoved = change.before.state !== change.after.state;
+      return Effect.succeed({
+        columns: assignments(columns),
+        finish: (row) =>
+          columns.status !== undefined
+            ? events.append([changeRequestEvent(requestOf(row))])
+            : isMoved
+              ? events.wake(row.projectId)
+              : Effect.void,
+      });
+    },
   });
-
-  const memory: Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand> = {
-    load: (id) => load(id).pipe(stored("changeRequests.load")),
-    save: (change) => sql.withTransaction(save(change)).pipe(stored("changeRequests.save")),
-    complete: (id, commandIds) =>
-      removeCommands(sql, { kind: "change_request", id }, commandIds).pipe(stored("changeRequests.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: "change_request", id }, { ...crash, commandId }).pipe(
-        stored("changeRequests.crashed"),
-      ),
-  };
-  return memory;
 });
 
 const first = ([row]: readonly Row[]): ChangeRequest | null => (row === undefined ? null : requestOf(row));
@@ -182,10 +147,7 @@ const makeReads = Effect.gen(function* () {
       Effect.map(first),
       stored("changeRequests.byId"),
     );
-  const unsettled: Service["unsettled"] = unsettledActors(sql, "change_request").pipe(
-    stored("changeRequests.unsettled"),
-  );
-  return { get, byId, unsettled };
+  return { get, byId };
 });
 
 /** Reads open requests, and records where their branches are. */
@@ -227,7 +189,7 @@ export const layer = Layer.effect(
     const columns = sql.literal(COLUMNS);
     const open = yield* makeOpen;
     return {
-      memory: yield* makeMemory,
+      ...(yield* makeMemory),
       ...(yield* makeReads),
       ...(yield* makeLooks),
       open: (request) =>

@@ -8,15 +8,9 @@ import type {
   EnvironmentBuildEvent,
   EnvironmentBuildSnapshot,
 } from "../../machines/environment-build.ts";
-import { firstTransition, transitionOf } from "../../machines/transition.ts";
+import { firstTransition } from "../../machines/transition.ts";
 import { pageOf, positionOf } from "../cursor.ts";
-import {
-  buildEvent,
-  buildInstants,
-  type EnvironmentBuildChange,
-  logPiece,
-  NEW_BUILD,
-} from "../environment-build-columns.ts";
+import { buildEvent, buildInstants, logPiece, NEW_BUILD } from "../environment-build-columns.ts";
 import {
   BUILDS_KEPT,
   EnvironmentBuilds,
@@ -24,10 +18,10 @@ import {
   type LogPiece,
   type NewBuild,
 } from "../ports/environment-builds.ts";
-import { Fenced, type Memory, type PendingCommand } from "../ports/journal.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 import { EventLog } from "./event-log.ts";
-import { appendFor, noteCrash, pendingColumn, removeCommands, unsettledActors } from "./outbox.ts";
+import { appendFor } from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
 
 const KIND = "environment_build";
@@ -44,63 +38,36 @@ type Row = Omit<EnvironmentBuild, "tries" | "image" | "failure"> & {
 const buildOf = ({ context, ...row }: Row): EnvironmentBuild => ({ ...row, ...context });
 const first = ([row]: readonly Row[]): EnvironmentBuild | null => (row === undefined ? null : buildOf(row));
 
-interface MemoryRow {
-  readonly status: EnvironmentBuildSnapshot["state"];
-  readonly context: EnvironmentBuildContext;
-  readonly version: number;
-  readonly pending: readonly PendingCommand<EnvironmentBuildCommand>[];
-}
-
 const makeMemory = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
-
-  const load = (id: string) =>
-    Effect.map(
-      sql<MemoryRow>`
-        SELECT status, state_context AS context, version, ${pendingColumn(sql, { kind: KIND, id })}
-        FROM environment_builds WHERE id = ${id}`,
-      ([row]) => {
-        if (row === undefined) return null;
-        const { status: state, context, version, pending } = row;
-        return { snapshot: { state, context }, version, pending };
-      },
-    );
-
-  const save = Effect.fnUntraced(function* (change: EnvironmentBuildChange) {
-    const { id, version, before, after: next, now } = change;
-    const { begunAt, endedAt } = buildInstants(change);
-    const columns = {
-      status: next.state,
-      state_context: json(next.context),
-      ...(begunAt !== undefined && { begun_at: at(begunAt), step: null }),
-      ...(endedAt !== undefined && { ended_at: at(endedAt) }),
-    };
-    const kept = { kind: KIND, id, version: version + 1, given: "saved" } as const;
-    const [row] = yield* sql<Row>`
-      WITH saved AS (
-        UPDATE environment_builds SET ${sql.update(columns)}, version = version + 1
-        WHERE id = ${id} AND version = ${version} RETURNING ${sql.literal(COLUMNS)}
-      )${keeping(sql, transitionOf(change), kept)}
-      SELECT * FROM saved`;
-    if (row === undefined) return yield* new Fenced({ id });
-    const actor = { kind: KIND, id } as const;
-    if (change.completes !== null) yield* removeCommands(sql, actor, [change.completes]);
-    const pending = yield* appendFor(sql, actor, change);
-    if (before.state !== next.state)
-      yield* events.append([buildEvent(row, { previous: before.state, at: now })]);
-    return { version: version + 1, pending };
+  return yield* makeActorMemory<
+    EnvironmentBuildSnapshot,
+    EnvironmentBuildEvent,
+    EnvironmentBuildCommand,
+    Pick<Row, "id" | "projectId" | "status">
+  >({
+    kind: KIND,
+    name: "environmentBuilds",
+    table: "environment_builds",
+    key: "id",
+    state: "status",
+    returning: `id, project_id AS "projectId", status`,
+    isOneStatement: ({ before, after: next }) => before.state === next.state,
+    writes: (change) => {
+      const { before, after: next, now } = change;
+      const { begunAt, endedAt } = buildInstants(change);
+      return Effect.succeed({
+        columns: {
+          ...(begunAt !== undefined && { begun_at: at(begunAt), step: null }),
+          ...(endedAt !== undefined && { ended_at: at(endedAt) }),
+        },
+        finish: (row) =>
+          before.state === next.state
+            ? Effect.void
+            : events.append([buildEvent(row, { previous: before.state, at: now })]),
+      });
+    },
   });
-
-  const memory: Memory<EnvironmentBuildSnapshot, EnvironmentBuildEvent, EnvironmentBuildCommand> = {
-    load: (id) => load(id).pipe(stored("environmentBuilds.load")),
-    save: (change) => sql.withTransaction(save(change)).pipe(stored("environmentBuilds.save")),
-    complete: (id, commandIds) =>
-      removeCommands(sql, { kind: KIND, id }, commandIds).pipe(stored("environmentBuilds.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: KIND, id }, { ...crash, commandId }).pipe(stored("environmentBuilds.crashed")),
-  };
-  return memory;
 });
 
 type Service = (typeof EnvironmentBuilds)["Service"];
@@ -260,8 +227,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const open = yield* makeOpen;
     return {
-      memory: yield* makeMemory,
-      unsettled: unsettledActors(sql, KIND).pipe(stored("environmentBuilds.unsettled")),
+      ...(yield* makeMemory),
       open: (build) => sql.withTransaction(open(build)).pipe(stored("environmentBuilds.open")),
       noteStep: (id, step) =>
         sql`UPDATE environment_builds SET step = ${json(step)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(

@@ -3,24 +3,17 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
-import type { SandboxStatus } from "../../domain/session.ts";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../machines/sandbox.ts";
 import { bootStartedEvent, environmentNotedEvent, sandboxStatusEvent } from "../event-rows.ts";
-import { Fenced, StoreError, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
+import { StoreError } from "../ports/journal.ts";
 import { Sandboxes, type NotedEnvironment, type OutdatedSandbox, type Sandbox } from "../ports/sandboxes.ts";
 import { sandboxColumns, type SandboxColumns } from "../session-columns.ts";
-import { firstTransition, transitionOf } from "../../machines/transition.ts";
+import { firstTransition } from "../../machines/transition.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
-import {
-  noteCrash,
-  outboxParts,
-  pendingColumn,
-  pendingOf,
-  removeCommands,
-  unsettledActors,
-} from "./outbox.ts";
+import { outboxParts } from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
 import { at, json, stored } from "./connection/statement.ts";
 
@@ -31,82 +24,47 @@ const COLUMNS = `
   warm_recipe AS "warmRecipe", status, failure,
   boot_deadline_at AS "bootDeadlineAt", boot_started_at AS "bootStartedAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
 
-interface MemoryRow {
-  readonly status: SandboxStatus;
-  readonly context: SandboxSnapshot["context"];
-  readonly version: number;
-  readonly pending: readonly PendingCommand<SandboxCommand>[];
-}
-
-const assignments = (columns: SandboxColumns, { context }: SandboxSnapshot) => ({
-  status: columns.status,
-  state_context: json(context),
-  ...(columns.failure !== undefined && { failure: json(columns.failure) }),
-  ...(columns.activeAt !== undefined && { active_at: at(columns.activeAt) }),
-  ...(columns.endedAt !== undefined && { ended_at: at(columns.endedAt) }),
+const assignments = ({ failure, activeAt, endedAt }: SandboxColumns) => ({
+  ...(failure !== undefined && { failure: json(failure) }),
+  ...(activeAt !== undefined && { active_at: at(activeAt) }),
+  ...(endedAt !== undefined && { ended_at: at(endedAt) }),
 });
 
 const first = ([row]: readonly Sandbox[]): Sandbox | null => row ?? null;
 
+interface SavedRow {
+  readonly sessionId: string;
+  readonly projectId: string;
+}
+
 const makeMemory = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   const endings = yield* Endings;
-
-  const load = (id: string) =>
-    Effect.map(
-      sql<MemoryRow>`
-        SELECT status, state_context AS context, version, ${pendingColumn(sql, { kind: "sandbox", id })}
-        FROM session_sandboxes WHERE id = ${id}`,
-      ([row]) =>
-        row === undefined
-          ? null
-          : {
-              snapshot: { state: row.status, context: row.context },
-              version: row.version,
-              pending: row.pending,
-            },
-    );
-
-  const save = Effect.fnUntraced(function* (change: Change<SandboxSnapshot, SandboxEvent, SandboxCommand>) {
-    const { id, version, before, after, now } = change;
-    const columns = sandboxColumns(change);
-    const actor = { kind: "sandbox", id } as const;
-    const kept = { ...actor, version: version + 1, given: "saved" } as const;
-    const outbox = outboxParts(sql, actor, { ...change, given: "saved" });
-    const isMoved = before.state !== after.state;
-    const moved = { ...columns, sandboxId: id, previous: before.state };
-    const news = isMoved
-      ? sql`, news AS (${events.insertionIn(sandboxStatusEvent({ at: now }, moved), sql.literal("saved"))})`
-      : sql.literal("");
-    const [saved] = yield* sql<{
-      readonly sessionId: string;
-      readonly projectId: string;
-      readonly version: number;
-      readonly added: readonly string[];
-    }>`
-      WITH saved AS (
-        UPDATE session_sandboxes AS sandbox SET ${sql.update(assignments(columns, after))}, version = sandbox.version + 1
-        FROM project_sessions AS session
-        WHERE sandbox.id = ${id} AND sandbox.version = ${version} AND session.id = sandbox.session_id
-        RETURNING session.id AS session_id, session.project_id, sandbox.version
-      )${keeping(sql, transitionOf(change), kept)}${outbox.parts}${news}
-      SELECT session_id AS "sessionId", project_id AS "projectId", version, ${outbox.ids} AS added FROM saved`;
-    if (saved === undefined) return yield* new Fenced({ id });
-    if (isMoved && columns.endedAt !== undefined) yield* endings.say([saved.sessionId]);
-    if (isMoved) yield* events.wake(saved.projectId);
-    return { version: saved.version, pending: pendingOf(change.commands, saved.added) };
+  return yield* makeActorMemory<SandboxSnapshot, SandboxEvent, SandboxCommand, SavedRow>({
+    kind: "sandbox",
+    name: "sandboxes",
+    table: "session_sandboxes",
+    key: "id",
+    state: "status",
+    returning: `session_id AS "sessionId",
+      (SELECT project_id FROM project_sessions WHERE id = session_sandboxes.session_id) AS "projectId"`,
+    isOneStatement: () => true,
+    writes: (change) => {
+      const { id, before, after, now } = change;
+      const columns = sandboxColumns(change);
+      const isMoved = before.state !== after.state;
+      const moved = { ...columns, sandboxId: id, previous: before.state };
+      return Effect.succeed({
+        columns: assignments(columns),
+        event: isMoved ? sandboxStatusEvent({ at: now }, moved) : null,
+        finish: ({ sessionId, projectId }) =>
+          Effect.gen(function* () {
+            if (isMoved && columns.endedAt !== undefined) yield* endings.say([sessionId]);
+            if (isMoved) yield* events.wake(projectId);
+          }),
+      });
+    },
   });
-
-  const memory: Memory<SandboxSnapshot, SandboxEvent, SandboxCommand> = {
-    load: (id) => load(id).pipe(stored("sandboxes.load")),
-    save: (change) => save(change).pipe(stored("sandboxes.save")),
-    complete: (id, commandIds) =>
-      removeCommands(sql, { kind: "sandbox", id }, commandIds).pipe(stored("sandboxes.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: "sandbox", id }, { ...crash, commandId }).pipe(stored("sandboxes.crashed")),
-  };
-  return memory;
 });
 
 type OpenRequest = Parameters<(typeof Sandboxes)["Service"]["open"]>[0];
@@ -205,7 +163,7 @@ export const layer = Layer.effect(
     const beginBoot = yield* makeBeginBoot;
     const noteEnvironment = yield* makeNoteEnvironment;
     return {
-      memory: yield* makeMemory,
+      ...(yield* makeMemory),
       open: (request) =>
         open(request).pipe(
           // The session's former sandbox is still live. It is about to end, so a retry will succeed.
@@ -254,7 +212,6 @@ export const layer = Layer.effect(
           JOIN projects AS project ON project.id = session.project_id
           WHERE sandbox.status = 'active' AND sandbox.node_id = ${nodeId}
             AND sandbox.secrets_revision <> project.secrets_revision`.pipe(stored("sandboxes.outdated")),
-      unsettled: unsettledActors(sql, "sandbox").pipe(stored("sandboxes.unsettled")),
       unheld: (ids) =>
         sql<{ readonly id: string }>`
           SELECT id FROM unnest(${ids}::uuid[]) AS listed (id)

@@ -5,16 +5,11 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { afterSave } from "../../domain/saved.ts";
-import { isLive, type WrittenSessionStatus } from "../../domain/session.ts";
-import type {
-  SessionCommand,
-  SessionContext,
-  SessionEvent,
-  SessionSnapshot,
-} from "../../machines/session.ts";
+import { isLive } from "../../domain/session.ts";
+import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../machines/session.ts";
 import { cursorOf, pageOf, positionOf } from "../cursor.ts";
 import { sessionStatusEvent } from "../event-rows.ts";
-import { Fenced, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
+import type { Change } from "../ports/journal.ts";
 import {
   PROMPT_SEARCHED,
   Sessions,
@@ -25,18 +20,10 @@ import {
   type SessionRequest,
 } from "../ports/sessions.ts";
 import { sessionColumns, slotMove, type SessionColumns } from "../session-columns.ts";
-import { transitionOf } from "../../machines/transition.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { Endings } from "./connection/endings.ts";
 import { EventLog } from "./event-log.ts";
 import { noteFailure } from "./fires.ts";
-import {
-  noteCrash,
-  outboxParts,
-  pendingColumn,
-  pendingOf,
-  removeCommands,
-  unsettledActors,
-} from "./outbox.ts";
 import {
   firstSession,
   pendingCallsOf,
@@ -48,16 +35,13 @@ import {
   type ShownRow,
 } from "./session-rows.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
-import { keeping } from "./transition-rows.ts";
 import { makeNoteTurn } from "./turn-endings.ts";
 import { plannedAnew } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 import { hasRoleIn } from "./roles.ts";
 
 /** The columns that a step sets, as the update names them. */
-const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: number) => ({
-  status: columns.status,
-  state_context: json(snapshot.context),
+const assignments = (columns: SessionColumns, now: number) => ({
   updated_at: at(now),
   ...(columns.baseCommit !== undefined && { base_commit: columns.baseCommit }),
   ...(columns.failure !== undefined && {
@@ -76,20 +60,11 @@ const assignments = (columns: SessionColumns, snapshot: SessionSnapshot, now: nu
 type SessionChange = Change<SessionSnapshot, SessionEvent, SessionCommand>;
 type Service = (typeof Sessions)["Service"];
 
-interface MemoryRow {
-  readonly status: WrittenSessionStatus;
-  readonly context: SessionContext;
-  readonly version: number;
-  readonly pending: readonly PendingCommand<SessionCommand>[];
-}
-
-interface Saved {
+interface SavedRow {
+  readonly sessionId: string;
   readonly accountId: string;
   readonly projectId: string;
-  readonly version: number;
   readonly isFired: boolean;
-  /** The ids of its new commands. */
-  readonly added: readonly string[];
 }
 
 /** Whether a session that failed has a new failure, or an old one no more. */
@@ -120,73 +95,45 @@ const makeMemory = Effect.gen(function* () {
   const endings = yield* Endings;
   const columnsOf = columnsIn(sql);
 
-  const load = (id: string) =>
-    Effect.map(
-      sql<MemoryRow>`
-        SELECT status, state_context AS context, version, ${pendingColumn(sql, { kind: "session", id })}
-        FROM project_sessions WHERE id = ${id}`,
-      ([row]) =>
-        row === undefined
-          ? null
-          : {
-              snapshot: { state: row.status, context: row.context },
-              version: row.version,
-              pending: row.pending,
-            },
-    );
-
-  const save = Effect.fnUntraced(function* (change: SessionChange) {
-    const { id, version, before, after: snapshot, now } = change;
+  const writes = Effect.fnUntraced(function* (change: SessionChange) {
+    const { id, before, after: snapshot, now } = change;
     const columns = yield* columnsOf(change);
     const slot = slotMove(change);
-    // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
-    const reboot =
-      slot === "reserve"
-        ? sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`
-        : sql.literal("");
-    const actor = { kind: "session", id } as const;
-    const kept = { ...actor, version: version + 1, given: "saved" } as const;
-    const outbox = outboxParts(sql, actor, { ...change, given: "saved" });
     const isMoved = before.state !== snapshot.state;
-    const moved = { ...columns, previous: before.state };
-    const news = isMoved
-      ? sql`, news AS (${events.insertionIn(sessionStatusEvent({ at: now }, moved), sql.literal("saved"))})`
-      : sql.literal("");
-    const [saved] = yield* sql<Saved>`
-      WITH saved AS (
-        UPDATE project_sessions
-        SET ${sql.update(assignments(columns, snapshot, now))}, version = version + 1${reboot}
-        WHERE id = ${id} AND version = ${version}
-        RETURNING id AS session_id, account_id, project_id, version, fire_id
-      )${keeping(sql, transitionOf(change), kept)}${outbox.parts}${news}
-      SELECT account_id AS "accountId", project_id AS "projectId", version, fire_id IS NOT NULL AS "isFired",
-        ${outbox.ids} AS added
-      FROM saved`;
-    if (saved === undefined) return yield* new Fenced({ id });
-    if (columns.deletedAt !== undefined) {
-      yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
-      yield* sql`DELETE FROM conversations WHERE session_id = ${id}`;
-      yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
-    }
-    if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
-    if (isMoved) yield* events.wake(saved.projectId);
-    // The account's row is locked last and for the shortest time, since every session of the account needs it.
-    if (slot === "release") yield* releaseSlot(sql, saved.accountId);
-    if (slot === "reserve") yield* reserveSlot(sql, saved.accountId);
-    if (isFailureNew(change) && saved.isFired) yield* noteFailure(sql, id);
-    return { version: saved.version, pending: pendingOf(change.commands, saved.added) };
+    const finish = Effect.fnUntraced(function* ({ accountId, projectId, isFired }: SavedRow) {
+      if (columns.deletedAt !== undefined) {
+        yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
+        yield* sql`DELETE FROM conversations WHERE session_id = ${id}`;
+        yield* sql`DELETE FROM outbox WHERE actor_kind = 'conversation' AND actor_id = ${id}`;
+      }
+      if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
+      if (isMoved) yield* events.wake(projectId);
+      // The account's row is locked last and for the shortest time, since every session of the account needs it.
+      if (slot === "release") yield* releaseSlot(sql, accountId);
+      if (slot === "reserve") yield* reserveSlot(sql, accountId);
+      if (isFailureNew(change) && isFired) yield* noteFailure(sql, id);
+    });
+    return {
+      columns: assignments(columns, now),
+      // In an UPDATE, right-hand sides see the former row: see `restartDeadline`.
+      ...(slot === "reserve" && {
+        assignments: sql`, boot_deadline_at = ${at(now)}::timestamptz + (boot_deadline_at - provisioned_at), provisioned_at = ${at(now)}`,
+      }),
+      event: isMoved ? sessionStatusEvent({ at: now }, { ...columns, previous: before.state }) : null,
+      finish,
+    };
   });
 
-  const memory: Memory<SessionSnapshot, SessionEvent, SessionCommand> = {
-    load: (id) => load(id).pipe(stored("sessions.load")),
-    save: (change) =>
-      (changesMore(change) ? sql.withTransaction(save(change)) : save(change)).pipe(stored("sessions.save")),
-    complete: (id, commandIds) =>
-      removeCommands(sql, { kind: "session", id }, commandIds).pipe(stored("sessions.complete")),
-    crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind: "session", id }, { ...crash, commandId }).pipe(stored("sessions.crashed")),
-  };
-  return memory;
+  return yield* makeActorMemory<SessionSnapshot, SessionEvent, SessionCommand, SavedRow>({
+    kind: "session",
+    name: "sessions",
+    table: "project_sessions",
+    key: "id",
+    state: "status",
+    returning: `id AS "sessionId", account_id AS "accountId", project_id AS "projectId", fire_id IS NOT NULL AS "isFired"`,
+    isOneStatement: (change) => !changesMore(change),
+    writes,
+  });
 });
 
 const noteRestoredIn =
@@ -325,7 +272,7 @@ export const layer = Layer.effect(
     const noteTurn = yield* makeNoteTurn;
     return {
       ...makeLists(sql),
-      memory,
+      ...memory,
       get: (id) =>
         sql<SessionRow>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
           Effect.map(firstSession),
@@ -377,7 +324,6 @@ export const layer = Layer.effect(
           WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(
           stored("sessions.runningOn"),
         ),
-      unsettled: unsettledActors(sql, "session").pipe(stored("sessions.unsettled")),
       ownerless: ownerlessIn(sql).pipe(stored("sessions.ownerless")),
     };
   }),

@@ -6,18 +6,14 @@ import type {
   ChangeRequestEvent,
   ChangeRequestSnapshot,
 } from "../../../src/machines/change-request.ts";
-import {
-  changeRequestColumns,
-  OPENED,
-  type ChangeRequestChange,
-} from "../../../src/store/change-request-columns.ts";
+import { changeRequestColumns, OPENED } from "../../../src/store/change-request-columns.ts";
 import { changeRequestEvent, changeRequestMoved } from "../../../src/store/event-rows.ts";
 import { Taken } from "../../../src/store/ports/errors.ts";
 import { ChangeRequests, type ChangeRequest } from "../../../src/store/ports/change-requests.ts";
-import { Fenced, type Memory } from "../../../src/store/ports/journal.ts";
-import { firstTransition, transitionOf } from "../../../src/machines/transition.ts";
+import { firstTransition } from "../../../src/machines/transition.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
-import { Tables, type TableSet } from "./tables.ts";
+import { Tables, type ChangeRequestRow, type TableSet } from "./tables.ts";
 
 type OpenRequest = Parameters<(typeof ChangeRequests)["Service"]["open"]>[0];
 
@@ -65,41 +61,19 @@ interface TipsTold {
   readonly now: number;
 }
 
-const save = Effect.fnUntraced(function* (tables: TableSet, change: ChangeRequestChange) {
-  const { id, version, before, after } = change;
-  const row = tables.changeRequests.get(id);
-  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
-  const columns = changeRequestColumns(change);
-  const record: ChangeRequest = { ...row.record, ...columns };
-  tables.changeRequests.set(id, { record, snapshot: after, version: version + 1 });
-  if (change.completes !== null) tables.changeRequestOutbox.remove(id, [change.completes]);
-  const pending = tables.changeRequestOutbox.append(id, change.commands, change.now);
-  tables.keep({ kind: "change_request", id }, transitionOf(change), change.version + 1);
-  if (columns.status !== undefined) tables.events.append([changeRequestEvent(record)]);
-  else if (before.state !== after.state) tables.events.waiting.wake(record.projectId);
-  return { version: version + 1, pending };
-});
-
-const memoryOf = (
-  tables: TableSet,
-): Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand> => ({
-  load: (id) =>
-    Effect.sync(() => {
-      const row = tables.changeRequests.get(id);
-      if (row === undefined) return null;
-      const { snapshot, version } = row;
-      return { snapshot, version, pending: tables.changeRequestOutbox.of(id) };
-    }),
-  save: (change) => save(tables, change),
-  complete: (id, commandIds) =>
-    Effect.sync(() => {
-      tables.changeRequestOutbox.remove(id, commandIds);
-    }),
-  crashed: (_, commandId, { reason }) =>
-    Effect.sync(() => {
-      tables.changeRequestOutbox.noteCrash(commandId, reason);
-    }),
-});
+const memoryOf = (tables: TableSet) =>
+  makeActorMemory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand, ChangeRequestRow>(tables, {
+    kind: "change_request",
+    rows: tables.changeRequests,
+    outbox: tables.changeRequestOutbox,
+    step: (row, change) =>
+      Effect.succeed({ ...row, record: { ...row.record, ...changeRequestColumns(change) } }),
+    finish: ({ record }, change) => {
+      if (changeRequestColumns(change).status !== undefined)
+        tables.events.append([changeRequestEvent(record)]);
+      else if (change.before.state !== change.after.state) tables.events.waiting.wake(record.projectId);
+    },
+  });
 
 /** Writes columns that no step of the actor sets. */
 const put = (tables: TableSet, record: ChangeRequest): void => {
@@ -131,8 +105,7 @@ export const layer = Layer.effect(
     const find = (projectId: string, number: number) =>
       ofProject(projectId).find((request) => request.number === number) ?? null;
     return {
-      memory: memoryOf(tables),
-      unsettled: Effect.sync(() => tables.changeRequestOutbox.unsettled()),
+      ...memoryOf(tables),
       byId: (id) => Effect.sync(() => tables.changeRequests.get(id)?.record ?? null),
       open: (request) => open(tables, request),
       get: (projectId, number) => Effect.sync(() => find(projectId, number)),

@@ -21,12 +21,7 @@ import {
   noteReport,
   putPrompt,
 } from "../../../src/store/conversation-notes.ts";
-import {
-  noteStep,
-  snapshotOf,
-  stepConcerns,
-  type ConversationStep,
-} from "../../../src/store/conversation-steps.ts";
+import { noteStep, snapshotOf, stepConcerns } from "../../../src/store/conversation-steps.ts";
 import { changesOf, pageOfItems, placeOf } from "../../../src/store/conversation-pages.ts";
 import { sessionWaitingEvent } from "../../../src/store/event-rows.ts";
 import { cutBytes, storableReport } from "../../../src/store/conversation-reports.ts";
@@ -39,8 +34,8 @@ import {
   type ConversationPage,
   type Item,
 } from "../../../src/store/ports/conversations.ts";
-import { Fenced, type Memory } from "../../../src/store/ports/journal.ts";
-import { firstTransition, transitionOf } from "../../../src/machines/transition.ts";
+import { firstTransition } from "../../../src/machines/transition.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { addSpent } from "./project-usage.ts";
 import { tellAtRest } from "./turn-endings.ts";
 import { Tables, type ConversationRow, type TableSet } from "./tables.ts";
@@ -180,43 +175,21 @@ export const noteIn = (tables: TableSet, id: string, put: (draft: ConversationDr
   write(tables, row, draft);
 };
 
-const save = Effect.fnUntraced(function* (tables: TableSet, step: ConversationStep) {
-  const { id, version, after: snapshot, completes } = step;
-  const row = tables.conversations.get(id);
-  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
-  if (completes !== null) tables.conversationOutbox.remove(id, [completes]);
-  const pending = tables.conversationOutbox.append(id, step.commands, step.now);
-  tables.keep({ kind: "conversation", id }, transitionOf(step), version + 1);
-  const moved = { ...row, snapshot, version: version + 1, turnToTell: tellAtRest(tables, row, step) };
-  const concern = new Set(stepConcerns(step));
-  const items = [...row.items.values()].filter((item) => concern.has(item.id));
-  const draft = new ConversationDraft(row.conversation, items);
-  noteStep(draft, step);
-  makeRoom(moved, draft);
-  write(tables, moved, draft);
-  return { version: version + 1, pending };
-});
-
-const memoryOf = (
-  tables: TableSet,
-): Memory<ConversationSnapshot, ConversationEvent, ConversationCommand> => ({
-  load: (id) =>
-    Effect.sync(() => {
-      const row = tables.conversations.get(id);
-      if (row === undefined) return null;
-      const { snapshot, version } = row;
-      return { snapshot, version, pending: tables.conversationOutbox.of(id) };
-    }),
-  save: (step) => save(tables, step),
-  complete: (id, commandIds) =>
-    Effect.sync(() => {
-      tables.conversationOutbox.remove(id, commandIds);
-    }),
-  crashed: (_, commandId, { reason }) =>
-    Effect.sync(() => {
-      tables.conversationOutbox.noteCrash(commandId, reason);
-    }),
-});
+const memoryOf = (tables: TableSet) =>
+  makeActorMemory<ConversationSnapshot, ConversationEvent, ConversationCommand, ConversationRow>(tables, {
+    kind: "conversation",
+    rows: tables.conversations,
+    outbox: tables.conversationOutbox,
+    finish: (row, step) => {
+      const moved = { ...row, turnToTell: tellAtRest(tables, row, step) };
+      const concern = new Set(stepConcerns(step));
+      const items = [...row.items.values()].filter((item) => concern.has(item.id));
+      const draft = new ConversationDraft(row.conversation, items);
+      noteStep(draft, step);
+      makeRoom(moved, draft);
+      write(tables, moved, draft);
+    },
+  });
 
 const page = (
   row: ConversationRow | undefined,
@@ -297,8 +270,7 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => {
     const rowOf = (id: string) => tables.conversations.get(id);
     return {
-      memory: memoryOf(tables),
-      unsettled: Effect.sync(() => tables.conversationOutbox.unsettled()),
+      ...memoryOf(tables),
       open: (id, now) => Effect.sync(() => open(tables, id, now)),
       get: (id) => Effect.sync(() => rowOf(id)?.conversation ?? null),
       states: (ids) =>

@@ -7,11 +7,10 @@ import {
   type EnvironmentBuildSnapshot,
   isLiveBuildState,
 } from "../../../src/machines/environment-build.ts";
-import { firstTransition, transitionOf } from "../../../src/machines/transition.ts";
+import { firstTransition } from "../../../src/machines/transition.ts";
 import {
   buildEvent,
   buildInstants,
-  type EnvironmentBuildChange,
   logPiece,
   NEW_BUILD,
 } from "../../../src/store/environment-build-columns.ts";
@@ -21,8 +20,8 @@ import {
   type EnvironmentBuild,
   type NewBuild,
 } from "../../../src/store/ports/environment-builds.ts";
-import { Fenced, type Memory } from "../../../src/store/ports/journal.ts";
 import type { Sandbox } from "../../../src/store/ports/sandboxes.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
 import { type EnvironmentBuildRow, Tables, type TableSet } from "./tables.ts";
 
@@ -73,42 +72,26 @@ const open = (tables: TableSet, { now, ...build }: NewBuild) =>
     return { build: opened, isNew: true };
   });
 
-const save = Effect.fnUntraced(function* (tables: TableSet, change: EnvironmentBuildChange) {
-  const { id, version, before, after, now } = change;
-  const row = tables.environmentBuilds.get(id);
-  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
-  const instants = buildInstants(change);
-  const step = instants.begunAt === undefined ? row.record.step : null;
-  const saved = {
-    ...row,
-    record: { ...row.record, step, ...instants },
-    snapshot: after,
-    version: version + 1,
-  };
-  tables.environmentBuilds.set(id, saved);
-  if (change.completes !== null) tables.environmentBuildOutbox.remove(id, [change.completes]);
-  const pending = tables.environmentBuildOutbox.append(id, change.commands, now);
-  tables.keep({ kind: KIND, id }, transitionOf(change), version + 1);
-  if (before.state !== after.state)
-    tables.events.append([buildEvent(recordOf(saved), { previous: before.state, at: now })]);
-  return { version: version + 1, pending };
-});
-
-const memoryOf = (
-  tables: TableSet,
-): Memory<EnvironmentBuildSnapshot, EnvironmentBuildEvent, EnvironmentBuildCommand> => ({
-  load: (id) =>
-    Effect.sync(() => {
-      const row = tables.environmentBuilds.get(id);
-      if (row === undefined) return null;
-      const { snapshot, version } = row;
-      return { snapshot, version, pending: tables.environmentBuildOutbox.of(id) };
-    }),
-  save: (change) => save(tables, change),
-  complete: (id, commandIds) => Effect.sync(() => tables.environmentBuildOutbox.remove(id, commandIds)),
-  crashed: (_, commandId, { reason }) =>
-    Effect.sync(() => tables.environmentBuildOutbox.noteCrash(commandId, reason)),
-});
+const memoryOf = (tables: TableSet) =>
+  makeActorMemory<
+    EnvironmentBuildSnapshot,
+    EnvironmentBuildEvent,
+    EnvironmentBuildCommand,
+    EnvironmentBuildRow
+  >(tables, {
+    kind: KIND,
+    rows: tables.environmentBuilds,
+    outbox: tables.environmentBuildOutbox,
+    step: (row, step) => {
+      const instants = buildInstants(step);
+      const begun = instants.begunAt === undefined ? {} : { step: null };
+      return Effect.succeed({ ...row, record: { ...row.record, ...begun, ...instants } });
+    },
+    finish: (row, { before, after, now }) => {
+      if (before.state === after.state) return;
+      tables.events.append([buildEvent(recordOf(row), { previous: before.state, at: now })]);
+    },
+  });
 
 const change = (
   tables: TableSet,
@@ -178,8 +161,7 @@ const prune = (tables: TableSet): void => {
 export const layer = Layer.effect(
   EnvironmentBuilds,
   Effect.map(Tables, (tables) => ({
-    memory: memoryOf(tables),
-    unsettled: Effect.sync(() => tables.environmentBuildOutbox.unsettled()),
+    ...memoryOf(tables),
     open: (build) => open(tables, build),
     get: (id) =>
       Effect.sync(() => {

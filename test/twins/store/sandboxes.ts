@@ -7,7 +7,7 @@ import {
   environmentNotedEvent,
   sandboxStatusEvent,
 } from "../../../src/store/event-rows.ts";
-import { Fenced, StoreError, type Change, type Memory } from "../../../src/store/ports/journal.ts";
+import { StoreError } from "../../../src/store/ports/journal.ts";
 import {
   Sandboxes,
   type NotedEnvironment,
@@ -15,51 +15,27 @@ import {
   type Sandbox,
 } from "../../../src/store/ports/sandboxes.ts";
 import { sandboxColumns } from "../../../src/store/session-columns.ts";
-import { firstTransition, transitionOf } from "../../../src/machines/transition.ts";
-import { Tables, type TableSet } from "./tables.ts";
+import { firstTransition } from "../../../src/machines/transition.ts";
+import { makeActorMemory } from "./actor-memory.ts";
+import { Tables, type SandboxRow, type TableSet } from "./tables.ts";
 
-type SandboxChange = Change<SandboxSnapshot, SandboxEvent, SandboxCommand>;
 type OpenRequest = Parameters<(typeof Sandboxes)["Service"]["open"]>[0];
 
-const save = Effect.fnUntraced(function* (tables: TableSet, change: SandboxChange) {
-  const { id, version, before, after, now } = change;
-  const row = tables.sandboxes.get(id);
-  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
-  const record: Sandbox = { ...row.record, ...sandboxColumns(change) };
-  tables.sandboxes.set(id, { ...row, record, snapshot: after, version: version + 1 });
-  if (change.completes !== null) tables.sandboxOutbox.remove(id, [change.completes]);
-  const pending = tables.sandboxOutbox.append(id, change.commands, now);
-  tables.keep({ kind: "sandbox", id }, transitionOf(change), version + 1);
-  const projectId = tables.sessions.get(record.sessionId)?.record.projectId;
-  if (record.endedAt !== null) tables.sayEnded(record.sessionId);
-  if (before.state !== after.state && projectId !== undefined) {
-    tables.events.append([
-      sandboxStatusEvent(
-        { projectId, sessionId: record.sessionId, at: now },
-        { ...sandboxColumns(change), sandboxId: id, previous: before.state },
-      ),
-    ]);
-  }
-  return { version: version + 1, pending };
-});
-
-const memoryOf = (tables: TableSet): Memory<SandboxSnapshot, SandboxEvent, SandboxCommand> => ({
-  load: (id) =>
-    Effect.sync(() => {
-      const row = tables.sandboxes.get(id);
-      if (row === undefined) return null;
-      return { snapshot: row.snapshot, version: row.version, pending: tables.sandboxOutbox.of(id) };
-    }),
-  save: (change) => save(tables, change),
-  complete: (id, commandIds) =>
-    Effect.sync(() => {
-      tables.sandboxOutbox.remove(id, commandIds);
-    }),
-  crashed: (_, commandId, { reason }) =>
-    Effect.sync(() => {
-      tables.sandboxOutbox.noteCrash(commandId, reason);
-    }),
-});
+const memoryOf = (tables: TableSet) =>
+  makeActorMemory<SandboxSnapshot, SandboxEvent, SandboxCommand, SandboxRow>(tables, {
+    kind: "sandbox",
+    rows: tables.sandboxes,
+    outbox: tables.sandboxOutbox,
+    step: (row, change) => Effect.succeed({ ...row, record: { ...row.record, ...sandboxColumns(change) } }),
+    finish: ({ record: { sessionId, endedAt } }, change) => {
+      const { id, before, after, now } = change;
+      const projectId = tables.sessions.get(sessionId)?.record.projectId;
+      if (endedAt !== null) tables.sayEnded(sessionId);
+      if (before.state === after.state || projectId === undefined) return;
+      const moved = { ...sandboxColumns(change), sandboxId: id, previous: before.state };
+      tables.events.append([sandboxStatusEvent({ projectId, sessionId, at: now }, moved)]);
+    },
+  });
 
 const ofSession = (tables: TableSet, sessionId: string): readonly Sandbox[] =>
   [...tables.sandboxes.values()]
@@ -172,7 +148,7 @@ const outdated = (tables: TableSet, nodeId: string): readonly OutdatedSandbox[] 
 export const layer = Layer.effect(
   Sandboxes,
   Effect.map(Tables, (tables) => ({
-    memory: memoryOf(tables),
+    ...memoryOf(tables),
     open: (request) => open(tables, request),
     get: (id) => Effect.sync(() => tables.sandboxes.get(id)?.record ?? null),
     newestOf: (sessionId) =>
@@ -203,7 +179,6 @@ export const layer = Layer.effect(
         return true;
       }),
     outdated: (nodeId) => Effect.sync(() => outdated(tables, nodeId)),
-    unsettled: Effect.sync(() => tables.sandboxOutbox.unsettled()),
     unheld: (ids) =>
       Effect.sync(() =>
         ids.filter((id) => {

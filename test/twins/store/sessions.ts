@@ -7,7 +7,7 @@ import { isLive } from "../../../src/domain/session.ts";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../src/machines/session.ts";
 import { cursorOf, pageOf } from "../../../src/store/cursor.ts";
 import { sessionStatusEvent, sessionTurnEvent } from "../../../src/store/event-rows.ts";
-import { CapReached, Fenced, type Change, type Memory } from "../../../src/store/ports/journal.ts";
+import { CapReached, type Change } from "../../../src/store/ports/journal.ts";
 import {
   PROMPT_SEARCHED,
   Sessions,
@@ -19,7 +19,7 @@ import {
   type ShownSession,
 } from "../../../src/store/ports/sessions.ts";
 import { restartDeadline, sessionColumns, slotMove } from "../../../src/store/session-columns.ts";
-import { transitionOf } from "../../../src/machines/transition.ts";
+import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type SessionRow, type TableSet } from "./tables.ts";
 import { tellAtEnd } from "./turn-endings.ts";
@@ -54,56 +54,30 @@ const moveSlot = (tables: TableSet, accountId: string, change: SessionChange) =>
     return Effect.void;
   });
 
-const save = Effect.fnUntraced(function* (tables: TableSet, change: SessionChange) {
-  const { id, version, before, after, now } = change;
-  const row = tables.sessions.get(id);
-  if (row === undefined || row.version !== version) return yield* new Fenced({ id });
-  // The only part that can fail comes first, so a failure writes nothing.
-  yield* moveSlot(tables, row.record.accountId, change);
-  const record = stepped(row, change);
-  tables.sessions.set(id, {
-    record,
-    snapshot: after,
-    version: version + 1,
-    provisionedAt: slotMove(change) === "reserve" ? now : row.provisionedAt,
+const memoryOf = (tables: TableSet) =>
+  makeActorMemory<SessionSnapshot, SessionEvent, SessionCommand, SessionRow>(tables, {
+    kind: "session",
+    rows: tables.sessions,
+    outbox: tables.sessionOutbox,
+    step: (row, change) =>
+      Effect.as(moveSlot(tables, row.record.accountId, change), {
+        ...row,
+        record: stepped(row, change),
+        provisionedAt: slotMove(change) === "reserve" ? change.now : row.provisionedAt,
+      }),
+    finish: ({ record: { projectId, status, deletedAt } }, change) => {
+      const { id, before, after, now } = change;
+      if (deletedAt !== null) {
+        tables.logs.delete(id);
+        tables.conversations.delete(id);
+        tables.conversationOutbox.forget(id);
+      }
+      if (deletedAt !== null || !isLive(status)) tables.sayEnded(id);
+      if (before.state === after.state) return;
+      const moved = { ...sessionColumns(change), previous: before.state };
+      tables.events.append([sessionStatusEvent({ projectId, sessionId: id, at: now }, moved)]);
+    },
   });
-  if (record.deletedAt !== null) {
-    tables.logs.delete(id);
-    tables.conversations.delete(id);
-    tables.conversationOutbox.forget(id);
-  }
-  if (record.deletedAt !== null || !isLive(record.status)) tables.sayEnded(id);
-  if (change.completes !== null) tables.sessionOutbox.remove(id, [change.completes]);
-  const pending = tables.sessionOutbox.append(id, change.commands, now);
-  tables.keep({ kind: "session", id }, transitionOf(change), version + 1);
-  if (before.state !== after.state) {
-    tables.events.append([
-      sessionStatusEvent(
-        { projectId: record.projectId, sessionId: id, at: now },
-        { ...sessionColumns(change), previous: before.state },
-      ),
-    ]);
-  }
-  return { version: version + 1, pending };
-});
-
-const memoryOf = (tables: TableSet): Memory<SessionSnapshot, SessionEvent, SessionCommand> => ({
-  load: (id) =>
-    Effect.sync(() => {
-      const row = tables.sessions.get(id);
-      if (row === undefined) return null;
-      return { snapshot: row.snapshot, version: row.version, pending: tables.sessionOutbox.of(id) };
-    }),
-  save: (change) => save(tables, change),
-  complete: (id, commandIds) =>
-    Effect.sync(() => {
-      tables.sessionOutbox.remove(id, commandIds);
-    }),
-  crashed: (_, commandId, { reason }) =>
-    Effect.sync(() => {
-      tables.sessionOutbox.noteCrash(commandId, reason);
-    }),
-});
 
 /** Changes an existing record. */
 const edit = (tables: TableSet, id: string, change: (record: Session) => Session): Session | null => {
@@ -206,7 +180,7 @@ const isUnfiltered = ({ status, turn, triggerSlug, startedBy, createdBy, search 
 export const layer = Layer.effect(
   Sessions,
   Effect.map(Tables, (tables) => ({
-    memory: memoryOf(tables),
+    ...memoryOf(tables),
     get: (id) => Effect.sync(() => tables.sessions.get(id)?.record ?? null),
     shown: (id) =>
       Effect.sync(() => {
@@ -272,7 +246,6 @@ export const layer = Layer.effect(
             : [],
         ),
       ),
-    unsettled: Effect.sync(() => tables.sessionOutbox.unsettled()),
     ownerless: Effect.sync(() => [...workless(tables), ...unheldSandboxes(tables)]),
   })),
 );
