@@ -1,7 +1,7 @@
 /**
  * The import rules of the codebase (CONTRIBUTING.md, "The shape"):
  *
- *   domain ← machines ← ports ← actors, duties, services ← http ← service ← serve ← main, cli
+ *   ground ← domain ← machines ← ports ← actors, duties, services ← http ← service ← serve ← main, cli
  *
  * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy. The command line stands
  * outside: it asks the service over HTTP.
@@ -45,10 +45,10 @@ module.exports = {
     {
       name: "domain-is-the-innermost-ring",
       comment:
-        "Pure values and functions import no other ring: the service, the daemon and the tests share them.",
+        "The service, the daemon and the tests share pure values and functions. Every ring uses the ground, which knows none.",
       severity: "error",
-      from: { path: "^src/domain/" },
-      to: { path: "^(src|daemon|demo|test)/", pathNot: "^src/domain/" },
+      from: { path: "^src/(ground|domain)/" },
+      to: { path: "^(src|daemon|demo|test)/", pathNot: "^src/(ground|$1)/" },
     },
     {
       name: "domain-does-no-io",
@@ -72,7 +72,7 @@ module.exports = {
         "A machine is data and two functions over xstate and the domain: no effect, no clock, no client.",
       severity: "error",
       from: { path: "^src/machines/" },
-      to: { pathNot: ["^src/(machines|domain)/", "^node_modules/xstate/"] },
+      to: { pathNot: ["^src/(machines|domain|ground)/", "^node_modules/xstate/"] },
     },
     {
       name: "xstate-stays-in-machines",
@@ -88,7 +88,7 @@ module.exports = {
       comment: "A port that knows one of its adapters is no port.",
       severity: "error",
       from: { path: PORTS },
-      to: { path: "^(src|daemon|demo)/", pathNot: ["^src/(domain|machines)/", PORTS] },
+      to: { path: "^(src|daemon|demo)/", pathNot: ["^src/(ground|domain|machines)/", PORTS] },
     },
     {
       name: "adapters-serve-ports",
@@ -131,7 +131,7 @@ module.exports = {
       from: { path: "^src/(actors|duties|services)/" },
       to: {
         path: "^(src|daemon|demo)/",
-        pathNot: ["^src/(domain|machines|actors|duties|services)/", PORTS],
+        pathNot: ["^src/(ground|domain|machines|actors|duties|services)/", PORTS],
       },
     },
     {
@@ -151,7 +151,7 @@ module.exports = {
       to: {
         path: "^(src|daemon|demo)/",
         pathNot: [
-          "^src/(domain|machines|actors|duties|services|http|proxy)/",
+          "^src/(ground|domain|machines|actors|duties|services|http|proxy)/",
           PORTS,
           "^src/git/server/smart-http\\.ts$",
           // The page's files are made once for all starts.
@@ -188,7 +188,7 @@ module.exports = {
         "Types of a stored record may be named: they load nothing.",
       severity: "error",
       from: { path: "^src/http/api/" },
-      to: { path: "^src/", pathNot: ["^src/(domain|http/api)/"], dependencyTypesNot: ["type-only"] },
+      to: { path: "^src/", pathNot: ["^src/(ground|domain|http/api)/"], dependencyTypesNot: ["type-only"] },
     },
     {
       name: "adapters-are-named-at-the-root",
@@ -217,7 +217,7 @@ module.exports = {
       from: { path: "^daemon/" },
       to: {
         path: "^(src|demo|test)/",
-        pathNot: ["^src/(domain|machines|proxy)/", "^src/actors/(host|supervisor|volatile|inspector)\\.ts$"],
+        pathNot: "^src/((ground|domain|machines|proxy)/|actors/(host|supervisor|volatile|inspector)\\.ts$)",
       },
     },
     {
@@ -226,7 +226,7 @@ module.exports = {
         "The service and the daemon both pass requests on with it; who may, and where to, is theirs to say.",
       severity: "error",
       from: { path: "^src/proxy/" },
-      to: { path: "^(src|daemon|demo)/", pathNot: "^src/(domain|proxy)/" },
+      to: { path: "^(src|daemon|demo)/", pathNot: "^src/(ground|domain|proxy)/" },
     },
     {
       name: "host-is-free-of-the-store",
@@ -287,7 +287,7 @@ module.exports = {
         "program does first.",
       severity: "error",
       from: { path: "^demo/" },
-      to: { path: "^(src|daemon)/", pathNot: "^src/(domain/|inherited\\.ts$)" },
+      to: { path: "^(src|daemon)/", pathNot: "^src/((domain|ground)/|inherited\\.ts$)" },
     },
     {
       name: "product-without-demo",

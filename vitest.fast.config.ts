@@ -27,7 +27,7 @@ export default defineConfig({
           ...LIMITS,
           name: "memory",
           include: [
-            "test/{actors,domain,duties,machines,proxy,services}/**/*.test.ts",
+            "test/{actors,domain,duties,ground,machines,proxy,services}/**/*.test.ts",
             "test/cli/grammar.test.ts",
             "test/{git,sandbox}/simulated.test.ts",
             "test/store/memory.test.ts",

@@ -6,6 +6,7 @@
  *  E2 A revision that is already applied, or older, changes nothing. So a repeated change counts once, and an older one
  *     cannot replace a newer value (threats.md A02).
  */
+import { isRecord } from "../src/ground/record.ts";
 import { checkSecretName, checkSecretSet, checkSecretValue, type SecretIssue } from "../src/domain/secret.ts";
 import { cutText } from "../src/domain/text.ts";
 import { invalid, type Refused } from "./answer.ts";
@@ -87,14 +88,14 @@ const refusal = (path: string, { code, message }: SecretIssue): Refused => inval
 
 /** Reads the body without a schema: its keys are checked as sent, before any of them becomes a property. */
 export const readEnvChange = (body: unknown): EnvChange | Refused => {
-  if (!isObject(body)) return invalid("", "must be an object with revision and env");
+  if (!isRecord(body)) return invalid("", "must be an object with revision and env");
   const unknown = Object.keys(body).find((field) => !FIELDS.has(field));
   if (unknown !== undefined) return invalid(cutText(unknown, MAX_QUOTED), "unknown field");
   const { revision, env, after_turn: afterTurn = false } = body;
   if (typeof revision !== "string" || !REVISION.test(revision))
     return invalid("revision", "must be a string of up to 128 letters, digits and . _ + -");
   if (typeof afterTurn !== "boolean") return invalid("after_turn", "must be true or false");
-  if (!isObject(env)) return invalid("env", "must be an object of variables by name");
+  if (!isRecord(env)) return invalid("env", "must be an object of variables by name");
   const read = new Map<string, string | null>();
   for (const [name, value] of Object.entries(env)) {
     const wrong = wrongWith(name, value);
@@ -115,6 +116,3 @@ const wrongWith = (name: string, value: unknown): SecretIssue | null => {
     message: "The value of a variable must be a string, or null to remove it.",
   };
 };
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

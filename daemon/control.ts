@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
 import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
+import { isRecord } from "../src/ground/record.ts";
 import { cutFront, storableText } from "../src/domain/text.ts";
 import type { RuntimeAdapter } from "./adapters/adapter.ts";
 import { readEnvChange, type AgentEnv } from "./agent-env.ts";
@@ -214,5 +215,4 @@ class Control {
 
 const failureOf = (pulled: Pulled): string | null => (pulled.outcome === "failed" ? pulled.message : null);
 
-const isEmpty = (body: unknown): boolean =>
-  typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
+const isEmpty = (body: unknown): boolean => isRecord(body) && Object.keys(body).length === 0;

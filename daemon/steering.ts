@@ -19,6 +19,8 @@ import * as Schema from "effect/Schema";
 import * as SchemaIssue from "effect/SchemaIssue";
 import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
+import { thrownText } from "../src/ground/thrown.ts";
+import { BoundedMap } from "../src/ground/bounded-map.ts";
 import type { TurnNow } from "../src/domain/conversation.ts";
 import {
   AnswerOrder,
@@ -108,7 +110,7 @@ export class Steering {
   /** E1. */
   readonly #calls = Semaphore.makeUnsafe(1);
   /** The turns of messages that were accepted. */
-  readonly #accepted = new Map<string, number>();
+  readonly #accepted = new BoundedMap<string, number>(ACCEPTED_KEPT);
   /** Open while there is something to ask the runtime at once. */
   readonly #due = Latch.makeUnsafe(false);
   #pauseMs = CHECK_SOON_MS;
@@ -291,8 +293,6 @@ export class Steering {
     else {
       this.#book.handed(turn, { hasBegun: true, nowMs });
       this.#accepted.set(id, turn);
-      const [oldest] = this.#accepted.keys();
-      if (this.#accepted.size > ACCEPTED_KEPT && oldest !== undefined) this.#accepted.delete(oldest);
     }
     return { ...handed, turn };
   }
@@ -343,7 +343,7 @@ export class Steering {
 
   #silent(call: SteeringName | "turn", cause: Cause.Cause<unknown>): void {
     const error = Cause.squash(cause);
-    const message = error instanceof Error ? error.message : String(error);
+    const message = thrownText(error);
     if (call !== "turn" || !this.#isSilent)
       this.#options.log("the agent runtime did not answer", { call, message });
     if (call === "turn") this.#isSilent = true;

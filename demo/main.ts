@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { thrownText } from "../src/ground/thrown.ts";
 import { makeToken, TOKEN_BYTES } from "../src/domain/ids.ts";
 import { closeInherited } from "../src/inherited.ts";
 import { connectBoard } from "./announcement.ts";
@@ -18,7 +19,7 @@ import { newDeliveryId, type Outcome, type Session, travel } from "./journey.ts"
 import { makeNarrator, type Narrator, wantsColours } from "./narrator.ts";
 import { makeRepository, pushDelivery } from "./sample.ts";
 import { startScriptedModel } from "./scripted-model.ts";
-import { abortOf, messageOf, type Service, startService } from "./service.ts";
+import { abortOf, type Service, startService } from "./service.ts";
 
 /** If one of these is in the environment, the agent uses its model. */
 const MODEL_KEYS = [
@@ -37,7 +38,7 @@ const DIRECTORY = "/tmp/demo-";
 /** A step failed, with the reason. */
 class StepFailed extends Error {
   constructor(step: string, cause: unknown) {
-    super(`${step}: ${messageOf(cause)}`, { cause });
+    super(`${step}: ${thrownText(cause)}`, { cause });
   }
 }
 
@@ -116,7 +117,7 @@ const run = async (demo: Demo): Promise<Running> => {
       const log = service.log();
       throw signal.aborted || log.length === 0
         ? cause
-        : new Error(`${messageOf(cause)}\n\nThe service's last lines:\n${log.join("\n")}`, { cause });
+        : new Error(`${thrownText(cause)}\n\nThe service's last lines:\n${log.join("\n")}`, { cause });
     });
 
   const projectId = await makeProject({ client, narrator, step, repository });
@@ -238,7 +239,7 @@ const cleanUp = async ({ undo, directory, narrator }: Demo): Promise<boolean> =>
       await end();
     } catch (cause) {
       clean = false;
-      narrator.plain(`Cleaning up: ${messageOf(cause)}`, "bad");
+      narrator.plain(`Cleaning up: ${thrownText(cause)}`, "bad");
     }
   }
   rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
@@ -285,7 +286,7 @@ const main = async (once: boolean): Promise<number> => {
     if (!once) await stay(result, demo);
     outcome = result.outcome;
   } catch (cause) {
-    if (!leaving.signal.aborted) process.stderr.write(`\nThe demo failed at ${messageOf(cause)}\n`);
+    if (!leaving.signal.aborted) process.stderr.write(`\nThe demo failed at ${thrownText(cause)}\n`);
   }
   if (leaving.signal.aborted) narrator.plain("\nEnding the sessions and the service…", "quiet");
   const clean = await cleanUp(demo);

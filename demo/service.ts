@@ -4,6 +4,7 @@ import { once } from "node:events";
 import path from "node:path";
 import * as readline from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
+import { thrownText } from "../src/ground/thrown.ts";
 
 const MAIN = path.join(import.meta.dirname, "../src/main.ts");
 /** api.md 9: it ends within 10 s of SIGTERM, and a little later on a loaded machine. */
@@ -65,7 +66,7 @@ export const startService = async (
     return { baseUrl, died, log: () => log, stop };
   } catch (cause) {
     await stop();
-    throw new Error([messageOf(cause), ...log].join("\n"), { cause });
+    throw new Error([thrownText(cause), ...log].join("\n"), { cause });
   }
 };
 
@@ -110,5 +111,3 @@ export const abortOf = (signal: AbortSignal): Promise<never> => {
   aborted.catch(() => undefined);
   return aborted;
 };
-
-export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

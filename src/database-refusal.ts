@@ -4,6 +4,7 @@
  */
 import path from "node:path";
 import * as Schema from "effect/Schema";
+import { thrownText } from "./ground/thrown.ts";
 import type { Config } from "./config.ts";
 
 /** The start is refused: the database cannot be reached, created or opened. */
@@ -23,7 +24,7 @@ export const databaseRefusal = (
   dataDir: string,
   error: unknown,
 ): DatabaseRefused => {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = thrownText(error);
   if (databaseUrl !== null)
     return new DatabaseRefused({
       message: `The database that DATABASE_URL names (${placeOf(databaseUrl)}) cannot be used: ${why}. Start it, or correct DATABASE_URL.`,

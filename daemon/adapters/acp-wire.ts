@@ -16,6 +16,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { thrownText } from "../../src/ground/thrown.ts";
 import { HttpFailure } from "../http-client.ts";
 import type { Pipes } from "../process.ts";
 
@@ -128,7 +129,7 @@ export class AcpWire {
   /** Why a request failed. */
   failure(method: string, error: unknown): HttpFailure | AgentRefusal {
     const refusal = this.#isClosed ? null : refusalIn(error);
-    const message = error instanceof Error ? error.message : String(error);
+    const message = thrownText(error);
     return refusal ?? silent(`the agent did not answer ${method}: ${message}`);
   }
 

@@ -2,6 +2,7 @@
  * Any agent that speaks the Agent Client Protocol over its standard input and output, e.g. `opencode acp`.
  */
 import * as Effect from "effect/Effect";
+import { BoundedMap } from "../../src/ground/bounded-map.ts";
 import type { ItemError } from "../../src/domain/conversation.ts";
 import type { OutgoingMessage, RuntimeOffers } from "../../src/domain/steering.ts";
 import type { AttachedFile } from "../attachments.ts";
@@ -43,7 +44,7 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
 class AcpSteering implements AdapterSteering {
   readonly #agent: AcpAgent;
   /** Our ids of messages that the agent has got. */
-  readonly #taken = new Set<string>();
+  readonly #taken = new BoundedMap<string, true>(TAKEN_KEPT);
   /** What the last message chose. */
   #chosen: Wanted = { model: null, agent: null };
   /** What the agent hears with its next message. */
@@ -64,7 +65,7 @@ class AcpSteering implements AdapterSteering {
       const message = { id, text, model: null, agent: null };
       const handed = yield* this.#hand(session, message, { wanted, files: [] });
       if (handed.outcome !== "refused") return "accepted" as const;
-      this.#take(id);
+      this.#taken.set(id, true);
       const sent = { messageId: id, content: contentOf(text, []), model: null };
       this.#agent.fail(sent, handed.error);
       return "accepted" as const;
@@ -123,7 +124,7 @@ class AcpSteering implements AdapterSteering {
       const blocks = yield* blocksOf(texts, files, session.capabilities);
       this.#chosen = choice;
       this.#briefing = null;
-      this.#take(id);
+      this.#taken.set(id, true);
       const sent = { messageId: id, content: contentOf(text, files), model: session.choices.model };
       this.#agent.prompt(session, sent, blocks);
       return { outcome: "accepted" } satisfies Handover;
@@ -158,11 +159,5 @@ class AcpSteering implements AdapterSteering {
 
   get #followed(): Effect.Effect<void> {
     return Effect.asVoid(Effect.timeoutOption(this.#agent.whenFollowed, FOLLOWED_WITHIN));
-  }
-
-  #take(id: string): void {
-    this.#taken.add(id);
-    const [oldest] = this.#taken;
-    if (this.#taken.size > TAKEN_KEPT && oldest !== undefined) this.#taken.delete(oldest);
   }
 }

@@ -8,6 +8,7 @@
  *     go on with it.
  *  N4 A call of the model is a message. It ends with the item that has its usage, or where a text follows a tool call.
  */
+import { isRecord } from "../../src/ground/record.ts";
 import type { PlanEntry, Usage } from "../../src/domain/conversation.ts";
 import type { History, PastItem } from "../../src/domain/history.ts";
 import { splitModel } from "./opencode-api.ts";
@@ -219,7 +220,7 @@ class Writer {
 
   #tool({ tool, plan, status, error }: PastItem, time: Fields): Fields {
     const { name, title, input, output } = tool ?? planTool(plan);
-    const common = { input: isFields(input) ? input : {}, time };
+    const common = { input: isRecord(input) ? input : {}, time };
     const call = { type: "tool", callID: `call_${RESTORED}${this.#count}`, tool: name };
     if (status === "completed")
       return { ...call, state: { status, ...common, output, title: title ?? "", metadata: {} } };
@@ -246,9 +247,6 @@ class Writer {
     return this.#lastMs;
   }
 }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** How the call ended (N3). opencode does not show a failed one to the model. */
 const endOf = (items: readonly PastItem[]): Fields => {

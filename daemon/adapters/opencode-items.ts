@@ -19,6 +19,7 @@ import {
   type ToolKind,
   type Usage,
 } from "../../src/domain/conversation.ts";
+import { isRecord } from "../../src/ground/record.ts";
 import { EMPTY_ITEM, type ItemDraft } from "./adapter.ts";
 import { isAbort, turnError } from "./opencode-errors.ts";
 import type { Asked, MessageInfo, Part, Recorded, ToolState } from "./opencode-records.ts";
@@ -275,13 +276,8 @@ const outputOf = ({ output, metadata }: ToolState): string => {
   return soFar.startsWith(DROPPED) ? soFar.slice(soFar.indexOf("\n", DROPPED.length) + 1) : soFar;
 };
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const textIn = (fields: unknown, name: string): string | null => {
-  const value = isFields(fields) ? fields[name] : undefined;
+  const value = isRecord(fields) ? fields[name] : undefined;
   return typeof value === "string" ? value : null;
 };
 
@@ -292,7 +288,7 @@ const PLAN_STATUS: Readonly<Record<string, PlanEntry["status"]>> = {
 };
 
 const planOf = (input: unknown): readonly PlanEntry[] => {
-  const todos = isFields(input) ? input["todos"] : undefined;
+  const todos = isRecord(input) ? input["todos"] : undefined;
   return (Array.isArray(todos) ? todos : []).map((todo: unknown) => ({
     text: textIn(todo, "content") ?? "",
     status: PLAN_STATUS[textIn(todo, "status") ?? ""] ?? "pending",

@@ -13,6 +13,7 @@
  *  F6 The feed holds `FEED_BYTES_MAX` of items: beyond that, the oldest closed ones lose their output, then go.
  */
 import { isDeepStrictEqual } from "node:util";
+import { BoundedMap } from "../../src/ground/bounded-map.ts";
 import { isClosed, type NativeItem, type TextDelta, type TurnNow } from "../../src/domain/conversation.ts";
 import type { ConversationObserver, ItemDraft } from "../adapters/adapter.ts";
 import type { Redactor } from "../../src/domain/redactor.ts";
@@ -54,8 +55,7 @@ export class ConversationFeed implements ConversationObserver {
   readonly #items = new Map<string, Kept>();
   /** The versions in order. One whose item has a newer version is skipped. */
   #log: { readonly rev: number; readonly id: string }[] = [];
-  readonly #outputs = new Map<string, string>();
-  #outputBytes = 0;
+  readonly #outputs = new BoundedMap<string, string>(OUTPUTS_BYTES_MAX, (text) => Buffer.byteLength(text));
   #bytes = 0;
   #rev = 0;
   #turn: TurnNow = { state: "idle", waiting_for: null };
@@ -102,7 +102,7 @@ export class ConversationFeed implements ConversationObserver {
     const growing = grows ? new GrowingText(redactor, last.text) : null;
     const { item, output } = cleanItem(kept, redactor);
     const clean = growing === null ? item : withText(item, growing.text);
-    if (output !== null) this.#keepOutput(draft.native_id, output);
+    if (output !== null) this.#outputs.set(draft.native_id, output);
     if (known === undefined) return this.#report(clean, growing);
     if (isDeepStrictEqual(clean, known.current)) {
       known.growing = growing;
@@ -238,17 +238,6 @@ export class ConversationFeed implements ConversationObserver {
       if (this.#bytes <= target) return;
       this.#bytes -= this.#items.get(id)?.bytes ?? 0;
       this.#items.delete(id);
-    }
-  }
-
-  #keepOutput(id: string, output: string): void {
-    this.#outputBytes += Buffer.byteLength(output) - Buffer.byteLength(this.#outputs.get(id) ?? "");
-    this.#outputs.delete(id);
-    this.#outputs.set(id, output);
-    for (const [oldest, text] of this.#outputs) {
-      if (this.#outputBytes <= OUTPUTS_BYTES_MAX) return;
-      this.#outputBytes -= Buffer.byteLength(text);
-      this.#outputs.delete(oldest);
     }
   }
 

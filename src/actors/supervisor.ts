@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect";
 import { isTagged } from "effect/Predicate";
 import * as Schedule from "effect/Schedule";
 import * as Schema from "effect/Schema";
+import { thrownText } from "../ground/thrown.ts";
 import { failure, type Failure } from "../domain/failure.ts";
 import type { StoreError } from "../store/ports/journal.ts";
 
@@ -92,7 +93,7 @@ export const supervise = Effect.fnUntraced(function* <A, E, R>(
       yield* Effect.logError("work crashed", cause).pipe(
         Effect.annotateLogs({ work, crashes: crashes.length }),
       );
-      const reason = messageOf(cause);
+      const reason = thrownText(Cause.squash(cause));
       yield* options.crashed?.(reason) ?? Effect.void;
       return yield* new Crashed({ reason });
     }),
@@ -108,8 +109,3 @@ export const supervise = Effect.fnUntraced(function* <A, E, R>(
 });
 
 class Crashed extends Schema.TaggedError<Crashed>()("Crashed", { reason: Schema.String }) {}
-
-function messageOf(cause: Cause.Cause<unknown>): string {
-  const defect = Cause.squash(cause);
-  return defect instanceof Error ? defect.message : String(defect);
-}

@@ -2,6 +2,7 @@
  * What a connector's entry says about its kind: where its tools come from, and the headers of each request. The tools of the kind
  * `http` are written in the entry itself (`[[connectors.operations]]`).
  */
+import { isRecord } from "../ground/record.ts";
 import type { CatalogueTool } from "./catalogue.ts";
 import { isArgumentHeader } from "./http-operation.ts";
 import { readOperations } from "./manifest-operations.ts";
@@ -42,8 +43,6 @@ const HEADER_VALUE_LIMIT = 1000;
 const PATH_LIMIT = 500;
 
 const isKind = (value: unknown): value is ConnectorKind => CONNECTOR_KINDS.some((kind) => kind === value);
-const isTable = (value: unknown): value is Table =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
 /** @param url the connector's URL, normalised; empty if it is wrong. */
 export const readKind = (entry: Table, url: string, refuse: Refuse): KindOfConnector => {
@@ -98,7 +97,7 @@ const readAddress = (value: unknown, url: string, refuse: Refuse): ToolSource =>
 };
 
 const readHeaders = (value: unknown, refuse: Refuse): Readonly<Record<string, string>> => {
-  const entries: readonly (readonly [string, unknown])[] = isTable(value)
+  const entries: readonly (readonly [string, unknown])[] = isRecord(value)
     ? Object.entries(value)
     : [["", null]];
   const headers = new Map<string, string>();

@@ -6,6 +6,7 @@
  *  K2 The first rule that matches decides. Nothing that a server says about its tools changes a policy.
  */
 import * as Result from "effect/Result";
+import { isRecord } from "../ground/record.ts";
 import { KIND_FIELDS, readKind, type ConnectorKind, type Refuse, type ToolSource } from "./connector-kind.ts";
 import { isToolName, TOOL_NAME_LIMIT } from "./tool-name.ts";
 
@@ -131,7 +132,7 @@ export const isClientId = (value: unknown): value is string =>
 
 /** Reads one entry of `[[connectors]]`, a value from the TOML parser. */
 export const readConnectorEntry = (entry: unknown): Result.Result<Connector, readonly ConnectorFault[]> => {
-  if (!isTable(entry))
+  if (!isRecord(entry))
     return Result.fail([{ field: null, message: "A connector must be a table of fields." }]);
   const faults: ConnectorFault[] = [];
   const refuse = (field: string | null, message: string): void => void faults.push({ field, message });
@@ -310,7 +311,7 @@ const readRules = (value: unknown, refuse: Refuse): readonly ToolRule[] => {
     return [];
   }
   return value.flatMap((rule: unknown, index) => {
-    const { match, policy, ...others } = isTable(rule) ? rule : {};
+    const { match, policy, ...others } = isRecord(rule) ? rule : {};
     const place = `tools[${index}]`;
     if (typeof match !== "string" || match.length > TOOL_NAME_LIMIT || !TOOL_PATTERN.test(match))
       refuse(`${place}.match`, "match must be a tool's name, in which * stands for any characters.");
@@ -325,8 +326,6 @@ const isPolicy = (value: unknown): value is Policy => POLICIES.some((policy) => 
 const isSessionKind = (value: unknown): value is SessionKind => SESSION_KINDS.some((kind) => kind === value);
 
 type Table = Readonly<Record<string, unknown>>;
-const isTable = (value: unknown): value is Table =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
 const EXCERPT_LENGTH = 64;
 const excerpt = (text: string): string =>

@@ -1,4 +1,5 @@
 /** Why a file or a directory cannot be used: the system's error codes in words that end a sentence. */
+import { thrownText } from "../ground/thrown.ts";
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
   EEXIST: "a file is in its place",
@@ -15,7 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
 /** The words for an error, or its own text if its code is unknown. */
 export const fileFault = (error: unknown): string => {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return WORDS[code] ?? (error instanceof Error ? error.message : String(error));
+  return WORDS[code] ?? thrownText(error);
 };
 
 /** Whether the system refused a write because the disk, or the user's share of it, is full. */

@@ -6,6 +6,7 @@
  *  HT2 An argument that could be read in two ways is refused, in a sentence for the agent. Nothing is removed or repaired.
  */
 import * as Result from "effect/Result";
+import { isRecord } from "../ground/record.ts";
 
 /** The methods that a tool may have. */
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -169,9 +170,6 @@ const encoded = (text: string): string =>
     (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-const isTable = (value: unknown): value is Arguments =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 const SEPARATORS: Partial<Record<ParameterStyle, string>> = { comma: ",", space: "%20", pipe: "%7C" };
 
 /** Values that are written one after the other, each as a text. */
@@ -185,7 +183,7 @@ const pairsOf = ({ argument, name, style }: HttpParameter, value: unknown): read
   if (style === "json") return [pair(name, encoded(scalar(argument, JSON.stringify(value))))];
   if (separator !== undefined) return [pair(name, parts(argument, value).map(encoded).join(separator))];
   if (style === "deep") {
-    if (!isTable(value)) return refuse(`The argument ${argument} must be an object.`);
+    if (!isRecord(value)) return refuse(`The argument ${argument} must be an object.`);
     return Object.entries(value).map(([key, inner]) => {
       if (!/^[\w.-]{1,64}$/.test(key)) refuse(`The argument ${argument} must have plain names of fields.`);
       return pair(`${name}[${key}]`, encoded(scalar(argument, inner)));
@@ -278,7 +276,7 @@ const bodyOf = (
     argument === null ? fieldsOf(parameters, given) : valueOf(given, { argument, required, in: "field" });
   if (whole === undefined) return null;
   if (encoding === "json") return JSON.stringify(whole);
-  if (!isTable(whole)) return refuse(`The argument ${argument ?? ""} must be an object.`);
+  if (!isRecord(whole)) return refuse(`The argument ${argument ?? ""} must be an object.`);
   const fields = Object.entries(whole).flatMap(([name, value]) => formField(name, value));
   return new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])).toString();
 };

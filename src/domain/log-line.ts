@@ -8,6 +8,7 @@
  *  O2 A program's output never acts as markup or as a command where it is shown: control characters become visible
  *     signs.
  */
+import { isRecord } from "../ground/record.ts";
 
 /** A line's place in the log of one sandbox. */
 export interface LinePlace {
@@ -105,7 +106,7 @@ const particular = (value: unknown): string => (typeof value === "string" ? valu
 const parsed = (written: string): Readonly<Record<string, unknown>> | null => {
   try {
     const value: unknown = JSON.parse(written);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }

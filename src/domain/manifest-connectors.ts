@@ -8,6 +8,7 @@ import {
   type Connector,
   type Executor,
 } from "./connector.ts";
+import { isRecord } from "../ground/record.ts";
 import { readOwnRules } from "./own-tools.ts";
 import { headerLines, lineOf, type ManifestError } from "./manifest-error.ts";
 
@@ -41,13 +42,11 @@ export const readExecutor = (
 };
 
 type Table = Readonly<Record<string, unknown>>;
-const isTableOf = (value: unknown): value is Table =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const executorLine = (text: string) => lineOf(text, /^[ \t]*(?:\[{1,2}[ \t]*)?executor\b/);
 
 /** Rules that cannot be read deny everything that they could deny. */
 const readDenied = (table: unknown, text: string, errors: ManifestError[]): Executor["denied"] => {
-  const read = readOwnRules(isTableOf(table) ? table["tools"] : undefined);
+  const read = readOwnRules(isRecord(table) ? table["tools"] : undefined);
   if (Result.isSuccess(read)) return read.success;
   const message = `${read.failure} Until this is fixed, agents cannot use ${GUARDED_TOOLS.join(" and ")}.`;
   errors.push({ slug: null, index: null, path: "executor.tools", message, line: executorLine(text) });
@@ -55,7 +54,7 @@ const readDenied = (table: unknown, text: string, errors: ManifestError[]): Exec
 };
 
 const readDefault = (table: unknown, text: string, errors: ManifestError[]): Executor["defaultPolicy"] => {
-  const isTable = isTableOf(table);
+  const isTable = isRecord(table);
   const fields: Table = isTable ? table : {};
   const stray = Object.keys(fields).find((field) => field !== "default" && field !== "tools");
   const read =

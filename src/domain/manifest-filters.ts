@@ -3,6 +3,7 @@
  * trigger (domain/webhook-filter.ts, F2). Other errors in the tables are reported beside the good entries.
  */
 import * as Result from "effect/Result";
+import { isRecord } from "../ground/record.ts";
 import { lineOf, type EntryPlace, type ManifestError } from "./manifest-error.ts";
 import type { Table } from "./toml.ts";
 import type { TriggerDefinition } from "./trigger.ts";
@@ -28,7 +29,7 @@ interface Filtered {
  */
 export const withFilters = (entries: Entries, webhooks: unknown, text: string): Filtered => {
   if (webhooks === undefined) return { triggers: entries.triggers, errors: [] };
-  if (!isTable(webhooks)) return withoutWebhooks(entries, text);
+  if (!isRecord(webhooks)) return withoutWebhooks(entries, text);
   const errors = strayErrors(entries, webhooks, text);
   const triggers = entries.triggers.flatMap((trigger) => {
     const { slug } = trigger;
@@ -104,6 +105,3 @@ const headerLine = (text: string, slug: string): number | null => {
   });
   return lines.length === 1 ? (lines[0] ?? null) : null;
 };
-
-const isTable = (value: unknown): value is Table =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);

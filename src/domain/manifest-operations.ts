@@ -1,4 +1,5 @@
 /** The tools of a connector of the kind `http`, as the manifest writes them (`[[connectors.operations]]`). */
+import { isRecord } from "../ground/record.ts";
 import type { CatalogueTool } from "./catalogue.ts";
 import {
   isArgumentHeader,
@@ -27,9 +28,6 @@ const BODIES: Readonly<Record<string, string>> = {
 type Table = Readonly<Record<string, unknown>>;
 type Refuse = (field: string, message: string) => void;
 type Schema = CatalogueTool["inputSchema"];
-
-const isTable = (value: unknown): value is Table =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
 /** A parameter with the schema of its argument. */
 interface Read {
@@ -60,7 +58,7 @@ export const readOperations = (value: unknown, refuse: Refuse): readonly Catalog
 };
 
 const readOperation = (entry: unknown, refuse: Refuse): CatalogueTool => {
-  const fields: Table = isTable(entry) ? entry : {};
+  const fields: Table = isRecord(entry) ? entry : {};
   const stray = Object.keys(fields).find((field) => !FIELDS.includes(field));
   if (stray !== undefined) refuse(stray.slice(0, 64), `An operation has the fields ${FIELDS.join(", ")}.`);
   const name = readName(fields["name"], refuse);
@@ -132,10 +130,10 @@ const readParameters = (value: unknown, refuse: Refuse): readonly Read[] => {
   const names = new Set<string>();
   return entries.slice(0, PARAMETERS_LIMIT).flatMap((entry, index) => {
     const place = `parameters[${index}]`;
-    const read = isTable(entry)
+    const read = isRecord(entry)
       ? readParameter(entry, (field, message) => refuse(`${place}.${field}`, message))
       : null;
-    if (!isTable(entry))
+    if (!isRecord(entry))
       refuse(place, `A parameter is a table, for example { name = "id", in = "path", type = "integer" }.`);
     if (read === null) return [];
     const { argument } = read.parameter;
@@ -187,7 +185,7 @@ const readSchema = ({ type, enum: values, schema, in: place }: Table, refuse: Re
   if (schema !== undefined) {
     if (type !== undefined || values !== undefined)
       refuse("schema", "schema stands in place of type and enum.");
-    else if (!isTable(schema)) refuse("schema", "schema must be a table, a JSON Schema.");
+    else if (!isRecord(schema)) refuse("schema", "schema must be a table, a JSON Schema.");
     else return readShape(schema, place, refuse);
     return null;
   }

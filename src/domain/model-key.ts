@@ -1,6 +1,7 @@
 /**
  * How a provider is asked whether it accepts a key: by one read with that key, which costs nothing. No model is called.
  */
+import { isRecord } from "../ground/record.ts";
 import { MODEL_PROVIDERS, type ModelProvider } from "./model.ts";
 import { cutText, storableText } from "./text.ts";
 
@@ -69,8 +70,8 @@ const wordsIn = (text: string, key: string): string => {
   let message: unknown;
   try {
     const body: unknown = JSON.parse(text);
-    const inner = typeof body === "object" && body !== null && "error" in body ? body.error : body;
-    message = typeof inner === "object" && inner !== null && "message" in inner ? inner.message : inner;
+    const inner = isRecord(body) && "error" in body ? body["error"] : body;
+    message = isRecord(inner) && "message" in inner ? inner["message"] : inner;
   } catch {
     return "";
   }

@@ -8,6 +8,7 @@
  *  M3 The runtime's own hosted provider is used only if the session or the repository names it.
  */
 import * as Result from "effect/Result";
+import { isRecord } from "../ground/record.ts";
 
 /** A provider, under the agent runtime's names. */
 export interface ModelProvider {
@@ -187,9 +188,7 @@ const hasEntries = (value: unknown): boolean =>
 const parseObject = (text: string): Readonly<Record<string, unknown>> | null => {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }

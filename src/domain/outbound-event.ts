@@ -2,6 +2,7 @@
  * What the service tells receivers outside (api.md 12): which events, and a small message for each. A message has ids,
  * names and a link. It has no prompt, no text of an agent, no message of an error and no secret.
  */
+import { isRecord } from "../ground/record.ts";
 import { derivedUuid } from "./ids.ts";
 
 export const OUTBOUND_EVENTS = [
@@ -65,7 +66,7 @@ const typeOf = ({ type, data }: SourceEvent): OutboundEvent | null => {
 };
 
 const failureCode = (failure: unknown): string | number | null =>
-  typeof failure === "object" && failure !== null && "code" in failure ? short(failure.code) : null;
+  isRecord(failure) && "code" in failure ? short(failure["code"]) : null;
 
 type Fields = Readonly<Record<string, string | number | null>>;
 

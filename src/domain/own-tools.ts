@@ -5,6 +5,7 @@
  *  U2 Only tools that change something have rules. What an agent may read, its token reads by the API, too.
  */
 import * as Result from "effect/Result";
+import { isRecord } from "../ground/record.ts";
 import { GUARDED_TOOLS, matchesTool, RULES_LIMIT, TOOL_PATTERN, type GuardedTool } from "./connector.ts";
 
 const FIELDS = "Each rule is its own table [[executor.tools]] with match and policy.";
@@ -16,8 +17,7 @@ export const readOwnRules = (value: unknown): Result.Result<readonly GuardedTool
     return Result.fail(`Write at most ${RULES_LIMIT} rules. ${FIELDS}`);
   const rules: { readonly match: string; readonly isDenied: boolean }[] = [];
   for (const entry of value as readonly unknown[]) {
-    const { match, policy, ...others }: Readonly<Record<string, unknown>> =
-      typeof entry === "object" && entry !== null ? { ...entry } : {};
+    const { match, policy, ...others }: Readonly<Record<string, unknown>> = isRecord(entry) ? entry : {};
     if (Object.keys(others).length > 0) return Result.fail(FIELDS);
     if (policy !== "allow" && policy !== "deny")
       return Result.fail(`policy of a rule for the platform's own tools must be "allow" or "deny".`);

@@ -4,6 +4,7 @@
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { isRecord } from "../ground/record.ts";
 import { DEFAULT_AGENT, isAgentName } from "./agent.ts";
 import { parseCron } from "./cron.ts";
 import { PROMPT_LIMIT_BYTES } from "./prompt.ts";
@@ -66,7 +67,8 @@ const WEBHOOK_FIELDS: readonly string[] = ["secret_env"];
 
 /** Reads one entry of `[[triggers]]`, a value from the TOML parser. */
 export const readTriggerEntry = (entry: unknown): Result.Result<TriggerDefinition, readonly EntryFault[]> => {
-  if (!isTable(entry)) return Result.fail([{ field: null, message: "A trigger must be a table of fields." }]);
+  if (!isRecord(entry))
+    return Result.fail([{ field: null, message: "A trigger must be a table of fields." }]);
   const reader = new EntryReader(entry);
   const slug = reader.text("slug", checkSlug);
   const fields = {
@@ -146,9 +148,6 @@ class EntryReader {
     return "";
   }
 }
-
-const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
 const EXCERPT_LENGTH = 64;
 const excerpt = (text: string): string =>

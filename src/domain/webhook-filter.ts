@@ -10,6 +10,7 @@
  */
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { isRecord } from "../ground/record.ts";
 import { valueAt, type JsonObject, type JsonValue } from "./prompt.ts";
 import { webhookEvent, type EventHeaders, type WebhookEvent } from "./webhook-event.ts";
 
@@ -47,7 +48,7 @@ const OTHERS_NAMED = 10;
 
 /** Reads one table of `[webhooks]`, a value from the TOML parser. */
 export const readWebhookFilter = (entry: unknown): Result.Result<WebhookFilter, readonly FilterFault[]> => {
-  if (!isTable(entry))
+  if (!isRecord(entry))
     return Result.fail([
       { field: null, message: "A filter must be a table with events, branches, if or own_pushes." },
     ]);
@@ -118,9 +119,6 @@ const passStars = (tokens: readonly string[], reached: boolean[]): boolean[] => 
 /** Returns the error in a text, or null. */
 type Check = (text: string) => string | null;
 
-const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
-
 const EXCERPT_LENGTH = 64;
 const excerpt = (text: string): string =>
   text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
@@ -163,7 +161,7 @@ class FilterReader {
   conditions(): WebhookFilter["conditions"] {
     const value = this.entry["if"];
     if (value === undefined) return [];
-    const entries = isTable(value) ? Object.entries(value) : [];
+    const entries = isRecord(value) ? Object.entries(value) : [];
     if (entries.length === 0 || entries.length > CONDITION_LIMIT) {
       this.refuse(
         "if",
@@ -210,7 +208,7 @@ const checkBranch: Check = (branch) => {
 const PATH = /^(?:body(?:\.[A-Za-z0-9_-]+)*|headers\.(?:content_type|user_agent|forwarded_for))$/;
 
 const checkCondition = (path: string, equals: unknown): string | null => {
-  if (isTable(equals))
+  if (isRecord(equals))
     return `${quote(path)} is a table. Write the whole path in quotes, for example "body.action" = "opened".`;
   if (path.length > PATH_LENGTH || !PATH.test(path))
     return `${quote(path)} must be a path below body, for example "body.action", or a header that templates can use.`;

@@ -2,6 +2,7 @@
  * Time zones: the valid names (threats.md C09), and the offset at each instant. The rules come from the runtime's own
  * copy of the IANA database, whose version is `process.versions.tz` (C10: nodes of one installation share a runtime).
  */
+import { BoundedMap } from "../ground/bounded-map.ts";
 
 /**
  * Names of the IANA database (2025b) that `Intl.supportedValuesOf("timeZone")` omits, since it lists one name for each
@@ -67,7 +68,7 @@ const DAY_MS = 86_400_000;
 const YEARS_KEPT = 128;
 
 const formatters = new Map<string, Intl.DateTimeFormat | null>();
-const segments = new Map<string, Map<number, readonly ZoneSegment[]>>();
+const segments = new Map<string, BoundedMap<number, readonly ZoneSegment[]>>();
 
 const formatterOf = (zone: string): Intl.DateTimeFormat | null => {
   const known = formatters.get(zone);
@@ -92,10 +93,9 @@ export const segmentAt = (zone: string, atMs: number): ZoneSegment => {
 
 const segmentsOf = (zone: string, year: number): readonly ZoneSegment[] => {
   let years = segments.get(zone);
-  if (years === undefined) segments.set(zone, (years = new Map()));
+  if (years === undefined) segments.set(zone, (years = new BoundedMap(YEARS_KEPT)));
   const known = years.get(year);
   if (known !== undefined) return known;
-  if (years.size >= YEARS_KEPT) years.clear();
   const found = findSegments(zone, Date.UTC(year, 0), Date.UTC(year + 1, 0));
   years.set(year, found);
   return found;

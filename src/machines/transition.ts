@@ -1,4 +1,5 @@
 /** The row that a step leaves in the history of an actor (store/ports/transitions.ts). */
+import { isRecord } from "../ground/record.ts";
 import { cutText, storableText } from "../domain/text.ts";
 import type { Named, Snapshot } from "./step.ts";
 
@@ -19,8 +20,7 @@ export interface NewTransition {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const fieldsOf = (value: unknown): Fields | null =>
-  typeof value === "object" && value !== null ? (value as Fields) : null;
+const fieldsOf = (value: unknown): Fields | null => (isRecord(value) ? value : null);
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 

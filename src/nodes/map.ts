@@ -12,6 +12,7 @@ import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { BoundedMap } from "../ground/bounded-map.ts";
 import { DUTIES } from "../duties/duties.ts";
 import { dutyRound, runDuty } from "../duties/duty.ts";
 import type { Stored } from "../store/ports/journal.ts";
@@ -70,17 +71,14 @@ const REMEMBERED = 10_000;
 
 /** @returns a function that caches non-null answers. The oldest ones make room. */
 export const remembering = <A, E>(read: (id: string) => Effect.Effect<A | null, E>) => {
-  const known = new Map<string, A>();
+  const known = new BoundedMap<string, A>(REMEMBERED);
   return (id: string): Effect.Effect<A | null, E> =>
     Effect.suspend(() => {
       const found = known.get(id);
       if (found !== undefined) return Effect.succeed(found);
       return Effect.tap(read(id), (answer) =>
         Effect.sync(() => {
-          if (answer === null) return;
-          const [oldest] = known.keys();
-          if (known.size >= REMEMBERED && oldest !== undefined) known.delete(oldest);
-          known.set(id, answer);
+          if (answer !== null) known.set(id, answer);
         }),
       );
     });

@@ -2,14 +2,14 @@
 import { Agent, request } from "node:http";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { thrownText } from "../ground/thrown.ts";
 import { DaemonUnreachable } from "./daemon.ts";
 import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
 
 /** Answers are a page of text. A longer one does not come from our daemon. */
 const ANSWER_LIMIT_BYTES = 1024 * 1024;
 
-export const unreachable = (error: unknown) =>
-  new DaemonUnreachable({ message: error instanceof Error ? error.message : String(error) });
+export const unreachable = (error: unknown) => new DaemonUnreachable({ message: thrownText(error) });
 
 /** A connection for each request: an ended sandbox's daemon must never answer for the next one. */
 const agent = new Agent({ keepAlive: false });

@@ -1,5 +1,6 @@
 /** What providers of real sandboxes share: the way from operations that are promises to the port, and their order. */
 import * as Effect from "effect/Effect";
+import { thrownText } from "../ground/thrown.ts";
 import {
   SandboxError,
   type DaemonLink,
@@ -29,7 +30,7 @@ export const attempt = <A>(
     catch: (error) =>
       new SandboxError({
         operation,
-        message: error instanceof Error ? error.message : String(error),
+        message: thrownText(error),
         ...(error instanceof NoCapacity && { code: "no_capacity" }),
       }),
   });

@@ -6,6 +6,7 @@
  *  G3 Unpacked parts stay in memory while they are used, up to a limit for the whole service.
  */
 import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { BoundedMap } from "../ground/bounded-map.ts";
 import type { TriggerDefinition } from "../domain/trigger.ts";
 
 /** How many definitions a part has on average. One of 32 takes 0.05 ms to unpack. */
@@ -22,35 +23,24 @@ type Found = ReadonlyMap<string, TriggerDefinition>;
 /** The parts that were read last, of all projects. */
 export class UnpackedTriggers {
   /** By the packed part, the one that was read last at the end. Equal parts have equal definitions. */
-  readonly #parts = new Map<string, { readonly found: Found; readonly chars: number }>();
-  readonly #limit: number;
-  #chars = 0;
+  readonly #parts: BoundedMap<string, { readonly found: Found; readonly chars: number }>;
 
   constructor(limit = UNPACKED_CHARS) {
-    this.#limit = limit;
+    this.#parts = new BoundedMap(limit, ({ chars }) => chars);
   }
 
   /** How many characters are held. */
   get chars(): number {
-    return this.#chars;
+    return this.#parts.weight;
   }
 
   read(packed: string): Found {
-    let part = this.#parts.get(packed);
-    this.#parts.delete(packed);
-    if (part === undefined) {
-      const text = unpack(packed);
-      const found = new Map(placedOf(text).map(([, definition]) => [definition.slug, definition]));
-      part = { found, chars: text.length };
-      this.#chars += part.chars;
-    }
-    this.#parts.set(packed, part);
-    for (const [key, { chars }] of this.#parts) {
-      if (this.#chars <= this.#limit) break;
-      this.#parts.delete(key);
-      this.#chars -= chars;
-    }
-    return part.found;
+    const known = this.#parts.use(packed);
+    if (known !== undefined) return known.found;
+    const text = unpack(packed);
+    const found = new Map(placedOf(text).map(([, definition]) => [definition.slug, definition]));
+    this.#parts.set(packed, { found, chars: text.length });
+    return found;
   }
 }
 

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
+import { BoundedMap } from "../ground/bounded-map.ts";
 import { credentialPlace, decodeCredential } from "../domain/repository-credential.ts";
 import { unsealSecret } from "../domain/secret.ts";
 import { GitError } from "../git/port.ts";
@@ -25,7 +26,7 @@ export const upstreamsLayer: Layer.Layer<Upstreams, never, Projects | Keyring> =
   Effect.gen(function* () {
     const projects = yield* Projects;
     const keyring = yield* Keyring;
-    const kinds = new Map<string, RepositoryKind>();
+    const kinds = new BoundedMap<string, RepositoryKind>(KINDS_KEPT);
 
     const opened = (projectId: string, envelope: Uint8Array) => {
       const text = unsealSecret(keyring.secrets, credentialPlace(projectId), envelope);
@@ -44,7 +45,6 @@ export const upstreamsLayer: Layer.Layer<Upstreams, never, Projects | Keyring> =
         if (known !== undefined) return known;
         const project = yield* get(projectId);
         if (project === null) return null;
-        if (kinds.size >= KINDS_KEPT) kinds.clear();
         kinds.set(projectId, project.repository.kind);
         return project.repository.kind;
       }),

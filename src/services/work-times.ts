@@ -5,6 +5,7 @@
  *  K1 A tool call is counted once, although its item may be reported again after its end.
  *  K2 Memory is bounded: of one sandbox, so many ended calls are remembered.
  */
+import { BoundedMap } from "../ground/bounded-map.ts";
 import { isClosed, type NativeItem, type TurnNow } from "../domain/conversation.ts";
 import { ROOT, type SpanName, type SpanReport } from "../domain/span.ts";
 import type { Spent } from "../store/ports/conversations.ts";
@@ -27,7 +28,7 @@ interface Place {
 /** The work in one sandbox. */
 export class WorkTimes {
   readonly #measures: MeasuresApi;
-  readonly #ended = new Set<string>();
+  readonly #ended = new BoundedMap<string, true>(ENDED_MAX);
   /** When the turn in progress began, ms since the epoch. Null: none is, or its begin was not seen. */
   #since: number | null = null;
   #isFirst = true;
@@ -58,9 +59,7 @@ export class WorkTimes {
 
   #tool({ kind, tool, status, native_id: id, created_at: from, completed_at: to }: NativeItem): void {
     if (kind !== "tool" || tool === null || to === null || !isClosed(status) || this.#ended.has(id)) return;
-    const [oldest] = this.#ended;
-    if (this.#ended.size >= ENDED_MAX && oldest !== undefined) this.#ended.delete(oldest);
-    this.#ended.add(id);
+    this.#ended.set(id, true);
     const took = Math.min((to - from) / 1000, DAY_SECONDS);
     this.#measures.observe("tool_call_seconds", { kind: tool.kind, outcome: status }, took);
     if (took < 0) return;

@@ -8,6 +8,7 @@
  *     disconnected, and gets everything anew when it comes back.
  */
 import type { StatelyInspectionEvent } from "@statelyai/inspect";
+import { BoundedMap } from "../ground/bounded-map.ts";
 import type { InspectedStep } from "../actors/inspector.ts";
 import type { ActorTransition } from "../store/ports/transitions.ts";
 import * as records from "./inspect-records.ts";
@@ -100,7 +101,7 @@ function* framesOf(shown: Iterable<StatelyInspectionEvent>): Generator<string> {
 
 export class Feed {
   /** The last step of each actor in memory, as the host gave it. */
-  readonly #live = new Map<string, InspectedStep>();
+  readonly #live = new BoundedMap<string, InspectedStep>(ACTORS_MAX);
   readonly #readers = new Map<Line, Reader | null>();
 
   /** Whether steps have to be shown to anybody. */
@@ -115,11 +116,8 @@ export class Feed {
   /** Keeps a step for later readers. */
   keep(step: InspectedStep): void {
     const id = records.sessionIdOf(step);
-    this.#live.delete(id);
-    if (step.left) return;
-    this.#live.set(id, step);
-    const [oldest] = this.#live.keys();
-    if (this.#live.size > ACTORS_MAX && oldest !== undefined) this.#live.delete(oldest);
+    if (step.left) this.#live.delete(id);
+    else this.#live.set(id, step);
   }
 
   /** Shows a step that was kept to everybody who looks. */

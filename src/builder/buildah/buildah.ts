@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
+import { thrownText } from "../../ground/thrown.ts";
 import { removeGroupNow } from "../../sandbox/machine/cgroup.ts";
 import { removeTree } from "../../sandbox/machine/run-directory.ts";
 import { type BuildFailure, describeBuildFailure } from "../../domain/build-failure.ts";
@@ -111,7 +112,7 @@ const asBuildError = (error: unknown): BuildError =>
     ? error
     : buildError({
         code: "builder_unavailable",
-        problem: error instanceof Error ? error.message : String(error),
+        problem: thrownText(error),
       });
 
 /** The stream of one build. Its scope ends when the build has left no trace (port.ts B2). */

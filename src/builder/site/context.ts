@@ -9,6 +9,7 @@
 import { lutimes, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";
+import { thrownText } from "../../ground/thrown.ts";
 import { isTreePath, type TreeFile } from "../../git/port.ts";
 import { BuildError } from "../port.ts";
 import type { SiteRequest } from "./port.ts";
@@ -108,7 +109,7 @@ const attempt = (work: () => Promise<void>): Effect.Effect<void, BuildError> =>
         : new BuildError({
             failure: {
               code: "builder_unavailable",
-              problem: `the files cannot be written: ${error instanceof Error ? error.message : String(error)}`,
+              problem: `the files cannot be written: ${thrownText(error)}`,
             },
           }),
   });

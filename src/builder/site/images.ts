@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Stream from "effect/Stream";
+import { thrownText } from "../../ground/thrown.ts";
 import type { BuildBase } from "../../domain/base-image.ts";
 import type { BuildSource } from "../../domain/environment-source.ts";
 import { buildImageName, buildOfImageName } from "../../domain/image.ts";
@@ -49,7 +50,7 @@ const builtImage = ({ digest, bytes, files }: ImageFacts): BuiltImage => ({ dige
 
 const failed = (error: unknown): BuildError => {
   if (error instanceof BuildError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = thrownText(error);
   return new BuildError({
     failure:
       error instanceof UnpackFailure
@@ -102,7 +103,7 @@ const baseLookup = ({ egressAllow, askRegistry: ask = publicRegistries() }: Imag
       try: () => lookUpTag(tag, { egressAllow, ask }),
       catch: (error) =>
         new BaseUnknown({
-          message: error instanceof Error ? error.message : String(error),
+          message: thrownText(error),
           waitMs: error instanceof RegistryFailure ? error.waitMs : null,
         }),
     });
@@ -135,7 +136,7 @@ const pushing = (
     Effect.match({
       onSuccess: (reference) => `The image is in the registry as ${reference ?? "nothing"}.\n`,
       onFailure: ({ cause }) =>
-        `The image could not be pushed to ${registry.place}: ${cause instanceof Error ? cause.message : String(cause)}. The next sandbox that needs it tries again.\n`,
+        `The image could not be pushed to ${registry.place}: ${thrownText(cause)}. The next sandbox that needs it tries again.\n`,
     }),
     Effect.flatMap((text) => report({ kind: "log", text })),
   );

@@ -14,6 +14,7 @@ import path from "node:path";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { thrownText } from "../../ground/thrown.ts";
 import { fileFault } from "../../domain/file-fault.ts";
 import { keyProvedBy } from "../../domain/master-key.ts";
 import { parseMasterKey } from "../../domain/secret.ts";
@@ -50,8 +51,7 @@ const failed = (message: string) => new BackupFailed({ message });
 const writing = <A>(run: () => Promise<A>): Effect.Effect<A, BackupFailed> =>
   Effect.tryPromise({
     try: run,
-    catch: (cause) =>
-      failed(`The backup could not be written: ${cause instanceof Error ? cause.message : String(cause)}`),
+    catch: (cause) => failed(`The backup could not be written: ${thrownText(cause)}`),
   });
 
 const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as ManagedRuntime from "effect/ManagedRuntime";
 import * as Stream from "effect/Stream";
+import { thrownText } from "../../ground/thrown.ts";
 import { operatorBuilder } from "../../adapters.ts";
 import { buildahBuilder } from "../../builder/buildah/buildah.ts";
 import {
@@ -57,7 +58,7 @@ const failureOf = (error: unknown): Failure => {
     return refused(
       `Another \`platform images build\` is running (process id ${error.pid}). Wait until it ends.`,
     );
-  return refused(error instanceof Error ? error.message : String(error));
+  return refused(thrownText(error));
 };
 
 /** A line for each step, and the output as it comes. */

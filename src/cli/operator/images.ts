@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
+import { toError } from "../../ground/thrown.ts";
 import type { Environment } from "../configuration.ts";
 import { agentBinaries } from "../../agent-binaries.ts";
 import { imagesDirectory } from "../../adapters.ts";
@@ -57,7 +58,7 @@ export const importArchive = (
       });
       return importImage({ store, bundle, bwrap }, { name, file: archive });
     },
-    catch: (error) => (error instanceof Error ? error : new Error(String(error))),
+    catch: (error) => toError(error),
   });
 
 export const listImages = (environment: Environment): Effect.Effect<readonly NamedImage[]> =>

@@ -7,6 +7,7 @@ import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import { thrownText } from "../../ground/thrown.ts";
 import { readConfig } from "../../config.ts";
 import type { Environment } from "../configuration.ts";
 import { socketPath } from "../../sandbox/docker/docker.ts";
@@ -162,7 +163,7 @@ const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
     await end();
     return orphans;
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = thrownText(error);
     return orphans.map((orphan) => Object.assign({}, orphan, { problem }));
   }
 };

@@ -2,6 +2,7 @@
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import { thrownText } from "../../ground/thrown.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { ConfigError } from "../../config.ts";
 import { StoreError } from "../../store/ports/journal.ts";
@@ -15,9 +16,9 @@ const failureOf = (error: unknown): Failure => {
     });
   if (error instanceof StoreError)
     return new Failure(EXIT.tryAgain, "database_unavailable", {
-      message: `The database cannot be reached: ${error.cause instanceof Error ? error.cause.message : String(error.cause)}`,
+      message: `The database cannot be reached: ${thrownText(error.cause)}`,
     });
-  const message = error instanceof Error ? error.message : String(error);
+  const message = thrownText(error);
   return new Failure(EXIT.refused, "failed", { message });
 };
 

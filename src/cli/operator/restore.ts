@@ -15,6 +15,7 @@ import { pipeline } from "node:stream/promises";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { thrownText } from "../../ground/thrown.ts";
 import { unbundleInto } from "../../git/repository/bundle.ts";
 import { repositoryPath } from "../../git/repository/repository-path.ts";
 import { DataDirectoryUnusable, livingOwner } from "../../store/data-directory.ts";
@@ -67,7 +68,7 @@ const step = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, RestoreF
       failed(
         cause instanceof ArchiveRefused
           ? `${file} cannot be restored: ${cause.message}.`
-          : `The restore failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+          : `The restore failed: ${thrownText(cause)}`,
       ),
   });
 

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as Effect from "effect/Effect";
+import { thrownText } from "../../ground/thrown.ts";
 import { agentBinaries } from "../../agent-binaries.ts";
 import { readConfig } from "../../config.ts";
 import { sandboxPrograms } from "../../sandbox-programs.ts";
@@ -22,7 +23,7 @@ const refused = (error: unknown): Failure =>
   error instanceof Failure
     ? error
     : new Failure(EXIT.refused, "failed", {
-        message: error instanceof Error ? error.message : String(error),
+        message: thrownText(error),
       });
 
 const hashOf = async (file: string): Promise<string> => {

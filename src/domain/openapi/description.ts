@@ -7,9 +7,10 @@
  */
 import * as Result from "effect/Result";
 import { parse } from "yaml";
+import { isRecord } from "../../ground/record.ts";
 import { TOOLS_LIMIT, type CatalogueTool, type LeftOut } from "../catalogue.ts";
 import { nameOf, toolOf, type FoundOperation, type Reserved } from "./operation.ts";
-import { Document, fieldOf, isTable, Unusable, type Table } from "./schema.ts";
+import { Document, fieldOf, Unusable, type Table } from "./schema.ts";
 
 /** The largest description, in bytes. */
 export const DESCRIPTION_MAX_BYTES = 4 * 1024 * 1024;
@@ -43,7 +44,7 @@ export const readDescription = (text: string, names: ReservedNames): Result.Resu
         ? "It has no field openapi with a version 3.0 or 3.1."
         : "It is Swagger 2.0. Convert it to OpenAPI 3.",
     );
-  if (!isTable(fieldOf(root, "paths"))) return Result.fail("It has no paths.");
+  if (!isRecord(fieldOf(root, "paths"))) return Result.fail("It has no paths.");
   const reserved = { headers: new Set(names.headers), query: new Set(names.query) };
   return Result.succeed(describe(root, reserved));
 };
@@ -57,7 +58,7 @@ const rootOf = (text: string): Result.Result<Table, string> => {
       : JSON.parse(
           JSON.stringify(parse(text, { maxAliasCount: ALIASES, logLevel: "error", prettyErrors: false })),
         );
-    return isTable(value) ? Result.succeed(value) : Result.fail("It is no table of fields.");
+    return isRecord(value) ? Result.succeed(value) : Result.fail("It is no table of fields.");
   } catch (error) {
     // The messages of both readers name a place, and quote a few characters of it.
     const why = error instanceof Error ? error.message.replaceAll(/\s+/g, " ").slice(0, 200) : "";
@@ -93,13 +94,13 @@ function* operationsOf(
   leave: (name: string, why: string) => void,
 ): Generator<FoundOperation> {
   const paths = fieldOf(root, "paths");
-  for (const [path, part] of Object.entries(isTable(paths) ? paths : {})) {
+  for (const [path, part] of Object.entries(isRecord(paths) ? paths : {})) {
     if (path.startsWith("x-")) continue;
     try {
       const item = document.table(part);
       for (const method of METHOD_NAMES) {
         const operation = fieldOf(item, method);
-        if (isTable(operation)) yield { path, method, operation, shared: fieldOf(item, "parameters") };
+        if (isRecord(operation)) yield { path, method, operation, shared: fieldOf(item, "parameters") };
       }
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;
@@ -107,7 +108,7 @@ function* operationsOf(
     }
   }
   const hooks = fieldOf(root, "webhooks");
-  if (isTable(hooks))
+  if (isRecord(hooks))
     for (const name of Object.keys(hooks).slice(0, TOOLS_LIMIT))
       leave(name, "It is a webhook: the server sends it, and no agent can receive it.");
 }

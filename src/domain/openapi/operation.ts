@@ -1,4 +1,5 @@
 /** One operation of an OpenAPI description as a tool: its arguments, and the request that they make. */
+import { isRecord } from "../../ground/record.ts";
 import type { CatalogueTool } from "../catalogue.ts";
 import {
   isArgumentHeader,
@@ -9,7 +10,7 @@ import {
   type HttpParameter,
   type ParameterStyle,
 } from "../http-operation.ts";
-import { Unusable, fieldOf, isTable, type Document, type Table } from "./schema.ts";
+import { Unusable, fieldOf, type Document, type Table } from "./schema.ts";
 
 /** What the connector itself sets: no argument may. */
 export interface Reserved {
@@ -134,7 +135,7 @@ const argumentOf = (document: Document, parameter: Table, reserved: Reserved): r
   // The connector gives it.
   if (place === "query" && reserved.query.has(name)) return [];
   const content = fieldOf(parameter, "content");
-  const [media] = isTable(content) ? Object.entries(content) : [];
+  const [media] = isRecord(content) ? Object.entries(content) : [];
   if (media !== undefined && !JSON_TYPE.test(media[0])) return skip(`Its parameter ${quoted} is not JSON.`);
   const given =
     media === undefined ? fieldOf(parameter, "schema") : fieldOf(document.table(media[1]), "schema");
@@ -193,7 +194,7 @@ interface Body {
 const bodyOf = (document: Document, part: unknown): Body | null => {
   if (part === undefined) return null;
   const { content, required, description } = document.table(part);
-  const types = isTable(content) ? Object.entries(content) : [];
+  const types = isRecord(content) ? Object.entries(content) : [];
   const json = types.find(([type]) => JSON_TYPE.test(type));
   const chosen = json ?? types.find(([type]) => type.toLowerCase() === FORM_TYPE);
   if (chosen === undefined || !MEDIA_TYPE.test(chosen[0])) {

@@ -5,15 +5,13 @@
  *  OS2 The work for one schema is bounded, however its references multiply.
  *  OS3 Only known keywords of the right type are kept.
  */
+import { isRecord } from "../../ground/record.ts";
 import { DEPTH_LIMIT, SCHEMA_LIMIT_BYTES } from "../catalogue.ts";
 
 /** Why an operation is no tool, as a sentence. */
 export class Unusable extends Error {}
 
 export type Table = Readonly<Record<string, unknown>>;
-
-export const isTable = (value: unknown): value is Table =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export const fieldOf = (table: Table, name: string): unknown =>
   Object.hasOwn(table, name) ? table[name] : undefined;
@@ -83,7 +81,7 @@ export class Document {
   resolve(part: unknown): unknown {
     let found = part;
     for (let hop = 0; hop < HOPS; hop += 1) {
-      const reference = isTable(found) ? fieldOf(found, "$ref") : undefined;
+      const reference = isRecord(found) ? fieldOf(found, "$ref") : undefined;
       if (typeof reference !== "string") return found;
       found = this.#at(reference);
     }
@@ -93,7 +91,7 @@ export class Document {
   /** A table after its references. @throws Unusable */
   table(part: unknown): Table {
     const found = this.resolve(part);
-    if (isTable(found)) return found;
+    if (isRecord(found)) return found;
     throw new Unusable("A part of it is not written as OpenAPI wants it.");
   }
 
@@ -111,7 +109,7 @@ export class Document {
     let found: unknown = this.#root;
     for (const step of reference.slice(1).split("/").slice(1)) {
       const name = nameOf(step);
-      found = Array.isArray(found) ? found[Number(name)] : isTable(found) ? fieldOf(found, name) : undefined;
+      found = Array.isArray(found) ? found[Number(name)] : isRecord(found) ? fieldOf(found, name) : undefined;
     }
     if (found === undefined || (reference !== "#" && !reference.startsWith("#/")))
       throw new Unusable(
@@ -126,7 +124,7 @@ export class Document {
     if (this.#parts > PARTS) throw new Unusable(`Its schema has more than ${SCHEMA_LIMIT_BYTES} bytes.`);
     if (path.length > DEPTH_LIMIT) throw new Unusable(`Its schema has more than ${DEPTH_LIMIT} levels.`);
     if (typeof part === "boolean") return part ? {} : { not: {} };
-    if (!isTable(part)) throw new Unusable("Its schema is not written as OpenAPI wants it.");
+    if (!isRecord(part)) throw new Unusable("Its schema is not written as OpenAPI wants it.");
     const reference = fieldOf(part, "$ref");
     const own = this.#keywords(part, path);
     if (typeof reference !== "string") return own;
@@ -144,7 +142,7 @@ export class Document {
       } else if (INNER.has(name)) kept.push([name, this.#schema(value, below)]);
       else if (LISTS.has(name) && Array.isArray(value))
         kept.push([name, value.map((each) => this.#schema(each, below))]);
-      else if (TABLES.has(name) && isTable(value)) kept.push([name, this.#properties(value, below)]);
+      else if (TABLES.has(name) && isRecord(value)) kept.push([name, this.#properties(value, below)]);
     }
     const names = fieldOf(part, "required");
     if (Array.isArray(names)) kept.push(["required", this.#required(part, names)]);
@@ -163,12 +161,12 @@ export class Document {
   /** A field that only answers have. */
   #isReadOnly(part: unknown): boolean {
     const found = this.resolve(part);
-    return isTable(found) && fieldOf(found, "readOnly") === true;
+    return isRecord(found) && fieldOf(found, "readOnly") === true;
   }
 
   #required(part: Table, names: readonly unknown[]): readonly unknown[] {
     const properties = fieldOf(part, "properties");
-    const known = isTable(properties) ? properties : {};
+    const known = isRecord(properties) ? properties : {};
     return names.filter((name) => typeof name === "string" && !this.#isReadOnly(fieldOf(known, name)));
   }
 }

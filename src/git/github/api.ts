@@ -11,6 +11,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Random from "effect/Random";
 import * as Schema from "effect/Schema";
+import { BoundedMap } from "../../ground/bounded-map.ts";
 import type { CodeHost } from "../../domain/code-host.ts";
 import { GitError } from "../port.ts";
 import { isLimited, makeLimits } from "./limits.ts";
@@ -65,20 +66,6 @@ const MAX_BYTES = 1024 * 1024;
 const ANSWERS_KEPT = 5_000;
 const VERSION = "2022-11-28";
 
-/** Answers by credential and address, the least recently used first. */
-const makeMemory = () => {
-  const kept = new Map<string, { readonly etag: string; readonly value: unknown }>();
-  return {
-    of: (key: string) => kept.get(key) ?? null,
-    keep: (key: string, entry: { readonly etag: string; readonly value: unknown }): void => {
-      kept.delete(key);
-      kept.set(key, entry);
-      const [oldest] = kept.keys();
-      if (kept.size > ANSWERS_KEPT && oldest !== undefined) kept.delete(oldest);
-    },
-  };
-};
-
 const parsed = (answer: WireAnswer): Effect.Effect<unknown, Trouble> =>
   Effect.try({
     try: (): unknown => (answer.text === "" ? null : JSON.parse(answer.text)),
@@ -90,7 +77,8 @@ interface Client {
   readonly wire: Wire;
   readonly options: ApiOptions;
   readonly limits: ReturnType<typeof makeLimits>;
-  readonly memory: ReturnType<typeof makeMemory>;
+  /** By credential and address. */
+  readonly memory: BoundedMap<string, { readonly etag: string; readonly value: unknown }>;
 }
 
 interface Exchanged {
@@ -105,7 +93,7 @@ const exchange = <A>(
   { call, token }: { readonly call: ApiCall<A>; readonly token: string },
 ): Effect.Effect<Exchanged, Trouble> => {
   const { method, path, body } = call;
-  const known = method === "GET" ? memory.of(`${key} ${path}`) : null;
+  const known = method === "GET" ? (memory.get(`${key} ${path}`) ?? null) : null;
   const request = wire({
     method,
     url: `${host.api}${path}`,
@@ -150,7 +138,7 @@ const read = Effect.fnUntraced(function* <A>(
     Effect.mapError(() => troubleOf("sent an unexpected response")),
   );
   const etag = answer.headers["etag"];
-  if (call.method === "GET" && etag !== undefined) memory.keep(place, { etag, value });
+  if (call.method === "GET" && etag !== undefined) memory.set(place, { etag, value });
   return { ok: true, value };
 });
 
@@ -179,7 +167,7 @@ const once = Effect.fnUntraced(function* <A>(
 });
 
 export const makeApi = (wire: Wire, options: ApiOptions = {}): Api => {
-  const client: Client = { wire, options, limits: makeLimits(), memory: makeMemory() };
+  const client: Client = { wire, options, limits: makeLimits(), memory: new BoundedMap(ANSWERS_KEPT) };
   return <A>(access: Access, call: ApiCall<A>) => {
     const repeatable = call.method === "GET" || call.repeatable === true;
     const attempt = (left: number, backoffMs: number): Effect.Effect<ApiAnswer<A>, GitError> =>

@@ -7,6 +7,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Semaphore from "effect/Semaphore";
+import { BoundedMap } from "../../ground/bounded-map.ts";
 
 const AT_ONCE = 8;
 /** The wait if the host names neither a duration nor an instant. */
@@ -55,17 +56,14 @@ export interface Limits {
 }
 
 export const makeLimits = (): Limits => {
-  const budgets = new Map<string, Budget>();
+  const budgets = new BoundedMap<string, Budget>(CREDENTIALS_KEPT);
   const of = (key: string): Budget => {
     const known = budgets.get(key) ?? {
       calls: Semaphore.makeUnsafe(AT_ONCE),
       writes: Semaphore.makeUnsafe(1),
       closedUntil: 0,
     };
-    budgets.delete(key);
     budgets.set(key, known);
-    const [oldest] = budgets.keys();
-    if (budgets.size > CREDENTIALS_KEPT && oldest !== undefined) budgets.delete(oldest);
     return known;
   };
   return {

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import * as Semaphore from "effect/Semaphore";
+import { BoundedMap } from "../../ground/bounded-map.ts";
 import { type CodeHost, codeHostOf } from "../../domain/code-host.ts";
 import type { RepositoryCredential, Upstream } from "../../domain/repository-credential.ts";
 import { GitError } from "../port.ts";
@@ -117,14 +118,11 @@ const renewed = Effect.fnUntraced(function* (entry: Entry, making: ReturnType<ty
 
 export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses => {
   const allowed = new Set(allowHosts);
-  const entries = new Map<string, Entry>();
+  const entries = new BoundedMap<string, Entry>(TOKENS_KEPT);
 
   const entryOf = (key: string): Entry => {
     const entry = entries.get(key) ?? { turn: Semaphore.makeUnsafe(1), token: "", renewAt: 0 };
-    entries.delete(key);
     entries.set(key, entry);
-    const [oldest] = entries.keys();
-    if (entries.size > TOKENS_KEPT && oldest !== undefined) entries.delete(oldest);
     return entry;
   };
 

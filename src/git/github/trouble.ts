@@ -1,4 +1,5 @@
 /** Errors from a code host, as sentences that a person can act on. */
+import { isRecord } from "../../ground/record.ts";
 import { cutText, storableText } from "../../domain/text.ts";
 import { GitError } from "../port.ts";
 import type { WireAnswer } from "./wire.ts";
@@ -23,8 +24,7 @@ export const troubleOf = (
 
 const MESSAGE_LENGTH = 300;
 
-const record = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? { ...value } : {};
+const record = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {});
 
 const textsOf = (json: unknown): readonly string[] => {
   const { message, errors } = record(json);

@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer";
 import * as Queue from "effect/Queue";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http";
+import { isRecord } from "../../ground/record.ts";
 import { callResult, type TellProgress } from "../../services/approvals.ts";
 import { callTool, directTools, findTools } from "../../services/executor.ts";
 import {
@@ -79,9 +80,6 @@ const messageOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSe
   return { text, parsed };
 });
 
-const isObject = (value: unknown): value is Arguments =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 interface Call {
   readonly name: string;
   readonly given: Arguments;
@@ -112,7 +110,7 @@ const perform = (caller: AgentCaller, { name, given }: Call, ways: Ways) => {
       : callResult(caller, known);
   }
   if (name !== "call_tool") return callNamed(caller, { name, given }, ways);
-  return typeof wanted === "string" && isObject(inner)
+  return typeof wanted === "string" && isRecord(inner)
     ? callNamed(caller, { name: wanted, given: inner }, ways)
     : Effect.succeed(said("call_tool needs name, a text, and arguments, an object.", true));
 };

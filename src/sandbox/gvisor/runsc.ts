@@ -1,6 +1,7 @@
 /** gVisor's program on this machine, `runsc`. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { thrownText } from "../../ground/thrown.ts";
 import { findProgram } from "../machine/tools.ts";
 
 const execute = promisify(execFile);
@@ -50,7 +51,7 @@ const say = async (program: string, args: readonly string[]): Promise<string> =>
       readonly stderr?: string;
     };
     if (typeof code === "number") return `${stdout ?? ""}${stderr ?? ""}`;
-    throw new Error(`${program} cannot be run: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new Error(`${program} cannot be run: ${thrownText(error)}`, {
       cause: error,
     });
   }

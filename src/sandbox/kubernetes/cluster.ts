@@ -12,6 +12,7 @@ import type {
   V1Pod,
   V1Secret,
 } from "@kubernetes/client-node";
+import { thrownText } from "../../ground/thrown.ts";
 import { pause } from "./pause.ts";
 import type { Right } from "./rights.ts";
 
@@ -241,7 +242,7 @@ export class Cluster {
     };
     while (!signal.aborted) {
       // eslint-disable-next-line no-await-in-loop -- one watch at a time
-      await once().catch((error: unknown) => failed(error instanceof Error ? error.message : String(error)));
+      await once().catch((error: unknown) => failed(thrownText(error)));
       // eslint-disable-next-line no-await-in-loop -- a pause
       if (!signal.aborted) await pause(WATCH_AGAIN_MS, signal);
     }

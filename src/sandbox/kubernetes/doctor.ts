@@ -5,6 +5,7 @@
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import * as Effect from "effect/Effect";
+import { thrownText } from "../../ground/thrown.ts";
 import type { DoctorFinding, DoctorReport } from "../port.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
 import type { EgressListener } from "../remote/egress-listener.ts";
@@ -108,7 +109,7 @@ const trialPart = async (options: Examined): Promise<Part & { readonly usable: b
           ];
     return { findings: sightingFindings(seen, options), problems, usable: true };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = thrownText(error);
     return { ...problem(`the trial sandbox failed: ${why}`), usable: false };
   }
 };
@@ -143,7 +144,5 @@ export const unusable = (why: string): DoctorReport => ({
 /** Never fails: what is wrong is part of the report. */
 export const examineCluster = (options: Examined): Effect.Effect<DoctorReport> =>
   Effect.tryPromise(() => examine(options)).pipe(
-    Effect.catch((error) =>
-      Effect.succeed(unusable(error.cause instanceof Error ? error.cause.message : String(error.cause))),
-    ),
+    Effect.catch((error) => Effect.succeed(unusable(thrownText(error.cause)))),
   );

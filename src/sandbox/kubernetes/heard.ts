@@ -3,6 +3,7 @@
  * which Pods have lost their service, also those of other installations. It needs no right that a service lacks otherwise.
  */
 import type { V1Pod } from "@kubernetes/client-node";
+import { thrownText } from "../../ground/thrown.ts";
 import type { Cluster } from "./cluster.ts";
 import { pause } from "./pause.ts";
 import { HEARD_ANNOTATION } from "./pod.ts";
@@ -62,7 +63,7 @@ export const giveSigns = async ({ cluster, selector, failed, signal }: SignsOpti
   };
   while (!signal.aborted) {
     // eslint-disable-next-line no-await-in-loop -- one round after the other
-    await round().catch((error: unknown) => failed(error instanceof Error ? error.message : String(error)));
+    await round().catch((error: unknown) => failed(thrownText(error)));
     // eslint-disable-next-line no-await-in-loop -- a pause
     if (!signal.aborted) await pause(SIGN_EVERY_MS, signal);
   }

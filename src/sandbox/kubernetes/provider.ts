@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
+import { thrownText } from "../../ground/thrown.ts";
 import { type DoctorReport, SandboxError, SandboxProvider } from "../port.ts";
 import { attempt, portOver } from "../operations.ts";
 import { type PackageCache, openPackages } from "../packages/cache.ts";
@@ -29,7 +30,7 @@ const resolved = ({ egress, listen }: KubernetesOptions): Effect.Effect<ChannelP
       const family = isIP(listen.host) === 4 ? 4 : 0;
       return { ...egress, host: (await lookup(egress.host, { family })).address };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = thrownText(error);
       throw new Error(`PLATFORM_KUBERNETES_EGRESS_ADDRESS is ${egress.host}, which has no address (${why})`, {
         cause: error,
       });

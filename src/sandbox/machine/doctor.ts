@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { thrownText } from "../../ground/thrown.ts";
 import type { Installation, MachineOptions } from "./installation.ts";
 import type { Kind } from "./isolation.ts";
 import { Sighting, commonFindings, judge, refused } from "./sighting.ts";
@@ -186,7 +187,7 @@ export const doctorReport = (options: MachineOptions, kinds: readonly Kind[]): E
       Effect.succeed({
         provider: kinds.map(({ name }) => name).join(" or "),
         usable: false,
-        problem: adviseOn(kinds, error.cause instanceof Error ? error.cause.message : String(error.cause)),
+        problem: adviseOn(kinds, thrownText(error.cause)),
         findings: [],
       }),
     ),

@@ -7,6 +7,7 @@
  *  L3 The first reason for an end is the one that is reported.
  */
 import { lstat, mkdir } from "node:fs/promises";
+import { toError } from "../../ground/thrown.ts";
 import { boot, launchSettings } from "./boot.ts";
 import { removeGroupNow } from "./cgroup.ts";
 import { reportContainer } from "./container-boot.ts";
@@ -283,7 +284,7 @@ export class MachineSandboxes {
       const excess = await measure();
       if (excess !== null) await this.#end(entry, excess);
     } catch (error) {
-      entry.walkFailure = error instanceof Error ? error : new Error(String(error));
+      entry.walkFailure = toError(error);
     } finally {
       entry.walking = false;
     }

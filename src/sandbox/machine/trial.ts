@@ -1,6 +1,7 @@
 /** Chooses what isolates the sandboxes of this machine, by starting one sandbox of each kind, strongest first. */
 import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
+import { thrownText } from "../../ground/thrown.ts";
 import { boot } from "./boot.ts";
 import { type Installation, type MachineOptions, install } from "./installation.ts";
 import type { Kind } from "./isolation.ts";
@@ -70,7 +71,7 @@ export const openInstallation = async (options: MachineOptions, kinds: readonly 
       // eslint-disable-next-line no-await-in-loop -- the weaker kind is tried only where the stronger fails
       return { installation: await tryKind(options, kind), refusals };
     } catch (error) {
-      refusals.push(`${kind.name}: ${error instanceof Error ? error.message : String(error)}`);
+      refusals.push(`${kind.name}: ${thrownText(error)}`);
     }
   }
   throw new Error(`no sandbox can be started on this machine (${refusals.join("; ")})`);

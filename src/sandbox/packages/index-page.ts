@@ -2,6 +2,7 @@
  * Rewrites the links of a Python index page (PEP 503 and PEP 691). A link with a sha256 leads to the cache. Any other link becomes absolute,
  * because the page has another address now. Links with a query stay outside: it may be a credential.
  */
+import { isRecord } from "../../ground/record.ts";
 import { pypiFileAddress, sha256Of } from "../../domain/packages.ts";
 import { Refusal } from "../egress-messages.ts";
 
@@ -16,9 +17,6 @@ const rewritten = (link: string, page: URL, sha256: string | null): string => {
   return `${pypiFileAddress(url, checksum)}${sha256 === null ? url.hash : ""}`;
 };
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
-
 /** @throws Refusal if the page is not JSON of PEP 691 */
 export const rewriteJson = (body: Buffer, page: URL): Buffer => {
   const refused = new Refusal(502, `${page.host} sent an index page that cannot be read`);
@@ -28,12 +26,12 @@ export const rewriteJson = (body: Buffer, page: URL): Buffer => {
   } catch {
     throw refused;
   }
-  if (!isObject(parsed)) throw refused;
+  if (!isRecord(parsed)) throw refused;
   const { files } = parsed;
   if (!Array.isArray(files)) return body;
   for (const file of files as readonly unknown[]) {
-    if (!isObject(file) || typeof file["url"] !== "string") continue;
-    const sha256 = isObject(file["hashes"]) ? file["hashes"]["sha256"] : null;
+    if (!isRecord(file) || typeof file["url"] !== "string") continue;
+    const sha256 = isRecord(file["hashes"]) ? file["hashes"]["sha256"] : null;
     const hex = typeof sha256 === "string" && /^[0-9a-f]{64}$/i.test(sha256) ? sha256.toLowerCase() : null;
     file["url"] = rewritten(file["url"], page, hex);
   }

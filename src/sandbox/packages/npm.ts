@@ -13,6 +13,8 @@ import {
   readIntegrity,
   readNpmTarball,
 } from "../../domain/packages.ts";
+import { isRecord } from "../../ground/record.ts";
+import { BoundedMap } from "../../ground/bounded-map.ts";
 import { type Artefacts, digestOf, scopeOf } from "./artefacts.ts";
 import { passOn } from "./passing.ts";
 import type { PackageRequest } from "./proxy.ts";
@@ -47,7 +49,7 @@ const isWholeFile = ({ method, headers }: IncomingMessage): boolean =>
 
 export class NpmRequests {
   readonly #options: NpmOptions;
-  readonly #described = new Map<string, Described>();
+  readonly #described = new BoundedMap<string, Described>(DESCRIBED_MAX);
   readonly #reading = new Turns(DESCRIPTIONS_AT_ONCE);
 
   constructor(options: NpmOptions) {
@@ -79,11 +81,8 @@ export class NpmRequests {
     const name = [scopeOf(asked), digestOf(asked.credentials), asked.registry.href, asked.tarball].join(" ");
     const known = this.#described.get(name);
     if (known !== undefined && known.untilMs > this.#options.now()) return known.checksum;
-    this.#described.delete(name);
     const checksum = await this.#reading.run(asked.projectId, () => this.#ask(asked));
     if (checksum === null) return null;
-    const [oldest] = this.#described.keys();
-    if (oldest !== undefined && this.#described.size >= DESCRIBED_MAX) this.#described.delete(oldest);
     this.#described.set(name, { checksum, untilMs: this.#options.now() + DESCRIBED_MS });
     return checksum;
   }
@@ -133,9 +132,6 @@ const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string | null> =
   return Buffer.concat(chunks).toString("utf8");
 };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;
-
 /** The checksum of a description of just this file. */
 const checksumIn = (
   description: unknown,
@@ -144,10 +140,10 @@ const checksumIn = (
     path,
   }: { readonly file: { readonly name: string; readonly version: string }; readonly path: string },
 ): Checksum | null => {
-  if (!isObject(description) || description["name"] !== file.name || description["version"] !== file.version)
+  if (!isRecord(description) || description["name"] !== file.name || description["version"] !== file.version)
     return null;
   const { dist } = description;
-  if (!isObject(dist)) return null;
+  if (!isRecord(dist)) return null;
   const { tarball, integrity } = dist;
   if (typeof tarball !== "string" || typeof integrity !== "string") return null;
   const address = URL.parse(tarball);

@@ -14,6 +14,7 @@
  */
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
+import { BoundedMap } from "../../ground/bounded-map.ts";
 import { identityOf, type AdmissionFacts, type AdmissionPlan } from "../admission/plan.ts";
 import type { AdmissionRequest } from "../ports/admissions.ts";
 import type { CounterMove } from "./slots.ts";
@@ -30,18 +31,15 @@ const REMEMBERED_MAX = 10_000;
 const DELIVERY_INDEX = "fires_delivery_key";
 
 export class Guesses {
-  readonly #left = new Map<string, Counters>();
+  readonly #left = new BoundedMap<string, Counters>(REMEMBERED_MAX);
 
   /** Remembers how a decision on `facts` that moved the counters leaves the account. */
   note(accountId: string, facts: Counters, move: CounterMove): void {
-    this.#left.delete(accountId);
     this.#left.set(accountId, {
       cap: facts.cap,
       activeSessions: facts.activeSessions + move.sessions,
       waiting: facts.waiting + move.queued,
     });
-    const [first] = this.#left.keys();
-    if (this.#left.size > REMEMBERED_MAX && first !== undefined) this.#left.delete(first);
   }
 
   /** The facts on which the batch may be decided. Null: they must be read first (G3). */

@@ -4,6 +4,7 @@
  *  CT1 A row's small columns are read each time. Its catalogues are taken from here only if they have the row's pins and instants.
  *  CT2 The texts of all that is kept have at most `BYTES_MAX` characters. The row that was used longest ago goes first.
  */
+import { BoundedMap } from "../../ground/bounded-map.ts";
 import type { Catalogue } from "../../domain/catalogue.ts";
 
 /** The parsed form takes a few times as much. */
@@ -29,16 +30,12 @@ const parsed = (text: string | null): Catalogue | null =>
   text === null ? null : (JSON.parse(text) as Catalogue);
 
 export class CatalogueTexts {
-  readonly #kept = new Map<string, Kept>();
-  #size = 0;
+  readonly #kept = new BoundedMap<string, Kept>(BYTES_MAX, ({ size }) => size);
 
   /** The catalogues of a row. Null: they are not here (CT1). */
   find(key: string, latest: Mark, accepted: Mark): Pick<Kept, "latest" | "accepted"> | null {
     const kept = this.#kept.get(key);
-    if (kept === undefined || kept.mark !== markOf(latest, accepted)) return null;
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
-    return kept;
+    return kept?.mark === markOf(latest, accepted) ? (this.#kept.use(key) ?? null) : null;
   }
 
   /** Parses the texts of a row, and keeps them. */
@@ -49,18 +46,7 @@ export class CatalogueTexts {
   ): Pick<Kept, "latest" | "accepted"> {
     const size = (latest.text?.length ?? 0) + (accepted.text?.length ?? 0);
     const both = { latest: parsed(latest.text), accepted: parsed(accepted.text) };
-    this.#drop(key);
     this.#kept.set(key, { mark: markOf(latest, accepted), ...both, size });
-    this.#size += size;
-    for (const oldest of this.#kept.keys()) {
-      if (this.#size <= BYTES_MAX) break;
-      this.#drop(oldest);
-    }
     return both;
-  }
-
-  #drop(key: string): void {
-    this.#size -= this.#kept.get(key)?.size ?? 0;
-    this.#kept.delete(key);
   }
 }

@@ -13,6 +13,7 @@
  */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
+import { BoundedMap } from "../../ground/bounded-map.ts";
 import { isClosed, type NativeItem } from "../../domain/conversation.ts";
 import { bytesOf, ConversationDraft } from "../conversation-draft.ts";
 import { isNews, noteReport } from "../conversation-notes.ts";
@@ -51,7 +52,7 @@ const isResolved = (native: NativeItem, item: Item): boolean =>
   (native.parent_id === null || item.parentId !== null);
 
 export class ReportGuesses {
-  readonly #left = new Map<string, Remembered>();
+  readonly #left = new BoundedMap<string, Remembered>(REMEMBERED_MAX);
 
   /** Remembers what a report has written. `items`: what is known besides, and did not change. */
   note(report: NotedReport, written: Remembered & Pick<ChangedConversation, "changes">): void {
@@ -71,8 +72,6 @@ export class ReportGuesses {
     }
     if (items.size === 0) return;
     this.#left.set(id, { ...rest, items });
-    const [first] = this.#left.keys();
-    if (this.#left.size > REMEMBERED_MAX && first !== undefined) this.#left.delete(first);
   }
 
   /** The write as it is if nothing else has changed meanwhile. Null: the rows must be read first (G3). */

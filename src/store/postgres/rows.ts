@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import * as pg from "pg";
 import Cursor from "pg-cursor";
+import { thrownText } from "../../ground/thrown.ts";
 import { connectionSettings } from "./connection/connection.ts";
 import { KEY_CHECK } from "./secrets.ts";
 
@@ -23,7 +24,7 @@ export class RowsFailed extends Schema.TaggedError<RowsFailed>()("RowsFailed", {
   cause: Schema.Defect(),
 }) {
   override get message(): string {
-    return `${this.doing} failed: ${this.cause instanceof Error ? this.cause.message : String(this.cause)}`;
+    return `${this.doing} failed: ${thrownText(this.cause)}`;
   }
 }
 

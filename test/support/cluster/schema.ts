@@ -3,6 +3,7 @@
  * `@kubernetes/client-node`'s generated types. The rules of a Pod's parts are written here, after the API reference.
  */
 import * as kubernetes from "@kubernetes/client-node";
+import { isRecord } from "../../../src/ground/record.ts";
 
 interface Attribute {
   readonly baseName: string;
@@ -23,14 +24,14 @@ export const faultsOf = (value: unknown, type: string, path: string): readonly s
       : [`${path}: must be a list`];
   const map = /^\{ \[key: string\]: (.+); \}$/.exec(type)?.[1];
   if (map !== undefined)
-    return isObject(value)
+    return isRecord(value)
       ? Object.entries(value).flatMap(([key, item]) => faultsOf(item, map, `${path}.${key}`))
       : [`${path}: must be an object`];
   if (["string", "number", "boolean"].includes(type))
     return typeof value === type ? [] : [`${path}: must be a ${type}`];
   const attributes = typed[type]?.getAttributeTypeMap?.();
   if (attributes === undefined) return [];
-  if (!isObject(value)) return [`${path}: must be an object`];
+  if (!isRecord(value)) return [`${path}: must be an object`];
   return Object.entries(value).flatMap(([name, item]) => {
     const attribute = attributes.find(({ baseName }) => baseName === name);
     return attribute === undefined
@@ -38,9 +39,6 @@ export const faultsOf = (value: unknown, type: string, path: string): readonly s
       : faultsOf(item, attribute.type, `${path}.${name}`);
   });
 };
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;

@@ -10,6 +10,7 @@ import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { extract, type Header } from "tar-stream";
+import { thrownText } from "../../../ground/thrown.ts";
 import { UnpackFailure } from "./failure.ts";
 
 /** What an image says about its programs. */
@@ -78,9 +79,7 @@ export const forEachEntry = async (
   } catch (error) {
     reader.destroy();
     if (error instanceof UnpackFailure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new UnpackFailure(
-      `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new UnpackFailure(`the archive is damaged: ${thrownText(error)}`);
   }
 };
 
