@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { poll } from "../../ground/poll.ts";
 import { joinGroups } from "../../sandbox/machine/cgroup.ts";
 import { processesSeeing, signal } from "../../sandbox/machine/processes.ts";
 import { identityMap, type LaunchRequest, launchCommand } from "./launch.ts";
@@ -129,14 +129,12 @@ export const runPhase = async (request: PhaseRequest): Promise<PhaseEnd> => {
  * @throws Error if some processes do not end
  */
 export const killPhase = async (child: ChildProcess | null, run: string): Promise<void> => {
-  for (let waited = 0; ; waited += POLL_MS) {
+  const isGone = (): boolean => {
     if (child !== null && child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
     const left = processesSeeing(run);
     for (const pid of left) signal(pid, "SIGKILL");
-    const alive = child !== null && child.exitCode === null && child.signalCode === null;
-    if (left.length === 0 && !alive) return;
-    if (waited >= BURIAL_MS) throw new Error("processes of a build cannot be stopped");
-    // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
-    await sleep(POLL_MS);
-  }
+    return left.length === 0 && (child === null || child.exitCode !== null || child.signalCode !== null);
+  };
+  const gone = await poll(isGone, { everyMs: POLL_MS, withinMs: BURIAL_MS });
+  if (gone === null) throw new Error("processes of a build cannot be stopped");
 };

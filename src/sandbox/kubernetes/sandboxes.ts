@@ -10,6 +10,8 @@
  */
 import type { V1Pod } from "@kubernetes/client-node";
 import * as Schema from "effect/Schema";
+import { poll } from "../../ground/poll.ts";
+import { thrownText } from "../../ground/thrown.ts";
 import type { Egress } from "../egress.ts";
 import { buildOfImageName } from "../../domain/image.ts";
 import type { RegistryImages } from "../images/registry/images.ts";
@@ -363,7 +365,7 @@ const failureOf = ({ message, isRoom, final }: Obstacle): Error =>
   isRoom ? new NoCapacity(message, !final) : new Error(message);
 
 const notPushed = (error: unknown): never => {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = thrownText(error);
   throw new Error(`image unavailable: the image cannot be pushed for the cluster: ${why}`, { cause: error });
 };
 
@@ -373,11 +375,6 @@ const startMs = (bootDeadlineMs: number): number =>
 
 /** @throws Error with `problem` if it is not done in time */
 const within = async (ms: number, problem: string, isDone: () => Promise<boolean>): Promise<void> => {
-  const signal = AbortSignal.timeout(ms);
-  // eslint-disable-next-line no-await-in-loop -- one look after the other
-  while (!(await isDone())) {
-    if (signal.aborted) throw new Error(`${problem} within ${ms / 1000} s`);
-    // eslint-disable-next-line no-await-in-loop -- a pause
-    await pause(LOOK_MS);
-  }
+  const done = await poll(isDone, { everyMs: LOOK_MS, withinMs: ms });
+  if (done === null) throw new Error(`${problem} within ${ms / 1000} s`);
 };

@@ -1,8 +1,8 @@
 /** Pods of sandboxes whose service gives no sign of life (heard.ts), of any installation that uses the namespace. */
 import type { V1Pod } from "@kubernetes/client-node";
+import { poll } from "../../ground/poll.ts";
 import { Cluster, ClusterFailure, type ClusterOptions } from "./cluster.ts";
 import { isForsaken } from "./heard.ts";
-import { pause } from "./pause.ts";
 import { LABELS, podName } from "./pod.ts";
 import { exitOf } from "./verdict.ts";
 
@@ -31,16 +31,12 @@ const remove = async (cluster: Cluster, name: string, nowMs: number): Promise<vo
   // A sign since this look changes the version, and the cluster then refuses.
   await cluster.deletePodAsSeen(pod, exitOf(pod)?.code === "absent" ? 0 : undefined).catch(heardAgain);
   const uid = pod.metadata?.uid;
-  const signal = AbortSignal.timeout(GONE_MS);
-  for (;;) {
-    // eslint-disable-next-line no-await-in-loop -- one look after the other
+  const isGone = async (): Promise<boolean> => {
     const left = await cluster.readPod(name);
-    if (left === null || left.metadata?.uid !== uid) return;
-    if (signal.aborted)
-      throw new Error(`the cluster has not removed it within ${GONE_MS / 1000} s. Is its node lost?`);
-    // eslint-disable-next-line no-await-in-loop -- a pause
-    await pause(LOOK_MS);
-  }
+    return left === null || left.metadata?.uid !== uid;
+  };
+  if ((await poll(isGone, { everyMs: LOOK_MS, withinMs: GONE_MS })) === null)
+    throw new Error(`the cluster has not removed it within ${GONE_MS / 1000} s. Is its node lost?`);
 };
 
 const heardAgain = (error: unknown): never => {

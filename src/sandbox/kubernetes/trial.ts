@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import * as Schema from "effect/Schema";
+import { poll } from "../../ground/poll.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
 import type { DoctorFinding, SandboxSpec } from "../port.ts";
 import { BUNDLE_LIBRARY } from "../bundle/bundle.ts";
 import { type LaunchOptions, launchText } from "./launch.ts";
-import { pause } from "./pause.ts";
 import type { PodLimits } from "./pod.ts";
 import { KubernetesSandboxes, type SandboxesOptions } from "./sandboxes.ts";
 
@@ -117,16 +117,13 @@ export const trySandbox = async (
 };
 
 const sightingOf = async (sandboxes: KubernetesSandboxes, id: string): Promise<Sighting> => {
-  const signal = AbortSignal.timeout(PROBE_MS);
   let text = "";
-  while (!signal.aborted) {
-    // eslint-disable-next-line no-await-in-loop -- one look after the other
+  const look = async () => {
     text = await sandboxes.logs(id);
-    const seen = sightingIn(text);
-    if (seen !== null) return seen;
-    // eslint-disable-next-line no-await-in-loop -- a pause
-    await pause(LOOK_MS);
-  }
+    return sightingIn(text);
+  };
+  const seen = await poll(look, { everyMs: LOOK_MS, withinMs: PROBE_MS });
+  if (seen !== null) return seen;
   throw new Error(
     `the sandbox started, but its checks did not end within ${PROBE_MS / 1000} s: ${text.slice(-2_000)}`,
   );

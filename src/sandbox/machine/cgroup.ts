@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { poll } from "../../ground/poll.ts";
 
 /** What control groups can limit. */
 export type Control = "memory" | "processes" | "cpu";
@@ -301,12 +301,8 @@ const CLEAN_UP_POLL_MS = 10;
 
 /** Removes groups whose processes were killed. The kernel counts a killed process for a while; this waits at most 10 s. */
 export const removeGroups = async (directories: readonly string[]): Promise<void> => {
-  for (let waited = 0; waited < CLEAN_UP_MS; waited += CLEAN_UP_POLL_MS) {
-    // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
-    if ((await Promise.all(directories.map(removeGroup))).every(Boolean)) return;
-    // eslint-disable-next-line no-await-in-loop
-    await sleep(CLEAN_UP_POLL_MS);
-  }
+  const areRemoved = async () => (await Promise.all(directories.map(removeGroup))).every(Boolean);
+  await poll(areRemoved, { everyMs: CLEAN_UP_POLL_MS, withinMs: CLEAN_UP_MS });
 };
 
 /** The same for one group, synchronously and without waiting, at the end of a service. */

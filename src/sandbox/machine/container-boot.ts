@@ -1,6 +1,6 @@
 /** Starts a sandbox's container through an engine, and reports its end. boot.ts has the order of a start. */
 import { chown, readFile, rm, writeFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { poll } from "../../ground/poll.ts";
 import { engineAt } from "../containers/engine.ts";
 import type { PlannedBoot } from "./boot.ts";
 import { groupsOfProcess } from "./cgroup.ts";
@@ -42,15 +42,15 @@ export const bootContainer = async (
   return record;
 };
 
-/* eslint-disable no-await-in-loop -- polling is one step after the other */
 const untilUp = async ({ up, log }: SandboxPaths, launcher: ProcessIdentity): Promise<void> => {
-  for (let waited = 0; !(await isUp(up)); waited += POLL_MS) {
+  const look = async (): Promise<boolean> => {
+    if (await isUp(up)) return true;
     if (!isAlive(launcher)) throw await earlyEnd(log);
-    if (waited >= UP_MS) throw new Error(`no answer within ${UP_MS / 1000} s`);
-    await sleep(POLL_MS);
-  }
+    return false;
+  };
+  const seen = await poll(look, { everyMs: POLL_MS, withinMs: UP_MS });
+  if (seen === null) throw new Error(`no answer within ${UP_MS / 1000} s`);
 };
-/* eslint-enable no-await-in-loop */
 
 const isUp = async (file: string): Promise<boolean> =>
   (await readFile(file, "utf8").catch(() => "")).includes("up\n");

@@ -2,7 +2,7 @@
  * Ends a sandbox and removes its leftovers. It needs only the sandbox's record and directory, because the
  * process that created it may be long gone (sandbox/port.ts P2, P4).
  */
-import { setTimeout as sleep } from "node:timers/promises";
+import { poll } from "../../ground/poll.ts";
 import { engineAt } from "../containers/engine.ts";
 import { removeGroup } from "./cgroup.ts";
 import { initAtOrBelow, isAlive, processesSeeing, signal } from "./processes.ts";
@@ -27,16 +27,9 @@ const launcherAlive = (record: SandboxRecord | null): boolean =>
 const findInit = ({ launcher }: SandboxRecord): number | null =>
   launcher === null ? null : initAtOrBelow(launcher.pid);
 
-/** Polls until `done` is true. @returns false after `milliseconds` */
-const waitFor = async (done: () => boolean | Promise<boolean>, milliseconds: number): Promise<boolean> => {
-  // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
-  for (let waited = 0; !(await done()); waited += POLL_MS) {
-    if (waited >= milliseconds) return false;
-    // eslint-disable-next-line no-await-in-loop -- polling is one step after the other
-    await sleep(POLL_MS);
-  }
-  return true;
-};
+/** @returns false if it is not done within `withinMs` */
+const waitFor = async (done: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean> =>
+  (await poll(done, { everyMs: POLL_MS, withinMs })) !== null;
 
 /**
  * Kills every process of the sandbox at once.

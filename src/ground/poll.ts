@@ -1,0 +1,26 @@
+import { setTimeout as pause } from "node:timers/promises";
+
+interface PollLimits {
+  /** The pause between two looks, ms. */
+  readonly everyMs: number;
+  /** How long the pauses are together, ms. A busy host takes longer and looks as often. */
+  readonly withinMs: number;
+}
+
+/**
+ * Looks at something that gives no signal, again and again, until the look returns more than null or false.
+ * @returns what it saw. Null: nothing in time.
+ */
+export const poll = async <Seen>(
+  look: () => Seen | Promise<Seen>,
+  { everyMs, withinMs }: PollLimits,
+): Promise<Exclude<Seen, false | null> | null> => {
+  for (let waited = 0; ; waited += everyMs) {
+    // eslint-disable-next-line no-await-in-loop -- one look after the other
+    const seen = await look();
+    if (seen !== null && seen !== false) return seen as Exclude<Seen, false | null>;
+    if (waited >= withinMs) return null;
+    // eslint-disable-next-line no-await-in-loop -- a pause
+    await pause(everyMs);
+  }
+};
