@@ -12,7 +12,7 @@ import type { KubernetesSettings } from "./domain/kubernetes.ts";
 import type { AgentAdapter } from "./domain/launch.ts";
 import type { DefaultModels } from "./domain/model.ts";
 import { parseNodeHost, parseNodeUrl } from "./domain/node.ts";
-import { wrongSource } from "./domain/packages.ts";
+import { sourceHosts, wrongSource } from "./domain/packages.ts";
 import { parsePreviewUrl, type PreviewAddress } from "./domain/preview.ts";
 import {
   parseIssuer,
@@ -28,7 +28,7 @@ import { parseTierCaps, type Tier, type TierCaps } from "./domain/tier.ts";
 import { readCluster } from "./cluster-config.ts";
 import { readDefaultModels, readGateway } from "./model-config.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
-import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
+import { type NamesOf, type ProviderName, removedSettings, SETTINGS } from "./settings.ts";
 
 export interface Config {
   readonly host: string;
@@ -83,7 +83,7 @@ export interface Config {
     /** Without a slash at the end. */
     readonly npm: string | null;
     readonly pypi: string | null;
-    /** In lower case. */
+    /** The hosts of both, which the operator trusts by naming them. In lower case, IPv6 addresses without brackets. */
     readonly allowHosts: readonly string[];
   };
   readonly agentCommand: readonly string[];
@@ -140,6 +140,8 @@ export interface Config {
   readonly sandboxOrphanMs: number;
   readonly setupTimeoutMs: number;
   readonly signIn: SignInSettings;
+  /** A sentence for each name that is set but is no setting any more. */
+  readonly removed: readonly string[];
 }
 
 /** The service does not start: one line for each wrong setting. */
@@ -240,6 +242,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),
     setupTimeoutMs: read.duration("PLATFORM_SETUP_TIMEOUT_MS"),
     signIn: read.signIn(workingDirectory),
+    removed: removedSettings(environment),
   };
   if (read.problems.length > 0) throw new ConfigError({ problems: read.problems });
   return config;
@@ -277,10 +280,9 @@ class Reader extends SettingReader {
 
   /** A registry's credentials would be read by every sandbox, so its URL has none. */
   packages(): Config["packages"] {
-    const allowHosts = this.hostList("PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS");
     const source = (name: NamesOf<"url">) => {
       const url = this.url(name);
-      const problem = url === null ? null : wrongSource(url, allowHosts);
+      const problem = url === null ? null : wrongSource(url);
       // A URL with a password is not shown.
       if (problem !== null) this.problemOf(`${name} ${problem}`);
       return url;
@@ -288,7 +290,7 @@ class Reader extends SettingReader {
     const npm = source("PLATFORM_PACKAGE_CACHE_NPM");
     const pypi = source("PLATFORM_PACKAGE_CACHE_PYPI");
     const cacheMb = npm === null && pypi === null ? 0 : this.integer("PLATFORM_PACKAGE_CACHE_MB");
-    return { cacheMb, npm, pypi, allowHosts };
+    return { cacheMb, npm, pypi, allowHosts: sourceHosts([npm, pypi]) };
   }
 
   /** Hosts that are trusted more than others, and registries. */

@@ -17,19 +17,14 @@ export const PACKAGE_SETTINGS = define({
     kind: "url",
     fallback: null,
     about:
-      "The npm registry whose package files are kept. Sandboxes use it if they may reach its host and no `.npmrc` names another one. Without it, npm asks its own default.",
+      "The npm registry whose package files are kept. Its host may have a private or loopback address, or use plain http. Sandboxes use it if they may reach " +
+      "its host and no `.npmrc` names another one. Without it, npm asks its own default.",
   },
   PLATFORM_PACKAGE_CACHE_PYPI: {
     group: "Package cache",
     kind: "url",
     fallback: null,
     about:
-      "The Python package index that pip uses in sandboxes, with the path to its projects, if they may reach its host and pip has no other one. Its package files are kept. Without it, pip asks its own default.",
-  },
-  PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: {
-    group: "Package cache",
-    kind: "hosts",
-    wildcards: false,
-    about: "Hosts of these registries that may have a private or loopback address, or use plain http.",
+      "The Python package index, on any host like the npm registry, that pip uses in sandboxes, with the path to its projects, if they may reach its host and pip has no other one. Its package files are kept. Without it, pip asks its own default.",
   },
 });

@@ -11,6 +11,7 @@ import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
+import { thrownText } from "./ground/thrown.ts";
 import { keyringLayer } from "./services/keyring.ts";
 import {
   buildSite,
@@ -92,6 +93,7 @@ const showToken = Effect.fnUntraced(function* (dataDir: string, first: { token: 
 });
 
 const serveWith = Effect.fnUntraced(function* (config: Config) {
+  yield* Effect.forEach(config.removed, (line) => Effect.logWarning(line), { discard: true });
   yield* refusable(() => config.masterKey === null || readKey(config.masterKey, "PLATFORM_MASTER_KEY"));
   yield* requireGit;
   const dataDir = yield* claimDataDirectory(config.dataDir);
@@ -180,7 +182,7 @@ const serve = Effect.gen(function* () {
 /** A refused start tells the operator the reason in a sentence, without a stack trace. */
 const refused = (error: unknown): Effect.Effect<never> =>
   Effect.sync(() => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${thrownText(error)}\n`);
     return process.exit(1);
   });
 

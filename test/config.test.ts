@@ -132,7 +132,6 @@ const HOST_LISTS = [
   ["PLATFORM_WEBHOOK_ALLOW_HOSTS", HOSTS],
   ["PLATFORM_GIT_ALLOW_HOSTS", HOSTS],
   ["PLATFORM_CONNECTOR_ALLOW_HOSTS", HOSTS],
-  ["PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS", HOSTS],
   ["PLATFORM_EGRESS_ALLOW", PATTERNS],
 ] as const;
 
@@ -173,7 +172,6 @@ test("lists of trusted hosts have them as addresses have them, and only egress h
   expect(read({ PLATFORM_WEBHOOK_ALLOW_HOSTS: written }).webhookAllowHosts).toEqual(hosts);
   expect(read({ PLATFORM_GIT_ALLOW_HOSTS: written }).gitAllowHosts).toEqual(hosts);
   expect(read({ PLATFORM_CONNECTOR_ALLOW_HOSTS: written }).connectorAllowHosts).toEqual(hosts);
-  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: written }).packages.allowHosts).toEqual(hosts);
   for (const wildcard of ["*", "*.example.com"])
     expect(problems({ PLATFORM_GIT_ALLOW_HOSTS: wildcard })).toHaveLength(1);
   const patterns = ["*", "*.Example.org", "Example.org.", "10.0.0.1", "[::1]", "::1"];
@@ -340,13 +338,23 @@ test("a registry's URL has TLS, unless its host is allowed, and no credentials",
     allowHosts: [],
   });
   expect(read({ [npm]: "https://npm.example.com" }).packages).toMatchObject({ cacheMb: 10_240, pypi: null });
-  const plain = "http://npm.example.com/npm/";
-  expect(problems({ [npm]: plain })).toEqual([expect.stringContaining(`${npm} uses plain http`)]);
-  const allowed = { [npm]: plain, PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "NPM.example.com" };
-  expect(read(allowed).packages.npm).toBe("http://npm.example.com/npm");
-  const local = { [npm]: "http://[::1]:4873", PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "[::1]" };
-  expect(read(local).packages).toMatchObject({ npm: "http://[::1]:4873", allowHosts: ["::1"] });
+  const local = {
+    [npm]: "http://[::1]:4873/npm/",
+    PLATFORM_PACKAGE_CACHE_PYPI: "https://PyPI.example.com/simple",
+  };
+  expect(read(local).packages).toMatchObject({
+    npm: "http://[::1]:4873/npm",
+    allowHosts: ["::1", "pypi.example.com"],
+  });
   const refused = problems({ [npm]: "https://user:canary@npm.example.com" });
   expect(refused).toEqual([expect.stringContaining(`${npm} has credentials`)]);
   expect(refused.join("")).not.toContain("canary");
+});
+
+test("says of a removed setting what holds without it", () => {
+  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "" }).removed).toEqual([]);
+  expect(read({ PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: "npm.example.com" }).removed).toEqual([
+    "PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS is no setting any more. The hosts of PLATFORM_PACKAGE_CACHE_NPM and " +
+      "PLATFORM_PACKAGE_CACHE_PYPI are allowed by being named there.",
+  ]);
 });

@@ -17,19 +17,18 @@ export interface PackageSources {
   readonly pypi: string | null;
 }
 
-/**
- * The fault of a registry's URL, as the end of a sentence that begins with the setting's name. Null: none.
- * @param allowHosts lower-case hosts that may use plain http, an IPv6 address without brackets
- */
-export const wrongSource = (text: string, allowHosts: readonly string[]): string | null => {
+/** The fault of a registry's URL, as the end of a sentence that begins with the setting's name. Null: none. */
+export const wrongSource = (text: string): string | null => {
   const url = URL.parse(text);
   if (url === null) return "is not a URL";
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     return "has credentials, a query or a fragment; expected a URL without them";
-  if (url.protocol === "http:" && !allowHosts.includes(url.hostname.replace(/^\[(.*)\]$/, "$1")))
-    return "uses plain http; expected https, or its host in PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS";
   return null;
 };
+
+/** The hosts of registries, as lists of hosts name them. Null: there is no registry. */
+export const sourceHosts = (urls: readonly (string | null)[]): readonly string[] =>
+  urls.flatMap((url) => URL.parse(url ?? "")?.hostname.replace(/^\[(.*)\]$/, "$1") ?? []);
 
 /** Answers as a Python package index inside sandboxes. */
 export const PYPI_HOST = "pypi.platform.internal";

@@ -194,7 +194,6 @@ export const lacksNpm: string | null =
 export const packageSettings = ({ port }: PackageRegistry): Record<string, string> => ({
   PLATFORM_EGRESS_ALLOW: PACKAGES_HOST,
   PLATFORM_PACKAGE_CACHE_NPM: `http://${PACKAGES_HOST}:${port}`,
-  PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: PACKAGES_HOST,
 });
 
 const TARBALL = "/delta/-/delta-1.0.0.tgz";

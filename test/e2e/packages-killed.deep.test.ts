@@ -42,7 +42,6 @@ describe.skipIf(!sandboxesStartHere || !hasNpm)(
     const settings = () => ({
       PLATFORM_EGRESS_ALLOW: HOST,
       PLATFORM_PACKAGE_CACHE_NPM: `http://${HOST}:${registry.port}`,
-      PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS: HOST,
     });
     beforeAll(async () => {
       registry = await PackageRegistry.open(HOST);

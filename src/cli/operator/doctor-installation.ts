@@ -169,6 +169,7 @@ const portFindings = async (config: Config): Promise<readonly Finding[]> => {
 
 export const installationFindings = Effect.fnUntraced(function* (config: Config) {
   return [
+    ...config.removed.map((line) => warn("settings", line, "Remove it from the environment.")),
     ...(yield* Effect.promise(() => directoryFindings(config))),
     yield* databaseFindings(config),
     yield* gitFinding,

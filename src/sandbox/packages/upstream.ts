@@ -14,7 +14,7 @@ import { Refusal } from "../egress-messages.ts";
 import { AddressRefusal, addressesOf, publicAddress, type Resolve } from "../public-address.ts";
 
 export interface UpstreamOptions {
-  /** Lower-case hosts that may have a private address, or plain HTTP (PLATFORM_PACKAGE_CACHE_ALLOW_HOSTS). */
+  /** Lower-case hosts that may have a private address, or plain HTTP (those of the registries that the operator named). */
   readonly allowHosts: readonly string[];
   /** Tests resolve without a network. */
   readonly resolve?: Resolve;
