@@ -11,7 +11,9 @@ const withSheet = () => {
   document.adoptedStyleSheets.push(sheet);
   Object.defineProperty(element, "textContent", {
     get: () => "",
-    set: (text) => sheet.replaceSync(String(text)),
+    set: (text) => {
+      sheet.replaceSync(String(text));
+    },
   });
   // The library removes the element when the terminal is gone.
   element.remove = () => {

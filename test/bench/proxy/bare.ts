@@ -2,7 +2,13 @@
  * The best library that was measured, as bare as one would write it: `node:http` in front, undici's dispatch behind,
  * and the same check of the user context. No Expect, no request trailers, no early hints, no half-close.
  */
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+} from "node:http";
 import type { Duplex } from "node:stream";
 import * as Result from "effect/Result";
 import { Pool, type Dispatcher } from "undici";
@@ -42,41 +48,42 @@ const passed = (raw: readonly string[]): string[] => {
   return kept;
 };
 
-const textsOf = (raw: readonly Buffer[]): string[] => raw.map((bytes) => bytes.toString("latin1"));
-
 class Passing implements Dispatcher.DispatchHandler {
-  #abort: (() => void) | null = null;
+  #controller: Dispatcher.DispatchController | null = null;
   readonly #response: ServerResponse;
 
   constructor(response: ServerResponse) {
     this.#response = response;
     response.on("close", () => {
-      if (!response.writableFinished) this.#abort?.();
+      if (!response.writableFinished) this.#controller?.abort(new Error("the client went away"));
     });
   }
 
-  onConnect(abort: () => void): void {
-    this.#abort = abort;
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
   }
 
-  onHeaders(status: number, raw: Buffer[], resume: () => void, reason: string): boolean {
-    if (status < 200) return true;
-    this.#response.writeHead(status, reason, passed(textsOf(raw)) as unknown as OutgoingHttpHeaders);
-    this.#response.on("drain", resume);
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    ...[status, , reason]: [number, IncomingHttpHeaders, string?]
+  ): void {
+    if (status < 200) return;
+    const raw = (controller.rawHeaders as Buffer[]).map((bytes) => bytes.toString("latin1"));
+    this.#response.writeHead(status, reason ?? "", passed(raw) as unknown as OutgoingHttpHeaders);
+    this.#response.on("drain", () => controller.resume());
     // As a proxy must: headers of a slow stream arrive before its first event.
     this.#response.flushHeaders();
-    return true;
   }
 
-  onData(chunk: Buffer): boolean {
-    return this.#response.write(chunk);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#response.write(chunk)) controller.pause();
   }
 
-  onComplete(): void {
+  onResponseEnd(): void {
     this.#response.end();
   }
 
-  onError(): void {
+  onResponseError(): void {
     if (this.#response.headersSent) this.#response.destroy();
     else this.#response.writeHead(502).end();
   }
