@@ -1,6 +1,5 @@
 /**
- * Cron schedules (spec.md 2.4, api.md 4 "Cron"). cron-parser reads each of the six fields, except lists that name a
- * value twice. The instants are computed here, because no library follows these rules at every change of a zone's
+ * Cron schedules (spec.md 2.4, api.md 4 "Cron"). No library follows these rules at every change of a zone's
  * offset:
  *
  *  K1 If day and weekday are both restricted, either one must match; otherwise both must. A field that begins with `*`
@@ -13,8 +12,6 @@
  *
  * "Local" numbers below are the wall clock's reading, taken as if it were UTC, in milliseconds since 1970.
  */
-import { CronExpressionParser } from "cron-parser";
-import type { CronFieldCollection } from "cron-parser";
 import * as Result from "effect/Result";
 import { segmentAt } from "./zone.ts";
 
@@ -41,17 +38,13 @@ interface Field {
   readonly high: number;
   /** The names of its values from `low` on, in lower case. */
   readonly names: readonly string[];
-  readonly pick: (fields: CronFieldCollection) => readonly (number | string)[];
 }
 
 const NUMBER = "[0-9]{1,2}";
 const MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
 const WEEKDAY = "sun|mon|tue|wed|thu|fri|sat";
 
-/**
- * The syntax of a field, given the syntax of a value. cron-parser also accepts H, L, ? and #, and a name inside a
- * longer word, so this pattern enforces the syntax of api.md 4 "Cron" before cron-parser sees the field.
- */
+/** The syntax of a field (api.md 4 "Cron"), given the syntax of a value. */
 const formOf = (atom: string): RegExp => {
   const item = String.raw`(?:\*|(?:${atom})(?:-(?:${atom}))?)(?:/[0-9]{1,4})?`;
   return new RegExp(`^${item}(?:,${item})*$`, "i");
@@ -61,12 +54,12 @@ const plain = { form: formOf(NUMBER), names: [] };
 const named = (names: string) => ({ form: formOf(`${NUMBER}|${names}`), names: names.split("|") });
 
 const FIELDS: readonly Field[] = [
-  { name: "second", low: 0, high: 59, ...plain, pick: (fields) => fields.second.values },
-  { name: "minute", low: 0, high: 59, ...plain, pick: (fields) => fields.minute.values },
-  { name: "hour", low: 0, high: 23, ...plain, pick: (fields) => fields.hour.values },
-  { name: "day", low: 1, high: 31, ...plain, pick: (fields) => fields.dayOfMonth.values },
-  { name: "month", low: 1, high: 12, ...named(MONTH), pick: (fields) => fields.month.values },
-  { name: "weekday", low: 0, high: 7, ...named(WEEKDAY), pick: (fields) => fields.dayOfWeek.values },
+  { name: "second", low: 0, high: 59, ...plain },
+  { name: "minute", low: 0, high: 59, ...plain },
+  { name: "hour", low: 0, high: 23, ...plain },
+  { name: "day", low: 1, high: 31, ...plain },
+  { name: "month", low: 1, high: 12, ...named(MONTH) },
+  { name: "weekday", low: 0, high: 7, ...named(WEEKDAY) },
 ];
 
 /** The longest expression. All values of all fields written out need half of that. */
@@ -148,9 +141,7 @@ const readField = (field: Field, text: string): Reading | null => {
   const former = kept?.get(text);
   if (former !== undefined) return former;
   if (!field.form.test(text)) return null;
-  const parsed = parsedField(field, text);
-  // cron-parser also refuses a valid list that names a value twice, as in 0-6,1.
-  const reading = parsed === null ? readList(field, text) : Result.succeed(parsed);
+  const reading = readList(field, text);
   if (Result.isSuccess(reading) && text.length <= KEPT_LENGTH) {
     if (kept?.size === READINGS_KEPT) kept.clear();
     kept?.set(text, reading);
@@ -176,17 +167,6 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
     for (let value = from; value <= to; value += Number(step ?? 1)) values.add(value);
   }
   return Result.succeed([...values].toSorted((a, b) => a - b));
-};
-
-/** cron-parser's reading of the field, with `*` in all other fields. */
-const parsedField = (field: Field, text: string): readonly number[] | null => {
-  const expression = FIELDS.map((other) => (other === field ? text : "*")).join(" ");
-  try {
-    const { fields } = CronExpressionParser.parse(expression, { currentDate: 0, tz: "UTC" });
-    return field.pick(fields).map(Number);
-  } catch {
-    return null;
-  }
 };
 
 const badField = (index: number, texts: readonly string[], why: string): string =>

@@ -138,8 +138,6 @@ const prepareChildren = async (): Promise<Child> => {
       entryPoints: [here("machine-runner.ts")],
       outfile: runner,
       bundle: true,
-      // It is loaded only for an engine, which the other user cannot use, and it has programs that cannot be bundled.
-      external: ["dockerode"],
       // For packages in CommonJS.
       banner: {
         js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',

@@ -7,13 +7,13 @@
  *  C3 Only containers and images with our own labels are listed or removed.
  */
 import { createHash } from "node:crypto";
-import { Readable } from "node:stream";
-import { buffer, text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import type Docker from "dockerode";
 import * as Schema from "effect/Schema";
 import { pack } from "tar-stream";
 import type { Control } from "../machine/cgroup.ts";
+import { askEngine, type EngineRequest, Refusal } from "./client.ts";
+import type { ContainerOptions } from "./options.ts";
 
 /** Where an engine has a container. It outlives the service, in the sandbox's record. */
 export interface ContainerPlace {
@@ -92,40 +92,57 @@ const Facts = Schema.Struct({
   PidsLimit: Schema.optionalKey(Schema.Boolean),
   CpuCfsQuota: Schema.optionalKey(Schema.Boolean),
 });
-const decodeFacts = Schema.decodeUnknownSync(Facts);
 
-const Refusal = Schema.Struct({
-  code: Schema.optionalKey(Schema.String),
-  statusCode: Schema.optionalKey(Schema.Finite),
-  json: Schema.optionalKey(Schema.Unknown),
-  message: Schema.optionalKey(Schema.String),
+const Version = Schema.Struct({
+  Components: Schema.optionalKey(Schema.Array(Schema.Struct({ Name: Schema.String }))),
 });
-const decodeRefusal = Schema.decodeUnknownOption(Refusal);
-const decodeMessage = Schema.decodeUnknownOption(Schema.Struct({ message: Schema.String }));
 
-/** Loads the client when the first engine is asked: it is large, and other providers do not need it. */
-const clientOf = async (socketPath: string): Promise<Docker> => {
-  const { default: Client } = await import("dockerode");
-  return new Client({ socketPath });
-};
+const State = Schema.Struct({
+  State: Schema.Struct({
+    Running: Schema.Boolean,
+    Pid: Schema.Finite,
+    ExitCode: Schema.Finite,
+    OOMKilled: Schema.Boolean,
+  }),
+});
+
+const Containers = Schema.Array(
+  Schema.Struct({
+    Names: Schema.Array(Schema.String),
+    Labels: Schema.NullOr(Schema.Record(Schema.String, Schema.String)),
+    State: Schema.String,
+  }),
+);
+
+const Images = Schema.Array(
+  Schema.Struct({ RepoTags: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))) }),
+);
+
+const Ended = Schema.Struct({ StatusCode: Schema.Finite });
+
+/** A line of what an engine says while it makes an image. */
+const IMPORT_PROBLEM = /"error":"([^"]*)"/;
+
+const decodeCode = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }));
+
+const containerPath = (name: string): string => `/containers/${encodeURIComponent(name)}`;
+/** An image's name has slashes, which stay. */
+const imagePath = (name: string): string => `/images/${encodeURI(name)}`;
+const labelled = (label: string): string => JSON.stringify({ label: [label] });
 
 export class ContainerEngine {
   readonly socket: string;
-  readonly #client: () => Promise<Docker>;
 
   /** @param socket the path of the engine's unix socket */
   constructor(socket: string) {
     this.socket = socket;
-    let client: Promise<Docker> | null = null;
-    this.#client = () => (client ??= clientOf(socket));
   }
 
   /** @throws EngineFailure `absent` or `denied` if the engine does not answer */
   async facts(): Promise<EngineFacts> {
-    const [found, version] = await this.#call("asked about itself", async (client) => [
-      decodeFacts(await client.info()),
-      (await client.version()) as { readonly Components?: readonly { readonly Name: string }[] },
-    ]);
+    const asked = "asked about itself";
+    const found = await this.#read(asked, { method: "GET", path: "/info" }, Facts);
+    const version = await this.#read(asked, { method: "GET", path: "/version" }, Version);
     const controls = { memory: found.MemoryLimit, processes: found.PidsLimit, cpu: found.CpuCfsQuota };
     return {
       product: version.Components?.some(({ Name }) => /podman/i.test(Name)) === true ? "Podman" : "Docker",
@@ -149,70 +166,69 @@ export class ContainerEngine {
   async ensureRoot(shape: RootShape): Promise<string> {
     const tag = createHash("sha256").update(JSON.stringify(shape)).digest("hex").slice(0, 16);
     const image = `${ROOT_REPOSITORY}:${tag}`;
-    const exists = await this.#call("asked for an image", (client) =>
-      client
-        .getImage(image)
-        .inspect()
-        .then(() => true, ifMissing(false)),
-    );
-    if (!exists) {
-      await this.#call("given an image", async (client) => {
-        // Podman ignores a tag of its own parameter.
-        const options = { repo: image, changes: `LABEL ${ROOT_LABEL}=1` };
-        const answer = await client.importImage(Readable.from([await archiveOf(shape)]), options);
-        const said = await text(answer);
-        const problem = /"error":"([^"]*)"/.exec(said)?.[1];
-        if (problem !== undefined) throw new Error(problem);
-      });
+    const existing = await this.#call("asked for an image", {
+      method: "GET",
+      path: `${imagePath(image)}/json`,
+    }).catch(ifMissing(null));
+    if (existing === null) {
+      const asked = "given an image";
+      // Podman ignores a tag of its own parameter.
+      const query = { fromSrc: "-", repo: image, changes: `LABEL ${ROOT_LABEL}=1` };
+      const body = await archiveOf(shape);
+      const said = await this.#call(asked, { method: "POST", path: "/images/create", query, body });
+      const problem = IMPORT_PROBLEM.exec(said)?.[1];
+      if (problem !== undefined) throw this.#failure(asked, new Error(problem));
     }
     return image;
   }
 
   /** Removes the images of ours that no container uses. */
   async pruneRoots(): Promise<void> {
-    await this.#call("asked to remove images", async (client) => {
-      const found = await client.listImages({ filters: { label: [ROOT_LABEL] } });
-      const tags = found.flatMap(({ RepoTags: names }) => names ?? []);
-      // Another service may use one at this moment. The engine then refuses its removal.
-      await Promise.allSettled(tags.map((name) => client.getImage(name).remove()));
-    });
+    const asked = "asked to remove images";
+    const query = { filters: labelled(ROOT_LABEL) };
+    const found = await this.#read(asked, { method: "GET", path: "/images/json", query }, Images);
+    const tags = found.flatMap(({ RepoTags: names }) => names ?? []);
+    // Another service may use one at this moment. The engine then refuses its removal.
+    await Promise.allSettled(
+      tags.map((name) => this.#call(asked, { method: "DELETE", path: imagePath(name) })),
+    );
   }
 
   /** Makes a container. @throws EngineFailure `missing` if its image is gone */
-  async create(name: string, options: Docker.ContainerCreateOptions): Promise<void> {
-    await this.#call("asked for a container", (client) => client.createContainer({ ...options, name }));
+  async create(
+    name: string,
+    options: Pick<ContainerOptions, "Image"> & Partial<ContainerOptions>,
+  ): Promise<void> {
+    await this.#call("asked for a container", {
+      method: "POST",
+      path: "/containers/create",
+      query: { name },
+      body: options,
+    });
   }
 
   /** Starts a container. Its first program runs, or has already ended. */
   async start(name: string): Promise<void> {
-    await this.#call("asked to start a container", (client) => client.getContainer(name).start());
+    await this.#call("asked to start a container", { method: "POST", path: `${containerPath(name)}/start` });
   }
 
   /** Null: the container does not exist. */
   async state(name: string): Promise<ContainerState | null> {
-    return this.#call("asked about a container", (client) =>
-      client
-        .getContainer(name)
-        .inspect()
-        .then(
-          ({ State: state }) => ({
-            running: state.Running,
-            pid: state.Pid,
-            exitCode: state.ExitCode,
-            outOfMemory: state.OOMKilled,
-          }),
-          ifMissing(null),
-        ),
-    );
+    const found = await this.#read(
+      "asked about a container",
+      { method: "GET", path: `${containerPath(name)}/json` },
+      State,
+    ).catch(ifMissing(null));
+    if (found === null) return null;
+    const { Running: running, Pid: pid, ExitCode: exitCode, OOMKilled: outOfMemory } = found.State;
+    return { running, pid, exitCode, outOfMemory };
   }
 
   /** Settles when the container has ended, with its exit code. Null: the engine stopped answering, or removed it. */
   async ended(name: string): Promise<number | null> {
     try {
-      const { StatusCode: code } = (await (await this.#client()).getContainer(name).wait()) as {
-        readonly StatusCode: number;
-      };
-      return code;
+      const request = { method: "POST", path: `${containerPath(name)}/wait` } as const;
+      return decode(Ended, await askEngine(this.socket, request)).StatusCode;
     } catch {
       return null;
     }
@@ -220,7 +236,11 @@ export class ContainerEngine {
 
   /** Sends a signal to the first program of a container. It may have ended. */
   async signal(name: string, signal: "SIGTERM"): Promise<void> {
-    await this.#call("asked to signal a container", (client) => client.getContainer(name).kill({ signal }));
+    await this.#call("asked to signal a container", {
+      method: "POST",
+      path: `${containerPath(name)}/kill`,
+      query: { signal },
+    });
   }
 
   /**
@@ -229,15 +249,16 @@ export class ContainerEngine {
    */
   async remove(name: string, tries = REMOVE_TRIES): Promise<void> {
     try {
-      await this.#call("asked to remove a container", (client) =>
-        client
-          .getContainer(name)
-          .remove({ force: true, v: true })
-          .then(() => undefined, ifMissing(undefined)),
-      );
+      await this.#call("asked to remove a container", {
+        method: "DELETE",
+        path: containerPath(name),
+        query: { force: "true", v: "true" },
+      });
     } catch (error) {
+      if (!(error instanceof EngineFailure)) throw error;
+      if (error.reason === "missing") return;
       // Podman refuses to remove a container that is about to end.
-      if (tries <= 1 || !(error instanceof EngineFailure && error.reason === "refused")) throw error;
+      if (tries <= 1 || error.reason !== "refused") throw error;
       await sleep(REMOVE_AGAIN_MS);
       await this.remove(name, tries - 1);
     }
@@ -245,67 +266,71 @@ export class ContainerEngine {
 
   /** All containers with this label, running or not. @param label `name`, or `name=value` */
   async containers(label: string): Promise<readonly OwnContainer[]> {
-    const found = await this.#call("asked for its containers", (client) =>
-      client.listContainers({ all: true, filters: { label: [label] } }),
-    );
+    const query = { all: "true", filters: labelled(label) };
+    const request = { method: "GET", path: "/containers/json", query } as const;
+    const found = await this.#read("asked for its containers", request, Containers);
     return found.map(({ Names: [name = ""], Labels: labels, State: state }) => ({
       name: name.replace(/^\//, ""),
-      labels,
+      labels: labels ?? {},
       running: state === "running",
     }));
   }
 
-  async #call<A>(asked: string, body: (client: Docker) => Promise<A>): Promise<A> {
-    const deadline = AbortSignal.timeout(CALL_MS);
+  /** @param asked what the engine was asked, for the message of a failure */
+  async #call(asked: string, request: EngineRequest): Promise<string> {
+    const signal = AbortSignal.timeout(CALL_MS);
     try {
-      return await Promise.race([body(await this.#client()), rejection(deadline)]);
+      return await askEngine(this.socket, { ...request, signal });
     } catch (error) {
-      throw this.#failure(asked, error, deadline.aborted);
+      throw this.#failure(asked, error, signal.aborted);
     }
   }
 
-  #failure(asked: string, error: unknown, isLate: boolean): EngineFailure {
+  async #read<A>(asked: string, request: EngineRequest, schema: Schema.Codec<A, unknown>): Promise<A> {
+    const answer = await this.#call(asked, request);
+    try {
+      return decode(schema, answer);
+    } catch (error) {
+      throw this.#failure(asked, error);
+    }
+  }
+
+  #failure(asked: string, error: unknown, isLate = false): EngineFailure {
     const where = `the container engine at ${this.socket}`;
     const fail = (reason: EngineFailure["reason"], message: string) =>
       new EngineFailure(reason, message, error);
     if (isLate) return fail("late", `${where} gave no answer in ${CALL_MS / 1000} s when it was ${asked}`);
-    const decoded = decodeRefusal(error);
-    const refusal = decoded._tag === "Some" ? decoded.value : {};
-    if (refusal.code === "ENOENT" || refusal.code === "ECONNREFUSED" || refusal.code === "ENOTSOCK") {
+    const decoded = decodeCode(error);
+    const code = decoded._tag === "Some" ? decoded.value.code : null;
+    if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK") {
       return fail(
         "absent",
         `${where} does not answer. Start it (for Docker: systemctl start docker), or name its socket in PLATFORM_DOCKER_SOCKET`,
       );
     }
-    if (refusal.code === "EACCES" || refusal.code === "EPERM") {
+    if (code === "EACCES" || code === "EPERM") {
       return fail("denied", `this user may not use ${where}. Run the service as root`);
     }
-    const answer = decodeMessage(refusal.json);
-    const told = answer._tag === "Some" ? answer.value.message : (refusal.message ?? String(error));
-    const said = told.trim().slice(0, MESSAGE_MAX);
+    const said = (error instanceof Error ? error.message : String(error)).trim().slice(0, MESSAGE_MAX);
     if (/no space left on device/i.test(said)) {
       return fail("disk_full", `the disk of ${where} is full (docker info names its directory): ${said}`);
     }
-    return fail(
-      refusal.statusCode === 404 ? "missing" : "refused",
-      `${where} failed when it was ${asked}: ${said}`,
-    );
+    const isMissing = error instanceof Refusal && error.status === 404;
+    return fail(isMissing ? "missing" : "refused", `${where} failed when it was ${asked}: ${said}`);
   }
 }
 
 /** The answer for what does not exist. Any other failure stays one. */
 const ifMissing =
   <A>(value: A) =>
-  (error: { readonly statusCode?: number }): A => {
-    if (error.statusCode === 404) return value;
+  (error: unknown): A => {
+    if (error instanceof EngineFailure && error.reason === "missing") return value;
     throw error;
   };
 
-const rejection = (deadline: AbortSignal): Promise<never> => {
-  const { promise, reject } = Promise.withResolvers<never>();
-  deadline.addEventListener("abort", () => reject(new Error("no answer")));
-  return promise;
-};
+/** @throws if the answer is not of this form */
+const decode = <A>(schema: Schema.Codec<A, unknown>, answer: string): A =>
+  Schema.decodeUnknownSync(Schema.fromJsonString(schema))(answer);
 
 /** A tar archive that is the same for the same shape. */
 const archiveOf = async ({ directories, links }: RootShape): Promise<Buffer> => {

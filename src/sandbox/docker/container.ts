@@ -8,8 +8,8 @@
  */
 import { lstatSync, readdirSync, readlinkSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import type Docker from "dockerode";
 import type { EngineFacts, RootShape } from "../containers/engine.ts";
+import type { ContainerOptions, Mount, Ulimit } from "../containers/options.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import type { SandboxLimits } from "../machine/installation.ts";
 import type { LaunchRequest } from "../machine/isolation.ts";
@@ -76,7 +76,7 @@ const CPU_PERIOD = 100_000;
 /** The log and `paths.up` are files, too. Without a disk, they still take so many bytes each. */
 const OWN_FILE_BYTES = 1024 * 1024;
 
-const bound = (source: string, target: string, access: "rw" | "ro"): Docker.MountSettings => ({
+const bound = (source: string, target: string, access: "rw" | "ro"): Mount => ({
   Type: "bind",
   Source: source,
   Target: target,
@@ -87,7 +87,7 @@ const bound = (source: string, target: string, access: "rw" | "ro"): Docker.Moun
 /** A container's root: the shape of its image, and what is mounted there. */
 export interface ContainerRoot {
   readonly shape: RootShape;
-  readonly mounts: readonly Docker.MountSettings[];
+  readonly mounts: readonly Mount[];
   /** File systems in memory: options by target. */
   readonly memory: Readonly<Record<string, string>>;
 }
@@ -106,7 +106,7 @@ const imageEntries = (root: string): Pick<ContainerRoot, "shape" | "mounts"> => 
     );
   }
   const links: Record<string, string> = {};
-  const mounts: Docker.MountSettings[] = [];
+  const mounts: Mount[] = [];
   for (const name of names) {
     const source = join(root, name);
     const found = lstatSync(source);
@@ -153,7 +153,7 @@ export const containerRoot = (
   return { shape: base.shape, mounts, memory };
 };
 
-const limit = (name: string, value: number): Docker.Ulimit => ({ Name: name, Soft: value, Hard: value });
+const limit = (name: string, value: number): Ulimit => ({ Name: name, Soft: value, Hard: value });
 
 /** Arguments of setpriv: the daemon's user, with its capabilities and no way to more. */
 const asDaemon = (wish: ContainerWish): string[] => {
@@ -201,7 +201,7 @@ const programOf = (wish: ContainerWish): string[] => {
 };
 
 /** The engine's request for a sandbox's container. */
-export const containerOptions = (wish: ContainerWish): Docker.ContainerCreateOptions => {
+export const containerOptions = (wish: ContainerWish): ContainerOptions => {
   const { request, root, limits } = wish;
   const [program = "", ...args] = programOf(wish);
   return {
