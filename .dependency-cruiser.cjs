@@ -37,10 +37,10 @@ module.exports = {
     },
     {
       name: "no-development-packages",
-      comment: "The service, its daemon and the demo start from `npm ci --omit=dev` too.",
+      comment: "A built service starts from `npm ci --omit=dev`. Only a build loads esbuild.",
       severity: "error",
       from: { path: "^(src|daemon)/" },
-      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"], pathNot: "/esbuild/" },
     },
     {
       name: "domain-is-the-innermost-ring",

@@ -1,11 +1,12 @@
 /**
- * Keeps what a start builds from files of the clone (the page's minified files, the programs of sandboxes), so that the
- * next start need not build it again. That takes more than a second of CPU time.
+ * Keeps what is built from files of the clone (the page's minified files, the programs of sandboxes): by `npm run build`, or
+ * by a start that finds newer files. That takes more than a second of CPU time.
  *
  *  B1 A kept result is used only if everything that it was made of is the same, by content.
  *  B2 A damaged file is like none. Each file appears whole, also if two services write it.
  *     The files are named from the clone's root: a copy of a clone, with its cache, looks at its own files.
  *  B3 With a cache that cannot be read or written, the result is made anew. A read-only clone keeps nothing.
+ *  B4 Without development packages nothing can be built. Then a result that is not kept fails with one sentence.
  *
  * It lies in the clone, as Node's compile cache does (compile-cache.ts): who can write there can change the service itself.
  */
@@ -30,6 +31,9 @@ export interface Recipe<A> {
   readonly make: () => Promise<Made<A>>;
 }
 
+/** The message is for the operator. */
+export class NotBuilt extends Error {}
+
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** Says which versions of packages are installed. */
 const LOCKFILE = path.join(ROOT, "package-lock.json");
@@ -38,7 +42,7 @@ const digest = (bytes: string | Uint8Array): string => createHash("sha256").upda
 
 /** @returns the file of the cache for a result. @param name differs for each result that is kept at the same time */
 export const keptFile = (name: string): string =>
-  path.join(ROOT, "node_modules/.cache/platform", `${digest(name).slice(0, 16)}.json`);
+  path.join(ROOT, "build", `${digest(name).slice(0, 16)}.json`);
 
 const Record = Schema.Struct({
   key: Schema.String,
@@ -90,11 +94,29 @@ const save = async <A>({ file, key, schema }: Recipe<A>, { value, inputs }: Made
   }
 };
 
-/** @returns what `make` returns, now or in an earlier start. Rejects only as `make` does. */
+const lacksBundler = (error: unknown): boolean =>
+  error instanceof Error &&
+  "code" in error &&
+  error.code === "ERR_MODULE_NOT_FOUND" &&
+  error.message.includes("'esbuild'");
+
+const madeNow = async <A>({ make }: Recipe<A>): Promise<Made<A>> => {
+  try {
+    return await make();
+  } catch (error) {
+    if (!lacksBundler(error)) throw error;
+    throw new NotBuilt(
+      "The service is not built, or its files are newer than the build: run `npm ci && npm run build`, and then `npm prune --omit=dev` if development packages must not stay.",
+      { cause: error },
+    );
+  }
+};
+
+/** @returns what `make` returns, now or in an earlier start. Rejects with `NotBuilt` (B4), or as `make` does. */
 export const madeOnce = async <A>(recipe: Recipe<A>): Promise<A> => {
   const kept = await load(recipe);
   if (kept !== null) return kept.value;
-  const made = await recipe.make();
+  const made = await madeNow(recipe);
   await save(recipe, made);
   return made.value;
 };

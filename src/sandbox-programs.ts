@@ -1,4 +1,4 @@
-/** The programs that sandboxes of this machine run, made of the clone's sources: the daemon and the command line. */
+/** The programs that sandboxes of this machine run, made of the clone's sources: the daemon, the command line, and what unpacks an image. */
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -78,3 +78,27 @@ export const sandboxPrograms = Effect.fnUntraced(function* (
   );
   return { daemonBundle, daemonCodeCache, commandLine };
 });
+
+/** @returns the text of the program that unpacks an imported image in a sandbox */
+export const unpackingProgram = (): Promise<string> =>
+  madeOnce({
+    file: keptFile("unpacker"),
+    key: "",
+    schema: Schema.String,
+    make: async () => {
+      const { build } = await import("esbuild");
+      const { outputFiles, metafile } = await build({
+        entryPoints: [path.join(import.meta.dirname, "sandbox/images/unpack/main.ts")],
+        write: false,
+        metafile: true,
+        bundle: true,
+        platform: "node",
+        format: "cjs",
+        target: "node24",
+        logLevel: "error",
+      });
+      const inputs = Object.keys(metafile.inputs).map((file) => path.resolve(file));
+      const [{ text } = { text: "" }] = outputFiles;
+      return { value: text, inputs: [...inputs, import.meta.filename] };
+    },
+  });

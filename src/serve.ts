@@ -27,6 +27,7 @@ import {
   store,
   type Place,
 } from "./adapters.ts";
+import { NotBuilt } from "./build-cache.ts";
 import { upstreamsLayer } from "./services/upstreams.ts";
 import { readConfig, type Config } from "./config.ts";
 import { databaseRefusal } from "./database-refusal.ts";
@@ -189,6 +190,8 @@ const refused = (error: unknown): Effect.Effect<never> =>
 /** From settings to shutdown. A refused start ends the process. */
 export const service: Effect.Effect<never> = Effect.scoped(serve).pipe(
   Effect.catch(refused),
+  // Any part may need the build, so no part's type names this failure.
+  Effect.catchDefect((defect) => (defect instanceof NotBuilt ? refused(defect) : Effect.die(defect))),
   Effect.provide(logLayer(process.stderr.isTTY)),
   // No exporter collects spans, and making them costs every statement and request.
   Effect.withTracerEnabled(false),

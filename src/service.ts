@@ -76,6 +76,7 @@ import { conversationHandlers } from "./http/handlers/conversation.ts";
 import { environmentsHandlers } from "./http/handlers/environments.ts";
 import { messagesHandlers } from "./http/handlers/messages.ts";
 import { dashboardRoutes } from "./http/pages/dashboard.ts";
+import { PAGE_DIRECTORY } from "./http/pages/page-files.ts";
 import { issueCode, openingLink } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
 import { guideRoutes } from "./http/pages/guide.ts";
@@ -316,7 +317,7 @@ const routes = Layer.mergeAll(
   systemRoutes,
   metricsRoute,
   guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),
-  dashboardRoutes(fileURLToPath(new URL("../dashboard", import.meta.url))),
+  dashboardRoutes(PAGE_DIRECTORY),
 ).pipe(Layer.provide(authorizedLayer));
 
 /**

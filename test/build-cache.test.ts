@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Schema from "effect/Schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { madeOnce } from "../src/build-cache.ts";
+import { madeOnce, NotBuilt } from "../src/build-cache.ts";
 
 let root: string;
 let made: number;
@@ -72,6 +72,25 @@ it("is built again if its files are named by absolute paths: they may belong to 
   writeFileSync(file, `${createHash("sha256").update(other).digest("hex")}\n${other}`);
   await ask();
   expect(made).toBe(2);
+});
+
+/** As Node fails for a package that is not installed. */
+const lacking = (name: string) => () =>
+  Promise.reject(
+    Object.assign(new Error(`Cannot find package '${name}' imported from /srv/platform/daemon/bundle.ts`), {
+      code: "ERR_MODULE_NOT_FOUND",
+    }),
+  );
+
+it("names npm run build if the bundler is not installed, unless the kept result is of the same files", async () => {
+  const recipe = { file: path.join(root, "kept.json"), key: "key", schema: Schema.Uint8ArrayFromBase64 };
+  const start = () => madeOnce({ ...recipe, make: lacking("esbuild") });
+  await expect(start()).rejects.toThrow(/^The service is not built.*`npm ci && npm run build`/);
+  await ask("kept.json");
+  expect([...(await start())]).toEqual([...VALUE]);
+  writeFileSync(path.join(root, "source"), "newer");
+  await expect(start()).rejects.toThrow(NotBuilt);
+  await expect(madeOnce({ ...recipe, make: lacking("effect") })).rejects.not.toThrow(NotBuilt);
 });
 
 it("is built even if nothing can be kept", async () => {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { unpackingProgram } from "../../src/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { bundleOf } from "../../src/sandbox/machine/installation.ts";
@@ -41,7 +42,7 @@ describe.skipIf(!sandboxesStartHere)("an import of a large image (needs bubblewr
     const file = await writeArchive(directory, "archive", archive);
     const bwrap = findTools(path).bwrap ?? "bwrap";
     return importImage(
-      { store, bundle, bwrap, ...(limits !== undefined && { limits }) },
+      { store, bundle, bwrap, unpacker: await unpackingProgram(), ...(limits !== undefined && { limits }) },
       { name: "x", file },
     );
   };

@@ -8,6 +8,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { unpackingProgram } from "../../src/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { bundleOf } from "../../src/sandbox/machine/installation.ts";
@@ -46,7 +47,10 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const imported = async (archive: Uint8Array, limits?: { readonly bytes: number; readonly files: number }) => {
   const file = await writeArchive(directory, "archive", archive);
-  return importImage({ store, bundle, bwrap, ...(limits !== undefined && { limits }) }, { name: "x", file });
+  return importImage(
+    { store, bundle, bwrap, unpacker: await unpackingProgram(), ...(limits !== undefined && { limits }) },
+    { name: "x", file },
+  );
 };
 
 /** Long after each import, ms since the epoch. */

@@ -1,6 +1,7 @@
 /** The image that the cases use: busybox, and no file of the machine. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { unpackingProgram } from "../../src/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { bundleOf } from "../../src/sandbox/machine/installation.ts";
@@ -24,5 +25,8 @@ export const prepareImage = async (): Promise<void> => {
   const path = process.env["PATH"] ?? "";
   const bundle = await bundleOf({ runDir, nodePath: process.execPath, agentBinaries: [], path });
   const store = new ImageStore(join(directory, "images"));
-  await importImage({ store, bundle, bwrap: "/usr/bin/bwrap" }, { name: "tools", file });
+  await importImage(
+    { store, bundle, bwrap: "/usr/bin/bwrap", unpacker: await unpackingProgram() },
+    { name: "tools", file },
+  );
 };

@@ -83,6 +83,12 @@ const directoryFindings = async ({ dataDir }: Config): Promise<readonly Finding[
   ];
 };
 
+/** Adds the age of the included database, and the way to another. */
+const aboutIncluded = (finding: Finding): Finding => ({
+  ...finding,
+  text: `${finding.text}; included Postgres 18.4, without an update since June 2026: DATABASE_URL names another, such as your distribution's`,
+});
+
 const asked = (url: string) =>
   examineDatabase.pipe(
     Effect.map(databaseFinding),
@@ -102,10 +108,10 @@ const asked = (url: string) =>
 const databaseFindings = Effect.fnUntraced(function* ({ databaseUrl, dataDir }: Config) {
   if (databaseUrl !== null) return yield* asked(databaseUrl);
   if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
-    return ok("database", "embedded; the first start of the service creates it");
+    return aboutIncluded(ok("database", "the first start of the service creates it"));
   const url = yield* Effect.orElseSucceed(runningEmbedded(dataDir), () => null);
-  if (url !== null) return yield* asked(url);
-  return ok("database", `embedded, in ${path.join(dataDir, "postgres")}; not running`);
+  if (url !== null) return aboutIncluded(yield* asked(url));
+  return aboutIncluded(ok("database", `in ${path.join(dataDir, "postgres")}, not running`));
 }, Effect.scoped);
 
 const gitFinding = requireGit.pipe(

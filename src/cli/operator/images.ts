@@ -9,6 +9,7 @@ import { imagesDirectory } from "../../adapters.ts";
 import { readConfig } from "../../config.ts";
 import { openInstallation } from "../../installation.ts";
 import type { Image } from "../../sandbox/images/image.ts";
+import { unpackingProgram } from "../../sandbox-programs.ts";
 import { importImage } from "../../sandbox/images/import.ts";
 import { ImageStore, type NamedImage } from "../../sandbox/images/store.ts";
 import { bundleOf } from "../../sandbox/machine/installation.ts";
@@ -56,7 +57,10 @@ export const importArchive = (
         agentBinaries: agentBinaries(config.agentCommand, config.path),
         path: config.path,
       });
-      return importImage({ store, bundle, bwrap }, { name, file: archive });
+      return importImage(
+        { store, bundle, bwrap, unpacker: await unpackingProgram() },
+        { name, file: archive },
+      );
     },
     catch: (error) => toError(error),
   });

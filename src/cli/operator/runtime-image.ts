@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect";
 import { thrownText } from "../../ground/thrown.ts";
 import { agentBinaries } from "../../agent-binaries.ts";
 import { readConfig } from "../../config.ts";
+import { NotBuilt } from "../../build-cache.ts";
 import { sandboxPrograms } from "../../sandbox-programs.ts";
 import { makeBundle } from "../../sandbox/bundle/bundle.ts";
 import { writeRuntime } from "../../sandbox/kubernetes/runtime.ts";
@@ -57,7 +58,11 @@ export const writeRuntimeContext = Effect.fnUntraced(function* (environment: Env
   process.umask(0o022);
   yield* Effect.tryPromise({ try: () => emptyDirectory(directory), catch: refused });
   const temporary = yield* temporaryDirectory;
-  const programs = yield* sandboxPrograms(temporary);
+  const programs = yield* sandboxPrograms(temporary).pipe(
+    Effect.catchDefect((defect) =>
+      defect instanceof NotBuilt ? Effect.fail(refused(defect)) : Effect.die(defect),
+    ),
+  );
   const binaries = agentBinaries(config.agentCommand, config.path);
   return yield* Effect.tryPromise({
     try: async () => {

@@ -32,6 +32,9 @@ const PageFile = Schema.Struct({
 });
 export type PageFile = typeof PageFile.Type;
 
+/** The page's sources. */
+export const PAGE_DIRECTORY = fileURLToPath(new URL("../../../dashboard", import.meta.url));
+
 const compressed = promisify(gzip);
 
 /** What `index.html` loads. */
@@ -167,7 +170,8 @@ const read = async (directory: string): Promise<readonly PageFile[]> => {
     import.meta.filename,
   ];
   return madeOnce({
-    file: keptFile(`page ${directory}`),
+    // A copy of a clone finds what was built before it was copied.
+    file: keptFile(`page ${path.relative(import.meta.dirname, directory)}`),
     // A new file is an input that an earlier start did not have.
     key: names.join(),
     schema: Schema.Array(PageFile),

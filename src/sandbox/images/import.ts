@@ -5,10 +5,8 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
+import { chmod, chown, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import * as Schema from "effect/Schema";
 import { type Image, ImageFacts } from "./image.ts";
 import type { ImageStore } from "./store.ts";
@@ -34,6 +32,8 @@ export interface ImportOptions {
   readonly bundle: string;
   /** bubblewrap's program. */
   readonly bwrap: string;
+  /** The text of the program that unpacks (sandbox-programs.ts). */
+  readonly unpacker: string;
   readonly limits?: { readonly bytes: number; readonly files: number };
 }
 
@@ -42,14 +42,14 @@ export interface ImportOptions {
  * @throws Error that says what is wrong with the archive or the machine
  */
 export const importImage = (
-  { store, bundle, bwrap, limits = LIMITS }: ImportOptions,
+  { store, bundle, bwrap, unpacker, limits = LIMITS }: ImportOptions,
   { name, file }: { readonly name: string; readonly file: string },
 ): Promise<Image> =>
   store.add(name, async (draft) => {
     const archive = await open(file, "r");
     try {
       const program = join(draft, "unpack.cjs");
-      await bundleUnpacker(program);
+      await writeFile(program, unpacker);
       for (const part of ["root", "scratch"]) {
         // eslint-disable-next-line no-await-in-loop -- two
         await mkdir(join(draft, part));
@@ -67,18 +67,6 @@ export const importImage = (
       await archive.close();
     }
   });
-
-const bundleUnpacker = async (outFile: string): Promise<void> => {
-  await build({
-    entryPoints: [fileURLToPath(new URL("unpack/main.ts", import.meta.url))],
-    outfile: outFile,
-    bundle: true,
-    platform: "node",
-    format: "cjs",
-    target: "node24",
-    logLevel: "error",
-  });
-};
 
 interface Unpacking {
   readonly bwrap: string;

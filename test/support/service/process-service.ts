@@ -24,7 +24,16 @@ const TOLD_MAINS = {
   measured: path.join(import.meta.dirname, "../programs/measured-main.ts"),
   shut: path.join(import.meta.dirname, "../programs/shut-main.ts"),
 } as const;
-export type Program = "plain" | keyof typeof TOLD_MAINS;
+/** With `main`, that of another copy of the clone. */
+export type Program = "plain" | keyof typeof TOLD_MAINS | { readonly main: string };
+
+const isTold = (program: Program): program is keyof typeof TOLD_MAINS =>
+  typeof program === "string" && program !== "plain";
+
+const mainFile = (program: Program): string => {
+  if (typeof program === "object") return program.main;
+  return program === "plain" ? MAIN : TOLD_MAINS[program];
+};
 
 export type Json = Record<string, unknown>;
 
@@ -61,7 +70,7 @@ export class Installation {
   ): Promise<Life> {
     countStart("services");
     const { DATABASE_URL: _ours, ...environment } = process.env;
-    const child = spawn(process.execPath, [program === "plain" ? MAIN : TOLD_MAINS[program]], {
+    const child = spawn(process.execPath, [mainFile(program)], {
       cwd: this.directory,
       env: {
         ...environment,
@@ -74,7 +83,7 @@ export class Installation {
         PLATFORM_LLM_TIERS: '["free"]',
         ...settings,
       },
-      stdio: ["ignore", "pipe", "pipe", ...(program === "plain" ? [] : (["ipc"] as const))],
+      stdio: ["ignore", "pipe", "pipe", ...(isTold(program) ? (["ipc"] as const) : [])],
     });
     spawned(child);
     const log: string[] = [];
