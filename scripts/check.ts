@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 const CHECKS = [
   "tsc",
   "knip",
-  "depcruise src daemon demo",
+  "npm run imports --silent",
   "prettier --check .",
   "tsc --noEmit -p dashboard",
   "node scripts/plain-english.ts",

@@ -12,12 +12,10 @@
 import { realpath } from "node:fs/promises";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import type { SqlClient } from "effect/sql/SqlClient";
 import { EXIT, Failure } from "../failure.ts";
 import type { Config } from "../../config.ts";
 import { claimDataDirectory } from "../../store/data-directory.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
-import type { Notifications } from "../../store/postgres/connection/notifications.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
 import { examineDatabase } from "../../store/postgres/examine.ts";
 import { postgresStore } from "../../store/postgres/layer.ts";
@@ -68,8 +66,10 @@ const expectSchema = Effect.gen(function* () {
     );
 });
 
+type DatabaseClient = Layer.Success<ReturnType<typeof Client.layer>>;
+
 /** The store and the client of a database with this version's schema (Q4). */
-export const storeOn = <E, R>(client: Layer.Layer<SqlClient | Notifications, E, R>) =>
+export const storeOn = <E, R>(client: Layer.Layer<DatabaseClient, E, R>) =>
   Layer.provideMerge(postgresStore, Layer.provideMerge(Layer.effectDiscard(expectSchema), client));
 
 /** The store of the installation that the settings name. */

@@ -1,6 +1,6 @@
 /**
- * The worker's one service, for files that need no settings of their own. Each file has an account in it, so that it sees nothing
- * of the others. A service costs a second of CPU time to start, and most files need nothing that another one must not see.
+ * The worker's one service, for files that need no settings of their own. Each file has an account in it, so files do not
+ * see each other. A service costs a second of CPU time to start, and most files need nothing that another one must not see.
  *
  * A file needs a service of its own (`startTestService`) if it gives settings or ports, changes how every daemon behaves, counts
  * what all accounts do, uses the powers of the first account, or restarts the service. It says which in a line.

@@ -1,6 +1,6 @@
 /**
  * Counts what a run's tests start that costs more than memory: services, databases, daemons, sandboxes and browsers. Each start is
- * an empty file in one directory, so that all processes of a run count together, whoever they run as. `starts.json` has the
+ * an empty file in one directory, so that all processes of a run count together, under any user. `starts.json` has the
  * committed numbers, and a whole run that starts more than them fails (reporter.ts). So a test file that starts a service of its
  * own is seen when it is added.
  */
@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 /**
- * What is counted. A service in the test's process and one in a process of its own count alike. Sandboxes are those that tests of
+ * The kinds that are counted. A service in the test's process and one in a process of its own count alike. Sandboxes are those that tests of
  * the providers describe; a service's own are not seen.
  */
 const KINDS = ["services", "databases", "daemons", "sandboxes", "browsers"] as const;
@@ -25,7 +25,7 @@ export const countStart = (kind: Kind): void => {
   if (directory !== undefined) writeFileSync(path.join(directory, `${kind}.${randomUUID()}`), "");
 };
 
-/** @returns what the run has started so far, or null if nothing counts. */
+/** @returns the run's starts so far, or null if nothing counts them. */
 export const countedStarts = (): Starts | null => {
   const directory = process.env[VARIABLE];
   if (directory === undefined) return null;
