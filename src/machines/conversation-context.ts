@@ -17,7 +17,7 @@ export const START: ConversationContext = {
   attended: true,
 };
 
-/** What no longer holds when a sandbox ends (M3). */
+/** What no longer holds when a sandbox ends (machines/conversation.ts M3). */
 const without = (context: ConversationContext): ConversationContext => ({
   ...START,
   seq: context.seq,
@@ -44,7 +44,7 @@ const reported = (former: ConversationContext, event: Reported): ConversationCon
   };
 };
 
-/** A message is known by its id: it waits once (M8). */
+/** A message is known by its id: it waits once (machines/conversation.ts M8). */
 export const hasRoom = (
   { queue, sending, settled }: ConversationContext,
   event: ConversationEvent,
@@ -55,7 +55,7 @@ export const hasRoom = (
   !queue.includes(event.messageId) &&
   !settled.includes(event.messageId);
 
-/** How many messages are remembered (M8): requests that are under way at the same time are far fewer. */
+/** How many messages are remembered (machines/conversation.ts M8): requests that are under way at the same time are far fewer. */
 const SETTLED_KEPT = 20;
 const settledWith = ({ settled }: ConversationContext, id: string): readonly string[] =>
   [...settled, id].slice(-SETTLED_KEPT);
@@ -145,7 +145,7 @@ export const isCurrent = ({ context, event }: Given): boolean => {
 export const isUnanswered = ({ requests, answered }: ConversationContext, id: string): boolean =>
   requests.includes(id) && !answered.includes(id);
 
-/** Whether a request must be declined because no person attends (M7). */
+/** Whether a request must be declined because no person attends (machines/conversation.ts M7). */
 export const mustDecline = ({ context, event }: Given): boolean => {
   const after = noted(context, event);
   return !after.attended && after.requests.some((id) => isUnanswered(after, id));
