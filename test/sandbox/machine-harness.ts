@@ -134,6 +134,10 @@ const prepareChildren = async (): Promise<Child> => {
     cp(here("stand-in-daemon.mjs"), daemon),
     // The starter looks for its program beside itself.
     cp(here("../../src/starter/program.mjs"), join(dirname(runner), "program.mjs")),
+    // And so does the provider for the gate.
+    cp(here(`../../src/sandbox/native/${process.arch}`), join(dirname(runner), process.arch), {
+      recursive: true,
+    }),
     build({
       entryPoints: [here("machine-runner.ts")],
       outfile: runner,
