@@ -15,15 +15,15 @@ const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
 const CLIENT = "^src/cli/(?!operator/)";
 const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 const ADAPTERS = "^src/(store|git|sandbox|builder|outbound|connectors|sign-in|telemetry)/";
-/** Builtins through which a program reaches the world; crypto, path, buffer, util and streams are not among them. */
-const SOCKETS = "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/";
+/** Through which a program reaches the world; crypto, path, buffer, util, streams and questions about addresses do not count. */
+const SOCKETS =
+  "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/|^src/ground/net/(?!address\\.ts$)";
 
 module.exports = {
   forbidden: [
     {
       name: "no-cycles",
-      comment:
-        "Two files that need each other are one file, or have a third inside. Types may point both ways.",
+      comment: "Two files that need each other are one, or have a third inside. Types may point both ways.",
       severity: "error",
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
@@ -49,6 +49,20 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(ground|domain)/" },
       to: { path: "^(src|daemon|demo|test)/", pathNot: "^src/(ground|$1)/" },
+    },
+    {
+      name: "the-domain-dials-nothing",
+      comment: "It may ask whether an address is public.",
+      severity: "error",
+      from: { path: "^(src/(domain|machines)|daemon)/" },
+      to: { path: "^src/ground/net/(?!address\\.ts$)" },
+    },
+    {
+      name: "hosts-are-dialled-in-one-way",
+      comment: "ground/net checks addresses. The provider for clusters looks its own up, for a policy.",
+      severity: "error",
+      from: { path: "^(src|daemon)/", pathNot: "^src/(ground/net|sandbox/kubernetes)/" },
+      to: { path: "^(dns)(/|$)|^node_modules/undici/", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "domain-does-no-io",
@@ -196,10 +210,7 @@ module.exports = {
         "Which adapter stands behind a port is decided in one place (serve, the CLI and what they share) or in a test.",
       severity: "error",
       from: { path: "^(src|daemon|demo)/", pathNot: [ADAPTERS, COMPOSITION] },
-      to: {
-        path: ADAPTERS,
-        pathNot: [PORTS, "^src/git/server/smart-http\\.ts$"],
-      },
+      to: { path: ADAPTERS, pathNot: [PORTS, "^src/git/server/smart-http\\.ts$"] },
     },
     {
       name: "the-root-is-not-imported",
@@ -335,24 +346,14 @@ module.exports = {
     {
       name: "sockets-belong-to-adapters",
       comment:
-        "Each file that dials decides where to: git/source checks addresses, the egress proxy has the allow list, daemon-http " +
-        "speaks to daemons, nodes/call to other nodes, connectors to their servers, the proxy passes on to the target it is given, http/server, the inspector and the metrics listen. The domain uses net for isIP and BlockList, which open nothing.",
+        "Each file that dials or listens says where: ground/net dials hosts that somebody names, the egress proxy has the allow list, daemon-http " +
+        "speaks to daemons, nodes/call to other nodes, the proxy passes on to the target it is given, http/server, the inspector and the metrics listen. The domain uses net for isIP and BlockList, which open nothing.",
       severity: "error",
       from: {
         path: "^src/",
         pathNot: [
-          "^src/domain/",
-          "^src/git/",
-          "^src/(starter|connectors)/",
-          "^src/sandbox/",
-          "^src/outbound/",
-          "^src/store/postgres/",
-          "^src/proxy/",
-          "^src/telemetry/(inspect|metrics)-page\\.ts$",
-          "^src/http/(server|relay/relay)\\.ts$",
-          "^src/nodes/call\\.ts$",
-          "^src/(main|cli)\\.ts$",
-          "^src/cli/",
+          "^src/(domain|git|ground/net|starter|connectors|outbound|sandbox|store/postgres|proxy|cli)/",
+          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page)\\.ts$",
         ],
       },
       to: { path: SOCKETS, dependencyTypesNot: ["type-only"] },
@@ -367,10 +368,7 @@ module.exports = {
       from: {
         pathNot: [
           COMPOSITION,
-          "^src/service\\.ts$",
-          "^src/http/(server|git/git)\\.ts$",
-          "^src/git/server/smart-http\\.ts$",
-          "^src/nodes/runner-socket\\.ts$",
+          "^src/(service|http/(server|git/git)|git/server/smart-http|nodes/runner-socket)\\.ts$",
         ],
       },
       to: { path: "^node_modules/@effect/platform-node" },

@@ -51,7 +51,7 @@ export const WHOLE_IN_DEEP = [
  * each fork of a large process is slow.
  */
 const TOGETHER = [
-  "test/{actors,builder,connectors,domain,duties,machines,nodes,outbound,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
+  "test/{actors,builder,connectors,domain,duties,ground,machines,nodes,outbound,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
   // webhook-flood reads the whole heap of its process, which is small in a worker of its own.
   "test/http/**/!(webhook-flood).test.*",
   "test/{plain-english,tidy}.test.ts",

@@ -2,13 +2,14 @@
  * The adapter of src/connectors/port.ts for HTTP APIs: the request of an operation, and an answer as a tool's result. A request is one
  * exchange, and no redirect is followed.
  */
-import { fetch as send } from "undici";
+import { type NetClient, readBody, readStart } from "../ground/net/client.ts";
+import { NetFault } from "../ground/net/fault.ts";
 import { isShallow } from "../domain/catalogue.ts";
 import { DESCRIPTION_MAX_BYTES } from "../domain/openapi/description.ts";
 import { requestOf, type HttpRequest } from "../domain/http-operation.ts";
 import * as Result from "effect/Result";
 import type { HttpCall, ServerFault, ServerTarget, ToolResult } from "./port.ts";
-import { checkHost, isUnmade, reasonOf, sentOnce, WireFault, type Connecting } from "./wire.ts";
+import { whyOf } from "./wire.ts";
 
 const DOCUMENT_MS = 30_000;
 /**
@@ -36,66 +37,39 @@ interface Answer {
   readonly bytes: Buffer;
 }
 
-type Received = Awaited<ReturnType<typeof send>>;
-
 const fault = (
   why: string,
   { isUnknown = false, status = null }: Partial<Pick<ServerFault, "isUnknown" | "status">> = {},
 ): ServerFault => ({ _tag: "ServerFault", why, isUnknown, status });
 
-/** The body of an answer. The beginning of an error's body is enough. @throws WireFault for another one that is too large */
-const bytesOf = async ({ body, status }: Received, maxBytes: number): Promise<Buffer> => {
-  const isError = status >= 400;
-  const limit = isError ? ERROR_MAX_BYTES : maxBytes;
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
-      size += part.byteLength;
-      parts.push(part);
-      if (size <= limit) continue;
-      if (isError) break;
-      throw new WireFault(`answered with more than ${limit} bytes`);
-    }
-  } catch (error) {
-    if (!isError) throw error;
-  }
-  return Buffer.concat(parts).subarray(0, limit);
-};
-
 /** Sends a request once. @throws ServerFault */
 const exchanged = async (
-  { agent, allowHosts }: Connecting,
+  client: NetClient,
   { method, url, headers, body }: HttpRequest,
   { maxBytes, deadlineMs, signal }: Bounds,
 ): Promise<Answer> => {
-  const late = AbortSignal.timeout(deadlineMs);
   let isSent = false;
   let status: number | null = null;
   try {
     const target = new URL(url);
-    checkHost(target, allowHosts);
     isSent = true;
-    const answer = await send(target, {
+    const answer = await client.fetch(target, {
       method,
       headers: { accept: ACCEPT, "user-agent": "platform", ...headers, "accept-encoding": "identity" },
       body,
-      redirect: "manual",
-      signal: AbortSignal.any([signal, late]),
-      dispatcher: sentOnce(agent),
+      signal,
+      withinMs: deadlineMs,
     });
     ({ status } = answer);
-    const bytes = await bytesOf(answer, maxBytes);
+    const bytes =
+      status >= 400
+        ? await readStart(answer.body, ERROR_MAX_BYTES)
+        : await readBody(answer.body, { host: target.host, maxBytes, withinMs: deadlineMs });
     return { status, type: answer.headers.get("content-type") ?? "", bytes };
   } catch (error) {
-    const isUnknown = isSent && !isUnmade(error);
-    throw fault(whyOf(error, late.aborted ? deadlineMs : null), { isUnknown, status });
+    const isUnknown = isSent && !(error instanceof NetFault && error.isUnsent);
+    throw fault(whyOf(error), { isUnknown, status });
   }
-};
-
-const whyOf = (error: unknown, deadlineMs: number | null): string => {
-  if (error instanceof WireFault) return error.why;
-  return deadlineMs === null ? reasonOf(error) : `did not answer within ${deadlineMs / 1000} s`;
 };
 
 const redirected = (status: number, method: string): ServerFault =>
@@ -157,13 +131,13 @@ const quoted = (answer: Answer): string => {
 
 /** Calls an operation. @throws ServerFault */
 export const callApi = async (
-  connecting: Connecting,
+  client: NetClient,
   target: ServerTarget,
   { call: { request, arguments: given }, bounds }: { readonly call: HttpCall; readonly bounds: Bounds },
 ): Promise<ToolResult> => {
   const made = requestOf(target, request, given);
   if (Result.isFailure(made)) throw fault(`was not asked. ${made.failure.replace(/\.$/, "")}`);
-  const answer = await exchanged(connecting, made.success, bounds);
+  const answer = await exchanged(client, made.success, bounds);
   const { status } = answer;
   if (status >= 300 && status < 400 && status !== 304) throw redirected(status, request.method);
   if (status === 401)
@@ -175,12 +149,12 @@ export const callApi = async (
 
 /** The text at an address. @throws ServerFault */
 export const fetchDocument = async (
-  connecting: Connecting,
+  client: NetClient,
   { url, headers }: ServerTarget,
   signal: AbortSignal,
 ): Promise<string> => {
   const answer = await exchanged(
-    connecting,
+    client,
     { method: "GET", url, headers, body: null },
     { maxBytes: DESCRIPTION_MAX_BYTES, deadlineMs: DOCUMENT_MS, signal },
   );

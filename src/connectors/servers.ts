@@ -4,10 +4,13 @@
  */
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
+import type { NetClient } from "../ground/net/client.ts";
+import type { Network } from "../ground/net/dial.ts";
+import { NetFault } from "../ground/net/fault.ts";
 import type { CatalogueTool } from "../domain/catalogue.ts";
 import { callApi, fetchDocument } from "./http-apis.ts";
 import type { ListedTools, McpCall, ServerFault, Servers, ServerTarget, ToolResult } from "./port.ts";
-import { Exchange, makeAgent, WireFault, type Connecting, type Resolve } from "./wire.ts";
+import { connectorClient, Exchange, WireFault } from "./wire.ts";
 
 /** A call from its first byte to its result, with the connection's handshake. */
 export const CALL_MS = 60_000;
@@ -43,7 +46,7 @@ const faultOf = (why: string, exchange: Exchange | null): ServerFault => ({
 
 /** The reason in an error of the client library, as part of a sentence about the server. */
 const reasonFor = (error: unknown, exchange: Exchange, library: Library): string => {
-  if (error instanceof WireFault) return error.why;
+  if (error instanceof WireFault || error instanceof NetFault) return error.why;
   if (error instanceof library.ProtocolError) {
     // The server answered: its tool did not run, or failed.
     exchange.isSent = false;
@@ -68,13 +71,13 @@ const negotiation = (protocol: string | null) =>
 
 /** Connects, does the work, and ends the server's session. */
 const exchanging = async <A>(
-  { agent, allowHosts }: Connecting,
+  net: NetClient,
   { target, maxBytes, deadlineMs, work }: Exchanging<A>,
   signal: AbortSignal,
 ): Promise<A> => {
   const library = await libraryOf();
   const url = new URL(target.url);
-  const exchange = new Exchange({ agent, allowHosts, url, maxBytes });
+  const exchange = new Exchange({ client: net, url, maxBytes });
   const client = new library.Client(
     { name: "platform", version: "1" },
     { versionNegotiation: { mode: negotiation(target.protocol) }, listMaxPages: PAGES },
@@ -92,7 +95,7 @@ const exchanging = async <A>(
   });
   const late = AbortSignal.timeout(deadlineMs);
   late.addEventListener("abort", () =>
-    exchange.fail(new WireFault(`did not answer within ${deadlineMs / 1000} s`)),
+    exchange.fail(new NetFault(url.host, { _tag: "Late", ms: deadlineMs })),
   );
   // The library's own deadline comes later.
   const options = { signal: AbortSignal.any([signal, late]), timeout: deadlineMs * 2 };
@@ -159,25 +162,22 @@ const call = async (
 
 /**
  * @param allowHosts hosts that may have a private address, or plain http.
- * @param resolve resolves names; by default, as the machine does.
  */
 export const makeServers = (
   allowHosts: readonly string[],
   callMs: number = CALL_MS,
-  resolve?: Resolve,
+  network?: Network,
 ): Effect.Effect<Servers, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const allowed = new Set(allowHosts.map((host) => host.toLowerCase()));
-    const agent = yield* Effect.acquireRelease(
-      Effect.sync(() => makeAgent(allowed, resolve)),
-      (opened) => Effect.promise(() => opened.destroy()),
+    const net = yield* Effect.acquireRelease(
+      Effect.sync(() => connectorClient(allowHosts, network)),
+      (opened) => Effect.promise(() => opened.close()),
     );
-    const connecting = { agent, allowHosts: allowed };
     return {
       list: (target) =>
         asEffect((signal) =>
           exchanging(
-            connecting,
+            net,
             {
               target,
               maxBytes: LIST_MAX_BYTES,
@@ -187,15 +187,15 @@ export const makeServers = (
             signal,
           ),
         ),
-      document: (target) => asEffect((signal) => fetchDocument(connecting, target, signal)),
+      document: (target) => asEffect((signal) => fetchDocument(net, target, signal)),
       call: (target, wanted) =>
         asEffect((signal) => {
           const bounds = { maxBytes: RESULT_MAX_BYTES, deadlineMs: callMs };
           if (wanted.kind === "http")
-            return callApi(connecting, target, { call: wanted, bounds: { ...bounds, signal } });
+            return callApi(net, target, { call: wanted, bounds: { ...bounds, signal } });
           const work: Exchanging<ToolResult>["work"] = (client, exchange, options) =>
             call(client, exchange, { ...wanted, options });
-          return exchanging(connecting, { target, ...bounds, work }, signal);
+          return exchanging(net, { target, ...bounds, work }, signal);
         }),
     };
   });

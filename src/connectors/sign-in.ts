@@ -36,7 +36,7 @@ import {
 import { AskFault, makeAsk, type Ask, type Asking } from "./asking.ts";
 import { authMethod, discover, register, SignInRefusal } from "./sign-in-discovery.ts";
 import type { NewSignIn, SignInFault, SignIns } from "./sign-in/port.ts";
-import { makeAgent } from "./wire.ts";
+import { connectorClient } from "./wire.ts";
 
 /** OAuth errors after which trying again helps. */
 const TEMPORARY = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
@@ -221,11 +221,9 @@ export const makeSignIns = (
   options: Pick<Asking, "answerMs"> = {},
 ): Effect.Effect<SignIns, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const allowed = new Set(allowHosts.map((host) => host.toLowerCase()));
-    const agent = yield* Effect.acquireRelease(
-      Effect.sync(() => makeAgent(allowed)),
-      (opened) => Effect.promise(() => opened.destroy()),
+    const client = yield* Effect.acquireRelease(
+      Effect.sync(() => connectorClient(allowHosts)),
+      (opened) => Effect.promise(() => opened.close()),
     );
-    const ask = makeAsk({ agent, allowHosts: allowed, ...options });
-    return signInsOver(ask, (url) => allowed.has(new URL(url).hostname.toLowerCase()));
+    return signInsOver(makeAsk({ client, ...options }), (url) => client.isTrusted(new URL(url).hostname));
   });

@@ -1,36 +1,19 @@
 /**
- * HTTP to the servers of connectors: where a request may connect (U1, U2 of src/connectors/port.ts), and for the client of MCP servers a
- * `fetch` for one exchange with one server, which bounds what it reads (U3). It opens no stream for messages beside its requests.
+ * HTTP to the servers of connectors (U1 to U4 of src/connectors/port.ts): the client for all of them, and for the library of MCP
+ * servers a `fetch` for one exchange with one server, which bounds what it reads. It opens no stream for messages beside its requests.
  */
-import { lookup, type LookupAddress, type LookupAllOptions } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
-import { Agent, fetch as send, type Dispatcher } from "undici";
-import { isPrivateAddress } from "../domain/repository.ts";
+import type { Response as NetResponse } from "undici";
+import { trustedHosts } from "../ground/net/address.ts";
+import { NetClient } from "../ground/net/client.ts";
+import type { Network } from "../ground/net/dial.ts";
+import { NetFault, toFault } from "../ground/net/fault.ts";
 
-const CONNECT_MS = 10_000;
-/** How long an answer may pause between two bytes. The exchange has a deadline of its own. */
-const IDLE_MS = 60_000;
-const CONNECTIONS = 64;
 /** How long the server gets to hear that a session is over. */
 const GOODBYE_MS = 2000;
 /** How long the client may take to read an answer that has arrived. */
 const READ_MS = 1000;
 
-const PRIVATE = "EPRIVATE";
-
-const MISDIRECTED = "EMISDIRECTED";
-
-/** Errors before a connection stands, or after which the server did nothing. */
-const UNMADE = new Set([
-  PRIVATE,
-  MISDIRECTED,
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "ECONNREFUSED",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
-
-/** Why an exchange failed, as part of a sentence about the server. */
+/** Why an exchange failed that had a connection, as part of a sentence about the server. */
 export class WireFault extends Error {
   readonly why: string;
   constructor(why: string) {
@@ -39,105 +22,23 @@ export class WireFault extends Error {
   }
 }
 
-/** How names are resolved: as node:dns does. */
-export type Resolve = (
-  host: string,
-  options: LookupAllOptions,
-  found: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void;
+/** Why an exchange failed, as part of a sentence about the server. */
+export const whyOf = (error: unknown): string =>
+  error instanceof WireFault || error instanceof NetFault ? error.why : "cannot be reached";
 
-/**
- * Resolves and checks a name once: exactly the checked addresses are dialled (U2 of src/connectors/port.ts). A private address among public ones is a
- * rebinding attempt or a split network. Neither is dialled.
- */
-export const checkedLookup =
-  (allowHosts: ReadonlySet<string>, resolve: Resolve = lookup): LookupFunction =>
-  (host, options, found) => {
-    resolve(host, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return found(error, []);
-      const [first] = addresses;
-      const isOpen =
-        allowHosts.has(host.toLowerCase()) || !addresses.some(({ address }) => isPrivateAddress(address));
-      if (first === undefined || !isOpen)
-        return found(Object.assign(new Error(PRIVATE), { code: PRIVATE }), []);
-      return options.all === true ? found(null, addresses) : found(null, first.address, first.family);
-    });
-  };
-
-export const makeAgent = (allowHosts: ReadonlySet<string>, resolve?: Resolve): Agent =>
-  new Agent({
-    connect: { lookup: checkedLookup(allowHosts, resolve), timeout: CONNECT_MS },
-    connections: CONNECTIONS,
-    pipelining: 1,
-    headersTimeout: IDLE_MS,
-    bodyTimeout: IDLE_MS,
+/** @param allowHosts hosts that may have a private address, or plain http. */
+export const connectorClient = (allowHosts: readonly string[], network: Network = {}): NetClient =>
+  new NetClient({
+    ...network,
+    allowances: trustedHosts(allowHosts, "PLATFORM_CONNECTOR_ALLOW_HOSTS"),
+    connectMs: 10_000,
+    // The exchange has a deadline of its own.
+    silentMs: 60_000,
+    connections: 64,
   });
-
-/** How requests reach servers. */
-export interface Connecting {
-  readonly agent: Agent;
-  /** Hosts that may have a private address, or plain http. In lower case. */
-  readonly allowHosts: ReadonlySet<string>;
-}
-
-/** A dispatcher for one request (U4 of src/connectors/port.ts): by itself, `fetch` sends a request again that was answered with status 421. */
-export const sentOnce = (agent: Agent): Dispatcher => {
-  let isSent = false;
-  return agent.compose((dispatch) => (options, handler) => {
-    if (isSent) throw Object.assign(new Error(MISDIRECTED), { code: MISDIRECTED });
-    isSent = true;
-    return dispatch(options, handler);
-  });
-};
-
-const setting = "The operator can allow it in PLATFORM_CONNECTOR_ALLOW_HOSTS";
-
-/** Node resolves no address, so a literal one is checked here. @throws WireFault for a host that is not dialled. */
-export const checkHost = (url: URL, allowHosts: ReadonlySet<string>): void => {
-  const host = url.hostname.replace(/^\[(.*)\]$/, "$1").toLowerCase();
-  if (allowHosts.has(host)) return;
-  if (url.protocol !== "https:")
-    throw new WireFault(`is not reached, because its URL is not https. ${setting}`);
-  if (isIP(host) !== 0 && isPrivateAddress(host)) throw new WireFault(`has a private address. ${setting}`);
-};
-
-const codeOf = (error: unknown): string => {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
-};
-
-/** Whether a request that failed certainly did nothing at its server. */
-export const isUnmade = (error: unknown): boolean => UNMADE.has(codeOf(error));
-
-/** Why a request failed, as part of a sentence about its host. */
-export const reasonOf = (error: unknown): string => {
-  const code = codeOf(error);
-  switch (code) {
-    case PRIVATE:
-      return `has a private address. ${setting}`;
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return "cannot be resolved";
-    case "ECONNREFUSED":
-      return "refuses connections";
-    case "UND_ERR_SOCKET":
-    case "ECONNRESET":
-      return "closed the connection";
-    case "UND_ERR_HEADERS_TIMEOUT":
-    case "UND_ERR_BODY_TIMEOUT":
-      return "did not answer in time";
-    case MISDIRECTED:
-      return "answered with status 421: it does not serve this host";
-    case "":
-      return "cannot be reached";
-    default:
-      return `cannot be reached (${code})`;
-  }
-};
 
 export interface ExchangeOptions {
-  readonly agent: Agent;
-  readonly allowHosts: ReadonlySet<string>;
+  readonly client: NetClient;
   /** The URL of the server. Requests to another origin are refused. */
   readonly url: URL;
   /** For all answers together, decoded. */
@@ -156,7 +57,7 @@ export class Exchange {
   isCalling = false;
   readonly #options: ExchangeOptions;
   /** Ends the exchange with this fault, if it has not ended. */
-  readonly fail: (fault: WireFault) => void;
+  readonly fail: (fault: WireFault | NetFault) => void;
   #bytes = 0;
 
   constructor(options: ExchangeOptions) {
@@ -172,24 +73,20 @@ export class Exchange {
     // The client would keep a stream open for messages that belong to no request.
     if (method === "GET") return new Response(null, { status: 405 });
     const url = new URL(target);
-    const { agent, allowHosts } = this.#options;
     if (url.origin !== this.#options.url.origin)
       throw this.#failed(new WireFault("redirects to another origin"));
     try {
-      checkHost(url, allowHosts);
       const signals = [init.signal, method === "DELETE" ? AbortSignal.timeout(GOODBYE_MS) : null];
       const headers = new Headers(init.headers);
       headers.set("accept-encoding", "identity");
       headers.set("user-agent", "platform");
       if (this.isCalling) this.isSent = true;
-      const answer = await send(url, {
+      const answer = await this.#options.client.fetch(url, {
         method,
         // The client sends JSON.
         body: typeof init.body === "string" ? init.body : null,
         headers: [...headers],
-        redirect: "manual",
         signal: AbortSignal.any(signals.filter((signal) => signal instanceof AbortSignal)),
-        dispatcher: sentOnce(agent),
       });
       this.status = answer.status;
       return this.#bounded(answer);
@@ -200,22 +97,24 @@ export class Exchange {
   };
 
   /** Ends the exchange. A connection that was refused here, or was not made, carried nothing. */
-  #failed(error: unknown): WireFault {
-    const isRefused = error instanceof WireFault;
-    if (isRefused || isUnmade(error)) this.isSent = false;
-    const fault = isRefused ? error : new WireFault(reasonOf(error));
+  #failed(error: unknown): WireFault | NetFault {
+    const fault = error instanceof NetFault ? error : new WireFault(whyOf(error));
+    if (error instanceof WireFault || (fault instanceof NetFault && fault.isUnsent)) this.isSent = false;
     this.fail(fault);
     return fault;
   }
 
   /** The answer, whose bytes are counted as they are decoded. */
-  #bounded(answer: Awaited<ReturnType<typeof send>>): Response {
+  #bounded(answer: NetResponse): Response {
     const { status, statusText, body } = answer;
     const headers = new Headers([...answer.headers]);
     headers.delete("content-encoding");
     headers.delete("content-length");
     const isCalling = this.isCalling;
-    const { maxBytes } = this.#options;
+    const {
+      maxBytes,
+      url: { host },
+    } = this.#options;
     if (body === null || status === 204 || status === 304)
       return new Response(null, { status, statusText, headers });
     const reader = (body as ReadableStream<Uint8Array>).getReader();
@@ -229,12 +128,12 @@ export class Exchange {
             return;
           }
           this.#bytes += value.byteLength;
-          if (this.#bytes > maxBytes) throw new WireFault(`answered with more than ${maxBytes} bytes`);
+          if (this.#bytes > maxBytes) throw new NetFault(host, { _tag: "TooLarge", maxBytes });
           controller.enqueue(value);
         } catch (error) {
-          const fault = error instanceof WireFault ? error : new WireFault("closed the connection");
+          const fault = toFault(error, { host });
           await reader.cancel().catch(() => undefined);
-          this.fail(fault);
+          if (fault instanceof NetFault) this.fail(fault);
           controller.error(fault);
         }
       },

@@ -5,22 +5,14 @@
 // Only the pure part of node:net.
 import { isIP } from "node:net";
 import * as Result from "effect/Result";
-import { canonicalHost } from "./repository.ts";
+import { comparableHost, unbracketed } from "../ground/net/address.ts";
 
 /** No host has one of these. Names that only the operator's own resolver knows may have any other character. */
 const NEVER_IN_A_NAME = /[\s/\\:;@?#%*[\]]|^\.|^$/;
 
-const unbracketed = (text: string): string => text.replace(/^\[(.*)\]$/, "$1");
-
 const isHost = (text: string): boolean => {
   const host = unbracketed(text);
   return isIP(host) === 6 ? !host.includes("%") : !NEVER_IN_A_NAME.test(text);
-};
-
-/** Reads a host as it is compared with those of addresses: in lower case, an IPv6 address without brackets. */
-const comparable = (text: string): string => {
-  const host = unbracketed(text);
-  return canonicalHost(isIP(host) === 6 ? `[${host}]` : host) ?? host.toLowerCase();
 };
 
 /** A wrong entry of a list, and what was expected instead. */
@@ -42,7 +34,7 @@ const HOSTS =
 
 /** Reads hosts that are trusted more than others. */
 export const readHosts = (entries: readonly string[]): Result.Result<readonly string[], WrongHost> =>
-  wrongIn(entries, HOSTS, isHost) ?? Result.succeed(entries.map(comparable));
+  wrongIn(entries, HOSTS, isHost) ?? Result.succeed(entries.map(comparableHost));
 
 const PATTERNS =
   "host names without scheme, port and path, *. before a domain for all hosts below it, or * alone, for example api.example.com,*.example.org";

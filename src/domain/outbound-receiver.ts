@@ -3,8 +3,8 @@
  * only when it is dialled: the sender checks that again.
  */
 import * as Result from "effect/Result";
+import { canonicalHost, isPrivateHost } from "../ground/net/address.ts";
 import type { OutboundFormat } from "./outbound-format.ts";
-import { canonicalHost, isPrivateHost } from "./repository.ts";
 
 /** Of one project. */
 export const RECEIVERS_MAX = 20;

@@ -1,12 +1,10 @@
 /**
- * A project's repository (api.md 2): the request's form, the stored and shown form, and the addresses that may be
- * dialled (threats.md G03). Only DNS resolution shows whether a name leads to a private address. So the code that dials
- * checks the resolved address with `isPrivateAddress` and dials exactly that address.
+ * A project's repository (api.md 2): the request's form, and the stored and shown form (threats.md G03). Whether a name
+ * leads to a private address shows when it is dialled.
  */
-// Only the two pure parts of node:net, which compute with addresses and open nothing.
-import { BlockList, isIP } from "node:net";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { canonicalHost, isPrivateHost } from "../ground/net/address.ts";
 
 const text = (maximum: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maximum));
 const url = text(2048);
@@ -82,8 +80,6 @@ export interface RepositoryUrl {
 const URL_LIMIT = 2048;
 const URL_FORM =
   /^(?<scheme>https?|ssh):\/\/(?:(?<user>[^@/?#]*)@)?(?<host>\[[0-9A-Fa-f:.]+\]|[^@:/?#%[\]]*)(?::(?<port>[0-9]{1,5}))?(?<path>\/[^?#]*)$/;
-const HOST_NAME =
-  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.?$/;
 const SSH_USER = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
 
 /**
@@ -136,17 +132,6 @@ const checkUser = (scheme: RepositoryUrl["scheme"], user: string | undefined): s
   return SSH_USER.test(user) ? null : "The user of an ssh URL must be a plain name without a password.";
 };
 
-/** A host as programs compare it: `0x7f.1` is 127.0.0.1 (threats.md X03). Null if it is not a host. */
-export const canonicalHost = (written: string): string | null => {
-  if (!URL.canParse(`http://${written}/`)) return null;
-  const host = new URL(`http://${written}/`).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  return isIP(host) !== 0 || HOST_NAME.test(host) ? host : null;
-};
-
-/** Whether a canonical host is private by its spelling. A public name may still lead to a private address. */
-export const isPrivateHost = (host: string): boolean =>
-  isIP(host) === 0 ? /(?:^|\.)(?:localhost|local|internal)$/.test(host) : isPrivateAddress(host);
-
 /** The source of a hosted repository's import. */
 export type ImportSource =
   | { readonly kind: "url"; readonly url: RepositoryUrl }
@@ -167,58 +152,4 @@ export const parseImportSource = (
   if (!/^https?:/.test(value))
     return Result.fail("Use an address that begins with https://, or an absolute path.");
   return Result.map(parseRepositoryUrl(value, allowHosts), (parsed) => ({ kind: "url", url: parsed }));
-};
-
-type Range = readonly [network: string, prefix: number];
-
-/** Every range in IANA's registry of special-purpose IPv4 addresses that is not globally reachable. */
-const PRIVATE_IPV4: readonly Range[] = [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24],
-  ["192.88.99.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["198.51.100.0", 24],
-  ["203.0.113.0", 24],
-  ["224.0.0.0", 4],
-  ["240.0.0.0", 4],
-];
-/** Ranges inside 2000::/3, the only range of global unicast: protocol assignments, documentation, and embedded IPv4. */
-const PRIVATE_IPV6: readonly Range[] = [
-  ["2001::", 23],
-  ["2001:db8::", 32],
-  ["2002::", 16],
-  ["3fff::", 20],
-];
-
-const blockList = (ranges: readonly Range[], family: "ipv4" | "ipv6"): BlockList => {
-  const list = new BlockList();
-  for (const [network, prefix] of ranges) list.addSubnet(network, prefix, family);
-  return list;
-};
-const privateIpv4 = blockList(PRIVATE_IPV4, "ipv4");
-const privateIpv6 = blockList(PRIVATE_IPV6, "ipv6");
-const globalIpv6 = blockList([["2000::", 3]], "ipv6");
-
-/**
- * Whether an address must not be dialled for an untrusted user: loopback, link-local, private, shared, multicast,
- * reserved. IPv6 forms that embed an IPv4 address (mapped, translated, tunnelled) always count as private, and so does
- * text that is not an address.
- */
-export const isPrivateAddress = (address: string): boolean => {
-  switch (isIP(address)) {
-    case 4:
-      return privateIpv4.check(address, "ipv4");
-    case 6:
-      if (address.includes("%")) return true;
-      return !globalIpv6.check(address, "ipv6") || privateIpv6.check(address, "ipv6");
-    default:
-      return true;
-  }
 };

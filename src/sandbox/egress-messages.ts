@@ -1,5 +1,6 @@
 /** What the egress proxy and the package proxy share: refusals, and headers that pass a proxy. */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import { type NetCause, NetFault } from "../ground/net/fault.ts";
 
 /** Headers for one connection only (RFC 9110, 7.6.1), or for the proxy itself. */
 export const HOP_BY_HOP = new Set([
@@ -23,9 +24,27 @@ export class Refusal extends Error {
   }
 }
 
-/** The refusal for any error. Texts of the system, which may name addresses inside, are left out. */
-export const refusalOf = (error: unknown): Refusal =>
-  error instanceof Refusal ? error : new Refusal(502, "the host could not be reached");
+const statusFor = (cause: NetCause): Refusal["status"] => {
+  switch (cause._tag) {
+    case "ForbiddenAddress":
+    case "PlainHttp":
+      return 403;
+    case "Redirect":
+      return cause.kind === "refused" ? 403 : 502;
+    case "Late":
+      return 504;
+    default:
+      return 502;
+  }
+};
+
+/** The refusal for any error. Texts of the system are left out. */
+export const refusalOf = (error: unknown): Refusal => {
+  if (error instanceof Refusal) return error;
+  return error instanceof NetFault
+    ? new Refusal(statusFor(error.reason), error.message)
+    : new Refusal(502, "the host could not be reached");
+};
 
 /** The answer's body, as JSON. */
 export const refusalBody = (refusal: Refusal): string =>

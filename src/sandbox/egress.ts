@@ -10,13 +10,12 @@ import { type Socket, connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect as connectTls } from "node:tls";
+import { type Allowances, unbracketed } from "../ground/net/address.ts";
+import { type Connect, type Destination, dial, type Network } from "../ground/net/dial.ts";
+import { toFault } from "../ground/net/fault.ts";
 import { Refusal, endToEndHeaders, refusalBody, refusalOf } from "./egress-messages.ts";
 import { type EgressPolicy, decideEgress, mayReach, registryAsked } from "./egress-policy.ts";
 import type { PackageProxy } from "./packages/proxy.ts";
-import { AddressRefusal, publicAddress, type Resolve } from "./public-address.ts";
-
-/** Opens a connection to a numeric address. Tests redirect public addresses. */
-export type Dial = (address: string, port: number) => Socket;
 
 export interface EgressLimits {
   /** How many concurrent connections a sandbox may have. More are closed at once. */
@@ -31,8 +30,7 @@ export const EGRESS_LIMITS: EgressLimits = { connections: 512, connectMs: 10_000
 
 export interface EgressOptions {
   readonly policy: EgressPolicy;
-  readonly resolve?: Resolve;
-  readonly dial?: Dial;
+  readonly network?: Network;
   readonly limits?: EgressLimits;
   /** Answers requests to package registries, if the policy has some. */
   readonly packages?: Pick<PackageProxy, "serve"> | undefined;
@@ -40,75 +38,64 @@ export interface EgressOptions {
   readonly refused?: (host: string, reason: string) => void;
 }
 
-/** Where to connect: a numeric address for a public host, otherwise the operator's own origin. */
+/** Where to connect. */
 interface Target {
-  readonly address: string;
+  readonly host: string;
   readonly port: number;
+  readonly allowances: Allowances;
   readonly tls: boolean;
   /** The name for the Host header and for TLS. Null: the client's own. */
   readonly name: string | null;
 }
 
-const dialTcp: Dial = (host, port) => connect({ host, port, allowHalfOpen: true });
+/** No list of an operator opens a private address to sandboxes. */
+const PUBLIC: Allowances = { hosts: new Set() };
 
-const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
+/** A tunnel ends each direction by itself. */
+const connectTunnel: Connect = (host, port) => connect({ host, port, noDelay: true, allowHalfOpen: true });
 
-/** Resolves once, and returns a checked address. The name is not resolved again afterwards. */
-const checkedAddress = async (host: string, options: EgressOptions): Promise<string> => {
-  const { connectMs } = options.limits ?? EGRESS_LIMITS;
-  try {
-    return await publicAddress(host, { resolve: options.resolve, withinMs: connectMs });
-  } catch (error) {
-    if (!(error instanceof AddressRefusal)) throw error;
-    switch (error.fault) {
-      case "late":
-        throw new Refusal(504, `${host} did not resolve in time`);
-      case "unresolved":
-        throw new Refusal(502, `${host} does not resolve`);
-      case "private":
-        throw new Refusal(403, `${host} does not resolve to a public address`);
-    }
-  }
-};
-
-const chooseTarget = async (options: EgressOptions, host: string, port: number): Promise<Target> => {
-  try {
-    return await allowedTarget(options, host, port);
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 403) options.refused?.(host, error.message);
-    throw error;
-  }
-};
-
-const allowedTarget = async (options: EgressOptions, host: string, port: number): Promise<Target> => {
-  const decision = decideEgress(options.policy, host, port);
+const allowedTarget = (policy: EgressPolicy, host: string, port: number): Target => {
+  const decision = decideEgress(policy, host, port);
   if (decision.kind === "refused") throw new Refusal(403, decision.reason);
-  if (decision.kind === "public") {
-    return { address: await checkedAddress(decision.host, options), port, tls: false, name: null };
-  }
+  if (decision.kind === "public")
+    return { host: decision.host, port, allowances: PUBLIC, tls: false, name: null };
   const { origin } = decision;
   const tls = origin.protocol === "https:";
   const standard = tls ? 443 : 80;
   return {
-    address: unbracketed(origin.hostname),
+    host: origin.hostname,
     port: origin.port === "" ? standard : Number(origin.port),
+    allowances: { hosts: "every" },
     tls,
     name: decision.name,
   };
 };
 
-/** Connects, or refuses if that takes too long. */
-const connectTo = (target: Target, options: EgressOptions): Promise<Socket> => {
-  const limits = options.limits ?? EGRESS_LIMITS;
-  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const socket = (options.dial ?? dialTcp)(target.address, target.port);
-  socket.setTimeout(limits.connectMs, () => socket.destroy(new Error("timeout")));
-  socket.once("connect", () => {
-    socket.setTimeout(limits.idleMs);
-    resolve(socket);
-  });
-  socket.once("error", () => reject(new Refusal(502, "the host could not be reached")));
-  return promise;
+const connectTo = async ({ host, port, allowances }: Target, options: EgressOptions): Promise<Socket> => {
+  const { connectMs, idleMs } = options.limits ?? EGRESS_LIMITS;
+  try {
+    const socket = await dial(
+      { host, port },
+      { connect: connectTunnel, ...options.network, allowances, connectMs },
+    );
+    return socket.setTimeout(idleMs, () => socket.destroy());
+  } catch (error) {
+    // A sandbox does not learn the addresses of the operator's own hosts.
+    throw allowances === PUBLIC ? error : new Refusal(502, "the host could not be reached");
+  }
+};
+
+/** Connects to an allowed host. @throws Refusal */
+const reach = async (options: EgressOptions, { host, port }: Destination, way: "request" | "tunnel") => {
+  try {
+    const target = allowedTarget(options.policy, host, port);
+    if (target.tls && way === "tunnel") throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
+    return { target, socket: await connectTo(target, options) };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal.status === 403) options.refused?.(host, refusal.message);
+    throw refusal;
+  }
 };
 
 /** The server name for TLS. Addresses are not sent as names (RFC 6066, 3). */
@@ -139,8 +126,8 @@ const forward = async (
       file.origin === asked.source.origin || mayReach(options.policy, file);
     return options.packages.serve({ ...asked, path, incoming, outgoing, mayAsk });
   }
-  const target = await chooseTarget(options, url.hostname, url.port === "" ? 80 : Number(url.port));
-  const socket = await connectTo(target, options);
+  const to = { host: url.hostname, port: url.port === "" ? 80 : Number(url.port) };
+  const { target, socket } = await reach(options, to, "request");
   const headers = endToEndHeaders(incoming);
   // A body of unknown length stays framed for every method. Unframed, it would be read as another request.
   if (incoming.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked";
@@ -152,7 +139,7 @@ const forward = async (
   });
   const answered = Promise.withResolvers<IncomingMessage>();
   upstream.on("response", answered.resolve);
-  upstream.on("error", () => answered.reject(new Refusal(502, "the host could not be reached")));
+  upstream.on("error", (error) => answered.reject(toFault(error, { host: url.hostname })));
   // When a client leaves, its upstream request ends.
   outgoing.on("close", () => upstream.destroy());
   pipeline(incoming, upstream).catch(() => upstream.destroy());
@@ -162,17 +149,14 @@ const forward = async (
 };
 
 /** Splits `host:port` of a CONNECT request. An IPv6 address is in brackets. */
-const authority = (text: string): { readonly host: string; readonly port: number } => {
+const authority = (text: string): Destination => {
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(text);
   if (match?.[1] === undefined) throw new Refusal(400, "CONNECT needs host:port");
   return { host: unbracketed(match[1]), port: Number(match[2]) };
 };
 
 const tunnel = async (options: EgressOptions, wanted: string, client: Duplex): Promise<void> => {
-  const { host, port } = authority(wanted);
-  const target = await chooseTarget(options, host, port);
-  if (target.tls) throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
-  const upstream = await connectTo(target, options);
+  const { socket: upstream } = await reach(options, authority(wanted), "tunnel");
   if (client.destroyed) {
     upstream.destroy();
     return;

@@ -37,7 +37,7 @@ describe.skipIf(missing !== "")(`egress of builds with buildah ${missing}`, () =
           if (address === undefined) throw new Error("unknown host");
           return [address];
         },
-        dial: () => connect({ port, host: "127.0.0.1", allowHalfOpen: true }),
+        connect: () => connect({ port, host: "127.0.0.1", allowHalfOpen: true }),
       },
     });
   });

@@ -2,28 +2,27 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Agent } from "undici";
+import type { NetClient } from "../../src/ground/net/client.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ANSWER_MAX_BYTES, makeAsk, type Ask } from "../../src/connectors/asking.ts";
-import { makeAgent } from "../../src/connectors/wire.ts";
+import { connectorClient } from "../../src/connectors/wire.ts";
 
-const HOSTS: ReadonlySet<string> = new Set(["127.0.0.1"]);
 const PATIENCE_MS = 300;
 
-let agent: Agent;
+let client: NetClient;
 let server: Server;
 let ask: Ask;
 let answer: RequestListener;
 beforeEach(async () => {
-  agent = makeAgent(HOSTS);
-  ask = makeAsk({ agent, allowHosts: HOSTS, answerMs: PATIENCE_MS });
+  client = connectorClient(["127.0.0.1"]);
+  ask = makeAsk({ client, answerMs: PATIENCE_MS });
   server = createServer((request, response) => answer(request, response)).listen(0, "127.0.0.1");
   await once(server, "listening");
 });
 afterEach(async () => {
   server.closeAllConnections();
   server.close();
-  await agent.destroy();
+  await client.close();
 });
 
 const asked = () => ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
@@ -59,7 +58,7 @@ describe("a server that is asked for a sign-in", () => {
       };
       pour();
     };
-    ask = makeAsk({ agent, allowHosts: HOSTS });
+    ask = makeAsk({ client });
     const closed = ended();
     await expect(asked()).rejects.toMatchObject({ why: `answered with more than ${ANSWER_MAX_BYTES} bytes` });
     await closed;

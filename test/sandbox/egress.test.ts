@@ -7,16 +7,11 @@ import {
   createServer,
   request,
 } from "node:http";
-import {
-  type AddressInfo,
-  type Server,
-  type Socket,
-  connect,
-  createServer as createTcpServer,
-} from "node:net";
+import { type AddressInfo, type Server, type Socket, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Egress, type EgressOptions, openEgress } from "../../src/sandbox/egress.ts";
+import { NetworkDouble } from "../support/network.ts";
 
 let directory = "";
 let cleanups: (() => void)[] = [];
@@ -57,7 +52,7 @@ const openProxy = async (
   const socketPath = join(directory, "egress.sock");
   const egress = await openEgress(socketPath, {
     policy: { allow: [], secretNames: [], serviceUrl: "http://127.0.0.1:1", llmUpstream: null, ...policy },
-    resolve: () => Promise.reject(new Error("no names here")),
+    network: { resolve: new NetworkDouble([]).resolve },
     ...options,
   });
   cleanups.push(() => egress.close());
@@ -245,70 +240,59 @@ describe("the egress proxy to the model gateway", () => {
   });
 });
 
-/** A proxy whose public addresses all lead to one local server, with what it resolved and dialled. */
-const openPublic = async (
-  policy: Partial<EgressOptions["policy"]>,
-  answers: readonly (readonly string[])[],
-) => {
+/** A proxy whose public IPv4 addresses lead to one local server. Those of IPv6 refuse connections. */
+const openPublic = async (policy: Partial<EgressOptions["policy"]>, addresses: readonly string[]) => {
   const port = await upstream(echo);
-  const resolved: string[] = [];
-  const dialled: string[] = [];
-  const rest = [...answers];
-  const proxy = await openProxy(policy, {
-    resolve: (host) => {
-      resolved.push(host);
-      return Promise.resolve(rest.shift() ?? []);
-    },
-    dial: (address, wanted) => {
-      dialled.push(`${address}:${wanted}`);
-      return connect(port, "127.0.0.1");
-    },
-  });
-  return { proxy, resolved, dialled };
+  const network = new NetworkDouble([addresses], (address) => (address.includes(":") ? "refuses" : port));
+  return { proxy: await openProxy(policy, { network }), network };
 };
 
 describe("the egress proxy to public hosts", () => {
-  it("resolves an allowed host once, and dials the address it checked [X04]", async () => {
-    const { proxy, resolved, dialled } = await openPublic({ allow: ["example.org"] }, [
-      ["93.184.216.34"],
-      ["127.0.0.1"],
+  it("reaches a host at its next address if one refuses, by a request and by a tunnel", async () => {
+    const { proxy, network } = await openPublic({ allow: ["example.org"] }, [
+      "2606:4700::1111",
+      "93.184.216.34",
     ]);
     expect((await send(proxy, "http://example.org/")).status).toBe(200);
-    expect([resolved, dialled]).toEqual([["example.org"], ["93.184.216.34:80"]]);
+    expect((await tunnel(proxy, "example.org:443")).status).toBe(200);
+    expect(network.dialled).toEqual([
+      "2606:4700::1111:80",
+      "93.184.216.34:80",
+      "2606:4700::1111:443",
+      "93.184.216.34:443",
+    ]);
   });
 
-  it("refuses a host that resolves to a private address, alone or among others", async () => {
-    for (const addresses of [["10.0.0.5"], ["93.184.216.34", "169.254.169.254"], ["::ffff:127.0.0.1"], []]) {
-      // eslint-disable-next-line no-await-in-loop -- one proxy after the other on the same socket
-      const { proxy, dialled } = await openPublic({ allow: ["*"] }, [addresses, addresses]);
-      // eslint-disable-next-line no-await-in-loop -- as above
-      const answers = [
-        await send(proxy, "http://rebind.example/"),
-        await tunnel(proxy, "rebind.example:443"),
-      ];
-      expect(answers.map(({ status }) => status)).toEqual([403, 403]);
-      expect(dialled).toEqual([]);
-    }
+  it("tells which hosts it refuses for their address", async () => {
+    const refused: string[] = [];
+    const proxy = await openProxy(
+      { allow: ["*"] },
+      {
+        network: new NetworkDouble([["10.0.0.5"]]),
+        refused: (host, reason) => void refused.push(`${host}: ${reason}`),
+      },
+    );
+    expect((await send(proxy, "http://rebind.example/")).status).toBe(403);
+    expect((await tunnel(proxy, "rebind.example:443")).status).toBe(403);
+    const line = "rebind.example: rebind.example has a private address (10.0.0.5)";
+    expect(refused).toEqual([line, line]);
   });
 
   it("opens a model provider's host while its key is among the secrets", async () => {
-    const { proxy } = await openPublic({ secretNames: ["ANTHROPIC_API_KEY"] }, [
-      ["93.184.216.34"],
-      ["93.184.216.34"],
-    ]);
+    const { proxy } = await openPublic({ secretNames: ["ANTHROPIC_API_KEY"] }, ["93.184.216.34"]);
     expect((await tunnel(proxy, "api.anthropic.com:443")).status).toBe(200);
     expect((await tunnel(proxy, "api.openai.com:443")).status).toBe(403);
   });
 
   it("refuses unlisted hosts, with a reason, before it resolves any name", async () => {
-    const { proxy, resolved } = await openPublic({ allow: ["example.org"] }, []);
+    const { proxy, network } = await openPublic({ allow: ["example.org"] }, []);
     const { status, headers, body } = await send(proxy, "http://other.example/");
     expect([status, headers["content-type"]]).toEqual([403, "application/json"]);
     expect(JSON.parse(body)).toMatchObject({
       code: "egress_refused",
       error: expect.stringContaining("other.example"),
     });
-    expect(resolved).toEqual([]);
+    expect(network.resolved).toEqual([]);
   });
 
   it("reports that a name does not resolve", async () => {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { chmod, lstat, mkdir, readdir, rm, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EgressOptions } from "../../sandbox/egress.ts";
+import type { Network } from "../../ground/net/dial.ts";
 import {
   findGroupParents,
   groupControls,
@@ -27,15 +27,14 @@ export interface BuildahOptions extends StoreBounds {
   readonly nodePath: string;
   /** The service's PATH, to find buildah and other programs. */
   readonly path: string;
-  /** How public hosts are resolved and dialled. Tests do without a network. */
-  readonly network?: Pick<EgressOptions, "resolve" | "dial">;
+  readonly network?: Network;
 }
 
 export interface Installation {
   readonly directory: string;
   readonly runDir: string;
   readonly nodePath: string;
-  readonly network: Pick<EgressOptions, "resolve" | "dial">;
+  readonly network: Network;
   /** The file with the seccomp program. */
   readonly filter: string;
   readonly gate: string;

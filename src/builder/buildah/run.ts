@@ -151,7 +151,7 @@ export class BuildRun {
     const { installation, request, stages } = this.#options;
     const egress = await openEgress(this.#places.proxySocket, {
       policy: { allow: request.egressAllow, secretNames: [], serviceUrl: null, llmUpstream: null },
-      ...installation.network,
+      network: installation.network,
       refused: (host, reason) => this.#refuse(host, reason),
     });
     let end: PhaseEnd;

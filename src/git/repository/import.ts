@@ -72,7 +72,7 @@ const headOf = (advertised: string): string | null =>
 
 /** @returns the default branch: the requested one, otherwise the source's HEAD, otherwise `main`. */
 export const importInto = Effect.fnUntraced(function* (request: Import) {
-  const source = yield* checkSource(request.source, request.allowHosts);
+  const source = yield* checkSource(request.source, request);
   const reader = source.protocol === "file" ? [uploadPack] : [];
   const advertised = yield* fromSource(source, {
     repository: request.path,

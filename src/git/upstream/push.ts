@@ -144,7 +144,9 @@ export const pushRefs = Effect.fnUntraced(function* (remote: Remote, push: Push)
   faults("upstream.answered");
   const open = push.updates.filter(({ ref }) => outcomes.get(ref)?.kind !== "taken");
   if (open.length > 0) {
-    const error = Result.isFailure(run) ? run.failure : remoteError(run.success.stderr, push.repository);
+    const error = Result.isFailure(run)
+      ? run.failure
+      : remoteError(run.success.stderr, push.repository, remote.dialled);
     const told = { error, refusals: new Map(outcomes) };
     for (const [ref, outcome] of yield* settle(remote, open, told)) outcomes.set(ref, outcome);
   }

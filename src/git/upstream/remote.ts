@@ -47,6 +47,8 @@ export type Remote = Required<Pick<GitRequest, "config" | "environment" | "stall
   Pick<GitRequest, "answer"> & {
     /** The address for the command line. */
     readonly address: string;
+    /** The numeric address that is dialled, for messages. */
+    readonly dialled: string;
   };
 
 /** A listing contains at most 16 MiB of refs (run.ts). Git must not use more memory for it than this. */
@@ -134,12 +136,13 @@ export const openRemote = Effect.fnUntraced(function* (
   { url, credential }: RemoteRepository,
   { directory, allowHosts, stallMs }: RemoteOptions,
 ): Effect.fn.Return<Remote, GitError, Scope.Scope> {
-  const checked = yield* checkRemote(url, allowHosts);
+  const checked = yield* checkRemote(url, { allowHosts });
   if ("web" in checked) {
     const { web, origin } = checked;
     const known = credential?.kind === "password" ? credential : null;
     return {
       address: web.address,
+      dialled: checked.address,
       stallMs,
       config: web.config,
       environment: {
@@ -155,6 +158,7 @@ export const openRemote = Effect.fnUntraced(function* (
   const files = yield* keyFiles(directory, credential);
   return {
     address: checked.ssh.url,
+    dialled: checked.address,
     stallMs,
     config: {},
     environment: {
@@ -197,8 +201,12 @@ export const notGit = (): GitError =>
 /** The server accepted git's first request, but not the following one. */
 const halfWay = /RPC failed; HTTP (3\d\d|40[0-46-9]|41\d)/;
 
-/** R4, by git's message. */
-export const remoteError = (stderr: string, repository: string | null): GitError => {
+/** Git and ssh have made no connection. */
+const unconnected =
+  /Failed to connect|Could not connect|Couldn't connect|Connection (?:refused|timed out)|No route to host/i;
+
+/** R4, by git's message. @param dialled the address that git was told to dial */
+export const remoteError = (stderr: string, repository: string | null, dialled: string): GitError => {
   if (isDiskFull(stderr)) return diskFull();
   if (/info\/refs not valid: is this a git repository/.test(stderr)) return notGit();
   const [, status] = halfWay.exec(stderr) ?? [];
@@ -211,7 +219,7 @@ export const remoteError = (stderr: string, repository: string | null): GitError
   const message = faultIn(stderr, repository);
   return !passing.test(message) && refusals.test(message)
     ? refused(`The repository's server refused the request: ${message}`)
-    : unavailable(message);
+    : unavailable(unconnected.test(message) ? `${message} (address ${dialled})` : message);
 };
 
 /** Every exit code of git itself. */
@@ -219,7 +227,7 @@ const anyCode = Array.from({ length: 256 }, (_, code) => code);
 
 /** Runs git against the server. Codes outside `expect` fail as R4 says. */
 export const runRemote = (remote: Remote, request: GitRequest) => {
-  const { address: _address, ...common } = remote;
+  const { address: _address, dialled, ...common } = remote;
   const { expect = [0] } = request;
   return runGit({
     ...common,
@@ -232,7 +240,7 @@ export const runRemote = (remote: Remote, request: GitRequest) => {
     Effect.flatMap((output) =>
       expect.includes(output.exitCode)
         ? Effect.succeed(output)
-        : Effect.fail(remoteError(output.stderr, request.repository)),
+        : Effect.fail(remoteError(output.stderr, request.repository, dialled)),
     ),
   );
 };

@@ -1,18 +1,15 @@
 /**
  * Which repositories the service may contact (api.md 2, "Repository sources"; threats.md G03). An import's source is an
- * absolute path that the caller has allowed, or https. A repository that stays at its server has an https or ssh URL. A
- * host name's address is resolved once and checked, and exactly that address is dialled.
+ * absolute path that the caller has allowed, or https. A repository that stays at its server has an https or ssh URL. Git
+ * dials itself, so it gets the one address that was checked, and of several the first that answered. It resolves no name.
  */
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import {
-  isPrivateAddress,
-  parseImportSource,
-  parseRepositoryUrl,
-  type RepositoryUrl,
-} from "../../domain/repository.ts";
+import { parseImportSource, parseRepositoryUrl, type RepositoryUrl } from "../../domain/repository.ts";
+import { trustedHosts, unbracketed } from "../../ground/net/address.ts";
+import { chooseAddress, type Network } from "../../ground/net/dial.ts";
+import { NetFault } from "../../ground/net/fault.ts";
 import { GitError } from "../port.ts";
 
 export interface Source {
@@ -22,10 +19,12 @@ export interface Source {
   readonly config: Readonly<Record<string, string>>;
 }
 
-const refuse = (message: string): GitError => new GitError({ code: "import_failed", message });
+interface SourceOptions extends Network {
+  /** PLATFORM_GIT_ALLOW_HOSTS */
+  readonly allowHosts: readonly string[];
+}
 
-/** How long resolving a host name may take. */
-const lookupFor = "10 seconds";
+const refuse = (message: string): GitError => new GitError({ code: "import_failed", message });
 
 /** The one address that is dialled for a URL. */
 interface Dialled {
@@ -38,24 +37,22 @@ interface Dialled {
 
 const PORTS: Readonly<Record<RepositoryUrl["scheme"], string>> = { http: "80", https: "443", ssh: "22" };
 
-/**
- * Resolves the host once and checks the address, which is then dialled. Null if it is private and not allowed,
- * `unknown` if the host does not exist.
- */
-const dial = ({ host, href, scheme }: RepositoryUrl, isAllowed: boolean) =>
-  Effect.tryPromise(() => lookup(host)).pipe(
-    Effect.timeout(lookupFor),
-    Effect.map(({ address, family }): Dialled | null =>
-      !isAllowed && isPrivateAddress(address)
-        ? null
-        : {
-            port: new URL(href).port || PORTS[scheme],
-            address: family === 6 ? `[${address}]` : address,
-            named: isIP(host) === 0,
-          },
-    ),
-    Effect.orElseSucceed(() => "unknown" as const),
+const dial = ({ host, href, scheme }: RepositoryUrl, { allowHosts, ...net }: SourceOptions) => {
+  const port = new URL(href).port || PORTS[scheme];
+  const allowances = trustedHosts(allowHosts, "PLATFORM_GIT_ALLOW_HOSTS");
+  return Effect.tryPromise({
+    try: () => chooseAddress({ host, port: Number(port) }, { ...net, allowances, connectMs: 10_000 }),
+    catch: (error) => (error instanceof NetFault ? error : new NetFault(host, { _tag: "NoSuchName" })),
+  }).pipe(
+    Effect.map((address): Dialled => ({
+      port,
+      address: isIP(address) === 6 ? `[${address}]` : address,
+      named: isIP(host) === 0,
+    })),
   );
+};
+
+const hostMessage = (fault: NetFault): string => `The host ${fault.message}.`;
 
 const webSource = ({ host, href, scheme }: RepositoryUrl, { port, address, named }: Dialled): Source => {
   const url = new URL(href);
@@ -68,18 +65,10 @@ const webSource = ({ host, href, scheme }: RepositoryUrl, { port, address, named
   };
 };
 
-const resolveUrl = Effect.fnUntraced(function* (url: RepositoryUrl, isAllowed: boolean) {
-  const dialled = yield* dial(url, isAllowed);
-  if (dialled === "unknown") return yield* refuse(`The host ${url.host} cannot be resolved.`);
-  if (dialled !== null) return webSource(url, dialled);
-  return yield* refuse(privateHost(url.host));
-});
-
-const privateHost = (host: string): string =>
-  `The host ${host} has a private address. The operator can allow it in PLATFORM_GIT_ALLOW_HOSTS.`;
-
 /** A repository at another server: `web` for http(s), or ssh with the address to dial. */
-export type Remote = { readonly web: Source; readonly origin: string } | { readonly ssh: SshAddress };
+export type Remote = { readonly address: string } & (
+  { readonly web: Source; readonly origin: string } | { readonly ssh: SshAddress }
+);
 
 export interface SshAddress {
   readonly url: string;
@@ -95,32 +84,37 @@ export interface SshAddress {
  */
 export const checkRemote = Effect.fnUntraced(function* (
   text: string,
-  allowHosts: readonly string[],
+  options: SourceOptions,
 ): Effect.fn.Return<Remote, GitError> {
-  const allowed = new Set(allowHosts);
-  const parsed = parseRepositoryUrl(text, allowed);
+  const parsed = parseRepositoryUrl(text, new Set(options.allowHosts));
   if (Result.isFailure(parsed)) return yield* new GitError({ code: "refused", message: parsed.failure });
   const url = parsed.success;
-  const dialled = yield* dial(url, allowed.has(url.host));
-  if (dialled === null) return yield* new GitError({ code: "refused", message: privateHost(url.host) });
-  if (dialled === "unknown") {
-    return yield* new GitError({ code: "unavailable", message: `The host ${url.host} cannot be resolved.` });
-  }
+  const dialled = yield* dial(url, options).pipe(
+    Effect.mapError(
+      (fault) =>
+        new GitError({
+          code: fault.reason._tag === "ForbiddenAddress" ? "refused" : "unavailable",
+          message: hostMessage(fault),
+        }),
+    ),
+  );
   if (url.scheme !== "ssh") {
     const web = webSource(url, dialled);
-    return { web, origin: new URL(web.address).origin };
+    return { address: dialled.address, web, origin: new URL(web.address).origin };
   }
   const { port, address } = dialled;
-  return { ssh: { url: url.href, host: url.host, port, address: address.replace(/^\[|\]$/g, "") } };
+  return { address, ssh: { url: url.href, host: url.host, port, address: unbracketed(address) } };
 });
 
 /** Reads an import's source. Refuses (`import_failed`) anything but an absolute path and a public https address. */
-export const checkSource = (text: string, allowHosts: readonly string[]): Effect.Effect<Source, GitError> => {
-  const allowed = new Set(allowHosts);
-  const parsed = parseImportSource(text, allowed);
+export const checkSource = (text: string, options: SourceOptions): Effect.Effect<Source, GitError> => {
+  const parsed = parseImportSource(text, new Set(options.allowHosts));
   if (Result.isFailure(parsed)) return Effect.fail(refuse(parsed.failure));
   const source = parsed.success;
   return source.kind === "path"
     ? Effect.succeed({ protocol: "file", address: source.path, config: {} })
-    : resolveUrl(source.url, allowed.has(source.url.host));
+    : dial(source.url, options).pipe(
+        Effect.map((dialled) => webSource(source.url, dialled)),
+        Effect.mapError((fault) => refuse(hostMessage(fault))),
+      );
 };

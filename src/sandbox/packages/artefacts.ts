@@ -11,11 +11,12 @@ import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { Checksum, PackageKind } from "../../domain/packages.ts";
 import type { MeasuresApi } from "../../telemetry/port.ts";
+import type { NetAnswer, NetClient } from "../../ground/net/client.ts";
+import { NetFault } from "../../ground/net/fault.ts";
 import { Refusal } from "../egress-messages.ts";
 import { Download } from "./download.ts";
 import { leaving } from "./passing.ts";
 import { type ArtefactStore, PUBLIC, StoreFull } from "./store.ts";
-import type { Answered, Upstream } from "./upstream.ts";
 
 export interface ArtefactLimits {
   /** The largest file that is kept, in bytes. Also at most half of the store. */
@@ -25,6 +26,8 @@ export interface ArtefactLimits {
   /** For one download, in milliseconds. */
   readonly downloadMs: number;
 }
+
+const REDIRECTS = 5;
 
 export const ARTEFACT_LIMITS: ArtefactLimits = {
   fileBytes: 1024 ** 3,
@@ -37,7 +40,7 @@ export interface ArtefactOptions {
   readonly store: ArtefactStore | null;
   /** All files together, in bytes. */
   readonly storeBytes: number;
-  readonly upstream: Upstream;
+  readonly upstream: NetClient;
   readonly measures: MeasuresApi;
   readonly now: () => number;
   readonly limits?: ArtefactLimits;
@@ -83,7 +86,7 @@ export class Artefacts {
 
   /**
    * Answers a request for a file.
-   * @throws Refusal before anything was sent
+   * @throws Refusal or NetFault before anything was sent
    */
   async serve(wanted: Wanted, outgoing: ServerResponse): Promise<void> {
     try {
@@ -91,7 +94,7 @@ export class Artefacts {
       await this.#fromRegistry(wanted, outgoing);
     } catch (error) {
       // Any other error: the sandbox left.
-      if (error instanceof Refusal) this.count(wanted.kind, "failed");
+      if (error instanceof Refusal || error instanceof NetFault) this.count(wanted.kind, "failed");
       throw error;
     }
   }
@@ -184,10 +187,11 @@ export class Artefacts {
       await this.#send(answer.body, lengthOf(answer), { wanted, outgoing, from: "registry" });
   }
 
-  #ask({ url, credentials, mayAsk }: Wanted, signal: AbortSignal): Promise<Answered> {
+  async #ask({ url, credentials, mayAsk }: Wanted, signal: AbortSignal): Promise<NetAnswer> {
+    if (!mayAsk(url)) throw new Refusal(403, `${url.hostname} is not on the list of allowed hosts`);
     // Not compressed on the way: the checksum and the length are those of the file.
     const headers = { ...credentials, accept: "*/*", "accept-encoding": "identity" };
-    return this.#options.upstream.follow({ url, headers, signal }, mayAsk);
+    return this.#options.upstream.follow({ url, headers, signal }, { limit: REDIRECTS, mayAsk });
   }
 
   async #send(
@@ -227,7 +231,7 @@ interface Sending {
 /** A registry's answers that a package manager understands. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 410, 429]);
 
-const lengthOf = ({ headers }: Answered): number | null => {
+const lengthOf = ({ headers }: NetAnswer): number | null => {
   const text = headers["content-length"];
   return typeof text === "string" && /^\d{1,15}$/.test(text) ? Number(text) : null;
 };

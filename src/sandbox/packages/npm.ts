@@ -15,11 +15,12 @@ import {
 } from "../../domain/packages.ts";
 import { isRecord } from "../../ground/record.ts";
 import { BoundedMap } from "../../ground/bounded-map.ts";
+import { type NetClient, readBody } from "../../ground/net/client.ts";
 import { type Artefacts, digestOf, scopeOf } from "./artefacts.ts";
 import { passOn } from "./passing.ts";
 import type { PackageRequest } from "./proxy.ts";
 import { Turns } from "./turns.ts";
-import { type Upstream, credentialsOf } from "./upstream.ts";
+import { credentialsOf } from "./upstream.ts";
 
 /** How long a description of a version is believed, in milliseconds. */
 const DESCRIBED_MS = 60 * 60_000;
@@ -39,7 +40,7 @@ interface Described {
 
 export interface NpmOptions {
   readonly artefacts: Artefacts;
-  readonly upstream: Upstream;
+  readonly upstream: NetClient;
   readonly now: () => number;
 }
 
@@ -58,7 +59,7 @@ export class NpmRequests {
 
   /**
    * @param registry the upstream registry, without a slash at the end
-   * @throws Refusal before anything was sent
+   * @throws Refusal or NetFault before anything was sent
    */
   async serve(request: PackageRequest, registry: URL): Promise<void> {
     const { incoming, outgoing, path, projectId, mayAsk } = request;
@@ -93,19 +94,18 @@ export class NpmRequests {
     if (file === null) return null;
     const base = registry.pathname.replace(/\/$/, "");
     try {
-      const answer = await this.#options.upstream.ask({
+      const answer = await this.#options.upstream.request({
         url: registry,
         path: `${base}${npmVersionPath(file)}`,
         headers: { ...credentials, accept: "application/json", "accept-encoding": "identity" },
-        signal: AbortSignal.timeout(DESCRIPTION_MS),
+        withinMs: DESCRIPTION_MS,
       });
-      const isReadable = answer.statusCode === 200 && answer.headers["content-encoding"] === undefined;
-      const text = isReadable ? await textOf(answer.body) : null;
-      if (text === null) {
+      if (answer.statusCode !== 200 || answer.headers["content-encoding"] !== undefined) {
         answer.body.on("error", () => undefined).destroy();
         return null;
       }
-      return checksumIn(JSON.parse(text), { file, path: `${base}${tarball}` });
+      const text = await readBody(answer.body, { host: registry.host, maxBytes: DESCRIPTION_BYTES });
+      return checksumIn(JSON.parse(text.toString("utf8")), { file, path: `${base}${tarball}` });
     } catch {
       return null;
     }
@@ -119,18 +119,6 @@ interface DescriptionOf {
   readonly projectId: string;
   readonly credentials: Readonly<Record<string, string>>;
 }
-
-/** A body up to `DESCRIPTION_BYTES`, or null. */
-const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string | null> => {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > DESCRIPTION_BYTES) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-};
 
 /** The checksum of a description of just this file. */
 const checksumIn = (

@@ -1,11 +1,11 @@
 /** Passes a request on to a registry as it is, and the answer back. Nothing is kept. */
 import type { OutgoingHttpHeaders } from "node:http";
 import { pipeline } from "node:stream/promises";
+import type { NetAnswer, NetClient } from "../../ground/net/client.ts";
 import { endToEndHeaders, HOP_BY_HOP } from "../egress-messages.ts";
 import type { PackageRequest } from "./proxy.ts";
-import type { Answered, Upstream } from "./upstream.ts";
 
-const answerHeaders = ({ headers }: Answered): OutgoingHttpHeaders =>
+const answerHeaders = ({ headers }: NetAnswer): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));
 
 /** Where a request passes to. */
@@ -37,14 +37,14 @@ export const leaving = ({ outgoing }: Pick<PackageRequest, "outgoing">): AbortSi
 };
 
 /**
- * @throws Refusal before anything was sent
+ * @throws NetFault before anything was sent
  */
-export const passOn = async (upstream: Upstream, request: PackageRequest, to: Passing): Promise<void> => {
+export const passOn = async (upstream: NetClient, request: PackageRequest, to: Passing): Promise<void> => {
   const { incoming, outgoing } = request;
   const hasBody =
     incoming.headers["transfer-encoding"] !== undefined ||
     Number(incoming.headers["content-length"] ?? 0) > 0;
-  const answer = await upstream.ask({
+  const answer = await upstream.request({
     url: to.url,
     path: to.path,
     method: incoming.method ?? "GET",

@@ -4,12 +4,13 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PackageKind } from "../../domain/packages.ts";
+import type { NetClient } from "../../ground/net/client.ts";
 import type { MeasuresApi } from "../../telemetry/port.ts";
 import { type ArtefactLimits, Artefacts } from "./artefacts.ts";
 import { NpmRequests } from "./npm.ts";
 import { PypiRequests } from "./pypi.ts";
 import { ArtefactStore } from "./store.ts";
-import { Upstream, type UpstreamOptions } from "./upstream.ts";
+import { registryClient, type UpstreamOptions } from "./upstream.ts";
 
 export interface PackageOptions extends UpstreamOptions {
   /** Created if missing. Of this service alone. */
@@ -43,14 +44,14 @@ const FILES_MAX = 100_000;
 
 export class PackageProxy {
   readonly #store: ArtefactStore | null;
-  readonly #upstream: Upstream;
+  readonly #upstream: NetClient;
   readonly #npm: NpmRequests;
   readonly #pypi: PypiRequests;
 
   private constructor(options: PackageOptions, store: ArtefactStore | null) {
     const { measures, now, bytes: storeBytes, artefacts: limits } = options;
     this.#store = store;
-    const upstream = new Upstream(options);
+    const upstream = registryClient(options);
     this.#upstream = upstream;
     const artefacts = new Artefacts({
       store,
@@ -79,7 +80,7 @@ export class PackageProxy {
 
   /**
    * Answers a request.
-   * @throws Refusal before anything was sent; any error after that, if the answer cannot be completed
+   * @throws Refusal or NetFault before anything was sent; any error after that, if the answer cannot be completed
    */
   serve(request: PackageRequest): Promise<void> {
     return request.kind === "npm"

@@ -12,13 +12,15 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { PYPI_INDEX, type PypiFile, readPypiFile, readPypiProject } from "../../domain/packages.ts";
+import { type NetAnswer, type NetClient, readBody } from "../../ground/net/client.ts";
+import { NetFault } from "../../ground/net/fault.ts";
 import { Refusal } from "../egress-messages.ts";
 import type { Artefacts } from "./artefacts.ts";
 import { rewriteHtml, rewriteJson } from "./index-page.ts";
 import { leaving, passOn } from "./passing.ts";
 import type { PackageRequest } from "./proxy.ts";
 import { Turns } from "./turns.ts";
-import { type Answered, type Upstream, credentialsOf } from "./upstream.ts";
+import { credentialsOf } from "./upstream.ts";
 
 /** The largest index page. PyPI's longest ones have a few megabytes. */
 const PAGE_BYTES = 16 * 1024 ** 2;
@@ -31,7 +33,7 @@ const unpack = promisify(gunzip);
 
 export interface PypiOptions {
   readonly artefacts: Artefacts;
-  readonly upstream: Upstream;
+  readonly upstream: NetClient;
   /** Y2; tests need less. */
   readonly pageBytes?: number;
 }
@@ -46,7 +48,7 @@ export class PypiRequests {
 
   /**
    * @param index the upstream index, without a slash at the end
-   * @throws Refusal before anything was sent
+   * @throws Refusal or NetFault before anything was sent
    */
   async serve(request: PackageRequest, index: URL): Promise<void> {
     const { incoming, path } = request;
@@ -86,7 +88,7 @@ export class PypiRequests {
     if (outgoing.destroyed) return;
     const signal = AbortSignal.any([leaving(request), AbortSignal.timeout(PAGE_MS)]);
     const { accept, "user-agent": agent, "if-none-match": known } = incoming.headers;
-    const answer = await this.#options.upstream.ask({
+    const answer = await this.#options.upstream.request({
       url,
       method: incoming.method ?? "GET",
       headers: {
@@ -115,28 +117,18 @@ export class PypiRequests {
   }
 
   /** Y2 */
-  async #body({ body, headers }: Answered, { host }: URL): Promise<Buffer> {
+  async #body({ body, headers }: NetAnswer, { host }: URL): Promise<Buffer> {
     const { pageBytes = PAGE_BYTES } = this.#options;
-    const tooLarge = new Refusal(502, `${host} sent an index page of more than ${pageBytes} bytes`);
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    try {
-      for await (const chunk of body) {
-        bytes += (chunk as Uint8Array).length;
-        if (bytes > pageBytes) throw tooLarge;
-        chunks.push(chunk as Uint8Array);
-      }
-    } catch (error) {
-      throw error instanceof Refusal ? error : new Refusal(502, `${host} broke off its answer`);
-    }
-    const packed = Buffer.concat(chunks);
+    const packed = await readBody(body, { host, maxBytes: pageBytes });
     const encoding = headers["content-encoding"] ?? "identity";
     if (encoding === "identity" || packed.length === 0) return packed;
     if (encoding !== "gzip")
       throw new Refusal(502, `${host} sent an index page in an encoding that was not asked for`);
     return unpack(packed, { maxOutputLength: pageBytes }).catch((error: unknown) => {
       const isLarge = error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
-      throw isLarge ? tooLarge : new Refusal(502, `${host} sent an index page that cannot be unpacked`);
+      throw isLarge
+        ? new NetFault(host, { _tag: "TooLarge", maxBytes: pageBytes })
+        : new Refusal(502, `${host} sent an index page that cannot be unpacked`);
     });
   }
 }
@@ -148,7 +140,7 @@ const rewrite = (body: Buffer, type: string, url: URL): Buffer => {
 };
 
 /** pip asks again with the tag of its copy. The rewritten page changes only with the original. */
-const keptHeaders = ({ headers }: Answered): Record<string, string> =>
+const keptHeaders = ({ headers }: NetAnswer): Record<string, string> =>
   Object.fromEntries(
     ["etag", "cache-control", "www-authenticate"].flatMap((name) => {
       const value = headers[name];

@@ -109,6 +109,6 @@ describe("a look that fails", () => {
     const tag = taggedReference("127.0.0.1/team/base:1");
     if (tag === null) throw new Error("no tag");
     const real = lookUp(tag, { egressAllow: ["127.0.0.1"], ask: publicRegistries() });
-    expect((await failureOf(real)).message).toContain("127.0.0.1 does not resolve to a public address");
+    expect((await failureOf(real)).message).toContain("127.0.0.1 has a private address");
   });
 });

@@ -236,7 +236,7 @@ describe("a push that fails", () => {
     const failure = await failureOf(images().ensure("tools"));
     expect([failure.problem, failure.message]).toEqual([
       "unreachable",
-      `the registry cannot be reached: ${registry.host} did not answer (ECONNREFUSED)`,
+      `the registry cannot be reached: 127.0.0.1 cannot be reached (${registry.host} refuses connections)`,
     ]);
   });
 

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Upstream } from "../../../src/sandbox/packages/upstream.ts";
+import { registryClient } from "../../../src/sandbox/packages/upstream.ts";
 import { POLL } from "../../support/service/live-session.ts";
 import { npmTarball } from "../../support/servers/package-files.ts";
 import { PackageNode, PROJECTS } from "./support.ts";
@@ -182,15 +182,23 @@ const redirect = (location: string) => {
 
 describe("a redirect of the registry", () => {
   it.each([
-    ["a host that is not allowed", "https://elsewhere.test/ms.tgz", "elsewhere.test is not on the list"],
-    ["a private address", "https://10.0.0.1/ms.tgz", "10.0.0.1 is not on the list"],
+    [
+      "a host that is not allowed",
+      "https://elsewhere.test/ms.tgz",
+      "redirects to elsewhere.test, which is not allowed",
+    ],
+    ["a private address", "https://10.0.0.1/ms.tgz", "redirects to 10.0.0.1, which is not allowed"],
     [
       "an allowed host that is private",
       "https://inside.test/ms.tgz",
-      "inside.test does not resolve to a public address",
+      "inside.test has a private address (10.0.0.1)",
     ],
-    ["this service", "http://platform.internal/v1/me", "platform.internal is not on the list"],
-    ["plain http", "http://inside.test/ms.tgz", "inside.test is not reached over plain HTTP"],
+    [
+      "this service",
+      "http://platform.internal/v1/me",
+      "redirects to platform.internal, which is not allowed",
+    ],
+    ["plain http", "http://inside.test/ms.tgz", "inside.test is not reached, because its URL is not https"],
   ])("to %s is refused [E21]", async (_name, location, reason) => {
     await node.stop();
     await node.start({}, { allow: ["registry.test", "inside.test"] });
@@ -311,7 +319,10 @@ describe("a private package", () => {
 
   it("is redirected without its credentials to another origin [E23]", async () => {
     const hosts = ["registry.test", "other.test"];
-    const upstream = new Upstream({ allowHosts: hosts, resolve: async () => ["127.0.0.1"] });
+    const upstream = registryClient({
+      allowHosts: hosts,
+      network: { resolve: async () => ["127.0.0.1"] },
+    });
     const { port } = node.registry;
     node.registry.answering = ({ url }, response) => {
       if (url === "/here") response.writeHead(302, { location: "/near" }).end();
@@ -319,14 +330,12 @@ describe("a private package", () => {
       else response.end();
       return true;
     };
-    const { signal } = new AbortController();
     const cookie = "a=b";
     const asked = {
       url: new URL(`http://registry.test:${port}/here`),
       headers: { ...headers, cookie },
-      signal,
     };
-    await (await upstream.follow(asked, () => true)).body.dump();
+    await (await upstream.follow(asked, { limit: 2, mayAsk: () => true })).body.dump();
     await upstream.close();
     expect(node.registry.asked.map(({ path, authorization }) => [path, authorization])).toEqual([
       ["/here", "Bearer secret"],

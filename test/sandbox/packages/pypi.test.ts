@@ -95,7 +95,7 @@ describe("a file on another host than the index", () => {
     [
       "that is allowed and private",
       () => addressOf("inside.test"),
-      "inside.test does not resolve to a public",
+      "inside.test has a private address (10.0.0.1)",
     ],
   ])("%s is refused [E21]", async (_name, address, reason) => {
     await node.stop();
@@ -108,7 +108,10 @@ describe("a file on another host than the index", () => {
 
   it("does not get the credentials for the index [E23]", async () => {
     await node.stop();
-    await node.start({ allowHosts: ["registry.test", "files.test"], resolve: async () => ["127.0.0.1"] });
+    await node.start({
+      allowHosts: ["registry.test", "files.test"],
+      network: { resolve: async () => ["127.0.0.1"] },
+    });
     node.registry.addWheel(FILE, six);
     const headers = { authorization: "Basic c2VjcmV0", cookie: "a=b" };
     const { port } = node.registry;

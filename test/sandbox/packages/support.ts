@@ -64,9 +64,11 @@ export class PackageNode {
       bytes: 64 * 1024 ** 2,
       allowHosts: ["registry.test"],
       // Addresses of documentation stand for the public ones of hosts that are not dialled.
-      resolve: async (host) => [
-        host === "inside.test" ? "10.0.0.1" : host === "registry.test" ? "127.0.0.1" : "192.0.2.1",
-      ],
+      network: {
+        resolve: async (host) => [
+          host === "inside.test" ? "10.0.0.1" : host === "registry.test" ? "127.0.0.1" : "192.0.2.1",
+        ],
+      },
       measures: { isOn: true, observe: nothing, count, set: nothing, beforeScrape: nothing },
       now: () => this.now,
       ...options,

@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { afterEach, expect, it } from "vitest";
 import { FORWARDER_PORT, PROXY_VARIABLES } from "../../../src/domain/launch.ts";
 import { type Egress, openEgress } from "../../../src/sandbox/egress.ts";
+import { NetworkDouble } from "../../support/network.ts";
 import { npmTarball } from "../../support/servers/package-files.ts";
 import { PackageRegistry } from "../../support/servers/package-registry.ts";
 
@@ -38,17 +39,10 @@ const forwardTo = async (socketPath: string): Promise<number> => {
 /** A sandbox's way out, behind which the registry has a public address. */
 const openWay = async (directory: string, registry: PackageRegistry) => {
   const socketPath = path.join(directory, "egress.sock");
-  const dialled: string[] = [];
-  const egress: Egress = await openEgress(socketPath, {
-    policy: POLICY,
-    resolve: () => Promise.resolve(["93.184.215.14"]),
-    dial: (address, port) => {
-      dialled.push(`${address}:${port}`);
-      return connect({ host: "127.0.0.1", port: registry.port, allowHalfOpen: true });
-    },
-  });
+  const network = new NetworkDouble([["93.184.215.14"]], () => registry.port);
+  const egress: Egress = await openEgress(socketPath, { policy: POLICY, network });
   cleanups.push(() => egress.close());
-  return { dialled, port: await forwardTo(socketPath) };
+  return { dialled: network.dialled, port: await forwardTo(socketPath) };
 };
 
 it("reaches an allowed registry, and needs no setting of the project for it", async () => {

@@ -11,8 +11,9 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import * as Schema from "effect/Schema";
 import { isImageDigest } from "../../../domain/registry-reference.ts";
+import { type NetAnswer, type NetRequest, readBody } from "../../../ground/net/client.ts";
+import { NetFault } from "../../../ground/net/fault.ts";
 import { Refusal } from "../../egress-messages.ts";
-import type { Answered, Asked } from "../../packages/upstream.ts";
 
 export type RegistryProblem =
   /** 401: there are no credentials, or the registry does not accept them. */
@@ -38,8 +39,8 @@ export class RegistryFailure extends Error {
   }
 }
 
-/** Sends one request. A `Refusal` says why it could not be sent. */
-export type AskRegistry = (asked: Asked) => Promise<Answered>;
+/** Sends one request. A `Refusal` says why it could not be sent, a `NetFault` why there is no answer. */
+export type AskRegistry = (request: NetRequest) => Promise<NetAnswer>;
 
 export interface RegistryPlace {
   /** `https://…`, or `http://…` if the operator has chosen so. */
@@ -85,20 +86,11 @@ export const MANIFEST_TYPES = [
   "application/vnd.docker.distribution.manifest.v2+json",
 ];
 
-/** Reads an answer. @throws RegistryFailure if it is too large */
-const bytesOf = async ({ body }: Answered): Promise<Buffer> => {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > ANSWER_MAX) {
-      body.destroy();
-      throw new RegistryFailure("unexpected", "the registry's answer is too large");
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-};
+/** Reads an answer. @throws RegistryFailure */
+const bytesOf = ({ body }: NetAnswer, host: string): Promise<Buffer> =>
+  readBody(body, { host, maxBytes: ANSWER_MAX }).catch((error: unknown) => {
+    throw new RegistryFailure("unexpected", error instanceof Error ? error.message : String(error));
+  });
 
 const Token = Schema.fromJsonString(
   Schema.Struct({
@@ -116,7 +108,7 @@ const Errors = Schema.fromJsonString(
 );
 const decodeErrors = Schema.decodeUnknownOption(Errors);
 
-const headerOf = ({ headers }: Answered, name: string): string | null => {
+const headerOf = ({ headers }: NetAnswer, name: string): string | null => {
   const value = headers[name];
   return typeof value === "string" ? value : (value?.[0] ?? null);
 };
@@ -135,7 +127,7 @@ const challengeOf = (
 const basic = ({ username, password }: RegistryCredentials): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 
-const waitOf = (answer: Answered): number | null => {
+const waitOf = (answer: NetAnswer): number | null => {
   const seconds = Number(headerOf(answer, "retry-after") ?? Number.NaN);
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds * 1000, WAIT_MAX_MS) : null;
 };
@@ -164,7 +156,7 @@ export class Registry {
    * @param accepted statuses that the caller handles. The caller reads or drops the body.
    * @throws RegistryFailure for every other status, or without an answer
    */
-  async request(request: RegistryRequest, accepted: readonly number[]): Promise<Answered> {
+  async request(request: RegistryRequest, accepted: readonly number[]): Promise<NetAnswer> {
     const first = await this.#send(request);
     if (first.statusCode !== 401) return this.#judge(first, accepted);
     const challenge = headerOf(first, "www-authenticate");
@@ -173,7 +165,7 @@ export class Registry {
     return this.#judge(await this.#send(request), accepted);
   }
 
-  async #send({ method, to, headers = {}, body, signal }: RegistryRequest): Promise<Answered> {
+  async #send({ method, to, headers = {}, body, signal }: RegistryRequest): Promise<NetAnswer> {
     const url = this.url(to);
     // R1: an upload may continue on another host, which gets no credentials.
     const isOwn = url.origin === this.#options.place.origin.origin;
@@ -187,15 +179,13 @@ export class Registry {
     });
   }
 
-  async #ask(asked: Asked): Promise<Answered> {
+  async #ask(asked: NetRequest): Promise<NetAnswer> {
     try {
       return await this.#options.ask(asked);
     } catch (error) {
       if (error instanceof RegistryFailure) throw error;
-      const why =
-        asked.signal.aborted || !(error instanceof Refusal)
-          ? `${asked.url.host} did not answer (${codeOf(error)})`
-          : error.message;
+      const isKnown = error instanceof Refusal || error instanceof NetFault;
+      const why = isKnown ? error.message : `${asked.url.host} did not answer`;
       throw new RegistryFailure("unreachable", `the registry cannot be reached: ${why}`);
     }
   }
@@ -216,13 +206,13 @@ export class Registry {
     const headers = credentials === null ? {} : { authorization: basic(credentials) };
     const answer = await this.#ask({ url: realm, headers, signal });
     if (answer.statusCode !== 200) return drop(answer).then(() => Promise.reject(this.#tokenRefused(answer)));
-    const decoded = decodeToken((await bytesOf(answer)).toString("utf8"));
+    const decoded = decodeToken((await bytesOf(answer, this.host)).toString("utf8"));
     const token = decoded._tag === "Some" ? (decoded.value.token ?? decoded.value.access_token) : undefined;
     if (token === undefined) throw new RegistryFailure("unexpected", `${realm.host} gave no token`);
     return `Bearer ${token}`;
   }
 
-  #tokenRefused(answer: Answered): RegistryFailure {
+  #tokenRefused(answer: NetAnswer): RegistryFailure {
     if (answer.statusCode === 429)
       return new RegistryFailure("limited", `${this.host} has been asked too often`, waitOf(answer));
     return answer.statusCode >= 500
@@ -242,11 +232,13 @@ export class Registry {
     );
   }
 
-  async #judge(answer: Answered, accepted: readonly number[]): Promise<Answered> {
+  async #judge(answer: NetAnswer, accepted: readonly number[]): Promise<NetAnswer> {
     const { statusCode: status } = answer;
     if (accepted.includes(status)) return answer;
     const waitMs = waitOf(answer);
-    const errors = decodeErrors((await bytesOf(answer).catch(() => Buffer.from(""))).toString("utf8"));
+    const errors = decodeErrors(
+      (await bytesOf(answer, this.host).catch(() => Buffer.from(""))).toString("utf8"),
+    );
     const [said] = errors._tag === "Some" ? errors.value.errors : [];
     const text = [said?.code, said?.message]
       .filter(Boolean)
@@ -277,21 +269,12 @@ export class Registry {
     if (head.statusCode === 200 && named !== null && isImageDigest(named)) return named;
     const answer = await this.request({ ...asked, method: "GET" }, [200]);
     return `sha256:${createHash("sha256")
-      .update(await bytesOf(answer))
+      .update(await bytesOf(answer, this.host))
       .digest("hex")}`;
   }
 }
 
-const codeOf = (error: unknown): string => {
-  const { code, cause, name } = (error ?? {}) as {
-    code?: unknown;
-    cause?: { code?: unknown };
-    name?: unknown;
-  };
-  return String(code ?? cause?.code ?? name ?? "no reason");
-};
-
 /** Reads the rest of an answer, which is not used. */
-export const drop = async ({ body }: Answered): Promise<void> => {
+export const drop = async ({ body }: NetAnswer): Promise<void> => {
   await body.dump().catch(() => undefined);
 };

@@ -11,11 +11,11 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import * as Schema from "effect/Schema";
-import { request } from "undici";
 import type { RegistryLocation } from "../../../domain/registry-reference.ts";
+import { NetClient } from "../../../ground/net/client.ts";
 import type { Image } from "../image.ts";
 import type { ImageStore } from "../store.ts";
-import { type AskRegistry, drop, Registry, type RegistryCredentials, RegistryFailure } from "./client.ts";
+import { drop, Registry, type RegistryCredentials, RegistryFailure } from "./client.ts";
 import { type Blob, MANIFEST_TYPE, type PackedImage, withPacked } from "./layer.ts";
 
 /** One request without much content, in milliseconds. */
@@ -59,15 +59,12 @@ const AuthFile = Schema.fromJsonString(
 const decodeAuthFile = Schema.decodeUnknownOption(AuthFile);
 
 /** The operator's registry may have any address. */
-const askDirectly: AskRegistry = ({ url, signal, method = "GET", headers, body = null }) =>
-  request(url, {
-    method: method as "GET",
-    headers,
-    body,
-    signal,
-    headersTimeout: UPLOAD_MS,
-    bodyTimeout: CALL_MS,
-  });
+const client = new NetClient({
+  allowances: { hosts: "every" },
+  connectMs: 10_000,
+  silentMs: UPLOAD_MS,
+  connections: 64,
+});
 
 const wrongFile = (file: string, why: string): RegistryFailure =>
   new RegistryFailure("unauthorized", `PLATFORM_IMAGE_REGISTRY_AUTH is ${file}, ${why}`);
@@ -168,7 +165,7 @@ export class RegistryImages {
       place: { origin, repository: location.repository },
       rights: "pull,push",
       credentials: authFile === null ? null : await credentialsIn(authFile, origin.host),
-      ask: askDirectly,
+      ask: (request) => client.request(request),
     });
   }
 

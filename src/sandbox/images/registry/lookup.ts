@@ -1,8 +1,9 @@
 /** Looks up the digest that a base image's tag has now, as a build would find it. */
 import type { TaggedReference } from "../../../domain/registry-reference.ts";
+import { NetClient } from "../../../ground/net/client.ts";
+import type { Network } from "../../../ground/net/dial.ts";
 import { Refusal } from "../../egress-messages.ts";
 import { type EgressPolicy, mayReach } from "../../egress-policy.ts";
-import { Upstream } from "../../packages/upstream.ts";
 import { type AskRegistry, Registry } from "./client.ts";
 
 /** One look, with the request for a token, in milliseconds. */
@@ -15,9 +16,15 @@ export interface LookOptions {
 }
 
 /** Sends requests over TLS to public addresses alone, as the egress proxy does for builds. */
-export const publicRegistries = (): AskRegistry => {
-  const upstream = new Upstream({ allowHosts: [] });
-  return (asked) => upstream.ask(asked);
+export const publicRegistries = (network: Network = {}): AskRegistry => {
+  const client = new NetClient({
+    ...network,
+    allowances: { hosts: new Set() },
+    connectMs: 10_000,
+    silentMs: LOOK_MS,
+    connections: 8,
+  });
+  return (asked) => client.request(asked);
 };
 
 /** @throws RegistryFailure */
