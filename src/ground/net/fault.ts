@@ -27,6 +27,8 @@ export type NetCause =
   | { readonly _tag: "Late"; readonly ms: number | null }
   | { readonly _tag: "Closed" }
   | { readonly _tag: "NotHttp"; readonly code: string }
+  /** Any other code of the system or the client. */
+  | { readonly _tag: "Failed"; readonly code: string }
   | { readonly _tag: "TooLarge"; readonly maxBytes: number }
   | { readonly _tag: "Redirect"; readonly to: string; readonly kind: "refused" | "too often" };
 
@@ -64,7 +66,7 @@ const sentence = (cause: NetCause): string => {
     case "NotConnected":
       return `cannot be reached (${shownAttempts(cause.attempts)})`;
     case "Tls":
-      return `has no TLS that can be trusted (${cause.code})`;
+      return `cannot be reached over TLS (${cause.code})`;
     case "Misdirected":
       return "answered with status 421: it does not serve this host";
     case "Late":
@@ -73,6 +75,8 @@ const sentence = (cause: NetCause): string => {
       return "closed the connection";
     case "NotHttp":
       return `did not answer in valid HTTP${cause.code === "" ? "" : ` (${cause.code})`}`;
+    case "Failed":
+      return `cannot be reached (${cause.code})`;
     case "TooLarge":
       return `answered with more than ${cause.maxBytes} bytes`;
     case "Redirect":
@@ -126,7 +130,8 @@ export const toFault = (
     const code = errorCode(at);
     if (LATE.has(code)) return new NetFault(host, { _tag: "Late", ms: null });
     if (CLOSED.has(code)) return new NetFault(host, { _tag: "Closed" });
-    if (at.cause === undefined) return new NetFault(host, { _tag: "NotHttp", code });
+    if (at.cause === undefined)
+      return new NetFault(host, { _tag: /^(?:HPE_|$)/.test(code) ? "NotHttp" : "Failed", code });
   }
   return new NetFault(host, { _tag: "NotHttp", code: "" });
 };
