@@ -352,7 +352,7 @@ module.exports = {
       from: {
         path: "^src/",
         pathNot: [
-          "^src/(domain|git|ground/net|starter|connectors|outbound|sandbox|store/postgres|proxy|cli)/",
+          "^src/(domain|git|ground/net|starter|connectors|outbound|sign-in|sandbox|store/postgres|proxy|cli)/",
           "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page)\\.ts$",
         ],
       },

@@ -1,5 +1,7 @@
 /** What both providers share: the requests of the code flow with PKCE, and faults without secrets. */
 import * as Effect from "effect/Effect";
+import { NetClient } from "../ground/net/client.ts";
+import { NetFault } from "../ground/net/fault.ts";
 import {
   AuthorizationResponseError,
   authorizationCodeGrant,
@@ -9,11 +11,32 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
   type Configuration,
+  type CustomFetch,
 } from "openid-client";
 import type { FlowSecrets, ProviderFault } from "./port.ts";
 
 /** How long an answer of a provider may take, in seconds. */
 export const ANSWER_SECONDS = 10;
+
+/** The operator has set the providers, so they may have any address, and plain HTTP. */
+const client = new NetClient({
+  allowances: { hosts: "every" },
+  connectMs: 10_000,
+  silentMs: ANSWER_SECONDS * 1000,
+  connections: 16,
+});
+
+/** How openid-client sends requests. */
+export const sendRequest: CustomFetch = async (url, { method, headers, body, signal }) => {
+  const limits = signal === undefined ? {} : { signal };
+  // The library reads status, headers and JSON, which are the same here.
+  return (await client.fetch(new URL(url), {
+    method,
+    headers,
+    body: body ?? null,
+    ...limits,
+  })) as unknown as Response;
+};
 
 /** A provider's refusal of its own, for example a user without a verified address. */
 export class AnswerRefused extends Error {}
@@ -39,6 +62,9 @@ const textOf = (error: unknown): string =>
  * the values, so they are left out.
  */
 const faultOf = (error: unknown): ProviderFault => {
+  // The library wraps what its `fetch` throws.
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (at instanceof NetFault) return { _tag: "ProviderFault", kind: "unreachable", why: at.message };
   const cause = error instanceof Error && error.cause instanceof Error ? `: ${textOf(error.cause)}` : "";
   return { _tag: "ProviderFault", kind: kindOf(error), why: `${textOf(error)}${cause}` };
 };

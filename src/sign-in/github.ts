@@ -6,10 +6,11 @@ import {
   ClientSecretPost,
   Configuration,
   allowInsecureRequests,
+  customFetch,
   fetchProtectedResource,
 } from "openid-client";
 import { personName } from "../domain/sign-in.ts";
-import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, tokensFor } from "./client.ts";
+import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, sendRequest, tokensFor } from "./client.ts";
 import type { SignInProvider } from "./port.ts";
 
 export interface GithubOptions {
@@ -38,6 +39,7 @@ const configurationOf = ({ clientId, clientSecret, web = ISSUER }: GithubOptions
     ClientSecretPost(clientSecret),
   );
   configuration.timeout = ANSWER_SECONDS;
+  configuration[customFetch] = sendRequest;
   if (web.startsWith("http:")) allowInsecureRequests(configuration);
   return configuration;
 };

@@ -7,12 +7,13 @@ import * as Effect from "effect/Effect";
 import {
   allowInsecureRequests,
   type Configuration,
+  customFetch,
   discovery,
   enableNonRepudiationChecks,
   fetchUserInfo,
 } from "openid-client";
 import { isInGroup, isOfDomain, personName, type OidcGroups } from "../domain/sign-in.ts";
-import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, tokensFor } from "./client.ts";
+import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, sendRequest, tokensFor } from "./client.ts";
 import type { ProvidedPerson, SignInProvider } from "./port.ts";
 
 export interface OidcOptions {
@@ -29,6 +30,7 @@ const DISCOVERED_MS = 60 * 60 * 1000;
 const discover = async ({ issuer, clientId, clientSecret }: OidcOptions): Promise<Configuration> =>
   discovery(new URL(issuer), clientId, clientSecret, undefined, {
     timeout: ANSWER_SECONDS,
+    [customFetch]: sendRequest,
     // Without this, an ID token that comes straight from the provider counts without a look at its signature.
     execute: [enableNonRepudiationChecks, ...(issuer.startsWith("http:") ? [allowInsecureRequests] : [])],
   });
