@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema";
 import { isImageDigest } from "../../../domain/registry-reference.ts";
 import { type NetAnswer, type NetRequest, readBody } from "../../../ground/net/client.ts";
 import { NetFault } from "../../../ground/net/fault.ts";
+import { thrownText } from "../../../ground/thrown.ts";
 import { Refusal } from "../../egress-messages.ts";
 
 export type RegistryProblem =
@@ -89,7 +90,7 @@ export const MANIFEST_TYPES = [
 /** Reads an answer. @throws RegistryFailure */
 const bytesOf = ({ body }: NetAnswer, host: string): Promise<Buffer> =>
   readBody(body, { host, maxBytes: ANSWER_MAX }).catch((error: unknown) => {
-    throw new RegistryFailure("unexpected", error instanceof Error ? error.message : String(error));
+    throw new RegistryFailure("unexpected", thrownText(error));
   });
 
 const Token = Schema.fromJsonString(
