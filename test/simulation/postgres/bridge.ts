@@ -38,7 +38,7 @@ const exitOf = (outcome: Outcome): Exit.Exit<unknown, unknown> => {
   if (outcome.is === "defect") return Exit.die(new Error(outcome.message));
   const error = ERRORS[outcome.tag];
   return error === undefined
-    ? Exit.die(new Error(`the store failed with ${outcome.tag}`))
+    ? Exit.die(new Error(`the store failed with ${outcome.tag}: ${JSON.stringify(outcome.fields)}`))
     : Exit.fail(error(outcome.fields as never));
 };
 

@@ -40,6 +40,8 @@ const outboxes = (tables: TableSet) => ({
   session: tables.sessionOutbox,
   sandbox: tables.sandboxOutbox,
   change_request: tables.changeRequestOutbox,
+  conversation: tables.conversationOutbox,
+  environment_build: tables.environmentBuildOutbox,
 });
 
 /** A change request's row, in the twin's shape. */
