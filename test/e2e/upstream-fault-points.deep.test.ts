@@ -1,7 +1,7 @@
 /**
  * Kill -9 of the whole service between the steps of a branch, a push and a merge in a repository that another server
  * keeps (src/store/ports/faults.ts, git/upstream/external.ts E1 to E3). Afterwards that server, the mirror and the
- * tables say the same, and no temporary file is left. test/git/external-kills.ts has the backend alone;
+ * tables say the same, and no temporary file is left. test/git/external-kills.deep.test.ts has the backend alone;
  * fault-points.deep.test.ts covers hosted repositories. `npm test` has one moment of each kind, the deep tests all of them.
  */
 import { randomUUID } from "node:crypto";

@@ -360,7 +360,8 @@ describe("git", () => {
       "Content-Type: application/x-git-upload-pack-request",
       "Content-Length: 1000",
     ]);
-    const relayed = begin([`GET ${session("/runtime/endless")} HTTP/1.1`, ...bearer(cli)]);
+    const target = `/v1/projects/${pid}/sessions/${own}/runtime/endless`;
+    const relayed = begin([`GET ${target} HTTP/1.1`, ...bearer(cli)]);
     const reader = await readEvents(`${service.url}/v1/projects/${pid}/events`, { token: cli });
     await arrived("endless");
     await stopSession(service, pid, own);

@@ -88,16 +88,16 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   },
   {
     name: "session-fence-forgotten",
-    file: "test/twins/store/sessions.ts",
-    find: "row === undefined || row.version !== version",
-    put: "row === undefined",
+    file: "test/twins/store/actor-memory.ts",
+    find: "row.version !== change.version",
+    put: '(kind !== "session" && row.version !== change.version)',
     seed: 7,
   },
   {
     name: "sandbox-fence-forgotten",
-    file: "test/twins/store/sandboxes.ts",
-    find: "row === undefined || row.version !== version",
-    put: "row === undefined",
+    file: "test/twins/store/actor-memory.ts",
+    find: "row.version !== change.version",
+    put: '(kind !== "sandbox" && row.version !== change.version)',
     seed: 7,
   },
   {

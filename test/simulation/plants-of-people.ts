@@ -109,9 +109,9 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   },
   {
     name: "conversation-fence-forgotten",
-    file: "test/twins/store/conversations.ts",
-    find: "row === undefined || row.version !== version",
-    put: "row === undefined",
+    file: "test/twins/store/actor-memory.ts",
+    find: "row.version !== change.version",
+    put: '(kind !== "conversation" && row.version !== change.version)',
     seed: 1_000_022,
   },
   {

@@ -18,9 +18,9 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
   },
   {
     name: "change-request-fence-forgotten",
-    file: "test/twins/store/change-requests.ts",
-    find: "row === undefined || row.version !== version",
-    put: "row === undefined",
+    file: "test/twins/store/actor-memory.ts",
+    find: "row.version !== change.version",
+    put: '(kind !== "change_request" && row.version !== change.version)',
     seed: 62,
   },
 ];

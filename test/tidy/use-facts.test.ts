@@ -20,13 +20,21 @@ const manifest = (): string => {
   return written;
 };
 
+/** The same without a table, for a part that shows another one of that name. */
+const manifestBeside = (part: string): string => {
+  const [table] = /^\[webhooks\.[\w-]+\]$/m.exec(part) ?? [];
+  return table === undefined
+    ? manifest()
+    : manifest().replace(new RegExp(`^${RegExp.escape(table)}\n(?:.+\n)*`, "m"), "");
+};
+
 test("shows manifests that parse without an error", () => {
   const parts = DOCUMENTS.flatMap((file) =>
     codeBlocks(read(file)).filter(({ language }) => language === "toml"),
   ).map(({ text }) => text);
   expect(parts.length).toBeGreaterThan(1);
   for (const part of ["", ...parts]) {
-    const text = part.includes("[env]") ? part : `${manifest()}\n${part}`;
+    const text = part.includes("[env]") ? part : `${manifestBeside(part)}\n${part}`;
     const { errors, triggers } = parseManifest(new TextEncoder().encode(text));
     expect(errors, text).toEqual([]);
     expect(triggers.length).toBe(part.includes("[env]") ? 0 : 2);

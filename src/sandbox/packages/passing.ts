@@ -19,15 +19,19 @@ export interface Passing {
 
 const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "cookie"]);
 
+/** A header that comes once is text: undici reads no list as a length. */
+const onceAsText = (value: OutgoingHttpHeaders[string]) =>
+  Array.isArray(value) && value.length === 1 ? value[0] : value;
+
 const requestHeaders = (
   { incoming }: PackageRequest,
   { hasCredentials }: Passing,
 ): Record<string, string | string[]> =>
   Object.fromEntries(
-    Object.entries(endToEndHeaders(incoming)).filter(
-      ([name]) => name !== "host" && name !== "expect" && (hasCredentials || !CREDENTIALS.has(name)),
-    ),
-  ) as Record<string, string[]>;
+    Object.entries(endToEndHeaders(incoming))
+      .filter(([name]) => name !== "host" && name !== "expect" && (hasCredentials || !CREDENTIALS.has(name)))
+      .map(([name, value]) => [name, onceAsText(value)]),
+  ) as Record<string, string | string[]>;
 
 /** A signal that tells when the sandbox has left. */
 export const leaving = ({ outgoing }: Pick<PackageRequest, "outgoing">): AbortSignal => {
