@@ -34,7 +34,10 @@ export const countedStarts = (): Starts | null => {
   return Object.fromEntries(counts) as Starts;
 };
 
-/** The committed numbers of a command, `npm test` or `npm run test:real`. Null: its starts are not limited. */
+/**
+ * The committed numbers of a command, such as `npm test`. Those of services and databases are four above a measured run, because
+ * the number of workers that get files with a shared service varies. Null: the command's starts are only counted.
+ */
 export const allowedStarts = (command: string): Starts | null => {
   const all = JSON.parse(readFileSync(path.join(import.meta.dirname, "starts.json"), "utf8")) as Record<
     string,
