@@ -73,7 +73,7 @@ const TOGETHER = [
 ];
 
 /** Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer. */
-export const WORKERS = 4;
+const WORKERS = 4;
 /** What the tests of a whole run share. */
 export const GLOBAL_SETUP = [
   "test/support/vitest/temporary-files.ts",

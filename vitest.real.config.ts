@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
-import { GLOBAL_SETUP, LIMITS, PAGE_LIBRARY, REAL, WORKERS } from "./vitest.config.ts";
+import { GLOBAL_SETUP, LIMITS, PAGE_LIBRARY, REAL } from "./vitest.config.ts";
 
 /**
  * `npm run test:real`: whole services with real sandboxes, the real agent runtime, a browser, other git servers, and saved
@@ -26,7 +26,8 @@ export default defineConfig({
       // It runs on a cluster that its caller names (the file says how).
       ...(process.env["PLATFORM_TEST_KUBECONFIG"] === undefined ? ["**/own-cluster.real.test.ts"] : []),
     ],
-    maxWorkers: WORKERS,
+    // Each file keeps a core busy. With four at a time, single waits took longer than two minutes on a slow machine.
+    maxWorkers: 3,
     retry: process.env["CI"] === "true" ? 1 : 0,
     reporters: ["default", new ClosingLine("npm run test:real")],
   },
