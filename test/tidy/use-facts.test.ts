@@ -20,12 +20,12 @@ const manifest = (): string => {
   return written;
 };
 
-/** The same without a table, for a part that shows another one of that name. */
+/** The same without a table, for a part that shows another one of that name. A table ends with an empty line. */
 const manifestBeside = (part: string): string => {
+  const text = manifest();
   const [table] = /^\[webhooks\.[\w-]+\]$/m.exec(part) ?? [];
-  return table === undefined
-    ? manifest()
-    : manifest().replace(new RegExp(`^${RegExp.escape(table)}\n(?:.+\n)*`, "m"), "");
+  const start = table === undefined ? -1 : text.indexOf(table);
+  return start < 0 ? text : text.slice(0, start) + text.slice(text.indexOf("\n\n", start));
 };
 
 test("shows manifests that parse without an error", () => {
