@@ -120,11 +120,11 @@ export const checkWarmSandboxes = (check: Check): void => {
     );
 
     check(
-      "is claimed once, whatever comes at once (1,000 sessions for 50), with the secrets of its start, while a secret changes [E17] [E18]",
+      "is claimed once, whatever comes at once (200 sessions for 50), with the secrets of its start, while a secret changes [E17] [E18]",
       Effect.gen(function* () {
-        const world = yield* makeWorld(1000);
+        const world = yield* makeWorld(200);
         const rotated = yield* rotation(world);
-        const sessions = yield* Effect.forEach(Array.from({ length: 1000 }), () => admitSession(world));
+        const sessions = yield* Effect.forEach(Array.from({ length: 200 }), () => admitSession(world));
         let claims = 0;
         /** All look once. Of those that find none, the first 100 look again until the last one is ready. */
         const persistent = (

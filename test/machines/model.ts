@@ -106,6 +106,23 @@ const walk = <S extends Snapshot<string, object>, Event extends Named, Command e
   return seen;
 };
 
+/** The walks that go a way of the machine which no walk before them goes: each event in each state is in one of them. */
+const newWays = <S extends Snapshot<string, object>, Event extends Named, Command extends Named>(
+  walks: readonly (readonly Seen<S, Event, Command>[])[],
+): readonly (readonly Seen<S, Event, Command>[])[] => {
+  const gone = new Set<string>();
+  return walks.filter((steps) => {
+    const before = gone.size;
+    for (const {
+      before: { state },
+      event,
+      snapshot,
+    } of steps)
+      gone.add([state, event.type, snapshot.state].join(" "));
+    return gone.size > before;
+  });
+};
+
 /** Replays the walk along one path through a real actor and compares every step with the pure machine's. */
 const replay = <S extends Snapshot<string, object>, Event extends Named, Command extends Named>(
   model: Model<S, Event, Command>,
@@ -177,8 +194,10 @@ export const describeModel = <S extends Snapshot<string, object>, Event extends 
       "takes the same way through the actor host, saves each accepted event once and no refused one",
       () =>
         Effect.gen(function* () {
-          const replayed = yield* Effect.forEach(walks, (steps) => Effect.scoped(replay(model, steps)));
-          expect(replayed).toHaveLength(paths.length);
+          const replayed = yield* Effect.forEach(newWays(walks), (steps) =>
+            Effect.scoped(replay(model, steps)),
+          );
+          expect(replayed.length).toBeGreaterThan(0);
         }),
     );
   });

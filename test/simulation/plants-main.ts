@@ -2,7 +2,6 @@
  * Runs planted bugs, a program of its own since Node's own loader plants them. Prints one JSON line a bug.
  *
  *   node test/simulation/plants-main.ts known            each with its known seed, beside the clean program
- *   node test/simulation/plants-main.ts found 1 1 NAMES  the same without the clean program, in half the time
  *   node test/simulation/plants-main.ts fresh SEED RUNS  looks for each from a seed on; names after it: only for those
  *   node test/simulation/plants-main.ts reseed SEED RUNS  the same for those whose known seed shows nothing (any more), and
  *                                                        writes down what it finds
@@ -21,7 +20,7 @@ export interface PlantResult {
   readonly runs: number;
   /** The violations that were found; empty: the bug was not seen. */
   readonly violations: readonly string[];
-  /** What the clean program's run of that seed broke; empty if `found` was asked for. */
+  /** What the clean program's run of that seed broke. */
   readonly clean: readonly string[];
 }
 
@@ -63,8 +62,7 @@ for (const plant of PLANTS) {
   if (names.length > 0 && !names.includes(plant.name)) continue;
   const planted = await simulationWith(plant);
   if (mode === "reseed" && planted({ seed: plant.seed, steps }).violations.length > 0) continue;
-  const [first, most] =
-    mode === "known" || mode === "found" ? [plant.seed, 1] : [firstOf(plant), Number(runs)];
+  const [first, most] = mode === "known" ? [plant.seed, 1] : [firstOf(plant), Number(runs)];
   let at = first;
   let { violations } = planted({ seed: at, steps });
   for (; violations.length === 0 && at + 1 < first + most;) {
@@ -76,7 +74,7 @@ for (const plant of PLANTS) {
     seed: at,
     runs: at - first + 1,
     violations,
-    clean: mode === "found" ? [] : simulate({ seed: at, steps }).violations,
+    clean: simulate({ seed: at, steps }).violations,
   };
   if (mode === "reseed" && result.violations.length > 0 && result.clean.length === 0) writeDown(plant, at);
   process.stdout.write(`${JSON.stringify(result)}\n`);

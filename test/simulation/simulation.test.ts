@@ -39,12 +39,11 @@ const FIXED_WITH_WARM = { seed: 3_000_000_013, runs: 12 };
 
 describe("a simulated service", () => {
   it("leaves the same trace from the same seed, byte for byte, and a different one from a different seed [I20]", () => {
-    for (const seed of [1, PEOPLE_FROM]) {
-      const [first, second] = [simulate({ seed, steps }), simulate({ seed, steps })];
-      expect(second.trace.join("\n")).toBe(first.trace.join("\n"));
-      expect(second.digest).toBe(first.digest);
-      expect(simulate({ seed: seed + 100, steps }).digest).not.toBe(first.digest);
-    }
+    const seed = PEOPLE_FROM;
+    const [first, second] = [simulate({ seed, steps }), simulate({ seed, steps })];
+    expect(second.trace.join("\n")).toBe(first.trace.join("\n"));
+    expect(second.digest).toBe(first.digest);
+    expect(simulate({ seed: seed + 100, steps }).digest).not.toBe(first.digest);
   });
 
   it(
