@@ -9,7 +9,7 @@ import { button, detail, empty, facts, listRow, tag, time } from "./parts.js";
 /** @typedef {import("./wire.d.ts").Token} Token */
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {import("./wire.d.ts").Me} Me */
-/** @typedef {{tokens: Token[], more: boolean, projects: Project[], people: import("./wire-people.d.ts").Person[]}} AccountPage */
+/** @typedef {{tokens: Token[], more: boolean, projects: Project[], people: import("./wire.d.ts").Person[]}} AccountPage */
 
 const DAY_MS = 86_400_000;
 

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { button, callout, code, commandBlock, projectLink, time } from "./parts.js";
 import { projectPath } from "./project.js";
 
-/** @typedef {import("./wire-connectors.d.ts").Approval} Approval */
+/** @typedef {import("./wire.d.ts").Approval} Approval */
 
 /**
  * The open calls as cards.

@@ -7,7 +7,7 @@ import { moment, ZONE } from "./format.js";
 import { button, code, detail, empty, listRow, pick, tag } from "./parts.js";
 import { projectHead, projectPath } from "./project.js";
 
-/** @typedef {import("./wire-people.d.ts").AuditEvent} AuditEvent */
+/** @typedef {import("./wire.d.ts").AuditEvent} AuditEvent */
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {{id: string, name: string}} Named */
 /** @typedef {{actor: string, action: string, project: string, since: string, until: string}} Filter "" for all */

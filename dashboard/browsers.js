@@ -5,9 +5,9 @@ import { h } from "./dom.js";
 import { button, detail, listRow, tag, time } from "./parts.js";
 import { providerName } from "./sign-in.js";
 
-/** @typedef {import("./wire-people.d.ts").Browser} Browser */
-/** @typedef {import("./wire-people.d.ts").Provider} Provider */
-/** @typedef {import("./wire-people.d.ts").Identity} Identity */
+/** @typedef {import("./wire.d.ts").Browser} Browser */
+/** @typedef {import("./wire.d.ts").Provider} Provider */
+/** @typedef {import("./wire.d.ts").Identity} Identity */
 /** @typedef {{browsers: Browser[], more: boolean, providers: Provider[], identities: Identity[]}} BrowsersPage */
 
 /** The names that browsers give themselves, the special ones first: each one also claims to be an older one. */

@@ -4,7 +4,7 @@ import { askFor } from "./dialog.js";
 import { button, code, detail, time } from "./parts.js";
 import { projectPath } from "./project.js";
 
-/** @typedef {import("./wire-connectors.d.ts").Connector} Connector */
+/** @typedef {import("./wire.d.ts").Connector} Connector */
 /** @typedef {import("./dom.js").Child} Child */
 
 /** A server may be slow. */

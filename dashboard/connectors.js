@@ -33,11 +33,11 @@ import {
 import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {import("./wire-connectors.d.ts").Connector} Connector */
-/** @typedef {import("./wire-connectors.d.ts").ConnectorListing} Listing */
-/** @typedef {import("./wire-connectors.d.ts").Catalogue} Catalogue */
-/** @typedef {import("./wire-connectors.d.ts").ConnectorCall} Call */
-/** @typedef {import("./wire-connectors.d.ts").Tool} Tool */
+/** @typedef {import("./wire.d.ts").Connector} Connector */
+/** @typedef {import("./wire.d.ts").ConnectorListing} Listing */
+/** @typedef {import("./wire.d.ts").Catalogue} Catalogue */
+/** @typedef {import("./wire.d.ts").ConnectorCall} Call */
+/** @typedef {import("./wire.d.ts").Tool} Tool */
 /** @typedef {import("./connector-access.js").Names} Names */
 
 /** The words for a state, its colour, and what a person does next. @type {Record<string, [string, string, string]>} */
@@ -86,7 +86,7 @@ const connectors = {
   /** @param {{project: Project}} data */
   title: ({ project }) => `Connectors of ${project.name}`,
 
-  /** @param {{project: Project, listing: Listing, names: Names, calls: Call[], more: boolean, approvals: import("./wire-connectors.d.ts").Approval[]}} data */
+  /** @param {{project: Project, listing: Listing, names: Names, calls: Call[], more: boolean, approvals: import("./wire.d.ts").Approval[]}} data */
   view: ({ project, listing, names, calls, more, approvals }) => [
     ...projectHead(project, "/settings"),
     h("h2", { "data-key": "heading" }, "Connectors"),

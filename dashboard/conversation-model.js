@@ -12,7 +12,7 @@
 /** @typedef {import("./wire.d.ts").Item} Item */
 /** @typedef {import("./wire.d.ts").Turn} Turn */
 /** @typedef {import("./wire.d.ts").Usage} Usage */
-/** @typedef {import("./wire.d.ts").ConversationPage} ConversationPage */
+/** @typedef {import("./wire.d.ts").Conversation} ConversationPage */
 /** @typedef {import("./wire.d.ts").TextDelta} TextDelta */
 
 /**

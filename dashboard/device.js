@@ -6,7 +6,7 @@ import { formView } from "./forms.js";
 import { now } from "./format.js";
 import { button, callout, facts, time } from "./parts.js";
 
-/** @typedef {import("./wire-people.d.ts").DeviceLogin} DeviceLogin */
+/** @typedef {import("./wire.d.ts").DeviceLogin} DeviceLogin */
 /** @typedef {import("./wire.d.ts").Project} Project */
 /** @typedef {{code: string, login: DeviceLogin, decided: "" | "approved" | "denied"}} Found */
 

@@ -7,8 +7,8 @@ import { badge, button, callout, code, facts, projectLink, prose, time, trail } 
 import { projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {import("./wire-environment.d.ts").Build} Build */
-/** @typedef {import("./wire-environment.d.ts").BuildFailure} BuildFailure */
+/** @typedef {import("./wire.d.ts").Build} Build */
+/** @typedef {import("./wire.d.ts").BuildFailure} BuildFailure */
 /** @typedef {import("./dom.js").Child} Child */
 /** @typedef {{project: Project, build: Build}} BuildPage */
 /** @typedef {ReturnType<typeof followBuild>} Following */
@@ -127,23 +127,25 @@ export const problemView = (live) =>
 /** @param {string} tail */
 const endOf = (tail) => tail.trimEnd().split("\n").slice(-TAIL_LINES).join("\n").slice(-TAIL_CHARS);
 
-/** @param {Build} build @param {BuildFailure} failure */
-export const failureView = ({ status, step }, { code: what, message, line, tail = "" }) =>
-  status === "failed" &&
-  callout(
+/** @param {Build} build @param {BuildFailure} failure @param {boolean} hasLog whether the whole log is shown beside it */
+export const failureView = ({ status, step }, failure, hasLog = false) => {
+  if (status !== "failed") return false;
+  const { code: what, message } = failure;
+  const tail = "tail" in failure && !hasLog ? endOf(failure.tail) : "";
+  return callout(
     "bad",
     h("p", {}, h("strong", {}, prose(message))),
-    line !== undefined && step?.line === line && h("p", {}, `Line ${line}: `, code(step.instruction)),
-    endOf(tail) !== "" && [
+    step !== null &&
+      "line" in failure &&
+      step.line === failure.line &&
+      h("p", {}, `Line ${step.line}: `, code(step.instruction)),
+    tail !== "" && [
       h("p", {}, "The end of its output:"),
-      h(
-        "pre",
-        { class: "logs", tabindex: 0, role: "region", "aria-label": "The end of the output" },
-        endOf(tail),
-      ),
+      h("pre", { class: "logs", tabindex: 0, role: "region", "aria-label": "The end of the output" }, tail),
     ],
     ADVICE[what] !== undefined && h("p", {}, prose(ADVICE[what])),
   );
+};
 
 /** @param {Build} build @param {boolean} canBuild @param {boolean} leads whether a link leads to the log */
 export const buildActions = (build, canBuild, leads) => {
@@ -204,7 +206,7 @@ export const environmentBuild = {
         stateView(build),
         buildActions(build, true, false),
       ),
-      build.failure && failureView(build, { ...build.failure, tail: "" }),
+      build.failure && failureView(build, build.failure, true),
       h(
         "section",
         { "data-key": "log" },

@@ -7,8 +7,8 @@
 import { getJson } from "./api.js";
 import { h, morph } from "./dom.js";
 
-/** @typedef {import("./wire-environment.d.ts").Build} Build */
-/** @typedef {import("./wire-environment.d.ts").BuildLog} BuildLog */
+/** @typedef {import("./wire.d.ts").Build} Build */
+/** @typedef {import("./wire.d.ts").BuildLog} BuildLog */
 
 const POLL_MS = 1000;
 /** The pause after a failed read. */

@@ -20,9 +20,9 @@ import { badge, button, callout, code, commandBlock, facts, idTail, prose, time 
 import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {import("./wire-environment.d.ts").Build} Build */
-/** @typedef {import("./wire-environment.d.ts").Environment} Environment */
-/** @typedef {import("./wire-environment.d.ts").Base} Base */
+/** @typedef {import("./wire.d.ts").Build} Build */
+/** @typedef {import("./wire.d.ts").Environment} Environment */
+/** @typedef {import("./wire.d.ts").Base} Base */
 /** @typedef {import("./dom.js").Child} Child */
 /** @typedef {{project: Project, environment: Environment, builds: Build[], more: boolean}} EnvironmentPage */
 /** @typedef {ReturnType<typeof followBuild>} Following */
@@ -195,7 +195,7 @@ const built = (project, { dockerfile, devcontainer, builder, image_of: image, ba
   ]),
 ];
 
-/** @param {import("./wire-environment.d.ts").Devcontainer} devcontainer @returns {[string, Child][]} */
+/** @param {import("./wire.d.ts").Devcontainer} devcontainer @returns {[string, Child][]} */
 const saidFacts = ({ variables, ignored }) => {
   const given = assignments(variables);
   return [

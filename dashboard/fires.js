@@ -332,9 +332,9 @@ const requestOf = ({ request }) => {
     "div",
     { class: "request" },
     facts([
-      ["Content-Type", headers.content_type && code(headers.content_type)],
-      ["User-Agent", headers.user_agent && code(headers.user_agent)],
-      ["X-Forwarded-For", headers.forwarded_for && code(headers.forwarded_for)],
+      ["Content-Type", headers?.content_type && code(headers.content_type)],
+      ["User-Agent", headers?.user_agent && code(headers.user_agent)],
+      ["X-Forwarded-For", headers?.forwarded_for && code(headers.forwarded_for)],
     ]),
     encoding === "base64" && h("p", { class: "quiet" }, "The body is not text. It is shown in base64."),
     body === ""

@@ -105,13 +105,13 @@ const modelOptions = (listing) =>
   ]);
 
 /**
- * @param {{name: string, label: string, otherwise: string, options: [string, string, string?][]}} choice options: value, label, explanation
+ * @param {{name: string, label: string, otherwise: string, options: [string, string, (string | null)?][]}} choice options: value, label, explanation
  * @param {string} chosen a kept choice is offered before the list is loaded, too
  * @returns {HTMLElement}
  */
 const pickOne = ({ name, label, otherwise, options }, chosen) => {
   const isKnown = chosen === "" || options.some(([value]) => value === chosen);
-  /** @type {[string, string, string?][]} */
+  /** @type {[string, string, (string | null)?][]} */
   const all = [["", otherwise], ...options];
   if (!isKnown) all.push([chosen, chosen]);
   return h(

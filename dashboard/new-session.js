@@ -8,7 +8,7 @@ import { keepUnsent, makeId, payloadOf } from "./outbox.js";
 import { projectLink } from "./parts.js";
 import { isArchived, projectHead, projectPath } from "./project.js";
 
-/** @typedef {import("./wire-repository.d.ts").SessionOptions} SessionOptions */
+/** @typedef {import("./wire.d.ts").SessionOptions} SessionOptions */
 /** @typedef {{project: import("./wire.d.ts").Project, options: SessionOptions | null}} NewSessionPage */
 
 /** @type {import("./forms.js").FieldView} */

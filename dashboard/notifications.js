@@ -24,9 +24,9 @@ import {
 import { projectHead, projectPath } from "./project.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {import("./wire-notifications.d.ts").Receiver} Receiver */
-/** @typedef {import("./wire-notifications.d.ts").Delivery} Delivery */
-/** @typedef {import("./wire-notifications.d.ts").Try} Try */
+/** @typedef {import("./wire.d.ts").Receiver} Receiver */
+/** @typedef {import("./wire.d.ts").Delivery} Delivery */
+/** @typedef {import("./wire.d.ts").Try} Try */
 
 /** Each event, in words, and whether a new receiver hears of it. @type {[string, string, boolean][]} */
 const EVENTS = [

@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { counted, duration, size } from "./format.js";
 import { button, callout, code, empty, facts, prose, tag, time } from "./parts.js";
 
-/** @typedef {import("./wire-operator.d.ts").Service} Service */
+/** @typedef {import("./wire.d.ts").Service} Service */
 /** @typedef {{service: Service | null}} Operator null: this reader is not the operator */
 
 const operator = {
@@ -90,7 +90,7 @@ const databaseFacts = ({ database }) =>
     ["Connections", `${database.connections} of ${database.connections_max}`],
   ]);
 
-/** @param {import("./wire-operator.d.ts").Backlog} backlog */
+/** @param {import("./wire.d.ts").Backlog} backlog */
 const backlog = ({ waiting, oldest_at }) =>
   h("span", {}, String(waiting), oldest_at !== null && [", oldest ", time(oldest_at)]);
 
@@ -103,7 +103,7 @@ const queueFacts = ({ queues, ownerless_sessions, stale_manifests }) =>
     ["Manifests that cannot be read", String(stale_manifests)],
   ]);
 
-/** @param {import("./wire-operator.d.ts").Spread | null} times */
+/** @param {import("./wire.d.ts").Spread | null} times */
 const spread = (times) =>
   times === null ? "no boot yet" : `${duration(times.p50_ms)} median, ${duration(times.p95_ms)} for 95 %`;
 

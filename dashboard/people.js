@@ -10,10 +10,10 @@ import { button, detail, listRow, tag, time } from "./parts.js";
 import { projectPath } from "./project.js";
 import { ROLE_OPTIONS } from "./roles.js";
 
-/** @typedef {import("./wire-people.d.ts").Person} Person */
-/** @typedef {import("./wire-people.d.ts").Invitation} Invitation */
+/** @typedef {import("./wire.d.ts").Person} Person */
+/** @typedef {import("./wire.d.ts").Invitation} Invitation */
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {import("./wire-people.d.ts").Member} Member */
+/** @typedef {import("./wire.d.ts").Member} Member */
 /** @typedef {{members: Member[], everyone: Person[]}} Members everyone: who can get a role */
 /** @typedef {{people: Person[], more: boolean, projects: Project[], invitations: Invitation[]}} PeoplePage */
 

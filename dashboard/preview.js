@@ -45,14 +45,14 @@ const OUTCOMES = new Map([
  * @returns {Imagined["request"]}
  */
 export const imaginedRequest = ({ headers, body }) => {
-  const isForm = FORM.test(headers.content_type ?? "") && !isJson(body);
+  const isForm = FORM.test(headers?.content_type ?? "") && !isJson(body);
   const raw = JSON.stringify(body === "" ? {} : { raw: body }, null, 2);
   return {
     body: isForm ? body : (prettyJson(body) ?? (isJson(body) ? body : raw)),
     headers: given([
-      ["content-type", headers.content_type ?? ""],
-      ["user-agent", headers.user_agent ?? ""],
-      ["x-forwarded-for", headers.forwarded_for ?? ""],
+      ["content-type", headers?.content_type ?? ""],
+      ["user-agent", headers?.user_agent ?? ""],
+      ["x-forwarded-for", headers?.forwarded_for ?? ""],
     ]),
   };
 };

@@ -10,7 +10,7 @@ import { roleSentence } from "./roles.js";
 /** @param {Project} project */
 export const repositoryName = ({ repository }) => {
   if (repository.kind === "github") return `${repository.owner}/${repository.name}`;
-  return repository.url ?? "hosted by this service";
+  return repository.kind === "git" ? repository.url : "hosted by this service";
 };
 
 const LIVE = new Set(["provisioning", "running"]);

@@ -5,7 +5,7 @@ import { moment } from "./format.js";
 import { button, projectLink, prose } from "./parts.js";
 import { projectPath } from "./project.js";
 
-/** @typedef {import("./wire-repository.d.ts").RepositoryCheck} RepositoryCheck */
+/** @typedef {import("./wire.d.ts").RepositoryCheck} RepositoryCheck */
 
 /**
  * @typedef {object} Checking

@@ -106,17 +106,21 @@ const codes = (texts) =>
 /** @param {Item} item @param {Answer | null} answer */
 const outcome = ({ status }, answer) => {
   if (answer === null) return STATUS_WORDS[status] ?? status;
-  if (answer.declined !== undefined) return answer.declined === "expired" ? "expired" : "declined";
-  return CHOICE_WORDS[answer.choice ?? ""] ?? "answered";
+  if ("declined" in answer) return answer.declined === "expired" ? "expired" : "declined";
+  return "choice" in answer ? CHOICE_WORDS[answer.choice] : "answered";
 };
 
 /** @param {Request} request @param {Answer | null} answer @returns {Child[]} */
 const answerView = ({ questions }, answer) => [
-  ...questions.map((question, index) => answeredQuestion(question, answer?.answers?.[index] ?? [])),
-  answer?.message !== undefined &&
+  ...questions.map((question, index) =>
+    answeredQuestion(question, (answer !== null && "answers" in answer && answer.answers[index]) || []),
+  ),
+  answer !== null &&
+    "message" in answer &&
+    answer.message !== null &&
     answer.message !== "" &&
     h("blockquote", { class: "text" }, answer.message),
-  answer?.declined !== undefined && h("p", { class: "quiet" }, DECLINED[answer.declined]),
+  answer !== null && "declined" in answer && h("p", { class: "quiet" }, DECLINED[answer.declined]),
 ];
 
 /** @param {Question} question @param {string[]} answers @returns {HTMLElement} */

@@ -2,7 +2,7 @@
 import { getJson } from "./api.js";
 import { h } from "./dom.js";
 
-/** @typedef {import("./wire-people.d.ts").ProjectRole} ProjectRole */
+/** @typedef {import("./wire.d.ts").ProjectRole} ProjectRole */
 
 /** How long a known role may be old. */
 const FRESH_MS = 5000;

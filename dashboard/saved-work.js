@@ -108,14 +108,14 @@ const firstLower = (text) => `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 /** How many skipped files are listed. The API has them all. */
 const SKIPPED_SHOWN = 10;
 
-/** @param {import("./wire-saved.d.ts").Saved["skipped"]} skipped */
+/** @param {import("./wire.d.ts").Saved["skipped"]} skipped */
 const listOf = (skipped) =>
   `${skipped
     .slice(0, SKIPPED_SHOWN)
     .map(({ path, reason }) => `${path} (${reason})`)
     .join(", ")}${skipped.length > SKIPPED_SHOWN ? ` and ${skipped.length - SKIPPED_SHOWN} more` : ""}`;
 
-/** The unpushed work when the sandbox was torn down. @param {Session} session @param {import("./wire-saved.d.ts").Saved} saved */
+/** The unpushed work when the sandbox was torn down. @param {Session} session @param {import("./wire.d.ts").Saved} saved */
 export const savedWork = ({ id }, { wip, skipped, error }) =>
   h(
     "span",
@@ -126,7 +126,7 @@ export const savedWork = ({ id }, { wip, skipped, error }) =>
     skipped.length > 0 && ` Skipped: ${listOf(skipped)}`,
   );
 
-/** What the sandbox brought back. @param {import("./wire-saved.d.ts").Restored} restored */
+/** What the sandbox brought back. @param {import("./wire.d.ts").Restored} restored */
 export const restoredWork = ({ commits, files, skipped, error }) =>
   h(
     "span",

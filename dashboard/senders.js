@@ -157,9 +157,9 @@ const ordered = (...steps) =>
   );
 
 /** @param {Project} project @returns {string | null} the page at GitHub that adds a webhook */
-const gitHubPage = ({ repository: { kind, owner = "", name = "", api_url } }) =>
-  kind === "github" && api_url === undefined
-    ? `https://github.com/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/settings/hooks/new`
+const gitHubPage = ({ repository }) =>
+  repository.kind === "github" && repository.api_url === undefined
+    ? `https://github.com/${encodeURIComponent(repository.owner)}/${encodeURIComponent(repository.name)}/settings/hooks/new`
     : null;
 
 /** @param {Trigger} trigger @param {Known} known @returns {Child[]} */

@@ -41,7 +41,7 @@ import { followWork, hasNewWork, workSummary, workView } from "./work.js";
  * @property {Session} session
  * @property {Sandbox | null} sandbox
  * @property {ChangeRequest[]} changes
- * @property {import("./wire-environment.d.ts").Build | null} awaited the build for which the sandbox waits
+ * @property {import("./wire.d.ts").Build | null} awaited the build for which the sandbox waits
  * @property {() => import("./dom.js").Child} asked the agent's calls that wait for a person
  */
 

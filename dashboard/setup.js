@@ -9,7 +9,7 @@ import { checkView, followConnection } from "./repository-check.js";
 import { tryButton } from "./secrets.js";
 
 /** @typedef {import("./wire.d.ts").Project} Project */
-/** @typedef {import("./wire-repository.d.ts").ProjectSetup} ProjectSetup */
+/** @typedef {import("./wire.d.ts").ProjectSetup} ProjectSetup */
 /** @typedef {import("./dom.js").Child} Child */
 
 /**

@@ -8,10 +8,10 @@ import { formView } from "./forms.js";
 import { moment } from "./format.js";
 import { button, callout, empty, facts } from "./parts.js";
 
-/** @typedef {import("./wire-people.d.ts").OpenInvitation} OpenInvitation */
+/** @typedef {import("./wire.d.ts").OpenInvitation} OpenInvitation */
 /** @typedef {{invitation: OpenInvitation | null, problem: string}} JoinPage */
 
-/** Where people can sign in, once it is known. @type {import("./wire-people.d.ts").Provider[]} */
+/** Where people can sign in, once it is known. @type {import("./wire.d.ts").Provider[]} */
 let providers = [];
 
 /** Asks for the providers. Without an answer the list is empty: a token always works. */

@@ -8,7 +8,7 @@ import { prose } from "./parts.js";
 import { reviewView } from "./review.js";
 
 /** @typedef {import("./wire.d.ts").SessionChanges} SessionChanges */
-/** @typedef {import("./wire-workspace.d.ts").WorkspaceChanges} WorkspaceChanges */
+/** @typedef {import("./wire.d.ts").WorkspaceChanges} WorkspaceChanges */
 
 /** So much of the time is left to the sandbox: a reading begins this long after the one before. */
 const REST_MS = 1000;

@@ -5,8 +5,8 @@ import { numberedLines, shortened } from "./diff-view.js";
 import { h, morph } from "./dom.js";
 import { grouped, size } from "./format.js";
 
-/** @typedef {import("./wire-workspace.d.ts").WorkspaceFiles} Files */
-/** @typedef {import("./wire-workspace.d.ts").WorkspaceEntry} Entry */
+/** @typedef {import("./wire.d.ts").WorkspaceFiles} Files */
+/** @typedef {import("./wire.d.ts").WorkspaceEntry} Entry */
 
 /**
  * @typedef {object} Tree

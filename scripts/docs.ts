@@ -1,13 +1,15 @@
-/** Writes the generated documents: `npm run docs`. The tests in test/tidy compare them with their sources. */
+/** Writes the generated documents, and the page's types: `npm run docs`. The tests in test/tidy compare them with their sources. */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { entitiesPage } from "./entities-page.ts";
 import { settingsPage } from "./settings-page.ts";
+import { wireSchemas } from "./wire.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 
 const PAGES: Readonly<Record<string, () => string>> = {
   "docs/operate/settings.md": settingsPage,
+  "dashboard/wire-schemas.d.ts": wireSchemas,
   "docs/operate/entities.md": () =>
     entitiesPage(readFileSync(path.join(ROOT, "migrations/schema.sql"), "utf8")),
 };
