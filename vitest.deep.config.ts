@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
-import { DEEP, LIMITS, WHOLE_IN_DEEP } from "./vitest.config.ts";
+import { DEEP, EVERY_TEST, WHOLE_IN_DEEP } from "./vitest.config.ts";
 
 /**
  * `npm run test:deep`: the tests that take longer than a person waits, one file at a time. Among them are all cases of the files of
@@ -9,7 +9,7 @@ import { DEEP, LIMITS, WHOLE_IN_DEEP } from "./vitest.config.ts";
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
   test: {
-    ...LIMITS,
+    ...EVERY_TEST,
     globalSetup: ["test/support/postgres/offer.ts"],
     include: [DEEP, ...WHOLE_IN_DEEP],
     provide: { ring: "deep" },

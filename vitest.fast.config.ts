@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { RealPartsFirst } from "./test/support/vitest/sequencer.ts";
-import { DEEP, LIMITS, REAL } from "./vitest.config.ts";
+import { DEEP, EVERY_TEST, REAL } from "./vitest.config.ts";
 
 /** Simulated runs take most of the time. They begin first, and the other files fill the second core. */
 const SIMULATION = "test/simulation/{simulation,fresh-seeds}.test.ts";
@@ -21,10 +21,10 @@ export default defineConfig({
     sequence: { sequencer: RealPartsFirst },
     reporters: ["default", new ClosingLine()],
     projects: [
-      { test: { ...LIMITS, name: "simulation", include: [SIMULATION] } },
+      { test: { ...EVERY_TEST, name: "simulation", include: [SIMULATION] } },
       {
         test: {
-          ...LIMITS,
+          ...EVERY_TEST,
           name: "memory",
           include: [
             "test/{actors,domain,duties,ground,machines,proxy,services}/**/*.test.ts",

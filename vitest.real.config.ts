@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
-import { GLOBAL_SETUP, LIMITS, PAGE_LIBRARY, REAL } from "./vitest.config.ts";
+import { GLOBAL_SETUP, EVERY_TEST, REAL } from "./vitest.config.ts";
 
 /**
  * `npm run test:real`: whole services with real sandboxes, the real agent runtime, a browser, other git servers, and saved
@@ -12,9 +12,8 @@ import { GLOBAL_SETUP, LIMITS, PAGE_LIBRARY, REAL } from "./vitest.config.ts";
  */
 // eslint-disable-next-line import/no-default-export -- vitest reads the default export
 export default defineConfig({
-  resolve: { alias: [PAGE_LIBRARY] },
   test: {
-    ...LIMITS,
+    ...EVERY_TEST,
     globalSetup: GLOBAL_SETUP,
     include: [REAL],
     // `.ci/run` sets them if the machine has no gVisor, or no rights of a container engine, and says so.
