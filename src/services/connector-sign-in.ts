@@ -95,12 +95,15 @@ const pendingOf = Effect.fnUntraced(function* (flow: Flow) {
 export const openSignIn = Effect.fnUntraced(function* (by: {
   readonly ticket: string;
   readonly userId: string;
+  /** The session of the page in this browser. */
+  readonly browserId: string;
   readonly browser: string;
 }) {
   const now = yield* Clock.currentTimeMillis;
   const flow = yield* (yield* ConnectorGrants).open({
     ticketHash: tokenHash(by.ticket),
     userId: by.userId,
+    browserId: by.browserId,
     browserHash: tokenHash(by.browser),
     now,
   });

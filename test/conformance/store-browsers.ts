@@ -107,6 +107,21 @@ const checkSessions = (check: Check): void => {
   );
 
   check(
+    "hand on what their token reaches, and until its end",
+    Effect.gen(function* () {
+      const { world, browsers, identity, token } = yield* scene;
+      const brief = yield* addToken(world, { expiresAt: NOON + MINUTE_MS });
+      const [lasting, ending] = [browser(), browser()];
+      yield* browsers.open(token.hash, lasting);
+      yield* browsers.open(brief.hash, ending);
+      const ends = Effect.forEach([token, brief, lasting, ending], ({ hash: of }) =>
+        Effect.map(identity.authenticate(of, NOON), (caller) => caller?.reachEndsAt),
+      );
+      expect(yield* ends).toEqual([null, NOON + MINUTE_MS, null, NOON + MINUTE_MS]);
+    }),
+  );
+
+  check(
     "end eight hours after their last use, and seven days after their beginning",
     Effect.gen(function* () {
       const { browsers, identity, isAlive, token, ids } = yield* scene;

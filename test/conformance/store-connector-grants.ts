@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect";
 import { ConnectorGrants, type NewFlow, type NewGrant } from "../../src/store/ports/connector-grants.ts";
 import { People } from "../../src/store/ports/people.ts";
 import { addPerson, makeWorld, NOON, type World } from "../support/world/world.ts";
+import { BrowserSessions } from "../../src/store/ports/browser-sessions.ts";
+import { addToken, browser } from "./store-browsers.ts";
 import { type Check } from "./store-fixture.ts";
 
 const ORIGIN = "https://mcp.example.com";
@@ -203,7 +205,7 @@ const checkFlows = (check: Check): void => {
       const one = flow(world, "one");
       const { ticketHash, stateHash, userId } = one;
       yield* store.begin(one);
-      const browser = { browserHash: "hers", now: NOON + 1 };
+      const browser = { browserHash: "hers", browserId: (yield* addToken(world)).id, now: NOON + 1 };
       expect(yield* store.take({ stateHash, ...browser })).toBeNull();
       expect(yield* store.open({ ticketHash, userId: randomUUID(), ...browser })).toBeNull();
       expect(yield* store.open({ ticketHash: "none", userId, ...browser })).toBeNull();
@@ -223,13 +225,32 @@ const checkFlows = (check: Check): void => {
   );
 
   check(
+    "end with the browser's session in which they were opened",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(1);
+      const store = yield* ConnectorGrants;
+      const browsers = yield* BrowserSessions;
+      const { hash: tokenHash } = yield* addToken(world);
+      const session = browser();
+      yield* browsers.open(tokenHash, session);
+      const { ticketHash, stateHash, userId, ...rest } = flow(world, "one");
+      yield* store.begin({ ticketHash, stateHash, userId, ...rest });
+      const at = { browserHash: "hers", now: NOON };
+      expect(yield* store.open({ ticketHash, userId, browserId: session.id, ...at })).not.toBeNull();
+      yield* browsers.endAll(world.userId);
+      expect(yield* store.take({ stateHash, ...at })).toBeNull();
+    }),
+  );
+
+  check(
     "are replaced by a later one of the same person, and expire",
     Effect.gen(function* () {
       const world = yield* makeWorld(1);
       const store = yield* ConnectorGrants;
       const [one, two] = [flow(world, "one"), flow(world, "two")];
+      const { id: browserId } = yield* addToken(world);
       const open = ({ ticketHash, userId }: NewFlow, now: number) =>
-        store.open({ ticketHash, userId, browserHash: "hers", now });
+        store.open({ ticketHash, userId, browserId, browserHash: "hers", now });
       yield* store.begin(one);
       yield* store.begin(two);
       expect(yield* open(one, NOON)).toBeNull();

@@ -14,6 +14,7 @@ import { DeviceLogins } from "../../src/store/ports/device-logins.ts";
 import { Identity } from "../../src/store/ports/identity.ts";
 import { People } from "../../src/store/ports/people.ts";
 import { hash, makeWorld, NOON } from "../support/world/world.ts";
+import { addToken } from "./store-browsers.ts";
 import { type Check } from "./store-fixture.ts";
 
 const WHOLE = { projectId: null, expiresAt: null };
@@ -27,7 +28,13 @@ const scene = Effect.gen(function* () {
     return Effect.as(logins.begin({ ...login, address: "192.0.2.7", userAgent: "platform", now }), login);
   };
   const login = yield* begin();
-  const typed = (userHash = login.userHash, now = NOON) => ({ userId: world.userId, userHash, now });
+  const approver = yield* addToken(world);
+  const typed = (userHash = login.userHash, now = NOON) => ({
+    userId: world.userId,
+    tokenId: approver.id,
+    userHash,
+    now,
+  });
   const claim = (now = NOON) => {
     const token = { id: randomUUID(), hash: hash() };
     return Effect.map(logins.claim({ deviceHash: login.deviceHash, token, now }), (claimed) => ({
@@ -35,7 +42,7 @@ const scene = Effect.gen(function* () {
       token,
     }));
   };
-  return { world, logins, login, begin, typed, claim, identity: yield* Identity };
+  return { world, logins, approver, login, begin, typed, claim, identity: yield* Identity };
 });
 
 const checkDecisions = (check: Check): void => {
@@ -69,6 +76,15 @@ const checkDecisions = (check: Check): void => {
         expiresAt,
       });
       expect((yield* claim()).kind).toBe("unknown");
+    }),
+  );
+  check(
+    "give none if the browser or token that approved has ended meanwhile [T15]",
+    Effect.gen(function* () {
+      const { world, logins, approver, typed, claim, identity } = yield* scene;
+      yield* logins.decide({ ...typed(), grant: WHOLE });
+      yield* identity.deleteToken({ accountId: world.accountId, userId: null }, approver.id, NOON);
+      expect((yield* claim()).kind).toBe("denied");
     }),
   );
   check(
@@ -117,7 +133,13 @@ const checkDecisions = (check: Check): void => {
       const ada = randomUUID();
       const token = { tokenId: randomUUID(), tokenHash: hash() };
       yield* (yield* People).accept({ hash: "invitation", userId: ada, name: "Ada", ...token, now: NOON });
-      yield* logins.decide({ userId: ada, userHash: other.userHash, now: NOON, grant: WHOLE });
+      yield* logins.decide({
+        userId: ada,
+        tokenId: randomUUID(),
+        userHash: other.userHash,
+        now: NOON,
+        grant: WHOLE,
+      });
       yield* (yield* People).deactivate(world.accountId, ada, NOON);
       const late = { deviceHash: other.deviceHash, token: { id: randomUUID(), hash: hash() }, now: NOON };
       expect(yield* logins.claim(late)).toEqual({ kind: "denied" });

@@ -31,7 +31,10 @@ const signingIn = Effect.gen(function* () {
       newPerson,
     });
   });
-  return { world, identities, isAlive, signUp, signIn };
+  /** A browser in which this person is signed in. */
+  const signedIn = (userId: string) =>
+    Effect.map(addToken(world, { userId }), ({ id }) => ({ userId, browserId: id }));
+  return { world, identities, isAlive, signUp, signIn, signedIn };
 });
 
 const checkSignIns = (check: Check): void => {
@@ -117,15 +120,17 @@ const checkSignIns = (check: Check): void => {
   check(
     "identities are linked to the person who is signed in, if no other person has them",
     Effect.gen(function* () {
-      const { world, identities, signUp, signIn } = yield* signingIn;
-      expect(yield* identities.link(given(ADA), world.userId, NOON)).toBe("linked");
-      expect(yield* identities.link(given(ADA), world.userId, NOON)).toBe("linked");
+      const { world, identities, signUp, signIn, signedIn } = yield* signingIn;
+      expect(yield* identities.link(given(ADA), yield* signedIn(world.userId), NOON)).toBe("linked");
+      expect(yield* identities.link(given(ADA), yield* signedIn(world.userId), NOON)).toBe("linked");
       expect(yield* signIn(ADA, NONE)).toMatchObject({ person: { id: world.userId } });
       const made = yield* signIn({ ...ADA, subject: "bob" }, signUp);
       const bob = made.kind === "signed_in" ? made.person.id : "";
-      expect(yield* identities.link(given(ADA), bob, NOON)).toBe("taken");
+      expect(yield* identities.link(given(ADA), yield* signedIn(bob), NOON)).toBe("taken");
       yield* (yield* People).deactivate(world.accountId, bob, NOON);
-      expect(yield* identities.link(given({ ...ADA, subject: "carol" }), bob, NOON)).toBe("gone");
+      expect(yield* identities.link(given({ ...ADA, subject: "carol" }), yield* signedIn(bob), NOON)).toBe(
+        "gone",
+      );
     }),
   );
 };
@@ -143,9 +148,9 @@ const checkRemovals = (check: Check): void => {
   check(
     "identities of a person are listed with their last sign-in, the oldest first",
     Effect.gen(function* () {
-      const { identities, signIn, userId } = yield* ada;
+      const { identities, signIn, userId, signedIn } = yield* ada;
       const github = { issuer: "https://github.com", subject: "583231" };
-      yield* identities.link(given(github, "octocat"), userId, NOON + 1);
+      yield* identities.link(given(github, "octocat"), yield* signedIn(userId), NOON + 1);
       const rows = [
         { ...ADA, name: "Ada", createdAt: NOON, signedInAt: NOON },
         { ...github, name: "octocat", createdAt: NOON + 1, signedInAt: null },
@@ -158,22 +163,38 @@ const checkRemovals = (check: Check): void => {
   );
 
   check(
+    "identities are not added by a browser that was signed out meanwhile [T19]",
+    Effect.gen(function* () {
+      const { identities, userId, session } = yield* ada;
+      const by = { userId, browserId: session.id };
+      const added = { ...ADA, subject: "ada-2" };
+      yield* (yield* BrowserSessions).endAll(userId);
+      expect(yield* identities.link(given(added), by, NOON)).toBe("signed_out");
+      expect((yield* identities.list(userId)).map(({ subject }) => subject)).toEqual(["ada"]);
+    }),
+  );
+
+  check(
     "identities are at most twenty for a person",
     Effect.gen(function* () {
-      const { identities, userId } = yield* ada;
+      const { identities, userId, signedIn } = yield* ada;
       for (let count = 1; count < IDENTITIES_MAX; count += 1)
-        expect(yield* identities.link(given({ ...ADA, subject: `a${count}` }), userId, NOON)).toBe("linked");
-      expect(yield* identities.link(given({ ...ADA, subject: "b" }), userId, NOON)).toBe("full");
-      expect(yield* identities.link(given(ADA), userId, NOON)).toBe("linked");
+        expect(
+          yield* identities.link(given({ ...ADA, subject: `a${count}` }), yield* signedIn(userId), NOON),
+        ).toBe("linked");
+      expect(yield* identities.link(given({ ...ADA, subject: "b" }), yield* signedIn(userId), NOON)).toBe(
+        "full",
+      );
+      expect(yield* identities.link(given(ADA), yield* signedIn(userId), NOON)).toBe("linked");
     }),
   );
 
   check(
     "identities that are removed end the browsers that they began and no others, and can be added again [T19]",
     Effect.gen(function* () {
-      const { identities, isAlive, signIn, userId, session } = yield* ada;
+      const { identities, isAlive, signIn, userId, session, signedIn } = yield* ada;
       const other = { ...ADA, subject: "ada-2" };
-      yield* identities.link(given(other), userId, NOON + 1);
+      yield* identities.link(given(other), yield* signedIn(userId), NOON + 1);
       const second = browser();
       yield* signIn(other, NONE, second);
       const [first] = yield* identities.list(userId);
@@ -183,7 +204,7 @@ const checkRemovals = (check: Check): void => {
       expect(yield* identities.remove(removal)).toBe(null);
       expect([yield* isAlive(session), yield* isAlive(second)]).toEqual([false, true]);
       expect(yield* signIn(ADA, NONE)).toEqual({ kind: "unknown" });
-      expect(yield* identities.link(given(ADA), userId, NOON)).toBe("linked");
+      expect(yield* identities.link(given(ADA), yield* signedIn(userId), NOON)).toBe("linked");
       expect(yield* signIn(ADA, NONE)).toMatchObject({ person: { id: userId } });
     }),
   );
@@ -191,14 +212,14 @@ const checkRemovals = (check: Check): void => {
   check(
     "identities leave a person one at a provider that is set up, also if two are removed at once [T19]",
     Effect.gen(function* () {
-      const { identities, userId } = yield* ada;
+      const { identities, userId, signedIn } = yield* ada;
       const former = { issuer: "https://former.example.com", subject: "1" };
-      yield* identities.link(given(former), userId, NOON + 1);
+      yield* identities.link(given(former), yield* signedIn(userId), NOON + 1);
       const [own, old] = yield* identities.list(userId);
       const remove = (id = "") => identities.remove({ userId, id, issuers: [SSO] });
       expect(yield* remove(own?.id)).toBe("last");
       expect(yield* remove(old?.id)).toMatchObject(former);
-      yield* identities.link(given({ ...ADA, subject: "ada-2" }), userId, NOON);
+      yield* identities.link(given({ ...ADA, subject: "ada-2" }), yield* signedIn(userId), NOON);
       const two = yield* identities.list(userId);
       const removed = yield* Effect.all(
         two.map(({ id }) => remove(id)),
@@ -225,7 +246,7 @@ export const checkTokenSignIn = (check: Check): void => {
   check(
     "a token ends some time after its person's last sign-in, and works again after the next one [T18]",
     Effect.gen(function* () {
-      const { identities, isAlive, signIn, userId, world } = yield* ada;
+      const { identities, isAlive, signIn, userId, world, signedIn } = yield* ada;
       const token = yield* addToken(world, { userId });
       const { ended, endedToken } = yield* Identity;
       const opened = browser();
@@ -254,7 +275,7 @@ export const checkTokenSignIn = (check: Check): void => {
       expect(yield* states(NOON + 5000 + SIGN_IN_MS - 1)).toEqual([true, true, true]);
       // A session that a provider opened is a sign-in.
       expect(yield* isAlive(later, NOON + 5000 + SIGN_IN_MS)).toBe(true);
-      yield* identities.link(given({ ...ADA, subject: "2" }), userId, NOON + 9000);
+      yield* identities.link(given({ ...ADA, subject: "2" }), yield* signedIn(userId), NOON + 9000);
       expect(yield* isAlive(token, NOON + 9000)).toBe(true);
     }),
   );

@@ -255,6 +255,29 @@ const checkInvitations = (check: Check): void => {
   );
 
   check(
+    "do not come in by an invitation whose sender is no owner any more [T12]",
+    Effect.gen(function* () {
+      const world = yield* makeWorld(5);
+      const { invite, accept, openInvitation, update, deactivate } = yield* People;
+      const [owners, sent] = [
+        [hash(), hash()],
+        [hash(), hash()],
+      ];
+      yield* Effect.forEach(owners, (code) => invite(invitation(world, { hash: code, role: "owner" })));
+      const [ada, eve] = yield* Effect.forEach(owners, (code) => accept(acceptance(code)));
+      yield* Effect.forEach([ada, eve], (sender, at) =>
+        invite({ ...invitation(world, { hash: sent[at] ?? "" }), createdBy: sender?.id ?? "" }),
+      );
+      yield* update(world.accountId, ada?.id ?? "", { role: "member" });
+      yield* deactivate(world.accountId, eve?.id ?? "", NOON);
+      for (const code of sent) {
+        expect(yield* openInvitation(code, NOON)).toBeNull();
+        expect(yield* accept(acceptance(code))).toBeNull();
+      }
+    }),
+  );
+
+  check(
     "do not come in by an invitation that is expired, revoked or unknown",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);

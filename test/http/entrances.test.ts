@@ -15,6 +15,7 @@ const CALLER: Principal = {
   sandboxId: null,
   expiresAt: null,
   openedBy: null,
+  reachEndsAt: null,
 };
 const agent = (origin: "session" | "trigger", sessionId: string | null): Principal => ({
   ...CALLER,

@@ -67,6 +67,19 @@ describe("a person's identities", () => {
     expect(await byGithub.me()).toMatchObject({ id });
   });
 
+  it("are not added by a browser that she signed out meanwhile [T19]", async () => {
+    const { token, browser, csrf } = await person(8004);
+    world.idp.claims = { ...world.idp.claims, sub: "p-8004-other" };
+    const back = await browser.visit("oidc", { link: true }, csrf);
+    expectStatus(await service.request("DELETE", "/v1/me/browsers", { token }), 204);
+    expectStatus(await browser.ask("GET", back), 403);
+    expect((await identitiesOf(token)).map(({ subject }) => subject)).toEqual(["p-8004", "8004"]);
+    expect((await auditOf(service, "identity.linked"))[0]).toMatchObject({
+      outcome: "refused",
+      changes: { by: "oidc", why: "signed_out" },
+    });
+  });
+
   it("leave her one way to sign in [T19]", async () => {
     const { token } = await person(8003);
     const [oidc, github] = await identitiesOf(token);

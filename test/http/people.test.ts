@@ -131,6 +131,23 @@ describe("a person without a role in a project", () => {
   });
 });
 
+describe("a token that ends", () => {
+  it("makes no token, login or invitation that outlives it", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the service has the real clock
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { token } = await makeUserToken(service, { expires_at });
+    const later = { expires_at: new Date(Date.parse(expires_at) + 1000).toISOString() };
+    const made = [
+      await ask("POST", "/v1/tokens", token, { name: "endless" }),
+      await ask("POST", "/v1/tokens", token, { name: "later", ...later }),
+      await ask("POST", "/v1/invitations", token, { name: "Eve" }),
+    ];
+    expect(made.map((answer) => fields(expectStatus(answer, 201))["expires_at"])).toEqual(
+      Array(3).fill(expires_at),
+    );
+  });
+});
+
 describe("a role", () => {
   it("is named in a refusal, and a new one counts at the next request", async () => {
     const closed = await makeProject(service);

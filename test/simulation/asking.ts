@@ -24,6 +24,7 @@ export const callerOf = (account: number): Principal => ({
   sandboxId: null,
   expiresAt: null,
   openedBy: null,
+  reachEndsAt: null,
 });
 
 /** Whether the service refused, or could not say. */

@@ -96,14 +96,17 @@ describe("the baseline", () => {
     "stands for all migrations before it: their record becomes its own, also when two services start at the same time",
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient;
-      yield* migrate;
+      const known = yield* loadMigrations;
+      yield* runMigrations(known.slice(0, 1));
       yield* sql`INSERT INTO settings (key, value) VALUES ('kept', 'x')`;
-      const own = yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name`;
       yield* sql`DELETE FROM schema_migrations`;
       for (const { name, checksum } of FORMER)
         yield* sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
-      expect(yield* Effect.all([migrate, migrate], { concurrency: "unbounded" })).toEqual([[], []]);
-      expect(yield* sql`SELECT name, checksum FROM schema_migrations ORDER BY name`).toEqual(own);
+      const ran = yield* Effect.all([migrate, migrate], { concurrency: "unbounded" });
+      expect(ran.flat()).toEqual(known.slice(1).map(({ name }) => name));
+      expect(yield* sql`SELECT name, checksum FROM schema_migrations ORDER BY name`).toEqual(
+        known.map(({ name, checksum }) => ({ name, checksum })),
+      );
       expect(yield* sql`SELECT key FROM settings`).toEqual([{ key: "kept" }]);
     }),
   );

@@ -6,20 +6,20 @@ import type { AuditAction } from "../../domain/audit.ts";
 import { readCode, MISSES_MAX, MISSES_MS } from "../../domain/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, type Said } from "../../services/audit.ts";
-import { DeviceLogins, type DeviceLogin } from "../../store/ports/device-logins.ts";
+import { DeviceLogins, type DeviceGrant, type DeviceLogin } from "../../store/ports/device-logins.ts";
 import { Caller } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import { badRequest, NotFound, TooMany } from "../api/errors.ts";
 import { answering } from "./answers.ts";
 import { grantOf, type WantedGrant } from "./token-grant.ts";
-import { instant } from "./wire.ts";
+import { instant, instantOrNull } from "./wire.ts";
 
 /** What the person typed. A text that cannot be a code is no guess. */
 const typed = Effect.fnUntraced(function* (written: string) {
   const code = readCode(written);
   if (code === null) return yield* badRequest("code", "must be the eight letters that the program shows");
-  const { user } = yield* Caller;
-  return { userId: user.id, userHash: tokenHash(code), now: yield* Clock.currentTimeMillis };
+  const { user, tokenId } = yield* Caller;
+  return { userId: user.id, tokenId, userHash: tokenHash(code), now: yield* Clock.currentTimeMillis };
 });
 
 /** The login, or the error that the person gets without it. */
@@ -49,15 +49,15 @@ const wire = ({ id, client, address, userAgent, createdAt, expiresAt }: DeviceLo
 
 /** A decision on the audit record. A wrong code has none. */
 const decidedBy =
-  (action: AuditAction, { project_id: projectId, expires_at }: WantedGrant = {}) =>
+  (action: AuditAction, { projectId, expiresAt }: DeviceGrant = { projectId: null, expiresAt: null }) =>
   (login: DeviceLogin | "too_many" | null): Said | null =>
     login === null || login === "too_many"
       ? null
       : {
           action,
           target: login.id,
-          ...(projectId !== undefined && { projectId }),
-          changes: { client: login.client, expires_at },
+          ...(projectId !== null && { projectId }),
+          changes: { client: login.client, expires_at: instantOrNull(expiresAt) ?? undefined },
         };
 
 const look = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
@@ -67,7 +67,7 @@ const look = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
 const approve = Effect.fnUntraced(function* ({ code, ...wanted }: WantedGrant & { readonly code: string }) {
   const grant = yield* grantOf(wanted);
   const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant });
-  return wire(yield* found(yield* decided.pipe(audited(decidedBy("device_login.approved", wanted)))));
+  return wire(yield* found(yield* decided.pipe(audited(decidedBy("device_login.approved", grant)))));
 });
 
 const deny = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {

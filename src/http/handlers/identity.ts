@@ -65,7 +65,7 @@ const createToken = Effect.fnUntraced(function* ({
         action: "token.created",
         target: id,
         ...(projectId !== null && { projectId }),
-        changes: { name, expires_at: wanted.expires_at },
+        changes: { name, expires_at: instantOrNull(grant.expiresAt) ?? undefined },
       })),
     );
   return { ...tokenWire(row), token };

@@ -115,7 +115,7 @@ const invite = Effect.fnUntraced(function* ({ name, role = "member", projects = 
       role,
       projects: projects.map((grant) => ({ projectId: grant.project_id, role: grant.role })),
       createdBy: caller.user.id,
-      expiresAt: now + INVITATION_LIFE_MS,
+      expiresAt: Math.min(now + INVITATION_LIFE_MS, caller.reachEndsAt ?? Infinity),
       now,
     })
     .pipe(

@@ -1,4 +1,7 @@
-/** What a person lets a new token reach, and until when: for tokens that she makes, and for programs that she signs in. */
+/**
+ * What a person lets a new token reach, and until when: for tokens that she makes, and for programs that she signs in. A token that
+ * ends makes none that outlives it, also by a browser that it opened.
+ */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Projects } from "../../store/ports/projects.ts";
@@ -13,13 +16,18 @@ export interface WantedGrant {
   readonly expires_at?: string;
 }
 
+/** The earlier of two ends. Null: never. */
+export const earlier = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.min(one, other);
+
 /** Fails for an instant in the past, and for a project that the caller does not see. */
 export const grantOf = Effect.fnUntraced(function* ({ project_id, expires_at }: WantedGrant) {
-  const expiresAt = expires_at === undefined ? null : Date.parse(expires_at);
-  if (expiresAt !== null && !(expiresAt > (yield* Clock.currentTimeMillis)))
+  const caller = yield* Caller;
+  const wanted = expires_at === undefined ? null : Date.parse(expires_at);
+  if (wanted !== null && !(wanted > (yield* Clock.currentTimeMillis)))
     return yield* badRequest("expires_at", "must be an instant in the future");
+  const expiresAt = earlier(wanted, caller.reachEndsAt);
   if (project_id !== undefined) {
-    const caller = yield* Caller;
     const reader = { accountId: caller.accountId, userId: readerOf(caller) };
     const found = yield* (yield* Projects).list(reader, { cursor: null, limit: 1, onlyId: project_id });
     if (found.items.length === 0) return yield* notFound("project");

@@ -77,6 +77,7 @@ const open = Effect.gen(function* () {
   const address = yield* openSignIn({
     ticket: params["ticket"] ?? "",
     userId: caller.success.user.id,
+    browserId: caller.success.tokenId,
     browser,
   });
   if (address === null) return refusal(400, "This sign-in cannot be opened", OVER);

@@ -33,8 +33,8 @@ const Flow = Schema.Struct({
   returnTo: Schema.String,
   /** The hash of an invitation's code. */
   invitation: Schema.NullOr(Schema.String),
-  /** The person who adds the identity to herself. */
-  linkTo: Schema.NullOr(Schema.String),
+  /** The person who adds the identity to herself, and the session of the browser in which she began. */
+  linkTo: Schema.NullOr(Schema.Struct({ userId: Schema.String, browserId: Schema.String })),
   expiresAt: Schema.Finite,
 });
 export type Flow = typeof Flow.Type;

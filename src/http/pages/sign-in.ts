@@ -89,7 +89,7 @@ const signedIn = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   const caller = yield* authenticate(request);
   if (caller.kind !== "browser" || caller.projectId !== null)
     return yield* forbidden(caller, { by: "token" });
-  return caller.user.id;
+  return { userId: caller.user.id, browserId: caller.tokenId };
 });
 
 /** Begins a flow for the page, which also joins by an invitation, or adds a provider to the person who is signed in. */
@@ -158,10 +158,15 @@ const DEACTIVATED = [
 ] as const;
 
 const UNLINKED: Readonly<
-  Record<"taken" | "gone" | "full", readonly [status: number, title: string, text: string]>
+  Record<"taken" | "gone" | "full" | "signed_out", readonly [status: number, title: string, text: string]>
 > = {
   taken: [409, "Another person has this sign-in", "It belongs to another person of this service."],
   gone: DEACTIVATED,
+  signed_out: [
+    403,
+    "You signed out meanwhile",
+    "Nothing was added. Sign in again, and add the sign-in from that browser.",
+  ],
   full: [
     409,
     "You have too many sign-ins",
@@ -170,12 +175,17 @@ const UNLINKED: Readonly<
 };
 
 /** Adds the identity to the person who began the flow. */
-const link = Effect.fnUntraced(function* (flow: Flow, linkTo: string, person: ProvidedPerson) {
+const link = Effect.fnUntraced(function* (
+  flow: Flow,
+  linkTo: NonNullable<Flow["linkTo"]>,
+  person: ProvidedPerson,
+) {
   const now = yield* Clock.currentTimeMillis;
-  const actor = { kind: "person", id: linkTo, name: null, tokenId: null } as const;
+  const { userId, browserId } = linkTo;
+  const actor = { kind: "person", id: userId, name: null, tokenId: browserId } as const;
   const { issuer, subject, name } = person;
   const changes = { by: flow.provider, issuer, subject, name };
-  const row = { action: "identity.linked", target: linkTo, actor, changes } as const;
+  const row = { action: "identity.linked", target: userId, actor, changes } as const;
   const linked = yield* (yield* Identities)
     .link(yield* identityOf(person), linkTo, now)
     .pipe(audited((result) => (result === "linked" ? row : null)));
@@ -183,7 +193,7 @@ const link = Effect.fnUntraced(function* (flow: Flow, linkTo: string, person: Pr
     return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
   yield* refusedEntry({
     action: "identity.linked",
-    target: linkTo,
+    target: userId,
     changes: { by: flow.provider, why: linked },
   });
   return yield* refusal(...UNLINKED[linked]);

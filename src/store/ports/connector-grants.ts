@@ -107,6 +107,8 @@ export class ConnectorGrants extends Context.Service<
     readonly open: (by: {
       readonly ticketHash: string;
       readonly userId: string;
+      /** The session of the page in that browser. The sign-in ends with it. */
+      readonly browserId: string;
       readonly browserHash: string;
       readonly now: number;
     }) => Stored<Flow | null>;

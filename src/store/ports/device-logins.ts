@@ -2,7 +2,8 @@
  * Programs that wait for a person to sign them in (domain/device-login.ts): one of the store's ports, see journal.ts.
  *
  *  D1 A login ends after 10 minutes. It gives one token, also if its program asks twice at once, or on two nodes.
- *  D2 The token is its approver's, reaches what she chose, and is made when the program fetches it. A person who was deactivated meanwhile gives none.
+ *  D2 The token is its approver's, reaches what she chose, and is made when the program fetches it. A person who was deactivated
+ *     meanwhile gives none, and a browser or token that has ended since it approved gives none.
  *  D3 The first decision counts. A later one, of the same person or of another, finds no login.
  *  D4 After five wrong codes within ten minutes, no code of this person is looked at, on any node.
  *  D5 Only hashes of codes are kept.
@@ -33,6 +34,8 @@ export type DeviceLogin = Pick<NewDeviceLogin, "id" | "client" | "address" | "us
 /** Who types a code. */
 export interface Typed {
   readonly userId: string;
+  /** The browser's session or the token with which she does. */
+  readonly tokenId: string;
   readonly userHash: string;
   readonly now: number;
 }

@@ -9,6 +9,7 @@
  *  F5 A person keeps a way in: her last identity at a provider that is set up is not removed, also if two are removed at
  *     once. An identity that is removed ends the browsers' sessions that it began, and may belong to anyone afterwards.
  *  F6 A sign-in, and adding an identity, begin the time anew in which her tokens need one (identity.ts, `TokenSignIn`).
+ *  F7 What a browser began to add ends with the browser's session: the same transaction makes sure of both.
  */
 import * as Context from "effect/Context";
 import type { NewBrowserSession, SignedInBy, SignedInPerson } from "./browser-sessions.ts";
@@ -70,13 +71,13 @@ export class Identities extends Context.Service<
     }) => Stored<SignInResult>;
     /**
      * Gives an identity to a person who is signed in. `taken`: another person has it. `gone`: she is deactivated. `full`: she has
-     * `IDENTITIES_MAX`.
+     * `IDENTITIES_MAX`. `signed_out`: the session of the browser in which she began has ended (F7).
      */
     readonly link: (
       identity: NewIdentity,
-      userId: string,
+      by: { readonly userId: string; readonly browserId: string },
       now: number,
-    ) => Stored<"linked" | "taken" | "gone" | "full">;
+    ) => Stored<"linked" | "taken" | "gone" | "full" | "signed_out">;
     /** A person's, the oldest first. */
     readonly list: (userId: string) => Stored<readonly KnownIdentity[]>;
     /**

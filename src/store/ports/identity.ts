@@ -32,6 +32,11 @@ export interface Principal {
   readonly expiresAt: number | null;
   /** The access token that opened this session of a browser. Null: no token did. */
   readonly openedBy: string | null;
+  /**
+   * When the access token ends that gives this caller its reach: its own, or the one that opened this session of a browser. What the
+   * caller hands on ends no later. Null: never.
+   */
+  readonly reachEndsAt: number | null;
 }
 
 /** Why a token that the store knows opens nothing. `sign_in_required`: its person signed in at a provider too long ago. */

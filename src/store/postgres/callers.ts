@@ -52,7 +52,9 @@ const CALLER_COLUMNS = `
   token.id AS "tokenId", token.kind AS "tokenKind", token.origin AS "tokenOrigin", token.account_id AS "callerAccount",
   token.user_id AS "userId", users.name AS "userName", token.project_id AS "boundTo", token.session_id AS "ownSession",
   token.sandbox_id AS "ownSandbox", token.last_used_at AS "lastUsedAt", token.expires_at AS "expiresAt",
-  token.opened_by AS "openedBy", users.role AS "accountRole"`;
+  token.opened_by AS "openedBy", users.role AS "accountRole",
+  CASE WHEN token.kind = 'browser' THEN (SELECT expires_at FROM tokens AS opener WHERE opener.id = token.opened_by)
+    ELSE token.expires_at END AS "reachEndsAt"`;
 
 interface CallerRow {
   readonly tokenId: string;
@@ -68,6 +70,7 @@ interface CallerRow {
   readonly lastUsedAt: number | null;
   readonly expiresAt: number | null;
   readonly openedBy: string | null;
+  readonly reachEndsAt: number | null;
 }
 
 /** The session's columns are null if the path's project has no such session, and absent if the path names none. */
@@ -78,7 +81,8 @@ type ArrivalRow = CallerRow &
 /** The parts of a row: the caller, the token's last use, and what was read of the path. */
 const partsOf = (row: ArrivalRow) => {
   const { tokenId, tokenKind, tokenOrigin, callerAccount, userId, userName, accountRole, ...others } = row;
-  const { boundTo, ownSession, ownSandbox, expiresAt, openedBy, lastUsedAt, ...reached } = others;
+  const { boundTo, ownSession, ownSandbox, expiresAt, openedBy, reachEndsAt, lastUsedAt, ...reached } =
+    others;
   const { role, mergeRole, ...session } = reached;
   const caller: Principal = {
     tokenId,
@@ -92,6 +96,7 @@ const partsOf = (row: ArrivalRow) => {
     sandboxId: ownSandbox,
     expiresAt,
     openedBy,
+    reachEndsAt,
   };
   return { caller, lastUsedAt, role: role ?? null, mergeRole: mergeRole ?? "owner", session };
 };

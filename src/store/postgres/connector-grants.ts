@@ -6,6 +6,7 @@ import type { CredentialHolder } from "../../domain/connector-credential.ts";
 import { ConnectorGrants, type Flow, type GrantKey, type StoredGrant } from "../ports/connector-grants.ts";
 import { Fenced } from "../ports/journal.ts";
 import { heldBy } from "./connectors.ts";
+import { makeIsAlive } from "./callers.ts";
 import { at, stored } from "./connection/statement.ts";
 
 type Service = (typeof ConnectorGrants)["Service"];
@@ -121,6 +122,7 @@ const makeLeases = Effect.gen(function* () {
 
 const makeFlows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const isAlive = yield* makeIsAlive;
   const columns = sql.literal(FLOW_COLUMNS);
   const begin: Service["begin"] = (flow) =>
     Effect.gen(function* () {
@@ -136,9 +138,9 @@ const makeFlows = Effect.gen(function* () {
           is_own = excluded.is_own, origin = excluded.origin, ticket_hash = excluded.ticket_hash, state_hash = excluded.state_hash,
           browser_hash = NULL, envelope = excluded.envelope, expires_at = excluded.expires_at`;
     }).pipe(stored("connectorGrants.begin"));
-  const open: Service["open"] = ({ ticketHash, userId, browserHash, now }) =>
+  const open: Service["open"] = ({ ticketHash, userId, browserId, browserHash, now }) =>
     sql<Flow>`
-      UPDATE connector_flows SET browser_hash = ${browserHash}
+      UPDATE connector_flows SET browser_hash = ${browserHash}, opened_in = ${browserId}
       WHERE ticket_hash = ${ticketHash} AND user_id = ${userId} AND browser_hash IS NULL AND expires_at > ${at(now)}
       RETURNING ${columns}`.pipe(
       Effect.map(([row]) => row ?? null),
@@ -148,6 +150,10 @@ const makeFlows = Effect.gen(function* () {
     sql<Flow>`
       DELETE FROM connector_flows
       WHERE state_hash = ${stateHash} AND browser_hash = ${browserHash} AND expires_at > ${at(now)}
+        AND (opened_in IS NULL OR EXISTS (
+          SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
+          WHERE token.id = opened_in AND ${isAlive(now)}
+        ))
       RETURNING ${columns}`.pipe(
       Effect.map(([row]) => row ?? null),
       stored("connectorGrants.take"),

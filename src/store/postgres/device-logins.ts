@@ -19,6 +19,7 @@ import {
   type NewDeviceLogin,
   type Typed,
 } from "../ports/device-logins.ts";
+import { makeIsAlive } from "./callers.ts";
 import { at, stored } from "./connection/statement.ts";
 import { insertToken } from "./identity.ts";
 
@@ -76,6 +77,7 @@ const decide = Effect.fnUntraced(function* (
   if (login === null || login === "too_many") return login;
   yield* sql`
     UPDATE device_logins SET state = ${grant === null ? "denied" : "approved"}, user_id = ${typed.userId},
+      decided_with = ${typed.tokenId},
       project_id = ${grant?.projectId ?? null}, token_expires_at = ${at(grant?.expiresAt ?? null)}
     WHERE id = ${login.id}`;
   return login;
@@ -86,6 +88,7 @@ interface ClaimRow {
   readonly client: string;
   readonly state: "waiting" | "approved" | "denied";
   readonly userId: string | null;
+  readonly decidedWith: string | null;
   readonly projectId: string | null;
   readonly tokenExpiresAt: number | null;
   readonly nextPollAt: number;
@@ -106,10 +109,31 @@ const wait = Effect.fnUntraced(function* (
   return { kind: isEarly ? "too_early" : "waiting" } satisfies Claimed;
 });
 
-const claim = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { deviceHash, token, now }: Claim) {
+/** Whether the browser or token that approved has not ended (D2). Null: it was not kept. */
+const makeIsGranted = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const isAlive = yield* makeIsAlive;
+  return (tokenId: string | null, now: number) =>
+    tokenId === null
+      ? Effect.succeed(true)
+      : Effect.map(
+          sql`
+            SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
+            WHERE token.id = ${tokenId} AND ${isAlive(now)} FOR SHARE OF token`,
+          (rows) => rows.length > 0,
+        );
+});
+
+type IsGranted = Effect.Success<typeof makeIsGranted>;
+
+const claim = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  isGranted: IsGranted,
+  { deviceHash, token, now }: Claim,
+) {
   // A second request waits here for the first one, and then finds no row.
   const [login] = yield* sql<ClaimRow>`
-    SELECT id, client, state, user_id AS "userId", project_id AS "projectId", token_expires_at AS "tokenExpiresAt",
+    SELECT id, client, state, user_id AS "userId", decided_with AS "decidedWith", project_id AS "projectId", token_expires_at AS "tokenExpiresAt",
       next_poll_at AS "nextPollAt", poll_ms AS "pollMs"
     FROM device_logins WHERE device_hash = ${deviceHash} AND expires_at > ${at(now)} FOR UPDATE`;
   if (login === undefined) return { kind: "unknown" } satisfies Claimed;
@@ -119,7 +143,8 @@ const claim = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { deviceHas
   // A deactivation waits for this token, and then ends it.
   const [person] = yield* sql<{ readonly accountId: string; readonly name: string }>`
     SELECT account_id AS "accountId", name FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR SHARE`;
-  if (state === "denied" || userId === null || person === undefined)
+  const isOpen = yield* isGranted(login.decidedWith, now);
+  if (state === "denied" || userId === null || person === undefined || !isOpen)
     return { kind: "denied" } satisfies Claimed;
   const { accountId, name } = person;
   const grant = { accountId, projectId, expiresAt };
@@ -129,10 +154,11 @@ const claim = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { deviceHas
 
 export const layer = Layer.effect(
   DeviceLogins,
-  Effect.map(SqlClient.SqlClient, (sql) => ({
+  Effect.map(Effect.all([SqlClient.SqlClient, makeIsGranted]), ([sql, isGranted]) => ({
     begin: (login) => begin(sql, login).pipe(sql.withTransaction, stored("deviceLogins.begin")),
     look: (typed) => find(sql, typed).pipe(sql.withTransaction, stored("deviceLogins.look")),
     decide: (request) => decide(sql, request).pipe(sql.withTransaction, stored("deviceLogins.decide")),
-    claim: (request) => claim(sql, request).pipe(sql.withTransaction, stored("deviceLogins.claim")),
+    claim: (request) =>
+      claim(sql, isGranted, request).pipe(sql.withTransaction, stored("deviceLogins.claim")),
   })),
 );

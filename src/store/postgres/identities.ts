@@ -13,6 +13,7 @@ import {
 } from "../ports/identities.ts";
 import type { SignedInPerson } from "../ports/browser-sessions.ts";
 import { insertSession } from "./browser-sessions.ts";
+import { makeIsAlive } from "./callers.ts";
 import { Endings } from "./connection/endings.ts";
 import { at, stored } from "./connection/statement.ts";
 import { noteSignIn } from "./identity.ts";
@@ -105,7 +106,8 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const { say } = yield* Endings;
-    const link: Port["link"] = (identity, userId, now) =>
+    const isAlive = yield* makeIsAlive;
+    const link: Port["link"] = (identity, { userId, browserId }, now) =>
       Effect.gen(function* () {
         yield* lock(sql, identity);
         const known = yield* ownerOf(sql, identity);
@@ -113,6 +115,11 @@ export const layer = Layer.effect(
         const active = yield* sql`
           SELECT id FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR NO KEY UPDATE`;
         if (active.length === 0) return "gone" as const;
+        // Locked: a sign-out waits for this identity, or has ended the session before.
+        const browser = yield* sql`
+          SELECT FROM tokens AS token JOIN users ON users.id = token.user_id
+          WHERE token.id = ${browserId} AND token.user_id = ${userId} AND ${isAlive(now)} FOR SHARE OF token`;
+        if (browser.length === 0) return "signed_out" as const;
         const own = yield* listOf(sql, userId);
         if (known === null && own.length >= IDENTITIES_MAX) return "full" as const;
         if (known === null) yield* insertIdentity(sql, identity, { userId, now, signedInAt: null });

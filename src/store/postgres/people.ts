@@ -111,13 +111,17 @@ const makePeople = Effect.gen(function* () {
   return { list, update, deactivate, reactivate, isActive, unwantedSessions };
 });
 
+/** An invitation ends with its sender's power to invite. */
 const isOpenAt = (sql: SqlClient.SqlClient, now: number) =>
-  sql`accepted_at IS NULL AND revoked_at IS NULL AND expires_at > ${at(now)}`;
+  sql`accepted_at IS NULL AND revoked_at IS NULL AND expires_at > ${at(now)} AND EXISTS (
+    SELECT FROM users AS sender
+    WHERE sender.id = created_by AND sender.role = 'owner' AND sender.deactivated_at IS NULL
+  )`;
 
 const makeInvitations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const columns = sql.literal(INVITATION_COLUMNS);
-  const isOpen = (now: number) => sql`accepted_at IS NULL AND revoked_at IS NULL AND expires_at > ${at(now)}`;
+  const isOpen = (now: number) => isOpenAt(sql, now);
 
   const invite: Port["invite"] = (invitation) =>
     sql<Invitation>`

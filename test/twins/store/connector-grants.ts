@@ -16,6 +16,7 @@ import {
   type ConnectorFlowRow,
   type ConnectorGrantRow,
 } from "./connector-rows.ts";
+import { isAlive } from "./identity.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 type Service = (typeof ConnectorGrants)["Service"];
@@ -113,19 +114,21 @@ const flowsOf = (tables: TableSet) => {
       Effect.sync(() => {
         for (const [key, { expiresAt }] of tables.connectorFlows)
           if (expiresAt <= now) tables.connectorFlows.delete(key);
-        tables.connectorFlows.set(keyOfFlow(flow), { ...flow, browserHash: null });
+        tables.connectorFlows.set(keyOfFlow(flow), { ...flow, browserId: null, browserHash: null });
       }),
-    open: ({ ticketHash, userId, browserHash, now }) =>
+    open: ({ ticketHash, userId, browserId, browserHash, now }) =>
       Effect.sync(() => {
         const row = found((one) => one.ticketHash === ticketHash && one.userId === userId);
         if (row === undefined || row.browserHash !== null || row.expiresAt <= now) return null;
-        tables.connectorFlows.set(keyOfFlow(row), { ...row, browserHash });
+        tables.connectorFlows.set(keyOfFlow(row), { ...row, browserId, browserHash });
         return flowOf(row);
       }),
     take: ({ stateHash, browserHash, now }) =>
       Effect.sync(() => {
         const row = found((one) => one.stateHash === stateHash && one.browserHash === browserHash);
+        const browser = tables.tokens.get(row?.browserId ?? "");
         if (row === undefined || row.expiresAt <= now) return null;
+        if (browser === undefined || !isAlive(tables, browser, now)) return null;
         tables.connectorFlows.delete(keyOfFlow(row));
         return flowOf(row);
       }),

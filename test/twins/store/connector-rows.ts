@@ -18,6 +18,8 @@ export interface ConnectorGrantRow extends StoredGrant {
 export interface ConnectorFlowRow extends Omit<NewFlow, "now"> {
   /** Null: its person has not opened it. */
   readonly browserHash: string | null;
+  /** The session of the page in her browser. */
+  readonly browserId: string | null;
 }
 
 export const keyOfHolder = ({ projectId, slug, personId }: CredentialHolder): string =>

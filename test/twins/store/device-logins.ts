@@ -17,7 +17,7 @@ import {
   type NewDeviceLogin,
   type Typed,
 } from "../../../src/store/ports/device-logins.ts";
-import { insertToken } from "./identity.ts";
+import { insertToken, isAlive } from "./identity.ts";
 import type { DeviceLoginRow } from "./sign-in-rows.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
@@ -57,7 +57,10 @@ const decide: (tables: TableSet, request: Parameters<Port["decide"]>[0]) => Retu
 ) => {
   const row = find(tables, typed);
   if (row !== null && row !== "too_many")
-    tables.deviceLogins.set(row.id, { ...row, decision: { userId: typed.userId, grant } });
+    tables.deviceLogins.set(row.id, {
+      ...row,
+      decision: { userId: typed.userId, tokenId: typed.tokenId, grant },
+    });
   return shown(row);
 };
 
@@ -73,9 +76,11 @@ const claim = (tables: TableSet, { deviceHash, token, now }: Parameters<Port["cl
     return { kind: isEarly ? "too_early" : "waiting" };
   }
   tables.deviceLogins.delete(row.id);
-  const { userId, grant } = row.decision;
+  const { userId, tokenId, grant } = row.decision;
+  const approver = tables.tokens.get(tokenId);
   const person = tables.users.get(userId);
-  if (grant === null || person?.deactivatedAt !== null) return { kind: "denied" };
+  const isOpen = approver !== undefined && isAlive(tables, approver, now);
+  if (grant === null || person?.deactivatedAt !== null || !isOpen) return { kind: "denied" };
   const { accountId, name } = person;
   insertToken(tables, { ...token, ...grant, accountId, userId, name: row.client, origin: "user", now });
   return { kind: "token", ...grant, accountId, user: { id: userId, name }, client: row.client };

@@ -11,7 +11,7 @@ import {
   type SignInResult,
 } from "../../../src/store/ports/identities.ts";
 import { endSessions, insertSession } from "./browser-sessions.ts";
-import { noteSignIn } from "./identity.ts";
+import { isAlive, noteSignIn } from "./identity.ts";
 import { acceptInvitation } from "./people.ts";
 import type { IdentityRow } from "./sign-in-rows.ts";
 import { Tables, type TableSet } from "./tables.ts";
@@ -68,11 +68,13 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     signIn: (request) => Effect.sync(() => signIn(tables, request)),
     list: (userId) => Effect.sync(() => listOf(tables, userId).map(identityOf)),
-    link: (identity, userId, now) =>
+    link: (identity, { userId, browserId }, now) =>
       Effect.sync(() => {
         const known = tables.identities.get(keyOf(identity));
         if (known !== undefined && known.userId !== userId) return "taken";
         if (tables.users.get(userId)?.deactivatedAt !== null) return "gone";
+        const browser = tables.tokens.get(browserId);
+        if (browser?.userId !== userId || !isAlive(tables, browser, now)) return "signed_out";
         if (known === undefined && listOf(tables, userId).length >= IDENTITIES_MAX) return "full";
         if (known === undefined)
           tables.identities.set(keyOf(identity), { ...identity, userId, createdAt: now, signedInAt: null });

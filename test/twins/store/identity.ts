@@ -92,6 +92,8 @@ const principalOf = (tables: TableSet, row: TokenRow): Principal => ({
   sandboxId: row.sandboxId,
   expiresAt: row.expiresAt,
   openedBy: row.openedBy,
+  reachEndsAt:
+    row.kind === "browser" ? (tables.tokens.get(row.openedBy ?? "")?.expiresAt ?? null) : row.expiresAt,
 });
 
 const authenticate = (tables: TableSet, hash: string, now: number): Principal | null => {

@@ -86,10 +86,14 @@ const makePeople = (tables: TableSet) => {
   return { list, update, deactivate, reactivate, isActive, unwantedSessions };
 };
 
-const isOpen = (row: InvitationRow, now: number): boolean => !row.isOver && row.expiresAt > now;
+/** An invitation ends with its sender's power to invite. */
+const isOpen = (tables: TableSet, row: InvitationRow, now: number): boolean => {
+  const sender = tables.users.get(row.createdBy);
+  return !row.isOver && row.expiresAt > now && sender?.role === "owner" && sender.deactivatedAt === null;
+};
 
 const invitationBy = (tables: TableSet, hash: string, now: number): InvitationRow | null =>
-  [...tables.invitations.values()].find((row) => row.hash === hash && isOpen(row, now)) ?? null;
+  [...tables.invitations.values()].find((row) => row.hash === hash && isOpen(tables, row, now)) ?? null;
 
 /** An acceptance of an invitation, without what lets the person in: a token, or an identity (identities.ts). */
 export const acceptInvitation = (
@@ -116,14 +120,14 @@ const makeInvitations = (tables: TableSet) => {
   const invitations: Port["invitations"] = (accountId, { now, ...request }) =>
     Effect.suspend(() => {
       const all = [...tables.invitations.values()].filter(
-        (row) => row.accountId === accountId && isOpen(row, now),
+        (row) => row.accountId === accountId && isOpen(tables, row, now),
       );
       return pageFrom(all.map(invitationOf), request, placeOf);
     });
   const revokeInvitation: Port["revokeInvitation"] = (accountId, id, now) =>
     Effect.sync(() => {
       const row = tables.invitations.get(id);
-      if (row?.accountId !== accountId || !isOpen(row, now)) return false;
+      if (row?.accountId !== accountId || !isOpen(tables, row, now)) return false;
       tables.invitations.set(id, { ...row, isOver: true });
       return true;
     });

@@ -19,5 +19,9 @@ export interface DeviceLoginRow extends Omit<NewDeviceLogin, "now"> {
   readonly nextPollAt: number;
   readonly pollMs: number;
   /** A null grant denies. */
-  readonly decision: { readonly userId: string; readonly grant: DeviceGrant | null } | null;
+  readonly decision: {
+    readonly userId: string;
+    readonly tokenId: string;
+    readonly grant: DeviceGrant | null;
+  } | null;
 }
