@@ -140,8 +140,13 @@ const GATEWAY_HOST = "llm.platform.internal";
 const gateway = ({ llm }: Config) => {
   if (llm === null) return null;
   const upstream = new URL(llm.baseUrl);
-  const baseUrl = `http://${GATEWAY_HOST}${upstream.pathname.replace(/\/$/, "")}`;
-  return { upstream: upstream.origin, baseUrl, apiKey: llm.apiKey, tiers: llm.tiers };
+  const below = upstream.pathname.replace(/\/$/, "");
+  return {
+    upstream: `${upstream.origin}${below}`,
+    baseUrl: `http://${GATEWAY_HOST}${below}`,
+    apiKey: llm.apiKey,
+    tiers: llm.tiers,
+  };
 };
 
 /** How actors are reached, and which of them live here. */

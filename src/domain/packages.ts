@@ -117,6 +117,11 @@ export const readPypiFile = (path: string): PypiFile | null => {
   return { url, checksum: { algorithm: "sha256", hex }, isMetadata: url.pathname.endsWith(".metadata") };
 };
 
+const PYPI_FILE = /\.(?:whl|zip|egg|tgz|tar\.(?:gz|bz2|xz))(?:\.metadata)?$/i;
+
+/** Whether a path names a file of a Python package. Any other file of an index's host is not for sandboxes. */
+export const isPypiFile = (path: string): boolean => PYPI_FILE.test(path);
+
 /** The path of an index page below `/simple/`, with its slash. Empty: the list of all projects. Null: another path. */
 export const readPypiProject = (path: string): string | null =>
   /^\/simple\/((?!\.{1,2}\/)[A-Za-z0-9._-]{1,200}\/|)$/.exec(path)?.[1] ?? null;

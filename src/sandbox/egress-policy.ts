@@ -2,12 +2,15 @@
  * The hosts to which a sandbox may connect (api.md 8), decided by name. The proxy checks the address behind a name.
  *
  *  E1 `platform.internal` is this service, on port 80 only. The name never means another machine.
- *  E2 `llm.platform.internal` is the managed model gateway, if the account has one.
- *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host.
+ *  E2 `llm.platform.internal` is the managed model gateway, if the account has one: what the API of a model needs below the configured
+ *     path, and nothing else of that host.
+ *  E3 A request over plain HTTP to a package registry of the sandbox goes to the package proxy, if E4 allows the registry's own host and
+ *     the path is below the registry's. No setting opens the rest of a registry's host.
  *  E4 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
  *     project's secrets.
  */
 import { MODEL_PROVIDERS } from "../domain/model.ts";
+import { isBelow } from "../ground/net/path.ts";
 import { type PackageKind, PYPI_HOST, type PackageSources, npmAddress } from "../domain/packages.ts";
 
 export interface EgressPolicy {
@@ -16,6 +19,7 @@ export interface EgressPolicy {
   readonly secretNames: readonly string[];
   /** The origin of the service's own listener. Null: unreachable. */
   readonly serviceUrl: string | null;
+  /** The address of the managed model gateway, with its path. */
   readonly llmUpstream: string | null;
   /** Registries that the package proxy answers for, and the project that asks. Absent: none. */
   readonly packages?: (PackageSources & { readonly projectId: string }) | undefined;
@@ -23,10 +27,31 @@ export interface EgressPolicy {
 
 export type EgressDecision =
   /** Trusted and set by the operator: dialled without checks. `name`: the Host header; null: the client's. */
-  | { readonly kind: "origin"; readonly origin: URL; readonly name: string | null }
+  | {
+      readonly kind: "origin";
+      readonly origin: URL;
+      readonly name: string | null;
+      /** What may be asked there. Null: everything. A rule needs requests that can be read, so no tunnel. */
+      readonly rule: RequestRule | null;
+    }
   /** Public: resolved, checked, then dialled. */
   | { readonly kind: "public"; readonly host: string; readonly port: number }
   | { readonly kind: "refused"; readonly reason: string };
+
+export interface RequestRule {
+  readonly methods: ReadonlySet<string>;
+  /** The path below which everything must be. */
+  readonly below: string;
+}
+
+/** Whether a rule lets a request through. @param path as the client wrote it */
+export const admits = ({ methods, below }: RequestRule, method: string, path: string): boolean =>
+  methods.has(method) && isBelow(below, path);
+
+/** What clients of a model's API use. */
+const MODEL_METHODS: ReadonlySet<string> = new Set(["GET", "POST"]);
+/** What npm uses to install, to audit and to publish. */
+const NPM_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT"]);
 
 export const SERVICE_HOST = "platform.internal";
 export const MODEL_GATEWAY_HOST = "llm.platform.internal";
@@ -52,10 +77,11 @@ const matches = (pattern: string, host: string): boolean => {
 const internal = (policy: EgressPolicy, host: string, port: number): EgressDecision => {
   if (port !== 80) return { kind: "refused", reason: `${host} answers plain HTTP on port 80 only` };
   if (host === SERVICE_HOST && policy.serviceUrl !== null)
-    return { kind: "origin", origin: new URL(policy.serviceUrl), name: null };
+    return { kind: "origin", origin: new URL(policy.serviceUrl), name: null, rule: null };
   if (host === MODEL_GATEWAY_HOST && policy.llmUpstream !== null) {
     const origin = new URL(policy.llmUpstream);
-    return { kind: "origin", origin, name: origin.host };
+    const rule = { methods: MODEL_METHODS, below: origin.pathname };
+    return { kind: "origin", origin, name: origin.host, rule };
   }
   return { kind: "refused", reason: `${host} is not available` };
 };
@@ -89,16 +115,33 @@ export interface RegistryAsked {
 export const mayUse = (policy: EgressPolicy, source: string): boolean =>
   decideEgress(policy, new URL(source).hostname, 443).kind === "public";
 
+/** A plain request, as the sandbox wrote it. */
+export interface PlainRequest {
+  readonly url: URL;
+  readonly method: string;
+  /** With the query, not normalised. */
+  readonly path: string;
+}
+
 /**
  * The registry that a plain request is for (E3).
- * @param url as the sandbox wrote it, with the scheme http
- * @returns null if the request is for another host
+ * @returns null if the request is for another host, or for another part of the registry's
  */
-export const registryAsked = (policy: EgressPolicy, url: URL): RegistryAsked | null => {
+export const registryAsked = (
+  policy: EgressPolicy,
+  { url, method, path }: PlainRequest,
+): RegistryAsked | null => {
   const { packages } = policy;
   if (packages === undefined) return null;
   const { npm, pypi, projectId } = packages;
-  if (npm !== null && new URL(npmAddress(npm)).host === url.host && mayUse(policy, npm))
+  const rule = npm === null ? null : { methods: NPM_METHODS, below: new URL(npm).pathname };
+  if (
+    npm !== null &&
+    rule !== null &&
+    new URL(npmAddress(npm)).host === url.host &&
+    admits(rule, method, path) &&
+    mayUse(policy, npm)
+  )
     return { kind: "npm", source: new URL(npm), projectId };
   if (pypi !== null && url.host === PYPI_HOST && mayUse(policy, pypi))
     return { kind: "pypi", source: new URL(pypi), projectId };

@@ -14,7 +14,15 @@ import { type Allowances, unbracketed } from "../ground/net/address.ts";
 import { type Connect, type Destination, dial, type Network } from "../ground/net/dial.ts";
 import { toFault } from "../ground/net/fault.ts";
 import { Refusal, endToEndHeaders, refusalBody, refusalOf } from "./egress-messages.ts";
-import { type EgressPolicy, decideEgress, mayReach, registryAsked } from "./egress-policy.ts";
+import {
+  type EgressPolicy,
+  type PlainRequest,
+  type RequestRule,
+  admits,
+  decideEgress,
+  mayReach,
+  registryAsked,
+} from "./egress-policy.ts";
 import type { PackageProxy } from "./packages/proxy.ts";
 
 export interface EgressLimits {
@@ -46,6 +54,7 @@ interface Target {
   readonly tls: boolean;
   /** The name for the Host header and for TLS. Null: the client's own. */
   readonly name: string | null;
+  readonly rule: RequestRule | null;
 }
 
 /** No list of an operator opens a private address to sandboxes. */
@@ -58,7 +67,7 @@ const allowedTarget = (policy: EgressPolicy, host: string, port: number): Target
   const decision = decideEgress(policy, host, port);
   if (decision.kind === "refused") throw new Refusal(403, decision.reason);
   if (decision.kind === "public")
-    return { host: decision.host, port, allowances: PUBLIC, tls: false, name: null };
+    return { host: decision.host, port, allowances: PUBLIC, tls: false, name: null, rule: null };
   const { origin } = decision;
   const tls = origin.protocol === "https:";
   const standard = tls ? 443 : 80;
@@ -68,6 +77,7 @@ const allowedTarget = (policy: EgressPolicy, host: string, port: number): Target
     allowances: { hosts: "every" },
     tls,
     name: decision.name,
+    rule: decision.rule,
   };
 };
 
@@ -85,11 +95,16 @@ const connectTo = async ({ host, port, allowances }: Target, options: EgressOpti
   }
 };
 
-/** Connects to an allowed host. @throws Refusal */
-const reach = async (options: EgressOptions, { host, port }: Destination, way: "request" | "tunnel") => {
+const described = ({ methods, below }: RequestRule): string => `${[...methods].join(" and ")} below ${below}`;
+
+/** Connects to an allowed host. @param asked null: a tunnel @throws Refusal */
+const reach = async (options: EgressOptions, { host, port }: Destination, asked: PlainRequest | null) => {
   try {
     const target = allowedTarget(options.policy, host, port);
-    if (target.tls && way === "tunnel") throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
+    if (asked === null && (target.tls || target.rule !== null))
+      throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
+    if (asked !== null && target.rule !== null && !admits(target.rule, asked.method, asked.path))
+      throw new Refusal(403, `${host} is open to sandboxes for ${described(target.rule)} only`);
     return { target, socket: await connectTo(target, options) };
   } catch (error) {
     const refusal = refusalOf(error);
@@ -119,22 +134,23 @@ const forward = async (
   if (url === null || url.protocol !== "http:") {
     throw new Refusal(400, "this is a proxy. Send http:// URLs in absolute form, or CONNECT");
   }
-  const asked = registryAsked(options.policy, url);
+  const path = rawPath(incoming.url ?? "", url);
+  const plain = { url, method: incoming.method ?? "GET", path };
+  const asked = registryAsked(options.policy, plain);
   if (asked !== null && options.packages !== undefined) {
-    const path = rawPath(incoming.url ?? "", url);
     const mayAsk = (file: URL): boolean =>
       file.origin === asked.source.origin || mayReach(options.policy, file);
     return options.packages.serve({ ...asked, path, incoming, outgoing, mayAsk });
   }
   const to = { host: url.hostname, port: url.port === "" ? 80 : Number(url.port) };
-  const { target, socket } = await reach(options, to, "request");
+  const { target, socket } = await reach(options, to, plain);
   const headers = endToEndHeaders(incoming);
   // A body of unknown length stays framed for every method. Unframed, it would be read as another request.
   if (incoming.headers["transfer-encoding"] !== undefined) headers["transfer-encoding"] = "chunked";
   const upstream = request({
     createConnection: () => (target.tls ? connectTls({ socket, ...serverName(target) }) : socket),
-    method: incoming.method ?? "GET",
-    path: rawPath(incoming.url ?? "", url),
+    method: plain.method,
+    path,
     headers: { ...headers, host: target.name ?? url.host },
   });
   const answered = Promise.withResolvers<IncomingMessage>();
@@ -156,7 +172,7 @@ const authority = (text: string): Destination => {
 };
 
 const tunnel = async (options: EgressOptions, wanted: string, client: Duplex): Promise<void> => {
-  const { socket: upstream } = await reach(options, authority(wanted), "tunnel");
+  const { socket: upstream } = await reach(options, authority(wanted), null);
   if (client.destroyed) {
     upstream.destroy();
     return;

@@ -41,8 +41,8 @@ export interface SandboxSpec {
   /** Hosts beyond `platform.internal` that this sandbox may reach. `*` is every public host. */
   readonly egressAllow: readonly string[];
   /**
-   * The managed model gateway of the account's tier: the origin that `http://llm.platform.internal` leads to, e.g.
-   * `http://127.0.0.1:9999` (its path is ignored: requests keep their own). Null: unreachable.
+   * The managed model gateway of the account's tier, where `http://llm.platform.internal` leads to, e.g. `http://127.0.0.1:9999/v1`.
+   * Requests keep their path, which must be below this one. Null: unreachable.
    */
   readonly llmUpstream: string | null;
   /** The commit on refs/wip/<session> with a former sandbox's saved work. Null without saved work. */

@@ -205,17 +205,17 @@ const checkFlows = (check: Check): void => {
       const one = flow(world, "one");
       const { ticketHash, stateHash, userId } = one;
       yield* store.begin(one);
-      const browser = { browserHash: "hers", browserId: (yield* addToken(world)).id, now: NOON + 1 };
-      expect(yield* store.take({ stateHash, ...browser })).toBeNull();
-      expect(yield* store.open({ ticketHash, userId: randomUUID(), ...browser })).toBeNull();
-      expect(yield* store.open({ ticketHash: "none", userId, ...browser })).toBeNull();
-      expect(yield* store.open({ ticketHash, userId, ...browser })).toMatchObject({
+      const hers = { browserHash: "hers", browserId: (yield* addToken(world)).id, now: NOON + 1 };
+      expect(yield* store.take({ stateHash, ...hers })).toBeNull();
+      expect(yield* store.open({ ticketHash, userId: randomUUID(), ...hers })).toBeNull();
+      expect(yield* store.open({ ticketHash: "none", userId, ...hers })).toBeNull();
+      expect(yield* store.open({ ticketHash, userId, ...hers })).toMatchObject({
         stateHash,
         slug: "docs",
       });
-      expect(yield* store.open({ ticketHash, userId, ...browser, browserHash: "other" })).toBeNull();
-      expect(yield* store.take({ stateHash, ...browser, browserHash: "other" })).toBeNull();
-      const taken = yield* Effect.forEach([1, 2, 3], () => store.take({ stateHash, ...browser }), {
+      expect(yield* store.open({ ticketHash, userId, ...hers, browserHash: "other" })).toBeNull();
+      expect(yield* store.take({ stateHash, ...hers, browserHash: "other" })).toBeNull();
+      const taken = yield* Effect.forEach([1, 2, 3], () => store.take({ stateHash, ...hers }), {
         concurrency: "unbounded",
       });
       const [ended, ...more] = taken.filter((answer) => answer !== null);

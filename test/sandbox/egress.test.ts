@@ -225,13 +225,32 @@ describe("the egress proxy to the service", () => {
 describe("the egress proxy to the model gateway", () => {
   it("asks the upstream under its own name, with the client's path", async () => {
     const port = await upstream(echo);
-    const proxy = await openProxy({ llmUpstream: `http://127.0.0.1:${port}/ignored` });
+    const proxy = await openProxy({ llmUpstream: `http://127.0.0.1:${port}/v1` });
     const { body } = await send(proxy, "http://llm.platform.internal/v1/chat", {
       method: "POST",
       body: "{}",
     });
     const seen = JSON.parse(body) as { headers: Record<string, string>; url: string };
     expect([seen.url, seen.headers["host"]]).toEqual(["/v1/chat", `127.0.0.1:${port}`]);
+  });
+
+  it("reaches nothing else of the gateway's host [X25]", async () => {
+    const asked: string[] = [];
+    const port = await upstream((incoming, outgoing) => {
+      asked.push(`${incoming.method ?? ""} ${incoming.url ?? ""}`);
+      outgoing.end();
+    });
+    const proxy = await openProxy({ llmUpstream: `http://127.0.0.1:${port}/v1` });
+    const refused = ["/admin", "/v1/../admin", "/v1/%2e%2e/admin", "/", "/v1x"].map((path) => ({ path }));
+    const methods = ["DELETE", "PUT", "OPTIONS"].map((method) => ({ path: "/v1/models", method }));
+    for (const { path, ...options } of [...refused, ...methods]) {
+      const { status, body } = await send(proxy, `http://llm.platform.internal${path}`, options);
+      expect([path, status]).toEqual([path, 403]);
+      if (path === "/admin") expect(body).toContain("GET and POST below /v1 only");
+    }
+    expect((await tunnel(proxy, "llm.platform.internal:80")).status).toBe(403);
+    expect((await send(proxy, "http://llm.platform.internal/v1/models")).status).toBe(200);
+    expect(asked).toEqual(["GET /v1/models"]);
   });
 
   it("refuses requests if the account has no gateway", async () => {

@@ -6,14 +6,22 @@
  *  Y2 A page is read up to `PAGE_BYTES`, compressed and unpacked. A larger one is refused. Few are in memory at the same time, also
  *     if sandboxes do not read them.
  *  Y3 A file may be on another host than the index. The sandbox must be allowed to reach that host, and credentials stay with the index.
+ *  Y4 Files of an index may be anywhere on its host. A sandbox can ask there for files of packages alone.
  */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { PYPI_INDEX, type PypiFile, readPypiFile, readPypiProject } from "../../domain/packages.ts";
+import {
+  PYPI_INDEX,
+  type PypiFile,
+  isPypiFile,
+  readPypiFile,
+  readPypiProject,
+} from "../../domain/packages.ts";
 import { type NetAnswer, type NetClient, readBody } from "../../ground/net/client.ts";
 import { NetFault } from "../../ground/net/fault.ts";
+import { isBelow } from "../../ground/net/path.ts";
 import { Refusal } from "../egress-messages.ts";
 import type { Artefacts } from "./artefacts.ts";
 import { rewriteHtml, rewriteJson } from "./index-page.ts";
@@ -66,6 +74,8 @@ export class PypiRequests {
   async #file(request: PackageRequest, file: PypiFile, isOfIndex: boolean): Promise<void> {
     const { incoming, outgoing, projectId, mayAsk } = request;
     const { url, checksum, isMetadata } = file;
+    if (isOfIndex && !(isPypiFile(url.pathname) && isBelow("/", url.pathname)))
+      throw new Refusal(403, "not a file of a Python package");
     const credentials = isOfIndex ? credentialsOf(incoming.headers) : {};
     const { artefacts, upstream } = this.#options;
     const isWhole = incoming.method === "GET" && incoming.headers.range === undefined;

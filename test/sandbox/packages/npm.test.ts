@@ -229,10 +229,6 @@ describe("a redirect of the registry", () => {
 
 describe("a request to the npm registry", () => {
   it.each([
-    "/ms/-/../../secret",
-    "/ms/-/ms-2.1.3.tgz/../x",
-    "/ms%2f..%2fx/-/x-1.0.0.tgz",
-    "/ms/-/%2e%2e/ms-2.1.3.tgz",
     "/@acme%2ftool%2fmore/-/more-1.0.0.tgz",
     "/ms/-/other-2.1.3.tgz",
     "/drafts/-/drafts-..tgz",
@@ -243,6 +239,23 @@ describe("a request to the npm registry", () => {
     await node.get(node.npm(path));
     expect(node.registry.paths()).toEqual([path]);
     expect(await node.kept()).toEqual([]);
+  });
+
+  it.each([
+    ["GET", "/npm/ms/-/../../../secret"],
+    ["GET", "/npm/ms%2f..%2f..%2fx"],
+    ["GET", "/npm/%2e%2e/admin"],
+    ["GET", "/admin/users"],
+    ["GET", "/"],
+    ["DELETE", "/npm/ms"],
+  ])("%s %s is for another part of the registry's host, which stays closed [E22]", async (method, path) => {
+    await node.stop();
+    const npm = node.npm("/npm");
+    await node.start({}, { packages: { npm, pypi: null, projectId: PROJECTS[0] } });
+    const { status } = await node.get(node.npm(path), { method });
+    expect([status, node.registry.asked]).toEqual([403, []]);
+    await node.get(node.npm("/npm/ms"));
+    expect(node.registry.paths()).toEqual(["/npm/ms"]);
   });
 
   it("passes with its method and credentials, for the registry's host whatever its Host header says [E22]", async () => {

@@ -63,12 +63,12 @@ describe("a Python package", () => {
     const slow = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     node.registry.answering = ({ url }, response) => {
-      if (url !== "/wheels/slow") return false;
+      if (url !== "/wheels/slow.whl") return false;
       begun.resolve();
       void slow.promise.then(() => response.end("evil"));
       return true;
     };
-    const claimed = node.get(here().replace(FILE, "slow"));
+    const claimed = node.get(here().replace(FILE, "slow.whl"));
     await begun.promise;
     expect((await node.get(here(), { project: PROJECTS[1] })).body.equals(six)).toBe(true);
     slow.resolve();
@@ -243,6 +243,17 @@ describe("another address of the index", () => {
     const { status } = await node.get(`http://pypi.platform.internal${path}`);
     expect([status, node.registry.asked]).toEqual([400, []]);
   });
+
+  it.each(["/admin", "/wheels/..%2fx.whl", "/simple/", "/x.whl/admin"])(
+    "that claims to be the file %s of the index's host is refused [E22]",
+    async (path) => {
+      const host = `registry.test:${node.registry.port}`;
+      const address = `http://pypi.platform.internal/files/${"a".repeat(64)}/http/${host}${path}`;
+      for (const headers of [{}, { range: "bytes=0-9" }])
+        expect((await node.get(address, { headers })).status).toBe(403);
+      expect(node.registry.asked).toEqual([]);
+    },
+  );
 
   it("is only read [E22]", async () => {
     const { status } = await node.get(`${PYPI_INDEX}six/`, { method: "POST" });
