@@ -234,7 +234,7 @@ describe("the egress proxy to the model gateway", () => {
     expect([seen.url, seen.headers["host"]]).toEqual(["/v1/chat", `127.0.0.1:${port}`]);
   });
 
-  it("reaches nothing else of the gateway's host [X25]", async () => {
+  it("reaches nothing else of the gateway's host [X24]", async () => {
     const asked: string[] = [];
     const port = await upstream((incoming, outgoing) => {
       asked.push(`${incoming.method ?? ""} ${incoming.url ?? ""}`);
