@@ -75,6 +75,7 @@ const RAW_ROUTES: readonly Route[] = [
   { method: "*", pattern: "/v1/nodes/*", power: "node" },
   { method: "GET", pattern: "/", power: null },
   { method: "GET", pattern: "/dashboard/open", power: null },
+  { method: "POST", pattern: "/dashboard/open", power: null },
   { method: "POST", pattern: "/dashboard/session", power: null },
   { method: "GET", pattern: "/dashboard/session", power: null },
   { method: "DELETE", pattern: "/dashboard/session", power: null },

@@ -50,6 +50,7 @@ const approveOnPage = async (life: Life, session: string): Promise<void> => {
   try {
     const { page } = await newPage(browser);
     await page.goto(String((await life.call("POST", "/dashboard/links"))["url"]));
+    await page.getByRole("button", { name: "Sign in as" }).click();
     await page.locator(".card").first().waitFor();
     await page.goto(`${life.url}/${session}`);
     await page.getByRole("button", { name: "Approve: wiki publish" }).click();

@@ -101,6 +101,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "POST /v1/git/:repository/git-receive-pack":
     "the repository has the commits, and people cannot push to the default branch",
   "* /v1/nodes/*": "a node of the service calls it",
+  "POST /dashboard/open": elsewhere("sign_in", "audit.test.ts"),
   "POST /dashboard/session": elsewhere("sign_in", "audit.test.ts"),
   "DELETE /dashboard/session": elsewhere("sign_out", "audit.test.ts"),
   "POST /dashboard/links": on("sign_in.link_created"),

@@ -327,6 +327,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /": at("/", 200),
     "GET /dashboard/open": at("/dashboard/open?code=none", 303),
     // Signing in takes a token in the body, and this one is invalid.
+    "POST /dashboard/open": at("/dashboard/open", 303),
     "POST /dashboard/session": { ...at("/dashboard/session", 401), body: () => ({ token: "none" }) },
     "GET /dashboard/session": at("/dashboard/session", 401),
     "DELETE /dashboard/session": at("/dashboard/session", 204),

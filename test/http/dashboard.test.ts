@@ -1,5 +1,6 @@
 /** Signing in to the page, its cookie and what it may do (api.md 3 "preview", 9; threats.md T08). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cookieIn } from "../../src/http/pages/dashboard-sessions.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   expectStatus,
@@ -40,6 +41,10 @@ const browser = async (token = service.token) => {
     });
   return { cookie, csrf, ask };
 };
+
+/** Presses the button of a one-time link's page. */
+const press = (code: string, headers: Readonly<Record<string, string>> = {}) =>
+  service.request("POST", "/dashboard/open", { token: null, headers, stream: `code=${code}` });
 
 /** The names of the page's main script and of its styles. */
 const named = async () => {
@@ -167,15 +172,29 @@ describe("signing in", () => {
       const answer = await signIn(token ?? "");
       expect([...seen(answer), cookieLine(answer)]).toEqual([401, "unauthorized", ""]);
     }
-    const malformed = await service.request("POST", "/dashboard/session", { token: null, body: "{" });
+    const malformed = await service.request("POST", "/dashboard/session", {
+      token: null,
+      headers: { "content-type": "application/json" },
+      body: "{",
+    });
     expect(malformed.status).toBe(400);
   });
 
   it("by a link works once, and leads to the page alone", async () => {
     const made = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));
     const target = String(made["url"]).replace(service.url, "");
-    const first = await service.request("GET", target, { token: null });
+    const code = target.split("=")[1] ?? "";
+    // What only looks at the link does not use it up.
+    for (const _ of [1, 2]) {
+      const shown = expectStatus(await service.request("GET", target, { token: null }), 200);
+      expect([cookieLine(shown), shown.headers["cache-control"]]).toEqual(["", "no-store"]);
+      expect(shown.text).toContain("Sign in as admin?");
+      expect(shown.headers["content-security-policy"]).toContain("form-action 'self'");
+    }
+    const first = await press(code);
     expect([first.status, first.headers["location"]]).toEqual([303, "/"]);
+    const second = await press(code);
+    expect([second.headers["location"], cookieLine(second)]).toEqual(["/?link=refused", ""]);
     const me = await service.request("GET", "/v1/me", { token: null, headers: { cookie: cookieOf(first) } });
     expect(me.status).toBe(200);
     for (const spent of [
@@ -190,6 +209,40 @@ describe("signing in", () => {
         "/?link=refused",
         "",
       ]);
+    }
+  });
+
+  it.each([
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site", origin: "http://p1.localhost" },
+  ])("is begun by no other site's page: %o [T08]", async (headers) => {
+    const made = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));
+    const code = String(made["url"]).split("=")[1] ?? "";
+    const token = null;
+    const answers = [
+      await service.request("POST", "/dashboard/session", { token, headers, body: { token: service.token } }),
+      await service.request("POST", "/dashboard/invitations/accept", {
+        token,
+        headers,
+        body: { code: "x", name: "x" },
+      }),
+      await press(code, headers),
+    ];
+    for (const answer of answers)
+      expect([...seen(answer), cookieLine(answer)]).toEqual([403, "forbidden", ""]);
+    const { host } = new URL(service.url);
+    const own = { origin: `http://${host}`, "sec-fetch-site": "same-origin" };
+    expect(cookieLine(await press(code, own))).toContain("platform_dashboard=");
+  });
+
+  it("is begun by JSON alone, which no form can send [T08]", async () => {
+    for (const target of ["/dashboard/session", "/dashboard/invitations/accept"]) {
+      const headers = { "content-type": "text/plain" };
+      const stream = JSON.stringify({ token: service.token, code: "x", name: "x" });
+      const answer = await service.request("POST", target, { token: null, headers, stream });
+      expect([answer.status, cookieLine(answer)]).toEqual([415, ""]);
     }
   });
 
@@ -252,6 +305,17 @@ describe("the cookie", () => {
         401,
       ]);
     }
+  });
+
+  it("cannot be planted by another host: over https its name says so, and of two none counts [T08]", async () => {
+    const { cookie, ask } = await browser();
+    const value = cookie.slice("platform_dashboard=".length);
+    const planted = `platform_dashboard=${"x".repeat(43)}`;
+    for (const both of [`${planted}; ${cookie}`, `${cookie}; ${planted}`])
+      expect((await ask("GET", "/v1/me", { cookie: both })).status).toBe(401);
+    const https = "https://platform.example.test";
+    expect(cookieIn(`${planted}; __Host-${cookie}`, https)).toBe(value);
+    expect([cookieIn(cookie, https), cookieIn(cookie, "http://127.0.0.1:8080")]).toEqual([null, value]);
   });
 
   it("does not help a wrong bearer token", async () => {

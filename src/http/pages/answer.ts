@@ -6,9 +6,7 @@ import { isApiError } from "../api/errors.ts";
 import { answering } from "../handlers/answers.ts";
 import { Addresses } from "../limits.ts";
 import { apiErrorResponse } from "../respond.ts";
-import { DASHBOARD_COOKIE, type DashboardSession } from "./dashboard-sessions.ts";
-
-export const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
+import { dashboardCookie, type DashboardSession, isSecure } from "./dashboard-sessions.ts";
 
 /** The cookie holds the session. The CSRF token goes to the page, which returns it with every change. */
 export const withCookie = Effect.fnUntraced(function* (
@@ -16,7 +14,7 @@ export const withCookie = Effect.fnUntraced(function* (
   session: Pick<DashboardSession, "cookie" | "maxAgeSeconds">,
 ) {
   const { publicUrl } = yield* Addresses;
-  return HttpServerResponse.setCookieUnsafe(response, DASHBOARD_COOKIE, session.cookie, {
+  return HttpServerResponse.setCookieUnsafe(response, dashboardCookie(publicUrl), session.cookie, {
     httpOnly: true,
     sameSite: "strict",
     secure: isSecure(publicUrl),

@@ -17,7 +17,8 @@ import { StoreError } from "../../store/ports/journal.ts";
 import { actingUnknown } from "../acting.ts";
 import { authenticator } from "../authorize.ts";
 import { Addresses } from "../limits.ts";
-import { answered, isSecure } from "./answer.ts";
+import { answered } from "./answer.ts";
+import { isSecure } from "./dashboard-sessions.ts";
 import { escaped, pagesWith } from "./look.ts";
 
 const NAME = "platform_connector";

@@ -2,6 +2,9 @@
  * The dashboard's cookie (api.md 3): the secret of a browser's session, of which the store has the hash
  * (store/ports/browser-sessions.ts). Host-only, HttpOnly, SameSite=Strict. Unsafe requests must also carry a CSRF token
  * that only the page knows. It follows from the cookie, so every node accepts it.
+ *
+ * Over https its name has the prefix `__Host-`, so no other host, not even a preview's, can plant one. Without https a sibling host can:
+ * of two cookies none counts, because the planted one may come first.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import * as Clock from "effect/Clock";
@@ -12,8 +15,9 @@ import { newPassword, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions, LIFE_MS, type NewBrowserSession } from "../../store/ports/browser-sessions.ts";
 import { senderOf } from "../acting.ts";
 import { Forbidden } from "../api/errors.ts";
+import { Addresses } from "../limits.ts";
 
-export const DASHBOARD_COOKIE = "platform_dashboard";
+const NAME = "platform_dashboard";
 const CSRF_HEADER = "x-csrf-token";
 /** A secret of 256 bits in base64url. No access token has this length, so neither is taken for the other. */
 const COOKIE = /^[A-Za-z0-9_-]{43}$/;
@@ -68,24 +72,34 @@ export const issueCode = Effect.fnUntraced(function* (hash: string) {
   return code;
 });
 
-type Shown = Pick<HttpServerRequest.HttpServerRequest, "cookies" | "headers" | "method">;
+export const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
 
-/** The secret in a request's cookie. Null if it has none that could be one. */
-export const cookieOf = ({ cookies }: Pick<Shown, "cookies">): string | null => {
-  const cookie = cookies[DASHBOARD_COOKIE];
-  return cookie !== undefined && COOKIE.test(cookie) ? cookie : null;
+export const dashboardCookie = (publicUrl: string): string => (isSecure(publicUrl) ? `__Host-${NAME}` : NAME);
+
+/** The secret in a request's cookie. Null if it has none that could be one, or several. */
+export const cookieIn = (header: string | undefined, publicUrl: string): string | null => {
+  const start = `${dashboardCookie(publicUrl)}=`;
+  const found = (header ?? "")
+    .split(";")
+    .map((cookie) => cookie.trim())
+    .filter((cookie) => cookie.startsWith(start));
+  const cookie = found[0]?.slice(start.length) ?? "";
+  return found.length === 1 && COOKIE.test(cookie) ? cookie : null;
 };
+
+type Shown = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">;
+
+export const cookieOf = ({ headers }: Pick<Shown, "headers">) =>
+  Effect.map(Addresses, ({ publicUrl }) => cookieIn(headers["cookie"], publicUrl));
 
 /** The hash of a request's session. Null without a cookie. An unsafe request must carry its CSRF token. */
-export const sessionHashOf = (request: Shown): Effect.Effect<string | null, Forbidden> => {
-  const cookie = cookieOf(request);
-  if (cookie === null) return Effect.succeed(null);
+export const sessionHashOf = Effect.fnUntraced(function* (request: Shown) {
+  const cookie = yield* cookieOf(request);
+  if (cookie === null) return null;
   if (SAFE_METHODS.has(request.method) || equal(request.headers[CSRF_HEADER] ?? "", csrfOf(cookie)))
-    return Effect.succeed(tokenHash(cookie));
-  return Effect.fail(
-    new Forbidden({
-      error: `Requests with the dashboard cookie must send the ${CSRF_HEADER} header.`,
-      code: "csrf_token_missing",
-    }),
-  );
-};
+    return tokenHash(cookie);
+  return yield* new Forbidden({
+    error: `Requests with the dashboard cookie must send the ${CSRF_HEADER} header.`,
+    code: "csrf_token_missing",
+  });
+});

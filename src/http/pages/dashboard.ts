@@ -1,4 +1,5 @@
 /** The page at `/` and its sign-in: with a token, or with a one-time link (api.md 3, 9). */
+import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
@@ -6,14 +7,16 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
 import { audited, refusedEntry } from "../../services/audit.ts";
 import { BrowserSessions, type SignedInPerson } from "../../store/ports/browser-sessions.ts";
-import { badRequest, Forbidden } from "../api/errors.ts";
+import { Forbidden } from "../api/errors.ts";
 import { actingAs, signedInActor } from "../acting.ts";
 import { authenticator, unauthorized } from "../authorize.ts";
-import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
+import { awaitBody } from "../body.ts";
+import { ownPageBody, requireOwnPage } from "../own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { cookieOf, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
 import { connectorSignInRoutes } from "./connector-sign-in.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { escaped, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../refused-requests.ts";
@@ -56,10 +59,7 @@ const entered = (by: "token" | "link", sessionId: string) => (person: SignedInPe
 const SignIn = Schema.Struct({ token: Schema.String });
 
 const signIn = Effect.gen(function* () {
-  yield* awaitBody(yield* HttpServerRequest.HttpServerRequest, JSON_LIMIT_BYTES);
-  const body = yield* Effect.mapError(HttpServerRequest.schemaBodyJson(SignIn), () =>
-    badRequest("token", "must be a token"),
-  );
+  const body = yield* ownPageBody(SignIn, { field: "token", words: "must be a token" });
   const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
   const { row, session } = yield* newSession;
   const opened = (yield* BrowserSessions).open(hash ?? "", row).pipe(audited(entered("token", row.id)));
@@ -73,18 +73,48 @@ const signIn = Effect.gen(function* () {
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });
 
-/** Follows a one-time link. A used or unknown code leads to the page, which says so and asks for a token. */
-const openLink = Effect.gen(function* () {
+const pageOf = pagesWith();
+
+/** A used or unknown code leads to the page, which says so and asks for a token. */
+const linkRefused = Effect.as(
+  refusedEntry({ action: "sign_in", changes: { by: "link" } }),
+  HttpServerResponse.redirect("/?link=refused", { status: 303 }),
+);
+
+/**
+ * Shows whom a one-time link signs in. It uses nothing up, because programs follow links too, and replaces no session, because another site
+ * can lead here: the person presses a button.
+ */
+const showLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
+  const now = yield* Clock.currentTimeMillis;
+  const person = yield* (yield* BrowserSessions).personOf(tokenHash(code), now);
+  if (person === null) return yield* linkRefused;
+  const name = escaped(person.name);
+  const body = [
+    `<main><h1>Sign in as ${name}?</h1>`,
+    `<p>This one-time link signs this browser in as <strong>${name}</strong>. Whoever else is signed in here is signed out.</p>`,
+    `<form method="post" action="/dashboard/open"><input type="hidden" name="code" value="${escaped(code)}">`,
+    `<p><button type="submit">Sign in as ${name}</button></p></form>`,
+    '<p>If you did not ask for this link, <a href="/">go to the page</a> without it.</p></main>',
+  ];
+  return pageOf({ title: `Sign in as ${person.name}`, body: body.join("\n"), hasForm: true });
+});
+
+const FORM_LIMIT_BYTES = 4096;
+
+/** Uses a one-time link up. Only the page above sends it: a browser names the page that a form is on. */
+const openLink = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  yield* requireOwnPage;
+  yield* awaitBody(request, FORM_LIMIT_BYTES);
+  const code = new URLSearchParams(yield* Effect.orDie(request.text)).get("code") ?? "";
   const { row, session } = yield* newSession;
   const opened = (yield* BrowserSessions).openLink(tokenHash(code), row);
   const user = yield* opened.pipe(audited(entered("link", row.id)));
   const home = HttpServerResponse.redirect("/", { status: 303 });
-  if (user === null) {
-    yield* refusedEntry({ action: "sign_in", changes: { by: "link" } });
-    return HttpServerResponse.redirect("/?link=refused", { status: 303 });
-  }
+  if (user === null) return yield* linkRefused;
   // The browser omits a strict cookie on a navigation from a foreign page. The page's own requests, after it has
   // loaded, carry it.
   return yield* withCookie(home, session);
@@ -94,7 +124,7 @@ const current = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(request);
-  const cookie = cookieOf(request);
+  const cookie = yield* cookieOf(request);
   if (cookie === null) return yield* unauthorized();
   return HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: csrfOf(cookie) });
 });
@@ -150,7 +180,8 @@ export const dashboardRoutes = (directory: string) =>
           HttpRouter.route("POST", "/dashboard/session", answered(signIn)),
           HttpRouter.route("GET", "/dashboard/session", answered(current)),
           HttpRouter.route("DELETE", "/dashboard/session", answered(signOut)),
-          HttpRouter.route("GET", "/dashboard/open", answered(openLink)),
+          HttpRouter.route("GET", "/dashboard/open", answered(showLink)),
+          HttpRouter.route("POST", "/dashboard/open", answered(openLink)),
           HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
           ...invitationRoutes,
           ...connectorSignInRoutes,

@@ -5,18 +5,18 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
+import { HttpRouter, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
 import { audited, refusedEntry } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions } from "../../store/ports/browser-sessions.ts";
 import { People } from "../../store/ports/people.ts";
 import { signedInActor } from "../acting.ts";
-import { badRequest, NotFound } from "../api/errors.ts";
+import { NotFound } from "../api/errors.ts";
 import { NAME_MAX } from "../api/people.ts";
 import { text } from "../api/schemas.ts";
-import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
 import { instant } from "../handlers/wire.ts";
+import { ownPageBody } from "../own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 
@@ -24,15 +24,8 @@ const Code = Schema.String.check(Schema.isMaxLength(200));
 const Look = Schema.Struct({ code: Code });
 const Accept = Schema.Struct({ code: Code, name: text(NAME_MAX) });
 
-/** The body, decoded. `field` is what the error names. */
-const bodyAs = <A>(schema: Schema.Decoder<A>, field: string) =>
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest;
-    yield* awaitBody(request, JSON_LIMIT_BYTES);
-    return yield* Effect.mapError(HttpServerRequest.schemaBodyJson(schema), () =>
-      badRequest(field, field === "name" ? `must be text of 1 to ${NAME_MAX} characters` : "must be text"),
-    );
-  });
+const TEXT = { field: "code", words: "must be text" };
+const NAME = { field: "name", words: `must be text of 1 to ${NAME_MAX} characters` };
 
 const invalid = Effect.gen(function* () {
   yield* refusedEntry({ action: "invitation.accepted" });
@@ -44,7 +37,7 @@ const invalid = Effect.gen(function* () {
 
 /** What the invitation grants. Changes nothing. */
 const look = Effect.gen(function* () {
-  const { code } = yield* bodyAs(Look, "code");
+  const { code } = yield* ownPageBody(Look, TEXT);
   const found = yield* (yield* People).openInvitation(tokenHash(code), yield* Clock.currentTimeMillis);
   if (found === null) return yield* invalid;
   const { name, role, account, invitedBy, projects, expiresAt } = found;
@@ -60,7 +53,7 @@ const look = Effect.gen(function* () {
 
 /** Makes the person and signs her in. The answer has her first token, which is not shown again. */
 const accept = Effect.gen(function* () {
-  const { code, name } = yield* bodyAs(Accept, "name");
+  const { code, name } = yield* ownPageBody(Accept, NAME);
   const token = yield* newAccessToken;
   const hash = tokenHash(token);
   const [people, browsers] = [yield* People, yield* BrowserSessions];

@@ -17,6 +17,14 @@ const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", 
 /** Text as it stands in HTML, between tags and in attributes with double quotes. */
 export const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 
+export interface TextPage {
+  readonly title: string;
+  readonly body: string;
+  readonly status?: number;
+  /** Whether it has a form, which may be sent to this service. */
+  readonly hasForm?: boolean;
+}
+
 /**
  * Makes pages whose only style is the shared one and `ownStyle`. The content security policy names that style by its hash.
  *
@@ -24,14 +32,15 @@ export const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (fou
  */
 export const pagesWith = (ownStyle = "") => {
   const style = BASE + ownStyle;
-  const policy = [
-    "default-src 'none'",
-    `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");
-  return ({ title, body, status = 200 }: { title: string; body: string; status?: number }) =>
+  const policy = (hasForm: boolean): string =>
+    [
+      "default-src 'none'",
+      `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+      "base-uri 'none'",
+      `form-action ${hasForm ? "'self'" : "'none'"}`,
+      "frame-ancestors 'none'",
+    ].join("; ");
+  return ({ title, body, status = 200, hasForm = false }: TextPage) =>
     HttpServerResponse.text(
       [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -44,10 +53,11 @@ export const pagesWith = (ownStyle = "") => {
         status,
         contentType: "text/html; charset=utf-8",
         headers: {
-          "content-security-policy": policy,
+          "content-security-policy": policy(hasForm),
           "x-content-type-options": "nosniff",
-          "referrer-policy": "no-referrer",
-          "cache-control": "no-cache",
+          // Without a referrer, a form does not say either which page it is on (own-page.ts).
+          "referrer-policy": hasForm ? "same-origin" : "no-referrer",
+          "cache-control": hasForm ? "no-store" : "no-cache",
         },
       },
     );

@@ -17,7 +17,7 @@ import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Addresses } from "../limits.ts";
-import { isSecure } from "./answer.ts";
+import { isSecure } from "./dashboard-sessions.ts";
 
 const FLOW_LIFE_MS = 10 * 60 * 1000;
 const NAME = "platform_sign_in";

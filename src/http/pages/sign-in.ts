@@ -26,10 +26,10 @@ import {
 import { Operations } from "../../store/ports/operations.ts";
 import { signedInActor } from "../acting.ts";
 import { Measures } from "../../telemetry/port.ts";
-import { BadGateway, badRequest, notFound } from "../api/errors.ts";
+import { BadGateway, notFound } from "../api/errors.ts";
 import { authenticator, forbidden } from "../authorize.ts";
-import { JSON_LIMIT_BYTES, awaitBody } from "../body.ts";
 import { Addresses, Limits } from "../limits.ts";
+import { ownPageBody } from "../own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 import { escaped, pagesWith } from "./look.ts";
@@ -96,10 +96,10 @@ const signedIn = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
 const loginByPage = Effect.gen(function* () {
   const chosen = yield* provider;
   const request = yield* HttpServerRequest.HttpServerRequest;
-  yield* awaitBody(request, JSON_LIMIT_BYTES);
-  const wish = yield* Effect.mapError(HttpServerRequest.schemaBodyJson(Wish), () =>
-    badRequest("return", "must be text, `invitation` text and `link` true or false"),
-  );
+  const wish = yield* ownPageBody(Wish, {
+    field: "return",
+    words: "must be text, `invitation` text and `link` true or false",
+  });
   const { url, flow } = yield* Effect.catchTag(
     begin(chosen, {
       returnTo: returnPath(wish.return),
@@ -261,7 +261,14 @@ const FAULTS: Readonly<Record<ProviderFault["kind"], readonly [number, string, s
 /** Follows a link of the sign-in page. */
 const login = Effect.gen(function* () {
   const chosen = yield* provider;
-  const query = new URLSearchParams(queryOf(yield* HttpServerRequest.HttpServerRequest));
+  const request = yield* HttpServerRequest.HttpServerRequest;
+  // Another site may link here, but does not begin a sign-in that could replace the one that this browser has.
+  if (request.headers["sec-fetch-site"] === "cross-site")
+    return pageOf({
+      title: "Sign in",
+      body: `<h1>Sign in</h1>\n<p><a href="${escaped(request.url)}">Sign in with ${escaped(chosen.label)}</a></p>`,
+    });
+  const query = new URLSearchParams(queryOf(request));
   const returnTo = returnPath(query.get("return"));
   const begun = yield* Effect.result(begin(chosen, { returnTo, invitation: null, linkTo: null }));
   if (begun._tag === "Failure") return yield* refusal(...FAULTS.unreachable);

@@ -36,7 +36,8 @@ import { unauthorized } from "../authorize.ts";
 import { answeredBy } from "../handlers/answers.ts";
 import { Addresses, Limits } from "../limits.ts";
 import { heldBy, Openings } from "../openings.ts";
-import { cookieOf, DASHBOARD_COOKIE } from "../pages/dashboard-sessions.ts";
+import { isOwnPage } from "../own-page.ts";
+import { cookieIn } from "../pages/dashboard-sessions.ts";
 import { askedRaw, recordLack, tokenRefused } from "../refused-requests.ts";
 import { answerRaw, requestId } from "../respond.ts";
 import type { RawRoutes } from "../server.ts";
@@ -79,34 +80,25 @@ export const terminalOf = Effect.fnUntraced(function* (params: Params) {
   return { limit: TERMINALS_MAX, kept_ms: TERMINAL_KEPT_MS, kept_bytes: TERMINAL_OUTPUT_KEPT };
 });
 
-const COOKIES = new RegExp(`(?:^|;)\\s*${DASHBOARD_COOKIE}=([^;]*)`);
-
 const foreign = () =>
   new Forbidden({
     error: "A page of another site sent this request. Open the terminal on the session's own page.",
     code: "forbidden",
   });
 
-/** W2. */
-const isOwnPage = ({ headers }: IncomingMessage, publicUrl: string): boolean => {
-  const { origin = "", host } = headers;
-  if (!URL.canParse(origin)) return false;
-  const page = new URL(origin);
-  return page.origin === new URL(publicUrl).origin || page.host === host;
-};
-
 /** The hash of the request's token, or of its cookie's secret. */
 const credentialOf = Effect.fnUntraced(function* (request: IncomingMessage) {
-  const { authorization, cookie = "" } = request.headers;
+  const { authorization, cookie } = request.headers;
   if (authorization !== undefined) {
     const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(authorization)?.[1];
     if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
     return tokenHash(token);
   }
-  const secret = cookieOf({ cookies: { [DASHBOARD_COOKIE]: COOKIES.exec(cookie)?.[1] ?? "" } });
-  if (secret === null) return yield* unauthorized();
   const { publicUrl } = yield* Addresses;
-  return isOwnPage(request, publicUrl) ? tokenHash(secret) : yield* foreign();
+  const secret = cookieIn(cookie, publicUrl);
+  if (secret === null) return yield* unauthorized();
+  // W2
+  return isOwnPage(request.headers, publicUrl) ? tokenHash(secret) : yield* foreign();
 });
 
 type Response = ReturnType<typeof responseOn>;

@@ -70,6 +70,8 @@ export class BrowserSessions extends Context.Service<
       readonly expiresAt: number;
       readonly now: number;
     }) => Stored<void>;
+    /** Whom a link signs in. It changes nothing. Null: as `openLink`. */
+    readonly personOf: (linkHash: string, now: number) => Stored<SignedInPerson | null>;
     /** Uses a link up. Null: it is unknown, used or expired, or its token has ended. */
     readonly openLink: (linkHash: string, session: NewBrowserSession) => Stored<SignedInPerson | null>;
     /** A person's sessions that are alive, newest first. */

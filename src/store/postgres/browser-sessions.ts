@@ -120,6 +120,15 @@ const makeOpening = Effect.gen(function* () {
       INSERT INTO sign_in_links (hash, token_id, created_at, expires_at)
       SELECT ${hash}, id, ${at(now)}::timestamptz, ${at(expiresAt)}::timestamptz FROM tokens
       WHERE hash = ${tokenHash} AND kind = 'access'`.pipe(Effect.asVoid, stored("browserSessions.issueLink"));
+  const personOf: Port["personOf"] = (hash, now) =>
+    sql<SignedInPerson>`
+      SELECT users.id, users.name FROM sign_in_links AS link
+      JOIN tokens AS token ON token.id = link.token_id JOIN users ON users.id = token.user_id
+      WHERE link.hash = ${hash} AND link.expires_at > ${at(now)} AND token.kind = 'access' AND token.origin = 'user'
+        AND token.sandbox_id IS NULL AND ${isAlive(now)}`.pipe(
+      Effect.map(([person]) => person ?? null),
+      stored("browserSessions.personOf"),
+    );
   const openLink: Port["openLink"] = (hash, session) =>
     Effect.gen(function* () {
       // A second opening waits for the first one's row, and then finds none.
@@ -128,7 +137,7 @@ const makeOpening = Effect.gen(function* () {
         RETURNING token_id AS "tokenId"`;
       return link === undefined ? null : yield* openWith({ id: link.tokenId }, session);
     }).pipe(sql.withTransaction, stored("browserSessions.openLink"));
-  return { open, issueLink, openLink };
+  return { open, issueLink, personOf, openLink };
 });
 
 const makeEnding = Effect.gen(function* () {

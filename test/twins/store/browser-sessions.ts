@@ -119,6 +119,14 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     open: (hash, session) => Effect.sync(() => openWith(tables, byHash(tables, hash), session)),
     issueLink: (link) => Effect.sync(() => issueLink(tables, link)),
+    personOf: (hash, now) =>
+      Effect.sync(() => {
+        const link = tables.signInLinks.get(hash);
+        const token = tables.tokens.get(link?.tokenId ?? "");
+        if (link === undefined || link.expiresAt <= now || token === undefined) return null;
+        if (!isAlive(tables, token, now)) return null;
+        return { id: token.userId, name: tables.users.get(token.userId)?.name ?? "" };
+      }),
     openLink: (hash, session) =>
       Effect.sync(() => {
         const link = tables.signInLinks.get(hash);
