@@ -28,6 +28,7 @@ import {
 import { JSON_LIMIT_BYTES, awaitBody } from "./body.ts";
 import { sessionHashOf } from "./pages/dashboard-sessions.ts";
 import { invalidRequest } from "./issues.ts";
+import { Addresses } from "./limits.ts";
 import { heldBy, Openings } from "./openings.ts";
 import { askedHere, recordLack, tokenRefused } from "./refused-requests.ts";
 
@@ -76,6 +77,7 @@ const BEARER = /^Bearer ([A-Za-z0-9_-]+)$/i;
  */
 export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
+  const { publicUrl } = yield* Addresses;
   const context = yield* Effect.context<Effect.Services<ReturnType<typeof tokenRefused>>>();
   const known = Effect.fnUntraced(function* (hash: string, path: Path | null) {
     const now = yield* Clock.currentTimeMillis;
@@ -89,7 +91,9 @@ export const authenticator = Effect.gen(function* () {
   ): Effect.fn.Return<Arrived, StoreError | Unauthorized | Forbidden> {
     const header = request.headers["authorization"];
     const hash =
-      header === undefined ? yield* sessionHashOf(request) : hashOfBearer(BEARER.exec(header)?.[1]);
+      header === undefined
+        ? yield* sessionHashOf(request, publicUrl)
+        : hashOfBearer(BEARER.exec(header)?.[1]);
     if (hash === null) return yield* unauthorized();
     const caller = yield* known(hash, path);
     if (caller !== null) return caller;

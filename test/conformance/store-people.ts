@@ -263,7 +263,9 @@ const checkInvitations = (check: Check): void => {
         [hash(), hash()],
         [hash(), hash()],
       ];
-      yield* Effect.forEach(owners, (code) => invite(invitation(world, { hash: code, role: "owner" })));
+      yield* Effect.forEach(owners, (code) =>
+        invite({ ...invitation(world, { hash: code }), role: "owner" }),
+      );
       const [ada, eve] = yield* Effect.forEach(owners, (code) => accept(acceptance(code)));
       yield* Effect.forEach([ada, eve], (sender, at) =>
         invite({ ...invitation(world, { hash: sent[at] ?? "" }), createdBy: sender?.id ?? "" }),

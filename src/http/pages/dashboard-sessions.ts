@@ -15,7 +15,6 @@ import { newPassword, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions, LIFE_MS, type NewBrowserSession } from "../../store/ports/browser-sessions.ts";
 import { senderOf } from "../acting.ts";
 import { Forbidden } from "../api/errors.ts";
-import { Addresses } from "../limits.ts";
 
 const NAME = "platform_dashboard";
 const CSRF_HEADER = "x-csrf-token";
@@ -89,12 +88,9 @@ export const cookieIn = (header: string | undefined, publicUrl: string): string 
 
 type Shown = Pick<HttpServerRequest.HttpServerRequest, "headers" | "method">;
 
-export const cookieOf = ({ headers }: Pick<Shown, "headers">) =>
-  Effect.map(Addresses, ({ publicUrl }) => cookieIn(headers["cookie"], publicUrl));
-
 /** The hash of a request's session. Null without a cookie. An unsafe request must carry its CSRF token. */
-export const sessionHashOf = Effect.fnUntraced(function* (request: Shown) {
-  const cookie = yield* cookieOf(request);
+export const sessionHashOf = Effect.fnUntraced(function* (request: Shown, publicUrl: string) {
+  const cookie = cookieIn(request.headers["cookie"], publicUrl);
   if (cookie === null) return null;
   if (SAFE_METHODS.has(request.method) || equal(request.headers[CSRF_HEADER] ?? "", csrfOf(cookie)))
     return tokenHash(cookie);

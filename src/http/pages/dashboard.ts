@@ -13,7 +13,7 @@ import { authenticator, unauthorized } from "../authorize.ts";
 import { awaitBody } from "../body.ts";
 import { ownPageBody, requireOwnPage } from "../own-page.ts";
 import { answered, withCookie } from "./answer.ts";
-import { cookieOf, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
+import { cookieIn, csrfOf, issueCode, newSession, openingLink, sessionHashOf } from "./dashboard-sessions.ts";
 import { connectorSignInRoutes } from "./connector-sign-in.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { escaped, pagesWith } from "./look.ts";
@@ -124,14 +124,14 @@ const current = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(request);
-  const cookie = yield* cookieOf(request);
+  const cookie = cookieIn(request.headers["cookie"], (yield* Addresses).publicUrl);
   if (cookie === null) return yield* unauthorized();
   return HttpServerResponse.jsonUnsafe({ user: caller.user, csrf: csrfOf(cookie) });
 });
 
 /** Ends the browser's session on all nodes. */
 const signOut = Effect.gen(function* () {
-  const hash = yield* sessionHashOf(yield* HttpServerRequest.HttpServerRequest);
+  const hash = yield* sessionHashOf(yield* HttpServerRequest.HttpServerRequest, (yield* Addresses).publicUrl);
   if (hash !== null)
     yield* (yield* BrowserSessions).signOut(hash).pipe(
       audited((person) =>
