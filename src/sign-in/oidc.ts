@@ -50,9 +50,16 @@ const claimsOf = async (
   const hasGroups = groups === null || claims[groups.claim] !== undefined;
   const isWhole = hasGroups && typeof claims["email"] === "string" && typeof claims["name"] === "string";
   if (isWhole || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+  const info: Claims = await fetchUserInfo(configuration, tokens.access_token, claims.sub);
+  // The ID token is signed, the user info is not. An address and its verification come from the same of the two.
+  const { email } = claims;
+  const isOfInfo = email === undefined || (claims["email_verified"] === undefined && info["email"] === email);
+  const verified = isOfInfo ? info : claims;
   return {
+    ...info,
     ...claims,
-    ...(await fetchUserInfo(configuration, tokens.access_token, claims.sub)),
+    email: verified["email"],
+    email_verified: verified["email_verified"],
     sub: claims.sub,
   };
 };

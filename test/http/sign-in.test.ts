@@ -106,6 +106,13 @@ describe("signing in at a provider", () => {
     expect([answer.status, answer.text]).toEqual([403, expect.stringContaining("You need an invitation")]);
   });
 
+  it("does not take an address of the user info for the one that the ID token verified [T13]", async () => {
+    world.idp.claims = { sub: "mixed", email: `mixed@${DOMAIN}` };
+    world.idp.falsify = ({ payload }) =>
+      Object.assign(payload, { email: "mixed@evil.test", email_verified: true });
+    expectStatus(await new Browser(world.open).signIn("oidc"), 403);
+  });
+
   it("makes no person of a GitHub user outside the organization [T13]", async () => {
     world.github.user = { id: 7, login: "mallory", name: null, organizations: ["acme-evil"] };
     expect((await new Browser(world.open).signIn("github")).status).toBe(403);
