@@ -38,6 +38,8 @@ export interface FireRequest {
   readonly request: StoredRequest | null;
   /** The session acts for this user: the one who fired it, otherwise the project's creator. */
   readonly userId: string;
+  /** The session whose agent fires it. */
+  readonly parentSessionId?: string;
   readonly deliveryId: string | null;
   /** Set for a webhook. */
   readonly verifiedWith?: VerifiedWith;
@@ -117,7 +119,7 @@ export const firingLayer = (options: FiringOptions): Layer.Layer<Firing, never, 
   );
 
 const newSession = (
-  { project, trigger, kind, userId }: FireRequest,
+  { project, trigger, kind, userId, parentSessionId }: FireRequest,
   { id, bootDeadlineAt }: Pick<NewSession, "id" | "bootDeadlineAt">,
 ): NewSession => ({
   id,
@@ -132,6 +134,7 @@ const newSession = (
   metadata: {},
   triggerSlug: trigger.slug,
   createdBy: userId,
+  ...(parentSessionId !== undefined && { parentSessionId }),
   // A manual fire acts as its user. A machine's fire has the least power (api.md 1 "Origin"), even if a person replays
   // it: its prompt still contains what the machine sent.
   origin: kind === "manual" ? "session" : "trigger",

@@ -79,6 +79,11 @@ export const checkAdmission = (check: Check): void => {
         const [next, last] = yield* admit(world.accountId, [child(parent), child(parent)]);
         expect([next?.outcome, last]).toEqual(["admitted", { outcome: "children_full", limit: 5 }]);
         expect(yield* counterOf(world)).toBe(8);
+        const { session, ...fire } = fired(world, { kind: "manual" });
+        const byHand = (of: string) =>
+          ({ ...fire, session: { ...session, parentSessionId: of }, kind: "hand" }) as const;
+        expect((yield* admit(world.accountId, [byHand(parent)]))[0]?.outcome).toBe("children_full");
+        expect((yield* admit(world.accountId, [byHand(other)]))[0]?.outcome).toBe("admitted");
       }),
     );
 

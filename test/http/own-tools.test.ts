@@ -11,6 +11,7 @@ import {
   mergeFiles,
   putSecret,
   reached,
+  runSession,
   SECRET,
   SECRET_NAME,
   stopSession,
@@ -112,6 +113,16 @@ describe("each of the platform's own tools", () => {
   );
 });
 
+const TRIGGER = '[[triggers]]\nslug = "nightly"\ntype = "cron"\ncron = "0 0 0 1 1 *"\nprompt = "Go"\n';
+
+/** Fires the trigger. @returns the fire's id */
+const firedBy = async (token: string, pid: string): Promise<string> => {
+  const target = `/v1/projects/${pid}/triggers/nightly`;
+  expectStatus(await world.service.request("POST", `${target}/fire`, { token, body: {} }), 202);
+  const fires = listOf(await world.service.request("GET", `${target}/fires`), "fires");
+  return String(fires[0]?.["id"]);
+};
+
 const startBy = (by: string, project = world.pid) =>
   world.call("platform_start_session", { prompt: "Look at the tests." }, { by, project });
 
@@ -163,15 +174,43 @@ describe("a session that an agent starts", () => {
     expect(listOf(live, "sessions")).toHaveLength(6);
   });
 
+  it("is its child if it comes from a trigger that it fires", async () => {
+    const pid = await world.newProject(`${TRIGGER}${manifest(world.server.url)}`);
+    const { session, by } = await world.freshSession(pid);
+    const fire = await firedBy(by, pid);
+    const again = await world.service.request("POST", `/v1/projects/${pid}/fires/${fire}/replay`, {
+      token: by,
+      body: {},
+    });
+    expectStatus(again, 202);
+    const children = await world.service.request("GET", sessions(`?parent_session_id=${session}`, pid));
+    expect(listOf(children, "sessions").map(({ trigger_slug }) => trigger_slug)).toEqual([
+      "nightly",
+      "nightly",
+    ]);
+  });
+
   it("is denied by a rule of the project, by the tool and by the API, and only to agents", async () => {
     const pid = await world.newProject(
-      `[[executor.tools]]\nmatch = "*"\npolicy = "deny"\n${manifest(world.server.url)}`,
+      `[[executor.tools]]\nmatch = "*"\npolicy = "deny"\n${TRIGGER}${manifest(world.server.url)}`,
     );
     const { by } = await world.freshSession(pid);
     const sentence = "platform.toml denies start_session to this project's agents.";
     expect(textOf(await startBy(by, pid))).toBe(`${sentence} (forbidden)`);
     const direct = await world.service.request("POST", sessions("", pid), { token: by, body: {} });
     expect(fields(expectStatus(direct, 403))["error"]).toBe(sentence);
+    const stopped = await runSession(world.service, pid);
+    await stopSession(world.service, pid, stopped);
+    const fired = await firedBy(world.service.token, pid);
+    const replayed = `/v1/projects/${pid}/fires/${fired}/replay`;
+    for (const target of [
+      `/v1/projects/${pid}/triggers/nightly/fire`,
+      replayed,
+      sessions(`/${stopped}/restart`, pid),
+    ]) {
+      const answer = await world.service.request("POST", target, { token: by, body: {} });
+      expect(fields(expectStatus(answer, 403))["error"], target).toBe(sentence);
+    }
     const proposed = await world.call("platform_open_change_request", { title: "T" }, { by, project: pid });
     expect(textOf(proposed)).toContain("denies open_change_request");
     expectStatus(await world.service.request("POST", sessions("", pid), { body: {} }), 201);

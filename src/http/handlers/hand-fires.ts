@@ -8,7 +8,8 @@ import { Firing, firePrompt, type FireRequest } from "../../services/firing.ts";
 import { Caller } from "../api/access.ts";
 import { notFound, Unavailable } from "../api/errors.ts";
 import type * as api from "../api/triggers.ts";
-import { capReached, fireFailed, projectInactive } from "../refusals.ts";
+import { parentOf, requireAllowed } from "../agent-rules.ts";
+import { capReached, childrenFull, fireFailed, projectInactive } from "../refusals.ts";
 import { projectFor } from "./answers.ts";
 
 export type TriggerPath = { readonly pid: string; readonly slug: string };
@@ -30,7 +31,7 @@ export const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPat
 const STALE_MAX = 5;
 
 /**
- * A person's fire: at the cap it is refused, not queued (api.md 4).
+ * A person's fire: at the cap it is refused, not queued (api.md 4). An agent's fire starts a child of its session (agent-rules.ts R1).
  *
  * @param make creates the fire from the trigger as it is in force.
  */
@@ -40,6 +41,9 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
 ) {
   const caller = yield* Caller;
   const firing = yield* Firing;
+  yield* projectFor(caller, path.pid);
+  yield* requireAllowed(caller, path.pid, "start_session");
+  const parent = yield* parentOf(caller);
   for (let attempt = 1; attempt <= STALE_MAX; attempt += 1) {
     const { project, trigger } = yield* triggerFor(path);
     if (project.status !== "active") return yield* projectInactive();
@@ -48,12 +52,14 @@ export const fireByHand = Effect.fnUntraced(function* <E, R>(
       ...fire,
       project,
       trigger,
+      ...parent,
       userId: caller.user.id,
       by: "hand",
     });
     if (admission.outcome === "admitted")
       return { status: "fired" as const, session_id: admission.sessionId };
     if (admission.outcome === "refused") return yield* capReached(admission);
+    if (admission.outcome === "children_full") return yield* childrenFull(admission);
     if (admission.outcome === "failed") return yield* fireFailed(admission.reason);
     if (admission.outcome === "inactive") return yield* projectInactive();
   }

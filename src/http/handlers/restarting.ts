@@ -8,6 +8,7 @@ import { CHILDREN_MAX, isLive } from "../../domain/session.ts";
 import type { CapReached } from "../../store/ports/journal.ts";
 import { People } from "../../store/ports/people.ts";
 import { Sessions } from "../../store/ports/sessions.ts";
+import { requireAllowed } from "../agent-rules.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { capReached, childrenFull, projectInactive } from "../refusals.ts";
@@ -40,6 +41,7 @@ export const restarted = Effect.fnUntraced(function* (
         "The person who started this session is deactivated. Start a new session, with this session's branch as its base.",
       code: "user_deactivated",
     });
+  if (!isLive(session.status)) yield* requireAllowed(caller, params.pid, "start_session");
   // Against an agent that stops its sessions to start others, and then starts the first ones again.
   const { parentSessionId: parent } = session;
   if (caller.sessionId !== null && parent !== null && !isLive(session.status))

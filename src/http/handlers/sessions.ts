@@ -14,7 +14,7 @@ import { baseCommit, requireAgent } from "../../services/repository.ts";
 import { DEFAULT_AGENT, isAgentModel, isAgentName } from "../../domain/agent.ts";
 import { parseBaseRef } from "../../domain/git-ref.ts";
 import type { TurnNow } from "../../domain/conversation.ts";
-import { isLive, PARENTS_MAX, type SessionStatus } from "../../domain/session.ts";
+import { isLive, type SessionStatus } from "../../domain/session.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Sandboxes } from "../../store/ports/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
@@ -26,13 +26,12 @@ import {
   type ShownSession,
 } from "../../store/ports/sessions.ts";
 import type { Project } from "../../store/ports/projects.ts";
-import type { Principal } from "../../store/ports/identity.ts";
 import { lackAt, lackOf, readerOf } from "../access.ts";
-import { requireAllowed } from "../agent-rules.ts";
+import { parentOf, requireAllowed } from "../agent-rules.ts";
 import { Caller, type Arrived, type Power } from "../api/access.ts";
 import { Api } from "../api/api.ts";
 import type { SessionPage, SessionWire } from "../api/sessions.ts";
-import { badRequest, Conflict, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
+import { badRequest, notFound, Unavailable, Unprocessable } from "../api/errors.ts";
 import { capReached, childrenFull, gitFailed, projectInactive } from "../refusals.ts";
 import { answering, checkedByType, projectFor, requireProject, sessionFor } from "./answers.ts";
 import { Limits } from "../limits.ts";
@@ -54,23 +53,6 @@ export interface SessionWish {
   readonly name?: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
-
-/** The session whose agent wishes a session. An agent's sessions start others to a depth of PARENTS_MAX. */
-const parentOf = Effect.fnUntraced(function* ({ sessionId }: Principal) {
-  if (sessionId === null) return {};
-  const sessions = yield* Sessions;
-  let above = yield* sessions.get(sessionId);
-  for (let depth = 1; above?.parentSessionId !== null && above !== null; depth += 1) {
-    if (depth >= PARENTS_MAX)
-      return yield* new Conflict({
-        error:
-          "This session was started by the agent of a session that an agent started. It cannot start another one.",
-        code: "child_session_depth",
-      });
-    above = yield* sessions.get(above.parentSessionId);
-  }
-  return { parentSessionId: sessionId };
-});
 
 /**
  * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of

@@ -194,8 +194,7 @@ class Planner {
     const version = this.#facts.activeProjects.get(session.projectId);
     if (version === undefined) return { outcome: "inactive" };
     if (projectVersion !== null && projectVersion !== version) return { outcome: "stale" };
-    if (fire === null && this.#hasAllChildren(session))
-      return { outcome: "children_full", limit: CHILDREN_MAX };
+    if (this.#hasAllChildren(session)) return { outcome: "children_full", limit: CHILDREN_MAX };
     if (fire === null) return this.#slots > 0 ? this.#start(session, null, now) : this.#refusal();
     const former = this.#former(fire, now);
     if (former.is === "answer") return this.#duplicate(fire, former.fire);

@@ -65,7 +65,7 @@ export type FireFailure = PromptFailure | "queue_full";
 /** The outcomes of each kind of wish. */
 const OUTCOMES = {
   session: ["admitted", "refused", "children_full", "inactive"],
-  hand: ["admitted", "refused", "failed", "stale", "inactive"],
+  hand: ["admitted", "refused", "children_full", "failed", "stale", "inactive"],
   delivery: ["admitted", "queued", "queue_full", "duplicate", "skipped", "failed", "stale", "inactive"],
   instant: ["admitted", "queued", "dropped", "accounted", "failed", "stale", "inactive"],
 } as const satisfies Readonly<Record<AdmissionRequest["kind"], readonly Admission["outcome"][]>>;

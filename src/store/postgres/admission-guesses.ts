@@ -48,6 +48,8 @@ export class Guesses {
     const activeProjects = versionsOf(requests);
     if (counters === undefined || activeProjects === null) return null;
     if (requests.some(({ fire }) => fire?.kind === "cron")) return null;
+    // The live children of a session are not remembered.
+    if (requests.some(({ session }) => session.parentSessionId !== undefined)) return null;
     return {
       ...counters,
       activeProjects,
