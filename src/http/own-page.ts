@@ -22,7 +22,7 @@ export const isOwnPage = ({ origin, host }: Headers, publicUrl: string): boolean
 };
 
 /** Whether the request says that it is of another page (O1). */
-export const isForeign = (headers: Headers, publicUrl: string): boolean => {
+const isForeign = (headers: Headers, publicUrl: string): boolean => {
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin") return true;
   return headers["origin"] !== undefined && !isOwnPage(headers, publicUrl);

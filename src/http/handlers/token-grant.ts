@@ -17,7 +17,7 @@ export interface WantedGrant {
 }
 
 /** The earlier of two ends. Null: never. */
-export const earlier = (one: number | null, other: number | null): number | null =>
+const earlier = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other);
 
 /** Fails for an instant in the past, and for a project that the caller does not see. */

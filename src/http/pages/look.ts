@@ -17,7 +17,7 @@ const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", 
 /** Text as it stands in HTML, between tags and in attributes with double quotes. */
 export const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 
-export interface TextPage {
+interface TextPage {
   readonly title: string;
   readonly body: string;
   readonly status?: number;
