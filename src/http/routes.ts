@@ -42,7 +42,7 @@ const apiRoutes = (): readonly Route[] => {
 };
 
 /** Raw routes beside the API's definitions. Each checks its own authentication. */
-const RAW_ROUTES: readonly Route[] = [
+export const RAW_ROUTES: readonly Route[] = [
   { method: "GET", pattern: "/healthz", power: null },
   { method: "GET", pattern: "/readyz", power: null },
   { method: "GET", pattern: "/metrics", power: "administer" },

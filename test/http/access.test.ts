@@ -1,271 +1,87 @@
-/** Every route × every kind of token × every role (api.md 1 "Caller", "Origin"): who gets in, and how the others are refused. */
-import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Call, Fate } from "./call.ts";
-import { makeCalls } from "./calls.ts";
-import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
-import { ROUTES, type Route } from "../../src/http/routes.ts";
-import type { Answer, RequestOptions } from "../support/service/service.ts";
-import { eventually, fields } from "../support/service/requests.ts";
+/** Every power × every kind of token × every role (api.md 1 "Caller", "Origin"). routes.test.ts tries the routes. */
+import * as Effect from "effect/Effect";
+import * as Result from "effect/Result";
+import { describe, expect, it } from "vitest";
+import { lackOf, neededRole } from "../../src/http/access.ts";
+import type { Arrived, Power } from "../../src/http/api/access.ts";
+import { forbidden, requireRole } from "../../src/http/authorize.ts";
+import type { MergeRole, ProjectRole } from "../../src/domain/role.ts";
+import type { Principal } from "../../src/store/ports/identity.ts";
+import type { Fate } from "./call.ts";
+import { FATES, GOOD } from "./fates.ts";
 
-let cast: Cast;
-let calls: Readonly<Record<string, Call>> = {};
-beforeAll(async () => {
-  cast = await startCast();
-  calls = makeCalls(cast);
-});
-afterAll(() => cast.service.close());
+type Good = (typeof GOOD)[number];
 
-/** The tokens that are good, in the order of the table's columns. */
-const GOOD = [
-  "user",
-  "projectOwner",
-  "member",
-  "viewer",
-  "outsider",
-  "bound",
-  "elsewhere",
-  "foreign",
-  "session",
-  "trigger",
-  "sandbox",
-] as const satisfies readonly TokenKind[];
-const BAD = ["none", "unknown", "expired", "revoked"] as const satisfies readonly TokenKind[];
-const KINDS: readonly TokenKind[] = [...BAD, ...GOOD];
+const PERSON: Principal = {
+  tokenId: "token",
+  kind: "access",
+  origin: "user",
+  accountId: "account",
+  user: { id: "person", name: "Person" },
+  accountRole: "member",
+  projectId: null,
+  sessionId: null,
+  sandboxId: null,
+  expiresAt: null,
+  openedBy: null,
+};
+const OWNER: Principal = { ...PERSON, accountRole: "owner" };
+const AGENT = { ...OWNER, projectId: "here", sessionId: "session" } as const;
 
-/** A row of the table: the fate of each good token. All others get a 401. */
-const row = (cells: string): Readonly<Record<TokenKind, Fate>> => {
-  const fates = cells
-    .trim()
-    .split(/ +/)
-    .map((cell) => (cell === "in" ? "in" : (Number(cell) as Fate)));
-  if (fates.length !== GOOD.length) throw new Error(`a row has ${GOOD.length} cells`);
-  const entries = [...BAD.map((kind) => [kind, 401]), ...GOOD.map((kind, place) => [kind, fates[place]])];
-  return Object.fromEntries(entries) as Record<TokenKind, Fate>;
+/** Who calls, and the role in the project that is called for. Null: it does not exist for the caller. */
+const CALLERS: Readonly<Record<Good, readonly [Principal, ProjectRole | null]>> = {
+  user: [OWNER, "owner"],
+  projectOwner: [PERSON, "owner"],
+  member: [PERSON, "member"],
+  viewer: [PERSON, "viewer"],
+  outsider: [PERSON, null],
+  bound: [{ ...OWNER, projectId: "here" }, "owner"],
+  elsewhere: [{ ...OWNER, projectId: "elsewhere" }, "owner"],
+  foreign: [{ ...OWNER, accountId: "another" }, null],
+  session: [{ ...AGENT, origin: "session" }, "owner"],
+  trigger: [{ ...AGENT, origin: "trigger" }, "owner"],
+  sandbox: [{ ...AGENT, kind: "sandbox" }, "owner"],
 };
 
-const everyone = Object.fromEntries(KINDS.map((kind) => [kind, "in"])) as Record<TokenKind, Fate>;
-
-// prettier-ignore
-/** api.md 1 as a table: the power that a route requires → the answer to each kind of token and each role. */
-const FATES: Readonly<Record<string, Readonly<Record<TokenKind, Fate>>>> = {
-  nothing: everyone,
-  //               user owner member viewer outsider bound elsewhere foreign session trigger sandbox
-  self:       row("in   in    in     in     in       in    in        in      in      403     403"),
-  account:    row("in   in    in     in     in       403   403       in      403     403     403"),
-  administer: row("in   403   403    403    403      403   403       in      403     403     403"),
-  read:       row("in   in    in     in     404      in    404       404     in      in      403"),
-  work:       row("in   in    in     403    404      in    404       404     in      403     403"),
-  propose:    row("in   in    in     403    404      in    404       404     in      in      403"),
-  converse:   row("in   in    in     403    404      in    404       404     403     403     403"),
-  execute:    row("403  403   403    403    403      403   403       403     in      in      403"),
-  contribute: row("in   in    in     403    404      in    404       404     403     403     403"),
-  merge:      row("in   in    in     403    404      in    404       404     403     403     403"),
-  govern:     row("in   in    403    403    404      in    404       404     403     403     403"),
-  operate:    row("in   403   403    403    403      403   403       403     403     403     403"),
-  clone:      row("403  403   403    403    403      403   403       403     403     403     in"),
-  git:        row("in   in    in     in     404      in    404       404     403     403     403"),
-  // A token is never a node's credential (test/http/nodes.test.ts has those that are).
-  node:       row("401  401   401    401    401      401   401       401     401     401     401"),
-  person:     row("in   in    in     in     in       in    in        in      403     403     403"),
-};
-
-const isGit = (route: Route): boolean => route.power === "git";
-
-const headersOf = (route: Route, kind: TokenKind): Readonly<Record<string, string>> => {
-  const token = cast.tokens[kind];
-  if (!isGit(route) || token === null) return {};
-  return { authorization: `Basic ${Buffer.from(`x:${token}`).toString("base64")}` };
-};
-
-const call = async (route: Route, kind: TokenKind): Promise<Answer> => {
-  const { target, body, headers } = callOf(route);
-  const options: RequestOptions = {
-    token: isGit(route) ? null : cast.tokens[kind],
-    headers: { ...headers, ...headersOf(route, kind) },
-    ...(body === undefined ? {} : { body: body(kind) }),
-  };
-  return cast.service.request(route.method === "*" ? "GET" : route.method, await target(kind), options);
-};
-
-const nameOf = ({ method, pattern }: Route): string => `${method} ${pattern}`;
-
-const callOf = (route: Route): Call => {
-  const found = calls[nameOf(route)];
-  if (found === undefined) throw new Error(`the table has no call for ${nameOf(route)}`);
-  return found;
-};
-
-const fateOf = (route: Route, kind: TokenKind): Fate => {
-  const fate = callOf(route).fates?.[kind] ?? FATES[route.power ?? "nothing"]?.[kind];
-  if (fate === undefined) throw new Error(`the table has no row for the power ${route.power}`);
-  return fate;
-};
-
-const CODES = { 401: "unauthorized", 403: "forbidden", 404: "not_found" } as const;
-
-describe("every route", () => {
-  it.each(ROUTES.map((route) => [nameOf(route), route] as const))(
-    "%s admits the intended tokens and refuses the others [T01] [T02] [T05] [T11]",
-    async (_, route) => {
-      for (const kind of KINDS) {
-        const answer = await call(route, kind);
-        const fate = fateOf(route, kind);
-        const seen = `${kind}: ${answer.status} ${answer.text.slice(0, 200)}`;
-        if (fate === "in") expect(callOf(route).answers, seen).toContain(answer.status);
-        else {
-          expect(answer.status, seen).toBe(fate);
-          expect(fields(answer)["code"], seen).toBe(CODES[fate]);
-        }
-      }
-    },
-  );
-
-  it("is in this table, and the table has no other route", () => {
-    expect(Object.keys(calls).toSorted()).toEqual(ROUTES.map(nameOf).toSorted());
+/** As the middleware does it: first the token, then the role in the project, if the power depends on one. */
+const fateOf = (kind: Good, power: Power, mergeRole: MergeRole): Fate => {
+  const [caller, role] = CALLERS[kind];
+  const path = { projectId: "here", sessionId: null };
+  const arrived: Arrived = { ...caller, reached: { path, role, mergeRole, session: null } };
+  if (lackOf(caller, power) !== null) return 403;
+  if (neededRole(power, mergeRole) === null) return "in";
+  return Result.match(Effect.runSync(Effect.result(requireRole(arrived, power))), {
+    onSuccess: (): Fate => "in",
+    onFailure: ({ code }): Fate => (code === "not_found" ? 404 : 403),
   });
-});
-
-const fill = (pattern: string, ids: { readonly pid: string; readonly sid: string }): string =>
-  pattern
-    .replace(":pid", ids.pid)
-    .replace(":sid", ids.sid)
-    .replace(":id", cast.fireId)
-    .replace(":bid", cast.fireId)
-    .replace(":did", cast.fireId)
-    .replace(":number", "1")
-    .replace(":port", "3000")
-    .replace("*", "x")
-    .replaceAll(/:[a-z]+/g, "push");
-
-/** Whether each id gets the very answer that an id of nothing gets. */
-const expectAlike = async (
-  { method, pattern }: Route,
-  token: string | null,
-  ids: readonly { readonly pid: string; readonly sid: string }[],
-): Promise<void> => {
-  const { body } = calls[`${method} ${pattern}`] ?? {};
-  const texts = await Promise.all(
-    ids.map(async (each) => {
-      const options = { token, ...(body === undefined ? {} : { body: body("user") }) };
-      const answer = await cast.service.request(
-        method === "*" ? "GET" : method,
-        fill(pattern, each),
-        options,
-      );
-      expect([answer.status, fields(answer)["code"]]).toEqual([404, "not_found"]);
-      return answer.text;
-    }),
-  );
-  expect(new Set(texts).size).toBe(1);
 };
 
-describe("another account's id", () => {
-  const inProjects = ROUTES.filter(
-    ({ pattern, power }) =>
-      pattern.includes(":pid") && power !== "clone" && power !== "execute" && power !== null,
-  );
-  const inSessions = inProjects.filter(({ pattern }) => pattern.includes(":sid"));
+const fates = (power: Power, mergeRole: MergeRole = "member") =>
+  Object.fromEntries(GOOD.map((kind) => [kind, fateOf(kind, power, mergeRole)]));
 
-  it.each(inProjects.map((route) => [nameOf(route), route] as const))(
-    "in %s is answered like an unknown id [T05]",
-    async (_, route) => {
-      const ids = [cast.pid, randomUUID()].map((pid) => ({ pid, sid: cast.sid }));
-      await expectAlike(route, cast.tokens.foreign, ids);
-    },
-  );
+/** The powers of routes that check their tokens themselves, and of no token. */
+const OTHERS = ["nothing", "git", "node", "person"];
+const POWERS = Object.keys(FATES).filter((power) => !OTHERS.includes(power)) as Power[];
 
-  it.each(inSessions.map((route) => [nameOf(route), route] as const))(
-    "in %s is unknown under another project, also one of its own account [T05]",
-    async (_, route) => {
-      const ids = [cast.sid, cast.triggerSid, randomUUID()].map((sid) => ({ pid: cast.elsewhere, sid }));
-      await expectAlike(route, cast.tokens.user, ids);
-    },
-  );
+describe("the power", () => {
+  it.each(POWERS)("%s is for the intended tokens and roles [T01] [T02] [T05] [T11]", (power) => {
+    // Which account is the operator's, its handlers ask the store.
+    const { foreign, ...others } = fates(power);
+    expect(FATES[power]).toMatchObject(power === "operate" ? others : { foreign, ...others });
+  });
+
+  it("to merge is the owners' where the project says so", () => {
+    expect(fates("merge", "owner")).toEqual({ ...fates("merge"), member: 403 });
+  });
 });
 
 describe("a refusal", () => {
-  it("of git asks for a password only if a password could help", async () => {
-    const target = `/v1/git/${cast.pid}.git/info/refs?service=git-upload-pack`;
-    const asked = await cast.service.request("GET", target, { token: null });
-    expect([asked.status, asked.headers["www-authenticate"]]).toEqual([
-      401,
-      'Basic realm="platform", charset="UTF-8"',
-    ]);
-    const foreign = await cast.service.request("GET", target, {
-      headers: { authorization: `Basic ${Buffer.from(`x:${cast.tokens.foreign}`).toString("base64")}` },
-    });
-    expect([foreign.status, foreign.headers["www-authenticate"]]).toEqual([404, undefined]);
-  });
-
-  it("of a bound token names the project where it works, and does not say which others exist [T02]", async () => {
-    const { bound, user } = cast.tokens;
-    const said = async (token: string | null, method: string, target: string) => {
-      const answer = await cast.service.request(method, target, { token });
-      return [answer.status, fields(answer)["code"], fields(answer)["error"]];
-    };
-    const works = `This token works only in the project ${cast.pid}.`;
-    expect(await said(bound, "GET", "/v1/people")).toEqual([403, "forbidden", `${works} This needs a token of the whole account.`]); // prettier-ignore
-    const hidden = [404, "not_found", `Project not found. ${works}`];
-    for (const pid of [cast.elsewhere, randomUUID()])
-      expect(await said(bound, "GET", `/v1/projects/${pid}`)).toEqual(hidden);
-    expect(await said(user, "GET", `/v1/projects/${randomUUID()}`)).toEqual([404, "not_found", "Project not found."]); // prettier-ignore
-  });
-
-  it.each(["Bearer", "Bearer ", "Basic eDp5", "bearer\tx", "Bearer a b", "Token x", "Bearer platform_pat_x"])(
-    "answers the header %j like a missing header",
-    async (authorization) => {
-      const none = await cast.service.request("GET", "/v1/me", { token: null });
-      const answer = await cast.service.request("GET", "/v1/me", { token: null, headers: { authorization } });
-      expect([answer.status, answer.text]).toEqual([401, none.text]);
-    },
-  );
-});
-
-describe("an agent's token", () => {
-  const INSIDE = [
-    ["GET", "/runtime/session", null],
-    ["POST", "/abort", null],
-    ["POST", "/refresh", null],
-    ["GET", "/ports/3000/", null],
-    ["GET", "/ports", null],
-    ["POST", "/preview", { port: 3000 }],
-  ] as const;
-
-  it.each(INSIDE)("does not enter another session's sandbox by %s %s [X23]", async (method, below, body) => {
-    const target = `/v1/projects/${cast.pid}/sessions/${cast.triggerSid}${below}`;
-    const options = { token: cast.tokens.session, ...(body === null ? {} : { body }) };
-    const answer = await cast.service.request(method, target, options);
-    expect([answer.status, fields(answer)["code"], fields(answer)["error"]]).toEqual([
-      403,
-      "forbidden",
-      "An agent reaches the agent runtime of its own session only, and the ports of its own session and of those that it started.",
-    ]);
-  });
-});
-
-describe("a stopped session", () => {
-  it("ends all its tokens at once [T03]", async () => {
-    const ended = await newFeatureSession(cast);
-    const before = await cast.service.request("GET", `/v1/projects/${cast.pid}`, { token: ended.cliToken });
-    expect(before.status).toBe(200);
-    await cast.service.request("POST", `/v1/projects/${cast.pid}/sessions/${ended.sid}/stop`);
-    const after = await cast.service.request("GET", `/v1/projects/${cast.pid}`, { token: ended.cliToken });
-    expect(after.status).toBe(401);
-  });
-
-  it("gets no more clone credentials [G10]", async () => {
-    const ended = await newFeatureSession(cast);
-    const ask = (pid: string) =>
-      cast.service.request("GET", `/v1/projects/${pid}/git/clone-credential`, { token: ended.serviceKey });
-    expect((await ask(cast.pid)).status).toBe(200);
-    expect((await ask(cast.elsewhere)).status).toBe(403);
-    expect((await ask(randomUUID())).status).toBe(403);
-    await cast.service.request("POST", `/v1/projects/${cast.pid}/sessions/${ended.sid}/stop`);
-    // Until the sandbox is gone its daemon may still push what it saves.
-    await eventually(async () => {
-      const answer = await ask(cast.pid);
-      expect([answer.status, fields(answer)["code"]]).toEqual([403, "forbidden"]);
-    });
+  it("says what is missing", () => {
+    const words = (lack: Parameters<typeof forbidden>[1], caller = PERSON) => forbidden(caller, lack).error;
+    expect(words({ by: "token" }, CALLERS.trigger[0])).toBe("A trigger token does not have permission to do this."); // prettier-ignore
+    expect(words({ by: "account" })).toBe("Only an owner of the account can do this.");
+    expect(words({ by: "role", role: "viewer", needed: "member" })).toBe(
+      "Your role in this project is viewer. This needs the role member. An owner of the project can change your role.",
+    );
   });
 });
