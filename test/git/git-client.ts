@@ -30,8 +30,7 @@ const textOf = async (socket: Socket | undefined): Promise<string> => {
   return Buffer.concat(chunks).toString();
 };
 
-/** Runs git in `cwd`; an exit code other than 0 is a result, not an error. */
-export const git = async (cwd: string, ...args: readonly string[]): Promise<ClientResult> => {
+const run = async (cwd: string, args: readonly string[], stdin?: string): Promise<ClientResult> => {
   const client = startProgram({
     program: "git",
     args,
@@ -50,7 +49,7 @@ export const git = async (cwd: string, ...args: readonly string[]): Promise<Clie
       ...NO_MAINTENANCE,
     },
     group: "own",
-    descriptors: [1, 2],
+    descriptors: stdin === undefined ? [1, 2] : [0, 1, 2],
     graceMs: 0,
   });
   try {
@@ -58,6 +57,7 @@ export const git = async (cwd: string, ...args: readonly string[]): Promise<Clie
   } catch (error) {
     return { code: NOT_STARTED, stdout: "", stderr: String(error) }; // the directory may not exist
   }
+  client.sockets.get(0)?.resume().end(stdin);
   const [stdout, stderr] = await Promise.all(
     [1, 2].map((descriptor) => textOf(client.sockets.get(descriptor))),
   );
@@ -65,9 +65,32 @@ export const git = async (cwd: string, ...args: readonly string[]): Promise<Clie
   return { code: (end === "lost" ? null : end.code) ?? 1, stdout: stdout ?? "", stderr: stderr ?? "" };
 };
 
-/** As `git`, where a failure is the test's failure. @returns standard output without its last line end. */
-export const gitOk = async (cwd: string, ...args: readonly string[]): Promise<string> => {
-  const { code, stdout, stderr } = await git(cwd, ...args);
+/** Runs git in `cwd`; an exit code other than 0 is a result, not an error. */
+export const git = (cwd: string, ...args: readonly string[]): Promise<ClientResult> => run(cwd, args);
+
+const orThrow = async (args: readonly string[], result: Promise<ClientResult>): Promise<string> => {
+  const { code, stdout, stderr } = await result;
   if (code !== 0) throw new Error(`git ${args.join(" ")} ended with ${code}: ${stderr}`);
   return stdout.trimEnd();
+};
+
+/** As `git`, where a failure is the test's failure. @returns standard output without its last line end. */
+export const gitOk = (cwd: string, ...args: readonly string[]): Promise<string> =>
+  orThrow(args, run(cwd, args));
+
+/** Commits files to a branch of a repository, from another one's tip, in one process and without a work tree. */
+export const importCommit = (
+  repository: string,
+  { branch, from, files }: { branch: string; from: string; files: Readonly<Record<string, string>> },
+): Promise<string> => {
+  const block = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`;
+  const stream = [
+    `commit refs/heads/${branch}\n`,
+    "committer Tester <tester@example.org> now\n",
+    block("Change"),
+    `from refs/heads/${from}^0\n`,
+    ...Object.entries(files).map(([name, text]) => `M 100644 inline ${name}\n${block(text)}`),
+  ].join("");
+  const args = ["fast-import", "--quiet", "--date-format=now"];
+  return orThrow(args, run(repository, args, stream));
 };

@@ -6,7 +6,7 @@ import {
   fields,
   invitePerson,
   makeProject,
-  pushFiles,
+  commitTo,
   runSession,
   stopSession,
   type Fields,
@@ -145,7 +145,7 @@ describe("the work of an actor", () => {
 
   it("has a second row with its end, for merges [T14]", async () => {
     const open = async (branch: string, text: string) => {
-      await pushFiles(service, pid, { branch, files: { "a.txt": text } });
+      await commitTo(service, pid, { branch, files: { "a.txt": text } });
       const body = { title: branch, head_ref: branch };
       return String(
         fields(expectStatus(await ask("POST", `/v1/projects/${pid}/change-requests`, body), 201))["number"],

@@ -13,7 +13,7 @@ import {
   makeAccount,
   makeProject,
   makeUserToken,
-  pushFiles,
+  commitTo,
   runSession,
   sandboxEnvironment,
   stopSession,
@@ -80,7 +80,7 @@ describe("a row", () => {
     const sid = await runSession(service, pid);
     const { PLATFORM_CLI_TOKEN: token = "" } = await sandboxEnvironment(service, sid);
     const branch = `work-${randomUUID()}`;
-    await pushFiles(service, pid, { branch, files: { "b.txt": "b\n" } });
+    await commitTo(service, pid, { branch, files: { "b.txt": "b\n" } });
     const body = { title: "Secret plans", head_ref: branch };
     const opened = await ask("POST", `/v1/projects/${pid}/change-requests`, body, token);
     const { number } = fields(expectStatus(opened, 201));

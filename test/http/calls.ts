@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { teamCalls } from "./calls-of-teams.ts";
 import { at, WORKERS, type Call } from "./call.ts";
 import type { Cast, TokenKind } from "./cast.ts";
-import { expectStatus, fields, makeUserToken, pushFiles, runSession } from "../support/service/requests.ts";
+import { expectStatus, fields, makeUserToken, commitTo, runSession } from "../support/service/requests.ts";
 
 /** The agent of the session that the table names, in its own sandbox. */
 const ownRuntime = { session: "in" } as const;
@@ -18,7 +18,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
   const spareRequest = async (kind: TokenKind): Promise<number> => {
     if (!WORKERS.has(kind)) return 1;
     const branch = `spare-${randomUUID()}`;
-    await pushFiles(cast.service, cast.pid, { branch, files: { [branch]: "x\n" } });
+    await commitTo(cast.service, cast.pid, { branch, files: { [branch]: "x\n" } });
     const opened = await cast.service.request("POST", `/v1/projects/${cast.pid}/change-requests`, {
       body: { title: "Spare", head_ref: branch },
     });

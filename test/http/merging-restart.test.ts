@@ -14,7 +14,7 @@ import {
   fields,
   listOf,
   makeProject,
-  pushFiles,
+  commitTo,
   webhookEntry,
 } from "../support/service/requests.ts";
 import { sampled } from "../support/vitest/rings.ts";
@@ -67,8 +67,8 @@ it.each(sampled(CUTS, SAMPLE))(
   async ({ point, state }) => {
     const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
     const manifest = `${webhookEntry("push")}\n${webhookEntry("new")}`;
-    await pushFiles(service, pid, { branch: "work", files: { "platform.toml": manifest } });
-    await pushFiles(service, pid, { branch: "aside", files: { "aside.txt": "x\n" } });
+    await commitTo(service, pid, { branch: "work", files: { "platform.toml": manifest } });
+    await commitTo(service, pid, { branch: "aside", files: { "aside.txt": "x\n" } });
     const at = `/v1/projects/${pid}/change-requests`;
     const open = async (head_ref: string): Promise<number> => {
       const answer = await service.request("POST", at, { body: { title: "A change", head_ref } });

@@ -16,7 +16,7 @@ import {
   webhookEntry,
   deliver,
   putSecret,
-  pushFiles,
+  commitTo,
   SECRET,
   SECRET_NAME,
 } from "../support/service/requests.ts";
@@ -171,7 +171,7 @@ describe("a role", () => {
   it("of the project decides who may merge", async () => {
     const own = await makeProject(service);
     const { token } = await invitePerson(service, "Mia");
-    await pushFiles(service, own, { branch: "work", files: { work: "x\n" } });
+    await commitTo(service, own, { branch: "work", files: { work: "x\n" } });
     const opened = await ask("POST", `/v1/projects/${own}/change-requests`, token, {
       title: "T",
       head_ref: "work",

@@ -4,7 +4,7 @@ import {
   expectStatus,
   fields,
   makeProject,
-  pushFiles,
+  commitTo,
   webhookEntry,
   type Files,
 } from "../support/service/requests.ts";
@@ -22,7 +22,7 @@ const BROKEN = webhookEntry("push").replace(/^prompt = .*$/m, "");
 /** Proposes the files on a branch. @returns how to read the request, and to merge it */
 const propose = async (before: Files, files: Files) => {
   const pid = await makeProject(service, { files: before });
-  await pushFiles(service, pid, { branch: "work", files });
+  await commitTo(service, pid, { branch: "work", files });
   const at = `/v1/projects/${pid}/change-requests`;
   const opened = await service.request("POST", at, { body: { head_ref: "work", title: "Work" } });
   const path = `${at}/${String(fields(expectStatus(opened, 201))["number"])}`;

@@ -4,7 +4,7 @@ import {
   expectStatus,
   fields,
   makeProject,
-  pushFiles,
+  commitTo,
   runSession,
   stopSession,
 } from "../support/service/requests.ts";
@@ -34,7 +34,7 @@ describe("the changes of a session", () => {
     expect(empty["head_commit"]).toBe(empty["base_commit"]);
     expect(await diffOf(pid, sid)).toBe("");
 
-    await pushFiles(service, pid, { branch: sid, from: sid, files: { "notes.md": "one\ntwo\n" } });
+    await commitTo(service, pid, { branch: sid, from: sid, files: { "notes.md": "one\ntwo\n" } });
     const changes = await changesOf(pid, sid);
     expect(changes).toMatchObject({
       base_commit: empty["base_commit"],
@@ -46,7 +46,7 @@ describe("the changes of a session", () => {
     expect(await diffOf(pid, sid)).toContain("+++ b/notes.md");
 
     // Others' work on the default branch is not the session's.
-    await pushFiles(service, pid, { branch: "elsewhere", files: { "other.md": "three\n" } });
+    await commitTo(service, pid, { branch: "elsewhere", files: { "other.md": "three\n" } });
     const { number } = fields(
       await service.request("POST", `/v1/projects/${pid}/change-requests`, {
         body: { session_id: sid, title: "Notes" },
@@ -64,7 +64,7 @@ describe("the changes of a session", () => {
     });
     expect(await diffOf(pid, sid)).toBe("");
 
-    await pushFiles(service, pid, { branch: sid, from: sid, files: { "notes.md": "one\ntwo\nthree\n" } });
+    await commitTo(service, pid, { branch: sid, from: sid, files: { "notes.md": "one\ntwo\nthree\n" } });
     expect(await changesOf(pid, sid)).toMatchObject({
       commits_total: 1,
       files_changed: [{ path: "notes.md", additions: 1, deletions: 0 }],
@@ -73,9 +73,9 @@ describe("the changes of a session", () => {
 
   it("are only its own, if it began from another branch, and none after the merge", async () => {
     const pid = await makeProject(service, { files: {} });
-    await pushFiles(service, pid, { branch: "topic", files: { "topic.md": "1\n" } });
+    await commitTo(service, pid, { branch: "topic", files: { "topic.md": "1\n" } });
     const sid = await runSession(service, pid, { base_ref: "topic" });
-    await pushFiles(service, pid, { branch: sid, from: sid, files: { "own.md": "2\n" } });
+    await commitTo(service, pid, { branch: sid, from: sid, files: { "own.md": "2\n" } });
     expect(await changesOf(pid, sid)).toMatchObject({
       commits_total: 1,
       files_changed: [{ path: "own.md", additions: 1, deletions: 0 }],
@@ -94,7 +94,7 @@ describe("the changes of a session", () => {
     const pid = await makeProject(service, { files: {} });
     const sid = await runSession(service, pid);
     const files = { "a.md": "one\n", "b/c d.md": "two\n" };
-    await pushFiles(service, pid, { branch: sid, from: sid, files });
+    await commitTo(service, pid, { branch: sid, from: sid, files });
     const at = `/v1/projects/${pid}/sessions/${sid}/diff?path=`;
     const { text } = expectStatus(await service.request("GET", `${at}b%2Fc%20d.md`), 200);
     expect(text).toContain("+two");

@@ -8,7 +8,7 @@ import { expect } from "vitest";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../../src/domain/ids.ts";
 import { SimulatedSandboxes } from "../../../src/sandbox/simulated.ts";
 import { Identity } from "../../../src/store/ports/identity.ts";
-import { gitOk } from "../../git/git-client.ts";
+import { gitOk, importCommit } from "../../git/git-client.ts";
 import { eventually } from "./eventually.ts";
 import type { Answer, RequestOptions, TestService } from "./service.ts";
 
@@ -86,6 +86,20 @@ export const pushFiles = async (
   await gitOk(directory, "clone", "--quiet", "--branch", from, remote, ".");
   await commitFiles(directory, files);
   await gitOk(directory, "push", "--quiet", "origin", `HEAD:refs/heads/${branch}`);
+};
+
+/** Commits these files to a branch of a hosted repository, from the tip of `from`. The service does not notice it as a push. */
+export const commitTo = async (
+  service: TestService,
+  pid: string,
+  {
+    branch,
+    files,
+    from = "main",
+  }: { readonly branch: string; readonly files: Files; readonly from?: string },
+): Promise<void> => {
+  const repository = path.join(service.dataDir, "repositories", `${pid}.git`);
+  await importCommit(repository, { branch, from, files });
 };
 
 export interface ProjectWish {
@@ -266,7 +280,7 @@ export const issuesOf = (answer: Answer): readonly { path: string; message: stri
 /** Changes the default branch, as a person's merge does. */
 export const mergeFiles = async (service: TestService, pid: string, files: Files): Promise<void> => {
   const branch = `change-${randomUUID()}`;
-  await pushFiles(service, pid, { branch, files });
+  await commitTo(service, pid, { branch, files });
   const target = `/v1/projects/${pid}/change-requests`;
   const opened = await service.request("POST", target, { body: { title: "Change", head_ref: branch } });
   const { number } = fields(expectStatus(opened, 201));
