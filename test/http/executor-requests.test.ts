@@ -7,7 +7,7 @@ import {
   expectStatus,
   fields,
   listOf,
-  pushFiles,
+  commitTo,
   putSecret,
   reached,
   SECRET,
@@ -139,7 +139,7 @@ describe("a session that a trigger started", () => {
 describe("a changed manifest", () => {
   it("counts from the default branch only: a session's branch changes nothing", async () => {
     const files = { "platform.toml": manifest(world.server.url).replaceAll('"deny"', '"allow"') };
-    await pushFiles(world.service, world.pid, { branch: world.sid, files });
+    await commitTo(world.service, world.pid, { branch: world.sid, files });
     expect(textOf(await world.call("wiki_delete_all"))).toContain("is denied by platform.toml");
   });
 
@@ -149,7 +149,7 @@ describe("a changed manifest", () => {
     await world.connect(project);
     const { by } = await world.freshSession(project);
     expect(textOf(await world.call("wiki_read", {}, { by, project }))).toBe("read ran");
-    await pushFiles(world.service, project, {
+    await commitTo(world.service, project, {
       branch: "moved",
       files: { "platform.toml": manifest(moved.url) },
     });

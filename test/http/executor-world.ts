@@ -13,6 +13,7 @@ import {
   type Files,
 } from "../support/service/requests.ts";
 import { startTestService, type TestOptions, type TestService } from "../support/service/service.ts";
+import { shareService } from "../support/service/shared.ts";
 
 export const CREDENTIAL = "upstream-credential-1";
 export const TOOLS = [
@@ -53,10 +54,17 @@ export interface Result {
 export const textOf = ({ content }: Result): string => content.map(({ text }) => text).join("\n");
 
 interface Calling {
-  readonly mode?: "legacy" | "auto";
   readonly by?: string;
   readonly project?: string;
+  /** Ends the request. */
+  readonly signal?: AbortSignal;
 }
+
+/** What a message of the protocol, or a stream of them, says. */
+const messagesIn = (text: string, isStream: boolean): readonly unknown[] =>
+  isStream
+    ? text.split("\n").flatMap((line) => (line.startsWith("data: {") ? [JSON.parse(line.slice(6))] : []))
+    : [JSON.parse(text)];
 
 /** Of a message by hand. */
 export const HEADERS = { accept: "application/json, text/event-stream", "content-type": "application/json" };
@@ -74,18 +82,15 @@ export class ExecutorWorld {
     this.server = server;
   }
 
+  /** @param settings of a service of its own. Without them it is the worker's. */
   static async start(
-    settings: Readonly<Record<string, string>> = {},
+    settings?: Readonly<Record<string, string>>,
     options: TestOptions = {},
   ): Promise<ExecutorWorld> {
-    const service = await startTestService(
-      {
-        PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
-        PLATFORM_TIER_CAPS: '{"free": 1000}',
-        ...settings,
-      },
-      options,
-    );
+    const base = { PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1", PLATFORM_TIER_CAPS: '{"free": 1000}' };
+    const service = await (settings === undefined
+      ? shareService()
+      : startTestService({ ...base, ...settings }, options));
     const world = new ExecutorWorld(service, await startMcpServer(TOOLS));
     world.pid = await world.newProject();
     await world.connect(world.pid);
@@ -150,7 +155,10 @@ export class ExecutorWorld {
   }
 
   /** Uses the gateway as an agent runtime does, by the protocol's own client. */
-  async withClient<A>(use: (client: Client) => Promise<A>, options: Calling = {}): Promise<A> {
+  async withClient<A>(
+    use: (client: Client) => Promise<A>,
+    options: Calling & { readonly mode?: "legacy" | "auto" } = {},
+  ): Promise<A> {
     const { mode = "legacy", by = this.token, project = this.pid } = options;
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
     const url = new URL(`${this.service.url}/v1/projects/${project}/executor/mcp`);
@@ -163,11 +171,26 @@ export class ExecutorWorld {
     }
   }
 
-  call(name: string, given: Record<string, unknown> = {}, options: Calling = {}): Promise<Result> {
-    return this.withClient(async (client) => {
-      const { content, isError } = await client.callTool({ name, arguments: given });
-      return { content: content as Result["content"], isError: isError === true };
-    }, options);
+  /** Calls a tool by one message: the protocol's own client would connect for each call. */
+  async call(name: string, given: Record<string, unknown> = {}, options: Calling = {}): Promise<Result> {
+    const { by = this.token, project = this.pid, signal } = options;
+    const answer = await fetch(`${this.service.url}/v1/projects/${project}/executor/mcp`, {
+      method: "POST",
+      headers: { ...HEADERS, authorization: `Bearer ${by}` },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name, arguments: given },
+      }),
+      ...(signal && { signal }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(text);
+    const isStream = answer.headers.get("content-type") === "text/event-stream";
+    const result = messagesIn(text, isStream).at(-1) as { readonly result?: Result };
+    if (result.result === undefined) throw new Error(text);
+    return { content: result.result.content, isError: result.result.isError === true };
   }
 
   async calls(project = this.pid, query = "?limit=200"): Promise<readonly Fields[]> {

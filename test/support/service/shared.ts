@@ -8,8 +8,8 @@
 import { makeAccount } from "./requests.ts";
 import { startTestService, type TestService } from "./service.ts";
 
-/** Upstream servers of the tests listen on loopback. */
-const SETTINGS = { PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1" };
+/** Servers of the tests listen on loopback. */
+const SETTINGS = { PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1", PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1" };
 /** More than a file's sessions. */
 const SESSION_CAP = 1000;
 
