@@ -60,8 +60,8 @@ const fates = (power: Power, mergeRole: MergeRole = "member") =>
   Object.fromEntries(GOOD.map((kind) => [kind, fateOf(kind, power, mergeRole)]));
 
 /** The powers of routes that check their tokens themselves, and of no token. */
-const OTHERS = ["nothing", "git", "node", "person"];
-const POWERS = Object.keys(FATES).filter((power) => !OTHERS.includes(power)) as Power[];
+const OTHERS = new Set(["nothing", "git", "node", "person"]);
+const POWERS = Object.keys(FATES).filter((power) => !OTHERS.has(power)) as Power[];
 
 describe("the power", () => {
   it.each(POWERS)("%s is for the intended tokens and roles [T01] [T02] [T05] [T11]", (power) => {
@@ -75,9 +75,10 @@ describe("the power", () => {
   });
 });
 
+const words = (lack: Parameters<typeof forbidden>[1], caller = PERSON) => forbidden(caller, lack).error;
+
 describe("a refusal", () => {
   it("says what is missing", () => {
-    const words = (lack: Parameters<typeof forbidden>[1], caller = PERSON) => forbidden(caller, lack).error;
     expect(words({ by: "token" }, CALLERS.trigger[0])).toBe("A trigger token does not have permission to do this."); // prettier-ignore
     expect(words({ by: "account" })).toBe("Only an owner of the account can do this.");
     expect(words({ by: "role", role: "viewer", needed: "member" })).toBe(
