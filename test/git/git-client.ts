@@ -78,12 +78,13 @@ const orThrow = async (args: readonly string[], result: Promise<ClientResult>): 
 export const gitOk = (cwd: string, ...args: readonly string[]): Promise<string> =>
   orThrow(args, run(cwd, args));
 
+const block = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`;
+
 /** Commits files to a branch of a repository, from another one's tip, in one process and without a work tree. */
 export const importCommit = (
   repository: string,
   { branch, from, files }: { branch: string; from: string; files: Readonly<Record<string, string>> },
 ): Promise<string> => {
-  const block = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`;
   const stream = [
     `commit refs/heads/${branch}\n`,
     "committer Tester <tester@example.org> now\n",
