@@ -1,12 +1,12 @@
 /** The answer to an address that no route has. */
 import { HttpServerRequest, HttpServerResponse } from "effect/http";
 import { expect, it } from "vitest";
-import { routeMiss } from "../../src/http/routes.ts";
+import { ROUTES, routeMiss } from "../../src/http/routes.ts";
 
-const asked = (accept: string, method = "GET"): Response => {
-  const request = new Request("http://localhost/projcets", { method, headers: { accept } });
-  return HttpServerResponse.toWeb(routeMiss(HttpServerRequest.fromWeb(request)));
-};
+const missed = (request: Request): Response =>
+  HttpServerResponse.toWeb(routeMiss(HttpServerRequest.fromWeb(request)));
+const asked = (accept: string, method = "GET"): Response =>
+  missed(new Request("http://localhost/projcets", { method, headers: { accept } }));
 const kindOf = ({ status, headers }: Response) => [status, headers.get("content-type")];
 
 it("is a page with a way back for a person's browser", async () => {
@@ -21,4 +21,23 @@ it.each([
   ["POST", "text/html"],
 ])("is the API's error for %s that accepts %s [W28]", (method, accept) => {
   expect(kindOf(asked(accept, method))).toEqual([404, "application/json"]);
+});
+
+const methodsOf = Map.groupBy(
+  ROUTES.filter(({ method, power }) => method !== "*" && power !== "git"),
+  ({ pattern }) => pattern,
+);
+
+it.each([...methodsOf])("is 405 with Allow for another method of %s [W27]", async (pattern, routes) => {
+  const target = pattern
+    .replaceAll(/:(pid|sid|id)/g, "018f4b1e-7c1a-7d3e-8f00-000000000000")
+    .replaceAll(/:[a-z]+/g, "1");
+  const methods = routes.map(({ method }) => method);
+  for (const method of ["GET", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"]) {
+    if (methods.includes(method)) continue;
+    const answer = missed(new Request(`http://localhost${target}`, { method }));
+    // oxlint-disable-next-line no-await-in-loop -- its text is read
+    expect([answer.status, await answer.json()]).toMatchObject([405, { code: "method_not_allowed" }]);
+    expect(answer.headers.get("allow")?.split(", ").toSorted()).toEqual(methods.toSorted());
+  }
 });
