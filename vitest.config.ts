@@ -39,7 +39,7 @@ export const WHOLE_IN_DEEP = [
   "test/http/merging-restart.test.ts",
   "test/http/sessions-restart.test.ts",
   "test/http/sessions.test.ts",
-  "test/http/webhook-flood.test.ts",
+  "test/http/webhook-refusals.test.ts",
   "test/http/webhook-payloads.test.ts",
   "test/sandbox/local-image.real.test.ts",
   "test/sandbox/local.real.test.ts",
@@ -54,8 +54,7 @@ export const WHOLE_IN_DEEP = [
  */
 const TOGETHER = [
   "test/{actors,builder,connectors,domain,duties,ground,machines,nodes,outbound,proxy,services,sign-in,store,telemetry,tidy}/**/*.test.ts",
-  // webhook-flood reads the whole heap of its process, which is small in a worker of its own.
-  "test/http/**/!(webhook-flood).test.*",
+  "test/http/**/*.test.ts",
   "test/{plain-english,tidy}.test.ts",
   "test/cli/{chat,environments,grammar}.test.ts",
   "test/cli/operator/{audit,prune,tree}.test.ts",

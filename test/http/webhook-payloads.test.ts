@@ -20,7 +20,7 @@ import {
   webhookEntry,
   type Fields,
 } from "../support/service/requests.ts";
-import { sampled } from "../support/vitest/rings.ts";
+import { isDeep, sampled } from "../support/vitest/rings.ts";
 
 interface Event {
   readonly name: string;
@@ -30,9 +30,16 @@ interface Event {
 const EVENTS = JSON.parse(
   readFileSync(fileURLToPath(import.meta.resolve("@octokit/webhooks-examples")), "utf8"),
 ) as readonly Event[];
-const PAYLOADS = EVENTS.flatMap(({ name, examples }) =>
-  examples.map((example) => ({ name, example, delivery: randomUUID(), body: JSON.stringify(example) })),
-);
+/** Of those that only repeat an event, `npm test` takes the shortest. */
+const PAYLOADS = EVENTS.flatMap(({ name, examples }) => {
+  const bySize = examples.map((example) => ({
+    name,
+    example,
+    delivery: randomUUID(),
+    body: JSON.stringify(example),
+  }));
+  return isDeep ? bySize : bySize.toSorted((a, b) => a.body.length - b.body.length).slice(0, 1);
+});
 
 const EVENTS_WANTED = ["push", "pull_request.opened", "check_run"];
 const MANIFEST = (prompt: string) =>
@@ -107,7 +114,7 @@ const AS_JSON = ["push", JSON_TYPE] as const;
 it.each(sampled([AS_JSON, ["form", FORM_TYPE]], [AS_JSON]))(
   `%s accepts all ${PAYLOADS.length} of them as %s, and stores each unchanged`,
   async (slug, type) => {
-    expect(PAYLOADS.length).toBeGreaterThan(100);
+    expect(PAYLOADS.length).toBeGreaterThan(isDeep ? 100 : 30);
     const answers = await deliverAll(slug, type);
     const events = PAYLOADS.filter(({ name }) => name !== "ping");
     expect(answers.filter((answer) => answer === "200 pong")).toHaveLength(PAYLOADS.length - events.length);
