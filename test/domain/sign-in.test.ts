@@ -1,6 +1,6 @@
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
-import { isOfDomain, parseIssuer, personName, returnPath } from "../../src/domain/sign-in.ts";
+import { isInGroup, isOfDomain, parseIssuer, personName, returnPath } from "../../src/domain/sign-in.ts";
 
 describe("the path after a sign-in", () => {
   it("is one of the page", () => {
@@ -64,4 +64,17 @@ it("a person's name is the first text that there is, in one line and of at most 
   expect(personName(undefined, " ", 7, "Ada\u0000\n Lovelace ")).toBe("Ada  Lovelace");
   expect(Array.from(personName("😀".repeat(120))).length).toBe(100);
   expect(personName(null)).toBe("New person");
+});
+
+it.each([
+  ["the group in a list", ["sales", "engineering"], true],
+  ["the group as text", "engineering", true],
+  ["the group among 10,000", [...Array.from({ length: 10_000 }, (_, of) => `g${of}`), "engineering"], true],
+  ["another spelling", ["Engineering", "engineering "], false],
+  ["a list in the list", [["engineering"]], false],
+  ["an object", { engineering: true }, false],
+  ["no group", [], false],
+  ["no claim", undefined, false],
+])("%s is looked for as it is written [T13]", (_, claim, isIn) => {
+  expect(isInGroup(claim, ["engineering"])).toBe(isIn);
 });

@@ -1,7 +1,10 @@
 /** Files that people attach to messages (api.md 3, attachments). The agent is scripted. */
 import { randomUUID } from "node:crypto";
+import * as Effect from "effect/Effect";
+import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ATTACHMENT_MAX } from "../../src/domain/attachment.ts";
+import { CONVERSATION_KEPT_MAX } from "../../src/store/ports/conversations.ts";
 import {
   errorCode,
   eventually,
@@ -69,8 +72,12 @@ const rest = (sid: string) =>
   });
 
 describe("an attachment", () => {
+  let sid = "";
+  beforeAll(async () => {
+    sid = await runSession(service, pid);
+  });
+
   it("is kept with its name, kind, size and hash, and read back as it was", async () => {
-    const sid = await runSession(service, pid);
     const record = await attached(sid, "../../screen shot.png", PNG, "application/octet-stream");
     expect(record).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -89,7 +96,6 @@ describe("an attachment", () => {
   });
 
   it("that is a page can only be downloaded, and runs nothing", async () => {
-    const sid = await runSession(service, pid);
     const page = "<script>alert(1)</script>";
     const { id } = await attached(sid, 'größe"\r\nset-cookie: a.html', page, "text/html");
     const { headers } = await raw(target(sid, `attachments/${String(id)}`));
@@ -103,7 +109,6 @@ describe("an attachment", () => {
   });
 
   it("is refused without a name, without content, or if it is too large", async () => {
-    const sid = await runSession(service, pid);
     const unnamed = await raw(target(sid, "attachments"), { method: "POST", body: "a" });
     expect([unnamed.status, await unnamed.json()]).toMatchObject([400, { code: "invalid_request" }]);
     const empty = await upload(sid, "a", "");
@@ -114,7 +119,6 @@ describe("an attachment", () => {
   });
 
   it("is refused if it holds the value of a secret, and is not kept", async () => {
-    const sid = await runSession(service, pid);
     await putSecret(service, pid, "TOKEN", "a canary of a value");
     const answer = await upload(sid, "a.bin", Buffer.from("\xff\xfe a canary of a value \xff", "latin1"));
     expect([answer.status, await answer.json()]).toMatchObject([
@@ -124,11 +128,15 @@ describe("an attachment", () => {
   });
 
   it("finds no more room in a full conversation", async () => {
-    const sid = await runSession(service, pid);
-    for (let count = 0; count < 6; count += 1)
-      // oxlint-disable-next-line no-await-in-loop -- each takes room
-      await attached(sid, "large", Buffer.alloc(ATTACHMENT_MAX, 1));
-    const answer = await upload(sid, "large", Buffer.alloc(ATTACHMENT_MAX, 1));
+    const full = await runSession(service, pid);
+    await attached(full, "a", "a");
+    await service.inside(
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE conversations SET bytes = ${CONVERSATION_KEPT_MAX} WHERE session_id = ${full}`,
+      ),
+    );
+    const answer = await upload(full, "b", "b");
     expect([answer.status, await answer.json()]).toMatchObject([413, { code: "conversation_full" }]);
   });
 

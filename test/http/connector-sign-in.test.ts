@@ -44,11 +44,17 @@ describe("a connector with oauth", () => {
   it("gets a new token when the server refuses the old one, and the agent notices nothing", async () => {
     const project = await world.project();
     await world.signIn(project);
+    const session = await world.executor.freshSession(project);
     world.login.expireAll();
-    expect(textOf(await world.read(project))).toBe("read ran");
+    expect(textOf(await world.read(project, session))).toBe("read ran");
     expect(world.login.refreshes).toBe(1);
     const { sign_in: signIn } = await world.connector(project);
     expect(signIn).toMatchObject({ status: "signed_in", renewed_at: expect.any(String) });
+    // At most once for a call, also of a server that refuses every token.
+    world.login.tokenForms.length = 0;
+    world.server.instead = (_, response) => void response.writeHead(401).end();
+    expect(textOf(await world.read(project, session))).toContain("answered with status 401");
+    expect(world.login.refreshes).toBe(1);
   });
 
   it("gets a new token before the old one ends", async () => {
@@ -57,17 +63,9 @@ describe("a connector with oauth", () => {
     await world.signIn(project);
     world.login.tokenForms.length = 0;
     world.login.expiresIn = 3600;
-    await world.read(project);
-    await world.read(project);
-    expect(world.login.refreshes).toBe(1);
-  });
-
-  it("asks for a new token at most once for a call, also of a server that refuses every token", async () => {
-    const project = await world.project();
-    await world.signIn(project);
-    world.login.tokenForms.length = 0;
-    world.server.instead = (_, response) => void response.writeHead(401).end();
-    expect(textOf(await world.read(project))).toContain("answered with status 401");
+    const session = await world.executor.freshSession(project);
+    await world.read(project, session);
+    await world.read(project, session);
     expect(world.login.refreshes).toBe(1);
   });
 
@@ -126,24 +124,18 @@ describe("a connector with oauth", () => {
     expect(await world.connector(project)).toMatchObject({ sign_in: null });
   });
 
-  it.each([
-    ["another kind", 'auth = "client_credentials"'],
-    ["a fixed token", 'auth = "bearer"'],
-  ])(
-    "needs a new sign-in when a merged manifest makes it %s, and gets no byte of the old one",
-    async (_, auth) => {
-      const project = await world.project();
-      await world.signIn(project);
-      await mergeFiles(world.service, project, {
-        "platform.toml": oauthManifest(world.server.url, auth),
-      });
-      await expect.poll(async () => (await world.connector(project))["auth"]).not.toBe("oauth");
-      expect(await world.connector(project)).toMatchObject({ state: "needs_credential", sign_in: null });
-      world.server.requests.length = 0;
-      expect(textOf(await world.read(project))).toContain("has no credential");
-      expect(world.server.requests).toEqual([]);
-    },
-  );
+  it("needs a new sign-in when a merged manifest makes it another kind, and gets no byte of the old one", async () => {
+    const project = await world.project();
+    await world.signIn(project);
+    await mergeFiles(world.service, project, {
+      "platform.toml": oauthManifest(world.server.url, 'auth = "bearer"'),
+    });
+    await expect.poll(async () => (await world.connector(project))["auth"]).not.toBe("oauth");
+    expect(await world.connector(project)).toMatchObject({ state: "needs_credential", sign_in: null });
+    world.server.requests.length = 0;
+    expect(textOf(await world.read(project))).toContain("has no credential");
+    expect(world.server.requests).toEqual([]);
+  });
 
   it("needs a new sign-in when a merged manifest moves it [K04]", async () => {
     const project = await world.project();

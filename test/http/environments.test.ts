@@ -4,27 +4,16 @@ import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/site/simulated.ts";
 import { EnvironmentBuilds } from "../../src/store/ports/environment-builds.ts";
-import { newFeatureSession } from "./cast.ts";
 import { readEvents } from "../support/service/event-stream.ts";
 import {
-  deliver,
-  errorCode,
   eventually,
   expectStatus,
   fields,
   listOf,
-  makeAccount,
   makeProject,
-  makeUserToken,
   mergeFiles,
-  putSecret,
-  reached,
   refusal,
   runSession,
-  sandboxEnvironment,
-  SECRET,
-  SECRET_NAME,
-  webhookEntry,
   type Fields,
   type Files,
 } from "../support/service/requests.ts";
@@ -342,48 +331,5 @@ describe("the builds of a project", () => {
     }
     expect(refusal(await get(pid, "/builds/newest"))).toEqual([400, "invalid_request"]);
     expect(refusal(await get(randomUUID()))).toEqual([404, "not_found"]);
-  });
-});
-
-it("can be read with the access that reading a session needs, and built with the access that starting one needs [T01] [T02] [T05]", async () => {
-  const pid = await makeProject(service, {
-    files: { ...DOCKERFILE, "platform.toml": webhookEntry("push") },
-  });
-  await putSecret(service, pid, SECRET_NAME, SECRET);
-  const elsewhere = await makeProject(service);
-  const bid = String(buildOf((await settled(pid, "ready"))["current"])["id"]);
-  const triggerSid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
-  await reached(service, pid, triggerSid, "running");
-  const person = await newFeatureSession({ service, pid });
-  const tokens = {
-    none: null,
-    bound: (await makeUserToken(service, { project_id: pid })).token,
-    elsewhere: (await makeUserToken(service, { project_id: elsewhere })).token,
-    foreign: await makeAccount(service),
-    session: person.cliToken,
-    trigger: (await sandboxEnvironment(service, triggerSid))["PLATFORM_CLI_TOKEN"] ?? "",
-    sandbox: person.serviceKey,
-  };
-  const reads = ["", "/builds", `/builds/${bid}`, `/builds/${bid}/log`].map((rest) => ["GET", rest] as const);
-  const writes = ["/builds", `/builds/${bid}/cancel`].map((rest) => ["POST", rest] as const);
-  const fates = async (token: string | null, requests: readonly (readonly ["GET" | "POST", string])[]) => {
-    const seen = new Set<unknown>();
-    for (const [method, rest] of requests) {
-      const answer = await service.request(method, at(pid, rest), { token });
-      seen.add(answer.status < 400 ? "in" : `${answer.status} ${errorCode(answer)}`);
-    }
-    return [...seen].join();
-  };
-  const table: Record<string, readonly [read: string, write: string]> = {};
-  for (const [kind, token] of Object.entries(tokens))
-    table[kind] = [await fates(token, reads), await fates(token, writes)];
-  expect(table).toEqual({
-    none: ["401 unauthorized", "401 unauthorized"],
-    bound: ["in", "in"],
-    elsewhere: ["404 not_found", "404 not_found"],
-    foreign: ["404 not_found", "404 not_found"],
-    session: ["in", "in"],
-    trigger: ["in", "403 forbidden"],
-    sandbox: ["403 forbidden", "403 forbidden"],
   });
 });

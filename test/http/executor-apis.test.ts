@@ -168,22 +168,13 @@ describe("a connector of the kind openapi", () => {
     const { by, rows } = await world.freshSession(project);
     for (const [name, given, message] of [
       ["pets_get_pet", { petId: "../owners" }, "an escape such as %2f"],
-      ["pets_get_pet", {}, "The argument petId is required."],
-      ["pets_get_pet", { petId: 1, Authorization: "mine" }, 'no argument "Authorization"'],
-      ["pets_rename_pet", { petId: "..", body: {} }, "must not make a segment"],
       ["pets_list_pets", { "X-Request-Id": "a\r\nHost: b" }, "control characters"],
     ] as const) {
       // eslint-disable-next-line no-await-in-loop -- one call after the other
       expect(textOf(await world.call(name, given, { by, project }))).toContain(message);
     }
     expect(pets.requests).toEqual([]);
-    expect((await rows()).map(({ outcome }) => outcome)).toEqual([
-      "denied",
-      "denied",
-      "denied",
-      "denied",
-      "denied",
-    ]);
+    expect((await rows()).map(({ outcome }) => outcome)).toEqual(["denied", "denied"]);
   });
 
   it("hides a tool whose request or schema a merge changed, until a person accepts it [K05]", async () => {
