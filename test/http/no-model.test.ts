@@ -56,28 +56,17 @@ describe("a session without a model", () => {
     expectStatus(await create(pid, { agent_model: "opencode/by-name" }), 201);
   });
 
-  it.each([
-    ["opencode.json", '{"provider": {"own": {"npm": "@ai-sdk/openai-compatible"}}}'],
-    [".platform/runtime/opencode.jsonc", '// Ours.\n{"provider": {"own": {"options": {}},},}'],
-    [".opencode/opencode.json", '{"model": "opencode/by-name"}'],
-  ])("is started if the repository configures one in %s", async (path, text) => {
-    expectStatus(await create(await makeProject(service, { files: { [path]: text } })), 201);
-  });
-
-  it.each([
-    ["opencode.json", '{"provider": {}, "model": "anthropic/claude"}'],
-    ["opencode.json", "no JSON"],
-    ["elsewhere/opencode.json", '{"provider": {"own": {}}}'],
-  ])("is refused if %s configures none: %s", async (path, text) => {
-    refused(await create(await makeProject(service, { files: { [path]: text } })), "opencode.json");
-  });
-
-  it("searches the configuration in the manifest's place, at the base of the session", async () => {
+  it("is started if the repository configures one, in the manifest's place at the base of the session", async () => {
     const files = {
       "platform.toml": '[runtime]\nconfig_dir = "agents/here"\n',
-      "agents/here/opencode.json": '{"provider": {"own": {}}}',
+      "agents/here/opencode.jsonc": '// Ours.\n{"provider": {"own": {"options": {}},},}',
     };
     expectStatus(await create(await makeProject(service, { files })), 201);
+  });
+
+  it("is refused if a file elsewhere configures one", async () => {
+    const files = { "elsewhere/opencode.json": '{"provider": {"own": {}}}', "opencode.json": "no JSON" };
+    refused(await create(await makeProject(service, { files })), "opencode.json");
   });
 });
 
@@ -132,18 +121,18 @@ describe("the managed gateway", () => {
 });
 
 describe("an agent runtime that is not opencode", () => {
-  it.each([{ PLATFORM_AGENT_ADAPTER: "plain" }, { PLATFORM_AGENT_COMMAND: "our-agent --serve" }])(
-    "brings its own model: %o",
-    async (settings) => {
-      const other = await startTestService(settings, { needsModel: true });
-      try {
-        const pid = await makeProject(other);
-        expectStatus(await other.request("POST", `/v1/projects/${pid}/sessions`, { body: {} }), 201);
-      } finally {
-        await other.close();
-      }
-    },
-  );
+  it("brings its own model", async () => {
+    const other = await startTestService(
+      { PLATFORM_AGENT_COMMAND: "our-agent --serve" },
+      { needsModel: true },
+    );
+    try {
+      const pid = await makeProject(other);
+      expectStatus(await other.request("POST", `/v1/projects/${pid}/sessions`, { body: {} }), 201);
+    } finally {
+      await other.close();
+    }
+  });
 });
 
 const setupOf = async (pid: string) => fields(await service.request("GET", `/v1/projects/${pid}/setup`));

@@ -17,8 +17,12 @@ import {
 } from "../support/service/requests.ts";
 
 let service: TestService;
+/** For requests that are refused. */
+let shared = "";
 beforeAll(async () => {
+  // Nothing on loopback is an upstream server.
   service = await startTestService();
+  shared = await makeProject(service);
 });
 afterAll(() => service.close());
 
@@ -31,11 +35,10 @@ const patch = (pid: string, body: Fields, token = service.token): Promise<Answer
   service.request("PATCH", `/v1/projects/${pid}`, { body, token });
 
 it.each(["   ", "\n", "\u200b", "\u3164"])("refuses a blank name like %j", async (name) => {
-  const pid = await makeProject(service);
   const named: readonly (readonly [string, Fields])[] = [
     ["/v1/projects", { name, repository: { kind: "hosted" } }],
     ["/v1/tokens", { name }],
-    [`/v1/projects/${pid}/sessions`, { name }],
+    [`/v1/projects/${shared}/sessions`, { name }],
   ];
   for (const [at, body] of named)
     expect([at, seen(await service.request("POST", at, { body }))]).toEqual([at, [400, "invalid_request"]]);
@@ -192,8 +195,7 @@ describe("a project", () => {
     { name: "x".repeat(201) },
     { default_branch: "" },
   ])("cannot be changed to %j", async (body) => {
-    const pid = await makeProject(service);
-    expect(seen(await patch(pid, body))).toEqual([400, "invalid_request"]);
+    expect(seen(await patch(shared, body))).toEqual([400, "invalid_request"]);
   });
 
   it("is listed to its account newest first, and alone to a token that is bound to it", async () => {

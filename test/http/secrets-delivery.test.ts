@@ -1,6 +1,6 @@
 /** A changed secret reaches the project's running sessions after their turn (api.md 5), through the whole service. */
 import * as Effect from "effect/Effect";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { verifyUserContext } from "../../src/domain/user-context.ts";
 import { Sandboxes } from "../../src/store/ports/sandboxes.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
@@ -18,11 +18,15 @@ import {
 
 let service: TestService;
 let pid = "";
-beforeEach(async () => {
-  service = await startTestService();
-  pid = await makeProject(service);
+beforeAll(async () => {
+  // What its daemons are sent is counted.
+  service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
 });
-afterEach(() => service.close());
+beforeEach(async () => {
+  pid = await makeProject(service);
+  service.daemon.forgetEnvs();
+});
+afterAll(() => service.close());
 
 const revisionOf = async (): Promise<string> =>
   String(fields(await service.request("GET", `/v1/projects/${pid}/secrets`))["revision"]);

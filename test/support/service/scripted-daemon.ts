@@ -140,6 +140,8 @@ export interface DaemonScript {
   readonly asked: () => number;
   /** Changes of the environment, oldest first. */
   readonly envs: readonly AskedEnv[];
+  /** Begins `envs` anew. */
+  readonly forgetEnvs: () => void;
   /** The daemon accepts this many changes, but their answers are lost. */
   readonly loseAnswers: (count: number) => void;
 }
@@ -194,6 +196,7 @@ export const scriptedDaemon = (): DaemonScript => {
     },
     asked: () => asked,
     envs,
+    forgetEnvs: () => void envs.splice(0),
     loseAnswers: (count) => {
       lost = count;
     },
