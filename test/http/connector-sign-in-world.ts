@@ -21,8 +21,9 @@ export class ConnectorWorld {
     this.login = login;
   }
 
-  static async start(): Promise<ConnectorWorld> {
-    const world = new ConnectorWorld(await ExecutorWorld.start(), await OAuthServer.open());
+  /** @param settings of a service of its own. Without them it is the worker's. */
+  static async start(settings?: Readonly<Record<string, string>>): Promise<ConnectorWorld> {
+    const world = new ConnectorWorld(await ExecutorWorld.start(settings), await OAuthServer.open());
     world.reset();
     return world;
   }

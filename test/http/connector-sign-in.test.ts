@@ -15,7 +15,8 @@ import { ConnectorWorld, oauthManifest } from "./connector-sign-in-world.ts";
 
 let world: ConnectorWorld;
 beforeAll(async () => {
-  world = await ConnectorWorld.start();
+  // All rows of the service are sealed again.
+  world = await ConnectorWorld.start({});
 });
 afterAll(() => world.close());
 beforeEach(() => world.reset());

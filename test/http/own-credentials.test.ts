@@ -27,7 +27,8 @@ import { withToken } from "./sign-in-world.ts";
 
 let world: ConnectorWorld;
 beforeAll(async () => {
-  world = await ConnectorWorld.start();
+  // All rows of the service are sealed again.
+  world = await ConnectorWorld.start({});
 });
 afterAll(() => world.close());
 beforeEach(() => {
