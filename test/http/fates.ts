@@ -16,7 +16,7 @@ export const GOOD = [
   "trigger",
   "sandbox",
 ] as const satisfies readonly TokenKind[];
-export const BAD = ["none", "unknown", "expired", "revoked"] as const satisfies readonly TokenKind[];
+const BAD = ["none", "unknown", "expired", "revoked"] as const satisfies readonly TokenKind[];
 export const KINDS: readonly TokenKind[] = [...BAD, ...GOOD];
 
 /** A row of the table: the fate of each good token. All others get a 401. */
