@@ -57,7 +57,10 @@ const run = async (cwd: string, args: readonly string[], stdin?: string): Promis
   } catch (error) {
     return { code: NOT_STARTED, stdout: "", stderr: String(error) }; // the directory may not exist
   }
-  client.sockets.get(0)?.resume().end(stdin);
+  client.sockets
+    .get(0)
+    ?.resume()
+    .end(stdin ?? "");
   const [stdout, stderr] = await Promise.all(
     [1, 2].map((descriptor) => textOf(client.sockets.get(descriptor))),
   );
