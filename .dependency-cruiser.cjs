@@ -312,7 +312,7 @@ module.exports = {
       comment: "SQL stands in store/postgres and migrations only, where every query has a name.",
       severity: "error",
       from: { pathNot: "^src/store/postgres/" },
-      to: { path: "^node_modules/(effect/dist/sql/|pg/|pg-cursor/|@types/pg/)" },
+      to: { path: "^node_modules/(effect/dist/sql/|@effect/sql-pg/|pg/|@types/pg/)" },
     },
     {
       name: "cluster-in-two-files",

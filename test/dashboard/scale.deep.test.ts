@@ -2,8 +2,8 @@
  * The lists of the page over the real service's HTTP and Postgres, with 10,000 sessions and 50,000 fires: they page and filter on the
  * server, and a page of them costs as many statements and rows as with twice as many.
  */
-import * as pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectBare, type Bare } from "../support/postgres/bare.ts";
 import { SESSIONS_LOOKED_AT } from "../../src/store/ports/sessions.ts";
 import { expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
@@ -40,7 +40,7 @@ const rowsRead = (plan: Plan): number =>
     }, 0);
 
 let service: TestService;
-let database: pg.Client;
+let database: Bare;
 let pid = "";
 let statements: Statement[] = [];
 beforeAll(async () => {
@@ -51,8 +51,7 @@ beforeAll(async () => {
     {},
     { requestStatements: (text, values) => void statements.push({ text, values }) },
   );
-  database = new pg.Client({ connectionString: service.databaseUrl });
-  await database.connect();
+  database = await connectBare(service.databaseUrl);
   pid = await makeProject(service, { files: { "platform.toml": manifest.join("\n") }, name: "large" });
   await runSession(service, pid, { name: "The one that runs" });
   await fill(1);

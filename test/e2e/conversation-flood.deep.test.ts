@@ -1,9 +1,9 @@
 /** A session whose tools write more than anyone can keep, through the whole service: what it holds and sends stays bounded. */
 import { request } from "node:http";
-import * as pg from "pg";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectBare } from "../support/postgres/bare.ts";
 import { CONVERSATION_KEPT_MAX, ITEM_KEPT_MAX } from "../../src/store/ports/conversations.ts";
 import { DaemonFarm } from "../support/servers/daemon-farm.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
@@ -44,13 +44,11 @@ const watch = () => {
 };
 
 const rows = async () => {
-  const client = new pg.Client({
-    host: path.join(installation.dataDir, "postgres"),
-    user: "platform",
-    database: "postgres",
-    password: readFileSync(path.join(installation.dataDir, "postgres-password"), "utf8").trim(),
-  });
-  await client.connect();
+  const password = readFileSync(path.join(installation.dataDir, "postgres-password"), "utf8").trim();
+  const directory = encodeURIComponent(path.join(installation.dataDir, "postgres"));
+  const client = await connectBare(
+    `postgres://platform:${encodeURIComponent(password)}@localhost/postgres?host=${directory}`,
+  );
   try {
     const { rows: found } = await client.query<Record<"largest" | "all" | "counted", string>>(
       `SELECT max(pg_column_size(record)) AS largest, sum(octet_length(record::text)) AS all,

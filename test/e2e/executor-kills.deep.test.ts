@@ -6,8 +6,8 @@ import { randomBytes } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
-import * as pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connectBare, type Bare } from "../support/postgres/bare.ts";
 import { ABANDONED } from "../../src/store/ports/executor-calls.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
@@ -33,7 +33,7 @@ policy = "allow"
 
 describe("an agent's call", () => {
   const scope = Effect.runSync(Scope.make());
-  let database: pg.Client;
+  let database: Bare;
   let settings: Readonly<Record<string, string>>;
   let server: McpServer;
   let farm: DaemonFarm;
@@ -48,8 +48,7 @@ describe("an agent's call", () => {
 
   beforeAll(async () => {
     const url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope));
-    database = new pg.Client({ connectionString: url });
-    await database.connect();
+    database = await connectBare(url);
     server = await startMcpServer(
       ["read", "write", "publish"].map((name) => ({ name, description: `Can ${name} a page.` })),
     );

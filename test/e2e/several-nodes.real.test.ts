@@ -13,8 +13,8 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
-import * as pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { connectBare, type Bare } from "../support/postgres/bare.ts";
 import { openedAt, signedOutElsewhere, WEBSOCKET } from "./open-at-nodes.ts";
 import { gitOk } from "../git/git-client.ts";
 import { countedOf, eventually, sessionsOf, stopSession } from "../support/service/account-view.ts";
@@ -36,7 +36,7 @@ interface Node {
 }
 
 let scope: Scope.Closeable;
-let database: pg.Client;
+let database: Bare;
 let settings: Readonly<Record<string, string>>;
 /** It has the project's repository. */
 let first: Node;
@@ -140,8 +140,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
   beforeAll(async () => {
     scope = Effect.runSync(Scope.make());
     const url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), scope));
-    database = new pg.Client({ connectionString: url });
-    await database.connect();
+    database = await connectBare(url);
     settings = {
       DATABASE_URL: url,
       PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),

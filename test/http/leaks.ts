@@ -1,14 +1,13 @@
 /** Looks for what may be nowhere but sealed: in every row, log line and file of a service. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { Client } from "pg";
 import { expect } from "vitest";
+import { connectBare } from "../support/postgres/bare.ts";
 import type { TestService } from "../support/service/service.ts";
 
 /** Every row of every table, as text. */
 export const everyRow = async (service: TestService): Promise<string> => {
-  const client = new Client({ connectionString: service.databaseUrl });
-  await client.connect();
+  const client = await connectBare(service.databaseUrl);
   try {
     const { rows } = await client.query<{ name: string }>(
       "SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'",

@@ -45,7 +45,7 @@ const nodes = Effect.gen(function* () {
   const sql = yield* Effect.provide(SqlClient.SqlClient, there);
   yield* sql<{ readonly count: number }>`
     SELECT count(*)::integer AS count FROM pg_stat_activity
-    WHERE query IN ('LISTEN platform_conversations', 'LISTEN platform_events') AND state = 'idle'
+    WHERE query IN ('LISTEN "platform_conversations"', 'LISTEN "platform_events"') AND state = 'idle'
       AND datname = current_database()`.pipe(Effect.repeat({ until: ([row]) => row?.count === 4 }));
   return { here, there, sql };
 });

@@ -1,8 +1,8 @@
 /** Reads of the API: their statements, their answers, and long lists. */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import * as pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connectBare, type Bare } from "../support/postgres/bare.ts";
 import { FirePage } from "../../src/http/api/fires.ts";
 import { SessionPage, SessionWire } from "../../src/http/api/sessions.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
@@ -27,7 +27,7 @@ const SESSIONS = 2_000;
 const PAGE = 50;
 
 let service: TestService;
-let database: pg.Client;
+let database: Bare;
 let pid = "";
 let sid = "";
 let statements: Statement[] = [];
@@ -36,8 +36,7 @@ beforeAll(async () => {
     {},
     { requestStatements: (text, values) => void statements.push({ text, values }) },
   );
-  database = new pg.Client({ connectionString: service.databaseUrl });
-  await database.connect();
+  database = await connectBare(service.databaseUrl);
   pid = await makeProject(service);
   sid = await runSession(service, pid, { initial_prompt: "Begin", metadata: { ticket: "ABC-1" } });
 });

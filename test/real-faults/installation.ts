@@ -16,6 +16,7 @@ import { signal } from "../../src/sandbox/machine/processes.ts";
 import { Installation, type Life, type Program } from "../support/service/process-service.ts";
 import { readMachine, type Machine } from "./machine.ts";
 import { readRefs, type Refs } from "./refs.ts";
+import { asOneStatement } from "../../src/store/postgres/connection/script.ts";
 import { execute, inSnapshot, readTables, type Tables } from "./tables.ts";
 import { WITNESS } from "./witness.ts";
 import { freePort } from "../support/machine/free-port.ts";
@@ -103,7 +104,7 @@ export class FaultyService {
 
   /** Makes the project whose triggers fire, and sets the witness in the database. */
   async furnish(): Promise<void> {
-    await execute(this.databaseUrl, WITNESS);
+    await execute(this.databaseUrl, asOneStatement(WITNESS));
     this.projectId = await this.life.project(await this.installation.repository(MANIFEST));
     const secrets = { HOOK_SECRET, CANARY };
     for (const [name, value] of Object.entries(secrets))

@@ -1,6 +1,6 @@
 /** What the database holds, read in one snapshot from outside the service. Instants are ms since the epoch. */
 import { setTimeout as delay } from "node:timers/promises";
-import * as pg from "pg";
+import { connectBare, type Bare } from "../support/postgres/bare.ts";
 import { WAIT_MS } from "../support/patience.ts";
 
 export interface AccountRow {
@@ -64,8 +64,8 @@ export interface Tables {
 const ms = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
 
 /** Reads all of it; the caller's transaction makes it one snapshot. */
-export const readTables = async (client: pg.Client): Promise<Tables> => {
-  const rows = async <A>(text: string): Promise<A[]> => (await client.query(text)).rows as A[];
+export const readTables = async (client: Bare): Promise<Tables> => {
+  const rows = async <A>(text: string): Promise<A[]> => [...(await client.query<A>(text)).rows];
   return {
     accounts: await rows(
       `SELECT id, active_sessions AS active, queued_fires AS queued, session_cap AS cap FROM accounts`,
@@ -105,31 +105,29 @@ export const readTables = async (client: pg.Client): Promise<Tables> => {
 const isAway = (error: unknown): boolean =>
   error instanceof Error &&
   (("code" in error && /^57P|^ECONN|^ENOENT|^EPIPE/.test(String(error.code))) ||
-    error.message.startsWith("Connection terminated"));
+    error.message.startsWith("Connection closed"));
 
 const AWAY_MS = WAIT_MS;
 const AGAIN_MS = 100;
 
 /** Runs `use` on a connection of its own; all of it again where the server was away. */
-const connected = async <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> => {
+const connected = async <A>(url: string, use: (client: Bare) => Promise<A>): Promise<A> => {
   for (let waited = 0; ; waited += AGAIN_MS) {
-    const client = new pg.Client({ connectionString: url, application_name: "real-faults" });
-    // A session that the server ends is told by the statement under way.
-    client.on("error", () => undefined);
+    let client: Bare | null = null;
     try {
-      await client.connect();
+      client = await connectBare(url, "real-faults");
       return await use(client);
     } catch (error) {
       if (!isAway(error) || waited >= AWAY_MS) throw error;
     } finally {
-      await client.end().catch(() => undefined);
+      await client?.end();
     }
     await delay(AGAIN_MS);
   }
 };
 
 /** Runs `use` in one transaction that is rolled back: a violation that is planted in it is gone afterwards. */
-export const inSnapshot = <A>(url: string, use: (client: pg.Client) => Promise<A>): Promise<A> =>
+export const inSnapshot = <A>(url: string, use: (client: Bare) => Promise<A>): Promise<A> =>
   connected(url, async (client) => {
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     return use(client);

@@ -21,17 +21,27 @@ const message = (letter: string, content: string | Buffer): Buffer => {
 
 const GREETING = message("R", Buffer.alloc(4));
 const READY = message("Z", "I");
-const DONE = message("C", "SELECT 0\0");
+/** A statement that was parsed and bound has no rows. */
+const DONE = Buffer.concat([
+  message("1", ""),
+  message("2", ""),
+  message("n", ""),
+  message("C", "SELECT 0\0"),
+]);
 const ENDED = message("E", "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0");
 
-/** A server that sends these, each as one write: the first when a client connects, the others as answers. */
+/** A server that sends these, each as one write: the first when a client connects, the others as answers. It hangs up after an end. */
 const serverThat = (says: readonly Buffer[]) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const server = createServer((socket) => {
         const left = [...says];
         socket.on("error", () => undefined);
-        socket.on("data", () => void socket.write(left.shift() ?? Buffer.concat([DONE, READY])));
+        socket.on("data", () => {
+          const said = left.shift() ?? Buffer.concat([DONE, READY]);
+          if (said.includes(ENDED)) socket.end(said);
+          else if (socket.writable) socket.write(said);
+        });
       });
       server.listen(0, "127.0.0.1");
       await once(server, "listening");

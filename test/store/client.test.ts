@@ -9,6 +9,8 @@ import type { SqlError } from "effect/sql/SqlError";
 import * as Stream from "effect/Stream";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { violatedConstraint } from "../../src/store/postgres/connection/errors.ts";
+import { SHARED_STATEMENT_MS } from "../../src/store/postgres/connection/pool.ts";
+import { shared } from "../../src/store/postgres/connection/prepared.ts";
 import { Notifications } from "../../src/store/postgres/connection/notifications.ts";
 import { freshDatabase, testDatabase } from "../support/postgres/postgres.ts";
 
@@ -33,30 +35,7 @@ const kill = (sql: SqlClient.SqlClient, pid: number) => sql`SELECT pg_terminate_
 
 const reasonOf = (error: SqlError) => error.reason._tag;
 
-describe("values", () => {
-  live("come back as they were sent: instants as ms, bigints as text, bytes, JSON and lists", (sql) =>
-    Effect.gen(function* () {
-      const now = Date.UTC(2026, 10, 20, 12, 0, 0, 123);
-      const bytes = Uint8Array.from([0, 1, 255]);
-      const rows = yield* sql`
-        SELECT ${new Date(now)}::timestamptz AS instant, ${"9007199254740993"}::bigint AS big,
-          ${Buffer.from(bytes)}::bytea AS bytes, ${JSON.stringify({ a: [1, null, "ü"] })}::jsonb AS json,
-          ${["x", "y"]}::text[] AS list, NULL::timestamptz AS nothing`;
-      expect(rows).toEqual([
-        {
-          instant: now,
-          big: "9007199254740993",
-          bytes: Buffer.from(bytes),
-          json: { a: [1, null, "ü"] },
-          list: ["x", "y"],
-          nothing: null,
-        },
-      ]);
-      const zones = yield* sql`SELECT '2026-11-20 12:00:00+05:30'::timestamptz AS instant`;
-      expect(zones).toEqual([{ instant: Date.UTC(2026, 10, 20, 6, 30) }]);
-    }),
-  );
-
+describe("rows", () => {
   live("are streamed in portions, in order, also when the reader stops early", (sql) =>
     Effect.gen(function* () {
       const numbers = sql<{ readonly n: number }>`SELECT n FROM generate_series(1, 1000) AS n`;
@@ -119,21 +98,13 @@ describe("a transaction", () => {
 
   live("runs its statements one at a time, also those of concurrent fibers", (sql) =>
     Effect.gen(function* () {
-      // pg queues statements by itself, warns of it, and will no longer do so in its next version.
-      const warnings: string[] = [];
-      const hear = ({ message }: Error) => {
-        warnings.push(message);
-      };
-      process.on("warning", hear);
       const pids = yield* sql.withTransaction(
         Effect.all(
           Array.from({ length: 8 }, () => backend(sql)),
           { concurrency: "unbounded" },
         ),
       );
-      process.off("warning", hear);
       expect(new Set(pids).size).toBe(1);
-      expect(warnings).toEqual([]);
     }),
   );
 
@@ -157,6 +128,17 @@ describe("a transaction", () => {
     }),
   );
 
+  live("that the server does not commit is an error", (sql) =>
+    Effect.gen(function* () {
+      yield* createCodes(sql);
+      const swallowed = sql.withTransaction(
+        Effect.andThen(sql`INSERT INTO codes (code) VALUES ('lost')`, Effect.ignore(sql`SELEC 1`)),
+      );
+      expect(reasonOf(yield* Effect.flip(swallowed))).toBe("UnknownError");
+      expect(yield* sql`SELECT code FROM codes`).toEqual([]);
+    }),
+  );
+
   live("sends notifications only of committed changes", (sql) =>
     Effect.gen(function* () {
       const said: string[] = [];
@@ -164,6 +146,97 @@ describe("a transaction", () => {
       yield* sql.withTransaction(say("committed"));
       yield* Effect.ignore(sql.withTransaction(Effect.andThen(say("rolled back"), Effect.fail("no"))));
       expect(said).toEqual(["committed"]);
+    }),
+  );
+});
+
+/** The statements that sleep on the server, as another session sees them. */
+const sleeping = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    sql`SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND state <> 'idle' AND query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()`,
+    (rows) => rows.length,
+  );
+
+/** Interrupts an effect once its statement sleeps. */
+const interruptedAsleep = <A, E, R>(sql: SqlClient.SqlClient, effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect);
+    yield* Effect.repeat(sleeping(sql), { until: (count) => count === 1 });
+    yield* Fiber.interrupt(fiber);
+  });
+
+describe("a statement that is given up", () => {
+  live("is over on the server, and its connection is not used again", (sql) =>
+    Effect.gen(function* () {
+      const pid = yield* Deferred.make<number>();
+      yield* interruptedAsleep(
+        sql,
+        Effect.scoped(
+          Effect.gen(function* () {
+            const connection = yield* sql.reserve;
+            const [row] = yield* connection.execute("SELECT pg_backend_pid() AS pid", [], undefined);
+            yield* Deferred.succeed(pid, Number(row?.pid));
+            yield* connection.execute("SELECT pg_sleep(60)", [], undefined);
+          }),
+        ),
+      );
+      expect(yield* sleeping(sql)).toBe(0);
+      const used = yield* Effect.all(
+        Array.from({ length: 12 }, () => backend(sql)),
+        {
+          concurrency: "unbounded",
+        },
+      );
+      expect(used).not.toContain(yield* Deferred.await(pid));
+    }),
+  );
+
+  live("has its transaction rolled back, whose locks are free", (sql) =>
+    Effect.gen(function* () {
+      yield* createCodes(sql);
+      const locking = Effect.andThen(sql`LOCK TABLE codes`, sql`SELECT pg_sleep(60)`);
+      yield* interruptedAsleep(sql, sql.withTransaction(locking));
+      yield* sql.withTransaction(sql`LOCK TABLE codes NOWAIT`);
+    }),
+  );
+});
+
+describe("a shared connection", () => {
+  live("runs the statements of many fibers, each with a short limit, and is replaced if it ends", (sql) =>
+    Effect.gen(function* () {
+      const many = shared(
+        Effect.all(
+          Array.from({ length: 40 }, () => backend(sql)),
+          { concurrency: "unbounded" },
+        ),
+      );
+      const pids = new Set(yield* many);
+      expect(pids.size).toBe(1);
+      const [limit] = yield* shared(sql<{ readonly ms: string }>`
+        SELECT setting AS ms FROM pg_settings WHERE name = 'statement_timeout'`);
+      expect(Number(limit?.ms)).toBe(SHARED_STATEMENT_MS);
+      const asleep = yield* Effect.forkChild(Effect.flip(shared(sql`SELECT pg_sleep(60)`)));
+      yield* Effect.repeat(sleeping(sql), { until: (count) => count === 1 });
+      for (const pid of pids) yield* kill(sql, pid);
+      expect(reasonOf(yield* Fiber.join(asleep))).toBe("ConnectionError");
+      const [next] = yield* many;
+      expect(pids).not.toContain(next);
+    }),
+  );
+
+  live("is not a transaction's", (sql) =>
+    Effect.gen(function* () {
+      const [own, same] = yield* sql.withTransaction(Effect.all([backend(sql), shared(backend(sql))]));
+      expect(same).toBe(own);
+    }),
+  );
+
+  live("lets a reader go at once, and goes on", (sql) =>
+    Effect.gen(function* () {
+      yield* interruptedAsleep(sql, shared(sql`SELECT pg_sleep(60)`));
+      expect(yield* sleeping(sql)).toBe(1);
+      expect(yield* shared(sql`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
     }),
   );
 });
@@ -310,7 +383,7 @@ describe("notifications", () => {
       expect(yield* Deferred.await(heard)).toBe("hello");
       yield* sql`
         SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-        WHERE query = 'LISTEN test_channel' AND pid <> pg_backend_pid()`;
+        WHERE query = 'LISTEN "test_channel"' AND pid <> pg_backend_pid()`;
       const error = yield* Effect.flip(Fiber.join(listening));
       expect(reasonOf(error)).toBe("ConnectionError");
     }),

@@ -68,7 +68,7 @@ describe("a reader of events", () => {
         // Both nodes listen: their sessions are known to the server by the statement they ran last.
         yield* sql<{ readonly nodes: number }>`
           SELECT count(*)::integer AS nodes FROM pg_stat_activity
-          WHERE query = 'LISTEN platform_events' AND state = 'idle' AND datname = current_database()`.pipe(
+          WHERE query = 'LISTEN "platform_events"' AND state = 'idle' AND datname = current_database()`.pipe(
           Effect.repeat({ until: ([row]) => row?.nodes === 2 }),
         );
         const woken = yield* Effect.forkChild(changed(world.projectId), { startImmediately: true });

@@ -3,6 +3,7 @@ import { it } from "@effect/vitest";
 import * as Cause from "effect/Cause";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
+import { SqlError, UnknownError } from "effect/sql/SqlError";
 import { describe, expect } from "vitest";
 import { sqlErrorOf } from "../../src/store/postgres/connection/errors.ts";
 import { stored } from "../../src/store/postgres/connection/statement.ts";
@@ -44,7 +45,8 @@ describe("a statement's error", () => {
     ["ECONNREFUSED", "StoreError", "a missing server"],
   ] as const)("with code %s is a %s: %s", ([code, kind]) =>
     Effect.gen(function* () {
-      const error = sqlErrorOf(Object.assign(new Error("refused"), { code }), "execute");
+      const cause = Object.assign(new Error("refused"), { code });
+      const error = sqlErrorOf(new SqlError({ reason: new UnknownError({ cause }) }));
       expect(kindOf(yield* Effect.exit(Effect.fail(error).pipe(stored("an operation"))))).toBe(kind);
     }),
   );

@@ -28,6 +28,7 @@ import {
 } from "../../machines/agent-runtime.ts";
 import { WATCH_INTERVAL_MS } from "../../sandbox/machine/provider.ts";
 import { DEFAULTS } from "../../store/postgres/connection/connection.ts";
+import { SHARED_STATEMENT_MS } from "../../store/postgres/connection/pool.ts";
 import { LISTEN_AGAIN_MS, NOTIFY_PAUSE_MS } from "../../store/postgres/connection/signals.ts";
 import { RESTART_AFTER_MS, START_TRIES } from "../../store/postgres/embedded/embedded.ts";
 
@@ -147,6 +148,7 @@ const database = (config: Config): Child => ({
       `${DEFAULTS.maxConnections} connections`,
       `${readableMs(DEFAULTS.statementTimeoutMs)} a statement`,
     ),
+    leaf("shared connection", "short reads", `${readableMs(SHARED_STATEMENT_MS)} a statement`),
     leaf(
       "listener",
       `connects again after ${readableMs(LISTEN_AGAIN_MS)}`,

@@ -15,6 +15,7 @@ import {
   type NewApproval,
 } from "../ports/approvals.ts";
 import type { CallLimits, ExecutorCall } from "../ports/executor-calls.ts";
+import { shared } from "./connection/prepared.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";
 import { locked as lockedConversation, makeRoom, write as writeDraft } from "./conversation-rows.ts";
 import { EventLog } from "./event-log.ts";
@@ -149,9 +150,10 @@ export const layer = Layer.effect(
       find: (projectId, id) =>
         get(id).pipe(
           Effect.map((found) => (found?.projectId === projectId ? found : null)),
+          shared,
           stored("approvals.find"),
         ),
-      get: (id) => get(id).pipe(stored("approvals.get")),
+      get: (id) => get(id).pipe(shared, stored("approvals.get")),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, sessionId, status }) {
         const position = yield* positionOf(cursor);
         const ofSession = sessionId === undefined ? sql.literal("") : sql` AND session_id = ${sessionId}`;

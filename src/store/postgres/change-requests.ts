@@ -18,7 +18,7 @@ import { firstTransition } from "../../machines/transition.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { violatedConstraint } from "./connection/errors.ts";
 import { EventLog } from "./event-log.ts";
-import { plannedAnew } from "./connection/prepared.ts";
+import { plannedAnew, shared } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 import { appendFor } from "./outbox.ts";
 import { keeping } from "./transition-rows.ts";
@@ -140,11 +140,13 @@ const makeReads = Effect.gen(function* () {
   const get: Service["get"] = (projectId, number) =>
     sql<Row>`SELECT ${columns} FROM change_requests WHERE project_id = ${projectId} AND number = ${number}`.pipe(
       Effect.map(first),
+      shared,
       stored("changeRequests.get"),
     );
   const byId: Service["byId"] = (id) =>
     sql<Row>`SELECT ${columns} FROM change_requests WHERE id = ${id}`.pipe(
       Effect.map(first),
+      shared,
       stored("changeRequests.byId"),
     );
   return { get, byId };

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { CloneCredentials, type CloneCredential } from "../ports/clone-credentials.ts";
+import { shared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
 
 export const layer = Layer.effect(
@@ -33,6 +34,7 @@ export const layer = Layer.effect(
           WHERE hash = ${hash} AND expires_at > ${at(now)} AND sandbox.status IN ('provisioning', 'active')
             AND session.status IN ('provisioning', 'running')`.pipe(
           Effect.map(([row]) => row ?? null),
+          shared,
           stored("cloneCredentials.find"),
         ),
     };

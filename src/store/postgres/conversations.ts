@@ -32,6 +32,7 @@ import { firstTransition } from "../../machines/transition.ts";
 import { Waiting } from "../waiting.ts";
 import { sessionWaitingEvent } from "../event-rows.ts";
 import { makeSignal } from "./connection/signals.ts";
+import { shared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
 import { ReportGuesses, writeGuessed } from "./conversation-guesses.ts";
 import { makeConversationMemory } from "./conversation-memory.ts";
@@ -172,25 +173,30 @@ const makeReads = Effect.gen(function* () {
         (rows) =>
           new Map(rows.map(conversationOf).map(({ id, turn, usage, held }) => [id, { turn, usage, held }])),
       ),
+      shared,
       stored("conversations.states"),
     );
-  const page: Service["page"] = Effect.fnUntraced(function* (id, { before, limit }) {
-    const place = yield* placeOf(before);
-    const newest = newestItems(sql, { id, before: place, limit: limit + 1 });
-    const queue = openItems(sql, { id, only: sql`status IN ('queued', 'sending')` });
-    const requests = openItems(sql, { id, only: sql`kind = 'request'` });
-    const [row] = yield* sql<ConversationRow & Record<"items" | "queue" | "requests", readonly Item[]>>`
+  const page: Service["page"] = Effect.fnUntraced(
+    function* (id, { before, limit }) {
+      const place = yield* placeOf(before);
+      const newest = newestItems(sql, { id, before: place, limit: limit + 1 });
+      const queue = openItems(sql, { id, only: sql`status IN ('queued', 'sending')` });
+      const requests = openItems(sql, { id, only: sql`kind = 'request'` });
+      const [row] = yield* sql<ConversationRow & Record<"items" | "queue" | "requests", readonly Item[]>>`
       SELECT ${columns}, ${listed(sql, newest, "DESC")} AS items, ${listed(sql, queue)} AS queue,
         ${listed(sql, requests)} AS requests
       FROM conversations WHERE session_id = ${id}`;
-    if (row === undefined) return null;
-    return {
-      conversation: conversationOf(row),
-      ...pageOfItems(row.items, limit),
-      queue: row.queue,
-      requests: row.requests,
-    };
-  }, stored("conversations.page"));
+      if (row === undefined) return null;
+      return {
+        conversation: conversationOf(row),
+        ...pageOfItems(row.items, limit),
+        queue: row.queue,
+        requests: row.requests,
+      };
+    },
+    shared,
+    stored("conversations.page"),
+  );
   const changedAfter: Service["changedAfter"] = Effect.fnUntraced(function* (id, seq, limit) {
     const [row] = yield* sql<ConversationRow & { readonly items: readonly Item[] }>`
       SELECT ${columns}, ${listed(sql, laterItems(sql, { id, seq, limit }))} AS items
@@ -333,7 +339,7 @@ export const layer = Layer.effect(
           // Another caller may have made it first.
           return opened?.conversation ?? (yield* get(id));
         }).pipe(stored("conversations.open")),
-      get: (id) => get(id).pipe(stored("conversations.get")),
+      get: (id) => get(id).pipe(shared, stored("conversations.get")),
       note: (id, given) =>
         Effect.gen(function* () {
           const report = storableReport(given);

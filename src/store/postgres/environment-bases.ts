@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { type EnvironmentBase, EnvironmentBases } from "../ports/environment-bases.ts";
+import { shared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
 
 const COLUMNS = `
@@ -18,6 +19,7 @@ export const layer = Layer.effect(
       sql<EnvironmentBase>`
         SELECT ${sql.literal(COLUMNS)} FROM environment_bases
         WHERE reference = ANY(${[...references]}::text[]) ORDER BY reference COLLATE "C"`.pipe(
+        shared,
         stored("environmentBases.get"),
       );
     const take: Service["take"] = ({ references, now, until, limit }) =>

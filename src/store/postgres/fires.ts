@@ -1,13 +1,12 @@
 /** Reads the ledger of fires and the queue; admissions.ts writes them. */
 import * as Effect from "effect/Effect";
-import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
 import { pageOf, positionOf } from "../cursor.ts";
 import { outcomeOf, type RunSession } from "../../domain/run-outcome.ts";
 import { Fires, type Fire, type QueuedFire, type ShownFire, type StoredRequest } from "../ports/fires.ts";
-import { plannedAnew } from "./connection/prepared.ts";
+import { plannedAnew, shared } from "./connection/prepared.ts";
 import { after, at, pageLimit, stored } from "./connection/statement.ts";
 import { hasRoleIn } from "./roles.ts";
 
@@ -128,9 +127,7 @@ const showing = (sql: SqlClient.SqlClient) =>
           ))
         FROM project_sessions WHERE id = fire."sessionId"
       ) AS session
-      FROM (${fires}) AS fire ORDER BY "receivedAt" DESC, id DESC`.pipe(
-      isPlannedAnew ? plannedAnew : identity,
-    );
+      FROM (${fires}) AS fire ORDER BY "receivedAt" DESC, id DESC`.pipe(isPlannedAnew ? plannedAnew : shared);
     return rows.map(shownOf);
   });
 
@@ -171,6 +168,7 @@ export const layer = Layer.effect(
       get: (id) =>
         shown(sql`SELECT ${columns} FROM fires WHERE id = ${id}`).pipe(
           Effect.map(([row]) => row ?? null),
+          shared,
           stored("fires.get"),
         ),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug, status, hasFailed = false }) {

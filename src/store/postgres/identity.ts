@@ -9,6 +9,7 @@ import type { Account } from "../ports/accounts.ts";
 import { makeCallers, makeIsAlive } from "./callers.ts";
 import { Endings } from "./connection/endings.ts";
 import { ProjectChanges } from "./project-changes.ts";
+import { shared } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 import { rankOf, TOKEN_ROLE } from "./roles.ts";
 
@@ -157,8 +158,8 @@ export const layer = Layer.effect(
       ...(yield* makeTokens),
       ...(yield* makeSignIns),
       endedToken: (hash, now) => endedToken(hash, now).pipe(stored("identity.endedToken")),
-      authenticate: (hash, now) => authenticate(hash, now).pipe(stored("identity.authenticate")),
-      arrive: (hash, now, path) => arrive(hash, now, path).pipe(stored("identity.arrive")),
+      authenticate: (hash, now) => authenticate(hash, now).pipe(shared, stored("identity.authenticate")),
+      arrive: (hash, now, path) => arrive(hash, now, path).pipe(shared, stored("identity.arrive")),
       ended: (grants, now) => ended(grants, now).pipe(stored("identity.ended")),
       endings: listen,
       bootstrap: (request) => sql.withTransaction(bootstrap(sql, request)).pipe(stored("identity.bootstrap")),

@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
+import { asOneStatement } from "./connection/script.ts";
 
 /** The database cannot be migrated to this program's schema. `message` says what to do. */
 export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("MigrationRefused", {
@@ -154,7 +155,7 @@ export const runMigrations = Effect.fn("store.migrate")(function* (known: readon
         for (const baseline of known.slice(0, 1)) yield* note(baseline);
       }
       for (const migration of missing) {
-        yield* sql.unsafe(migration.sql);
+        yield* sql.unsafe(asOneStatement(migration.sql));
         yield* note(migration);
       }
       return missing.map(({ name }) => name);

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Previews, PREVIEWS_PER_SESSION, type Preview } from "../ports/previews.ts";
+import { shared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
 
 export const layer = Layer.effect(
@@ -48,6 +49,7 @@ export const layer = Layer.effect(
           WHERE preview.hash = ${cookieHash} AND preview.opened_at IS NOT NULL
             AND preview.expires_at > ${at(now)}`.pipe(
           Effect.map(([row]) => row ?? null),
+          shared,
           stored("previews.find"),
         ),
     };

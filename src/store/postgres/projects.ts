@@ -21,6 +21,7 @@ import { endWait } from "./fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { hasRoleIn } from "./roles.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
+import { shared } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 
 type Row = Omit<Project, "manifest" | "version"> & {
@@ -188,7 +189,7 @@ const makeManifests = Effect.gen(function* () {
             manifestsOf({ commit, text, agents, bringsModel, environment, message, path, line }),
           ),
       );
-    }).pipe(stored("projects.states"));
+    }).pipe(shared, stored("projects.states"));
   return { recordManifest, states };
 });
 
@@ -309,7 +310,7 @@ export const layer = Layer.effect(
           sql.withTransaction,
           stored("projects.create"),
         ),
-      get: (id) => one(id).pipe(stored("projects.get")),
+      get: (id) => one(id).pipe(shared, stored("projects.get")),
       credential,
       replaceCredential: (id, envelope, now) =>
         sql.withTransaction(replaceCredential(id, envelope, now)).pipe(stored("projects.replaceCredential")),

@@ -12,10 +12,10 @@
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
-import * as pg from "pg";
-import Cursor from "pg-cursor";
 import { thrownText } from "../../ground/thrown.ts";
-import { connectionSettings } from "./connection/connection.ts";
+import { open } from "./connection/connection.ts";
+import { sqlErrorOf } from "./connection/errors.ts";
+import { parameter } from "./connection/values.ts";
 import { KEY_CHECK } from "./secrets.ts";
 
 /** The database cannot be read or filled. */
@@ -49,45 +49,44 @@ export interface Snapshot {
 const attempt = <A>(doing: string, run: () => Promise<A>): Effect.Effect<A, RowsFailed> =>
   Effect.tryPromise({ try: run, catch: (cause) => new RowsFailed({ doing, cause }) });
 
+/** Runs a statement and resolves with its rows. */
+type Query = <Row>(text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+
 /** A separate connection without a time limit. */
-const connect = (url: string): Effect.Effect<pg.Client, RowsFailed, Scope.Scope> =>
-  Effect.acquireRelease(
-    attempt("Reaching the database", async () => {
-      const client = new pg.Client({
-        ...connectionSettings({ url, applicationName: "platform backup" }),
-        statement_timeout: 0,
-        query_timeout: 0,
-        idle_in_transaction_session_timeout: 0,
-      });
-      // If a connection breaks, the query under way fails.
-      client.on("error", () => undefined);
-      await client.connect();
-      return client;
-    }),
-    (client) => Effect.promise(() => client.end().catch(() => undefined)),
+const connect = (url: string): Effect.Effect<Query, RowsFailed, Scope.Scope> =>
+  open({ url, applicationName: "platform backup", statementTimeoutMs: 0 }, { idleInTransactionMs: 0 }).pipe(
+    Effect.map(
+      ({ connection }): Query =>
+        <Row>(text: string, values: readonly unknown[] = []) =>
+          Effect.runPromise(
+            connection.query(text, values.map(parameter), false).pipe(
+              Effect.map(({ rows }) => rows as readonly Row[]),
+              Effect.mapError(sqlErrorOf),
+            ),
+          ),
+    ),
+    Effect.mapError((cause) => new RowsFailed({ doing: "Reaching the database", cause })),
   );
 
 /** Names come from the catalogue. They are quoted all the same. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-const tablesExcept = async (client: pg.Client, omitted: readonly string[]): Promise<readonly string[]> => {
-  const { rows } = await client.query<{ readonly name: string }>(
+const tablesExcept = async (query: Query, omitted: readonly string[]): Promise<readonly string[]> => {
+  const rows = await query<{ readonly name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL ($1) ORDER BY 1",
     [omitted],
   );
   return rows.map(({ name }) => name);
 };
 
-async function* rowsOf(client: pg.Client, table: string): AsyncGenerator<readonly string[]> {
-  const cursor = client.query(
-    new Cursor<{ readonly row: string }>(`SELECT t::text AS row FROM ${quoted(table)} AS t`),
-  );
+async function* rowsOf(query: Query, table: string): AsyncGenerator<readonly string[]> {
+  await query(`DECLARE portions NO SCROLL CURSOR FOR SELECT t::text AS row FROM ${quoted(table)} AS t`);
   // A log's row is a megabyte, other rows are a line: the size of the earlier rows decides how many are read.
   let [count, bytes, wanted] = [0, 0, 1];
   try {
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one portion after the other
-      const portion = await cursor.read(wanted);
+      const portion = await query<{ readonly row: string }>(`FETCH ${wanted} FROM portions`);
       if (portion.length === 0) return;
       count += portion.length;
       bytes += portion.reduce((sum, { row }) => sum + row.length, 0);
@@ -95,31 +94,31 @@ async function* rowsOf(client: pg.Client, table: string): AsyncGenerator<readonl
       yield portion.map(({ row }) => row);
     }
   } finally {
-    await cursor.close();
+    // After an error there is no cursor any more.
+    await query("CLOSE portions").catch(() => undefined);
   }
 }
 
 /** Opens the snapshot until the scope closes. */
 export const openSnapshot = Effect.fnUntraced(function* (url: string) {
-  const client = yield* connect(url);
+  const query = yield* connect(url);
   return yield* attempt("Reading the database", async (): Promise<Snapshot> => {
-    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    const migrations = await client.query<Snapshot["migrations"][number]>(
+    await query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const migrations = await query<Snapshot["migrations"][number]>(
       `SELECT name, checksum FROM schema_migrations ORDER BY name COLLATE "C"`,
     );
-    const projects = await client.query<Snapshot["projects"][number]>(
+    const projects = await query<Snapshot["projects"][number]>(
       "SELECT id, repository->>'kind' AS kind FROM projects ORDER BY id",
     );
-    const check = await client.query<{ readonly value: string }>(
-      "SELECT value FROM settings WHERE key = $1",
-      [KEY_CHECK],
-    );
+    const check = await query<{ readonly value: string }>("SELECT value FROM settings WHERE key = $1", [
+      KEY_CHECK,
+    ]);
     return {
-      migrations: migrations.rows,
-      tables: await tablesExcept(client, LEFT_OUT),
-      projects: projects.rows,
-      keyCheck: check.rows[0]?.value ?? null,
-      rows: (table) => rowsOf(client, table),
+      migrations,
+      tables: await tablesExcept(query, LEFT_OUT),
+      projects,
+      keyCheck: check[0]?.value ?? null,
+      rows: (table) => rowsOf(query, table),
     };
   });
 });
@@ -130,15 +129,14 @@ interface Column {
   readonly isIdentity: boolean;
 }
 
-const columnsOf = async (client: pg.Client, table: string): Promise<readonly Column[]> => {
-  const { rows } = await client.query<Column>(
+const columnsOf = (query: Query, table: string): Promise<readonly Column[]> => {
+  return query<Column>(
     `SELECT attname AS name, atttypid = 'xid8'::regtype AS "isOfServer", attidentity <> '' AS "isIdentity"
      FROM pg_attribute
      WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
      ORDER BY attnum`,
     [quoted(table)],
   );
-  return rows;
 };
 
 export interface Filling {
@@ -146,13 +144,13 @@ export interface Filling {
   readonly add: (table: string, rows: readonly string[]) => Promise<void>;
 }
 
-const filling = (client: pg.Client, columns: ReadonlyMap<string, readonly Column[]>): Filling => ({
+const filling = (query: Query, columns: ReadonlyMap<string, readonly Column[]>): Filling => ({
   add: async (table, rows) => {
     if (LEFT_OUT.includes(table)) return;
     const known = columns.get(table);
     if (known === undefined) throw new Error(`there is no table ${table}`);
     const names = known.filter(({ isOfServer }) => !isOfServer).map(({ name }) => quoted(name));
-    await client.query(
+    await query(
       `WITH given AS MATERIALIZED (SELECT line::${quoted(table)} AS r FROM unnest($1::text[]) AS line)
        INSERT INTO ${quoted(table)} (${names.join(", ")}) OVERRIDING SYSTEM VALUE
        SELECT ${names.map((name) => `(r).${name}`).join(", ")} FROM given`,
@@ -162,8 +160,8 @@ const filling = (client: pg.Client, columns: ReadonlyMap<string, readonly Column
 });
 
 /** Sequences continue after the restored numbers. */
-const advance = async (client: pg.Client, table: string, column: string): Promise<void> => {
-  await client.query(
+const advance = async (query: Query, table: string, column: string): Promise<void> => {
+  await query(
     `SELECT setval(pg_get_serial_sequence($1, $2), max(${quoted(column)})) FROM ${quoted(table)}
      HAVING max(${quoted(column)}) IS NOT NULL`,
     [quoted(table), column],
@@ -178,20 +176,20 @@ export const fillTables = Effect.fnUntraced(function* (
   url: string,
   fill: (filling: Filling) => Promise<void>,
 ) {
-  const client = yield* connect(url);
+  const query = yield* connect(url);
   yield* attempt("Filling the database", async () => {
-    await client.query("BEGIN");
-    await client.query("SET LOCAL session_replication_role = replica");
-    await client.query(`TRUNCATE ${(await tablesExcept(client, [RECORD])).map(quoted).join(", ")}`);
+    await query("BEGIN");
+    await query("SET LOCAL session_replication_role = replica");
+    await query(`TRUNCATE ${(await tablesExcept(query, [RECORD])).map(quoted).join(", ")}`);
     const columns = new Map<string, readonly Column[]>();
     // oxlint-disable no-await-in-loop -- one connection, one statement at a time
-    for (const table of await tablesExcept(client, LEFT_OUT))
-      columns.set(table, await columnsOf(client, table));
-    await fill(filling(client, columns));
+    for (const table of await tablesExcept(query, LEFT_OUT))
+      columns.set(table, await columnsOf(query, table));
+    await fill(filling(query, columns));
     for (const [table, own] of columns) {
-      for (const { name } of own.filter(({ isIdentity }) => isIdentity)) await advance(client, table, name);
+      for (const { name } of own.filter(({ isIdentity }) => isIdentity)) await advance(query, table, name);
     }
     // oxlint-enable no-await-in-loop
-    await client.query("COMMIT");
+    await query("COMMIT");
   });
 });

@@ -5,6 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { Fenced } from "../ports/journal.ts";
 import { Secrets, type SealedSecret, type StoredSecret } from "../ports/secrets.ts";
 import { ProjectChanges } from "./project-changes.ts";
+import { shared } from "./connection/prepared.ts";
 import { at, stored } from "./connection/statement.ts";
 
 export const KEY_CHECK = "master_key_check";
@@ -126,6 +127,7 @@ export const layer = Layer.effect(
           SELECT ${sealedColumns} FROM project_secrets
           WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL`.pipe(
           Effect.map(([row]) => row ?? null),
+          shared,
           stored("secrets.get"),
         ),
       nextVersion: (projectId, name) =>

@@ -1,6 +1,5 @@
 /** Sessions: the records of project_sessions, and the memory of their actors. */
 import * as Effect from "effect/Effect";
-import { identity } from "effect/Function";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
@@ -36,7 +35,7 @@ import {
 } from "./session-rows.ts";
 import { releaseSlot, reserveSlot } from "./slots.ts";
 import { makeNoteTurn } from "./turn-endings.ts";
-import { plannedAnew } from "./connection/prepared.ts";
+import { plannedAnew, shared } from "./connection/prepared.ts";
 import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
 import { hasRoleIn } from "./roles.ts";
 
@@ -201,7 +200,7 @@ const listIn = (sql: SqlClient.SqlClient) =>
         ${isLiveAsked ? sql`AND ${isOpenAsked ? open : live}` : sql.literal("")}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
-    const planned = wanted.length === 0 ? identity : plannedAnew;
+    const planned = wanted.length === 0 ? shared : plannedAnew;
     // Without a filter, the page is all that is looked at, and the plan knows how small it is. The page is cut before the
     // conversations are joined: else the planner may join all sessions that are looked at.
     const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
@@ -276,6 +275,7 @@ export const layer = Layer.effect(
       get: (id) =>
         sql<SessionRow>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
           Effect.map(firstSession),
+          shared,
           stored("sessions.get"),
         ),
       shown: (id) =>
@@ -283,6 +283,7 @@ export const layer = Layer.effect(
           SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
           ${sql.literal(withConversations("session"))} WHERE id = ${id}`.pipe(
           Effect.map(([row]) => (row === undefined ? null : shownOf(row))),
+          shared,
           stored("sessions.shown"),
         ),
       liveChildren: (id) =>

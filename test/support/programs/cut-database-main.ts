@@ -6,14 +6,11 @@
  *   node test/support/programs/cut-database-main.ts SERVER-URL DATABASE cut    and new ones are let in at once
  *   node test/support/programs/cut-database-main.ts SERVER-URL DATABASE back   lets new ones in again
  */
-import { Client } from "pg";
+import { connectBare } from "../postgres/bare.ts";
 
 const [, , url, database = "", state] = process.argv;
-const client = new Client({ connectionString: url });
-await client.connect();
-await client.query(
-  `ALTER DATABASE ${client.escapeIdentifier(database)} ALLOW_CONNECTIONS ${state !== "gone"}`,
-);
+const client = await connectBare(url ?? "");
+await client.query(`ALTER DATABASE "${database}" ALLOW_CONNECTIONS ${state !== "gone"}`);
 if (state !== "back")
   await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [database]);
 await client.end();

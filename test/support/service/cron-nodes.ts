@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Result from "effect/Result";
 import * as Scope from "effect/Scope";
-import * as pg from "pg";
 import { vi } from "vitest";
+import { connectBare, type Bare } from "../postgres/bare.ts";
 import { instantsBetween, parseCron } from "../../../src/domain/cron.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
 import { Installation, type Life } from "./process-service.ts";
@@ -23,8 +23,8 @@ export interface Instant {
 
 interface Row {
   readonly trigger: string;
-  readonly due: Date;
-  readonly received: Date;
+  readonly due: number;
+  readonly received: number;
   readonly said: string;
 }
 
@@ -54,14 +54,13 @@ export class CronNodes {
   readonly #scope = Effect.runSync(Scope.make());
   readonly #expressions = new Map<string, string>();
   #settings: Readonly<Record<string, string>> = {};
-  #database: pg.Client | null = null;
+  #database: Bare | null = null;
 
   /** Starts this many nodes on a new database. Fires queue at the cap, so that a fire costs only its row. */
   static async start(count: number, settings: Readonly<Record<string, string>> = {}): Promise<CronNodes> {
     const nodes = new CronNodes();
     const url = await Effect.runPromise(Scope.provide(freshDatabase("migrated"), nodes.#scope));
-    nodes.#database = new pg.Client({ connectionString: url });
-    await nodes.#database.connect();
+    nodes.#database = await connectBare(url);
     nodes.#settings = {
       DATABASE_URL: url,
       PLATFORM_MASTER_KEY: randomBytes(32).toString("hex"),
@@ -106,7 +105,7 @@ export class CronNodes {
        FROM fires WHERE kind = 'cron' AND replay_of IS NULL AND scheduled_for > $1 AND scheduled_for <= $2`,
       [new Date(from), new Date(until)],
     );
-    const rows = new Map(found?.rows.map((row) => [`${row.trigger} ${row.due.getTime()}`, row]));
+    const rows = new Map(found?.rows.map((row) => [`${row.trigger} ${row.due}`, row]));
     return [...this.#expressions].flatMap(([trigger, cron]) => {
       const range = { firstMs: Math.floor(from) + 1, untilMs: Math.floor(until) };
       return [...instantsBetween(Result.getOrThrow(parseCron(cron)), "UTC", range)].map((due) => {
@@ -114,7 +113,7 @@ export class CronNodes {
         return {
           trigger,
           due,
-          lateMs: row === undefined ? null : row.received.getTime() - due,
+          lateMs: row === undefined ? null : row.received - due,
           said: row?.said ?? "",
         };
       });

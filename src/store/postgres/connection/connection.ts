@@ -1,7 +1,21 @@
-/** How every connection of the service is opened: the pool's and the listening one. */
-import * as pg from "pg";
-import { instantOf } from "./instants.ts";
+/**
+ * One connection of the service to Postgres, by @effect/sql-pg: of the pool, the shared ones and the listening ones.
+ *
+ *  N1 Its socket is ours. So it is seen at once when it ends, and a server that is silent for too long loses it,
+ *     measured in the event loop's time (patience.ts). sql-pg's own limits use the clock alone.
+ */
+import { readFileSync } from "node:fs";
+import { connect, type NetConnectOpts, type Socket } from "node:net";
+import type { ConnectionOptions } from "node:tls";
+import * as PgConnection from "@effect/sql-pg/PgConnection";
+import * as Duration from "effect/Duration";
+import * as Effect from "effect/Effect";
+import * as Redacted from "effect/Redacted";
+import type * as Scope from "effect/Scope";
+import type { SqlError } from "effect/sql/SqlError";
+import { sqlErrorOf } from "./errors.ts";
 import { patiently } from "./patience.ts";
+import { types } from "./values.ts";
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`. A unix socket is written as `?host=/its/directory`. */
@@ -28,51 +42,140 @@ export const DEFAULTS = {
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
 /** A half-open connection (no answer, no reset) is detected this long after the server should have answered. */
 const READ_GRACE_MS = 5_000;
-const TIMESTAMPTZ = 1184;
+/**
+ * The most texts that a connection keeps prepared. It forgets the one that was not used for the longest time. A plan can
+ * take 0.15 MB of the server's memory.
+ */
+export const PREPARED_MAX = 200;
+/** The largest message that Postgres can send: a row with a large value. */
+const MESSAGE_BYTES_MAX = 2 ** 30;
 
-const typeParsers = new pg.TypeOverrides();
-typeParsers.setTypeParser(TIMESTAMPTZ, instantOf);
-
-/** How long to wait for an answer before its connection is closed, ms. */
-export const answerTimeoutMs = ({
-  statementTimeoutMs = DEFAULTS.statementTimeoutMs,
-}: PostgresOptions): number => statementTimeoutMs + READ_GRACE_MS;
-
-export const connectionSettings = (options: PostgresOptions) => {
-  const settings = { ...DEFAULTS, ...options };
-  return {
-    connectionString: settings.url,
-    application_name: settings.applicationName,
-    statement_timeout: settings.statementTimeoutMs,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
-    keepAlive: true,
-    types: typeParsers,
-  };
-};
-
-/** Parts of a pg connection that its types do not declare. */
-interface Connecting {
-  readonly connection?: { readonly stream: { readonly destroy: (error: Error) => void } };
+/** What else distinguishes a connection. */
+interface Kind {
+  /** Whether several fibers send their statements at the same time. */
+  readonly isShared?: boolean;
+  /** How long a transaction may be silent, ms. 0: as long as it likes. */
+  readonly idleInTransactionMs?: number;
 }
 
-/**
- * A client that gives up connecting after `connectTimeoutMs` of the event loop's time. pg's own timers use the clock
- * alone.
- */
-export const patientClient = ({ connectTimeoutMs = DEFAULTS.connectTimeoutMs }: PostgresOptions) =>
-  class extends pg.Client {
-    override connect(): Promise<void>;
-    override connect(callback: (error: Error) => void): void;
-    override connect(callback?: (error: Error) => void): Promise<void> | void {
-      const given = patiently(connectTimeoutMs, () =>
-        (this as unknown as Connecting).connection?.stream.destroy(
-          new Error(`no connection came about within ${connectTimeoutMs} ms`),
-        ),
-      );
-      if (callback === undefined) return super.connect().finally(given);
-      super.connect((error) => {
-        given();
-        callback(error);
-      });
-    }
+/** An open connection. */
+export interface Opened {
+  readonly connection: PgConnection.PgConnection;
+  /** Whether it has ended. It may not have told its statements yet. */
+  readonly isLost: () => boolean;
+  /** Ends it at once: its statements fail with this cause. */
+  readonly end: (cause: Error) => void;
+  /** Waits until the server has closed it too, which it does after it has rolled back. */
+  readonly ended: Effect.Effect<void>;
+  /** The time since the server's last answer. If it is too long, the connection ends. */
+  readonly silence: Silence;
+}
+
+const POSTGRES_PORT = 5432;
+
+/** Where the server is. The parameters in the URL win, as in libpq. */
+const addressOf = ({ hostname, port, searchParams }: URL): NetConnectOpts => {
+  const inUrl = hostname === "" ? "localhost" : decodeURIComponent(hostname).replace(/^\[(.*)\]$/, "$1");
+  const host = searchParams.get("host") ?? inUrl;
+  const at = Number(searchParams.get("port") ?? port) || POSTGRES_PORT;
+  return host.startsWith("/")
+    ? { path: `${host}/.s.PGSQL.${at}` }
+    : { host, port: at, noDelay: true, keepAlive: true };
+};
+
+/** The certificates that the URL names in files. */
+const certificatesOf = ({ searchParams }: URL): ConnectionOptions | null => {
+  const contents = (name: string) => {
+    const file = searchParams.get(name);
+    return file === null ? undefined : readFileSync(file);
   };
+  const [ca, cert, key] = [contents("sslrootcert"), contents("sslcert"), contents("sslkey")];
+  return ca === undefined && cert === undefined && key === undefined ? null : { ca, cert, key };
+};
+
+/** Watches the time since the server's last answer while statements wait for one. 0 ms: it is not watched. */
+class Silence {
+  readonly #milliseconds: number;
+  readonly #expired: () => void;
+  #waiting = 0;
+  #stop: (() => void) | null = null;
+
+  constructor(milliseconds: number, expired: () => void) {
+    this.#milliseconds = milliseconds;
+    this.#expired = expired;
+  }
+
+  #watch(): void {
+    if (this.#milliseconds > 0) this.#stop = patiently(this.#milliseconds, this.#expired);
+  }
+
+  /** A statement is sent. */
+  begin(): void {
+    this.#waiting += 1;
+    if (this.#waiting === 1) this.#watch();
+  }
+
+  /** A statement has its answer, or is given up. */
+  finish(): void {
+    this.#waiting -= 1;
+    this.#stop?.();
+    if (this.#waiting > 0) this.#watch();
+  }
+}
+
+/** Opens a connection. It is closed with the scope. */
+export const open = (
+  options: PostgresOptions,
+  { isShared = false, idleInTransactionMs = IDLE_IN_TRANSACTION_TIMEOUT_MS }: Kind = {},
+): Effect.Effect<Opened, SqlError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const { url, connectTimeoutMs, statementTimeoutMs, applicationName } = { ...DEFAULTS, ...options };
+    const parsed = new URL(url);
+    const ssl = certificatesOf(parsed);
+    let socket: Socket | null = null;
+    const end = (cause: Error): void => void socket?.destroy(cause);
+    const silence = new Silence(statementTimeoutMs === 0 ? 0 : statementTimeoutMs + READ_GRACE_MS, () =>
+      end(new Error(`the database did not respond within ${statementTimeoutMs + READ_GRACE_MS} ms`)),
+    );
+    const ended = Effect.callback<void>((resume) => {
+      if (socket === null || socket.closed) return resume(Effect.void);
+      const closed = patiently(READ_GRACE_MS, () => void socket?.destroy());
+      socket.once("close", () => {
+        closed();
+        resume(Effect.void);
+      });
+    });
+    const arrived = patiently(connectTimeoutMs, () =>
+      end(new Error(`no connection came about within ${connectTimeoutMs} ms`)),
+    );
+    return PgConnection.make({
+      url: Redacted.make(url),
+      ...(ssl === null ? {} : { ssl }),
+      // The first one is the connection's. sql-pg cancels a statement over another one.
+      stream: () => {
+        const opened = connect(addressOf(parsed));
+        socket ??= opened;
+        return opened;
+      },
+      connectTimeout: Duration.infinity,
+      applicationName,
+      startupParameters: {
+        statement_timeout: String(statementTimeoutMs),
+        idle_in_transaction_session_timeout: String(idleInTransactionMs),
+      },
+      types,
+      multiplex: isShared,
+      preparedStatementCacheSize: PREPARED_MAX,
+      maxMessageSize: MESSAGE_BYTES_MAX,
+    }).pipe(
+      Effect.ensuring(Effect.sync(arrived)),
+      Effect.map((connection) => ({
+        connection,
+        isLost: () => socket?.destroyed !== false,
+        end,
+        ended,
+        silence,
+      })),
+      Effect.mapError(sqlErrorOf),
+    );
+  });

@@ -1,7 +1,5 @@
-/** Translates a statement's error into effect/sql's terms (SQLSTATE classes of PostgreSQL, appendix A). */
+/** What a statement's error means to the service, by its SQLSTATE (PostgreSQL, appendix A). */
 import * as SqlError from "effect/sql/SqlError";
-
-type Fields = { readonly cause: unknown; readonly message: string; readonly operation: string };
 
 const textField = (cause: unknown, field: string): string => {
   if (typeof cause !== "object" || cause === null) return "";
@@ -9,56 +7,29 @@ const textField = (cause: unknown, field: string): string => {
   return typeof value === "string" ? value : "";
 };
 
-/** SQLSTATEs with a reason of their own. All others are classified by their first two characters. */
-const reasonByCode: Readonly<Record<string, (fields: Fields) => SqlError.SqlErrorReason>> = {
-  // The server has ended an idle transaction's session.
-  "25P03": (fields) => new SqlError.ConnectionError(fields),
-  "23505": (fields) =>
-    new SqlError.UniqueViolation({ ...fields, constraint: textField(fields.cause, "constraint") }),
-  "40P01": (fields) => new SqlError.DeadlockError(fields),
-  "40001": (fields) => new SqlError.SerializationError(fields),
-  "42501": (fields) => new SqlError.AuthorizationError(fields),
-  "53300": (fields) => new SqlError.ConnectionError(fields),
-  "55P03": (fields) => new SqlError.LockTimeoutError(fields),
-  "57014": (fields) => new SqlError.StatementTimeoutError(fields),
-  "57P01": (fields) => new SqlError.ConnectionError(fields),
-  "57P02": (fields) => new SqlError.ConnectionError(fields),
-  "57P03": (fields) => new SqlError.ConnectionError(fields),
-  "57P05": (fields) => new SqlError.ConnectionError(fields),
-};
-const reasonByClass: Readonly<Record<string, (fields: Fields) => SqlError.SqlErrorReason>> = {
-  "08": (fields) => new SqlError.ConnectionError(fields),
-  "23": (fields) => new SqlError.ConstraintError(fields),
-  "28": (fields) => new SqlError.AuthenticationError(fields),
-  "42": (fields) => new SqlError.SqlSyntaxError(fields),
-};
+/**
+ * The server has ended the session, or accepts none: idle in a transaction, too many connections, a shutdown, a crash, a
+ * start, a dropped database, an idle session. @effect/sql-pg takes them for errors of the statement.
+ */
+const ENDED = new Set(["25P03", "53300", "57P01", "57P02", "57P03", "57P04", "57P05"]);
 
 /** The server refuses a prepared statement whose columns a change of the schema changed: "cached plan must not change result type". */
-const isStaleCause = (cause: unknown): boolean =>
+const isStale = (cause: unknown): boolean =>
   textField(cause, "code") === "0A000" && textField(cause, "routine") === "RevalidateCachedQuery";
 
-/** Whether the statement was prepared before a change of the schema. The same text works on another connection. */
-export const isStale = ({ reason }: SqlError.SqlError): boolean => isStaleCause(reason.cause);
+/** Whether its connection is lost. */
+export const isLost = ({ reason }: SqlError.SqlError): boolean => reason._tag === "ConnectionError";
 
-/** Whether the server refused the statement because its transaction has failed already. */
-export const isAborted = ({ reason }: SqlError.SqlError): boolean =>
-  textField(reason.cause, "code") === "25P02";
-
-const SQLSTATE = /^[0-9A-Z]{5}$/;
-
-/**
- * An error of `pg` as a SqlError. An error without a SQLSTATE comes from the socket or from pg itself (refused, reset,
- * timed out, closed): the connection is broken.
- */
-export const sqlErrorOf = (cause: unknown, operation: string): SqlError.SqlError => {
-  const code = textField(cause, "code");
-  const fields = { cause, message: textField(cause, "message"), operation };
-  // EPIPE looks like a SQLSTATE but comes from the operating system.
-  const isServers = SQLSTATE.test(code) && textField(cause, "syscall") === "";
-  if (!isServers || isStaleCause(cause))
-    return new SqlError.SqlError({ reason: new SqlError.ConnectionError(fields) });
-  const reason = reasonByCode[code] ?? reasonByClass[code.slice(0, 2)];
-  return new SqlError.SqlError({ reason: reason?.(fields) ?? new SqlError.UnknownError(fields) });
+/** The error of @effect/sql-pg with the words of its cause. It is a `ConnectionError` where another connection helps. */
+export const sqlErrorOf = ({ reason }: SqlError.SqlError): SqlError.SqlError => {
+  const { cause, operation } = reason;
+  const message = textField(cause, "message") || reason.message;
+  const isEnded = ENDED.has(textField(cause, "code")) || isStale(cause);
+  return new SqlError.SqlError({
+    reason: isEnded
+      ? new SqlError.ConnectionError({ cause, message, operation })
+      : Object.assign(reason, { message }),
+  });
 };
 
 /**

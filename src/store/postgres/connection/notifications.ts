@@ -2,8 +2,9 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import * as Queue from "effect/Queue";
 import type { SqlError } from "effect/sql/SqlError";
-import { connectionSettings, patientClient, type PostgresOptions } from "./connection.ts";
+import { open, type PostgresOptions } from "./connection.ts";
 import { sqlErrorOf } from "./errors.ts";
 
 export class Notifications extends Context.Service<
@@ -22,40 +23,17 @@ export class Notifications extends Context.Service<
   }
 >()("platform/store/postgres/Notifications") {}
 
-const open = (options: PostgresOptions) =>
-  Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        const client = new (patientClient(options))({ ...connectionSettings(options), statement_timeout: 0 });
-        // Ignores errors before `listen` waits for them: the following query fails with them.
-        client.on("error", () => undefined);
-        await client.connect();
-        return client;
-      },
-      catch: (cause) => sqlErrorOf(cause, "listen"),
-    }),
-    (client) => Effect.promise(() => client.end().catch(() => undefined)),
-  );
-
 export const layer = (options: PostgresOptions): Layer.Layer<Notifications> =>
   Layer.succeed(Notifications)({
     listen: (channel, hear) =>
       Effect.scoped(
         Effect.gen(function* () {
-          const client = yield* open(options);
-          return yield* Effect.callback<never, SqlError>((resume) => {
-            const fail = (cause: unknown) => {
-              resume(Effect.fail(sqlErrorOf(cause, "listen")));
-            };
-            client.on("error", fail);
-            client.on("end", () => {
-              fail(new Error("the listening connection ended"));
-            });
-            client.on("notification", ({ payload }) => {
-              hear(payload ?? "");
-            });
-            client.query(`LISTEN ${channel}`).then(() => hear(null), fail);
-          });
+          const { connection, end } = yield* open({ ...options, statementTimeoutMs: 0 });
+          const queue = yield* connection.listen(channel);
+          // sql-pg would first send UNLISTEN, and wait for a server that may be silent.
+          yield* Effect.addFinalizer(() => Effect.sync(() => end(new Error("no one listens any more"))));
+          hear(null);
+          for (;;) hear((yield* Queue.take(queue)).payload);
         }),
-      ),
+      ).pipe(Effect.mapError(sqlErrorOf)),
   });

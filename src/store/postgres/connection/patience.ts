@@ -66,16 +66,20 @@ export class Line {
     this.#changed = wait.changed;
   }
 
+  /** Takes a free place. False: there is none, and the caller may `enter` the line. */
+  enterAtOnce(): boolean {
+    if (this.#free === 0) return false;
+    this.#free -= 1;
+    this.#servedAt = this.#steps;
+    return true;
+  }
+
   /**
    * Resolves when the caller has a place. The caller returns it with `leave`. @throws Error if no place became free
    * (T2)
    */
   enter(): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      this.#servedAt = this.#steps;
-      return Promise.resolve();
-    }
+    if (this.enterAtOnce()) return Promise.resolve();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push({ resume: resolve, refuse: reject, cameAt: this.#steps });
     this.#changed(this.#waiting.length);
