@@ -26,6 +26,7 @@ import { type RegistryLocation, readRegistryLocation } from "./domain/registry-r
 import type { TerminalUsers } from "./domain/terminal.ts";
 import { parseTierCaps, type Tier, type TierCaps } from "./domain/tier.ts";
 import { readCluster } from "./cluster-config.ts";
+import { readDatabaseAddress } from "./database-address.ts";
 import { readDefaultModels, readGateway } from "./model-config.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, removedSettings, SETTINGS } from "./settings.ts";
@@ -187,7 +188,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     publicUrl: read.url("PLATFORM_PUBLIC_URL"),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
-    databaseUrl: read.databaseUrl(),
+    databaseUrl: read.databaseUrl(environment),
     nodeHost: read.parsed("PLATFORM_NODE_HOST", parseNodeHost),
     nodePort: read.integer("PLATFORM_NODE_PORT"),
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
@@ -325,15 +326,15 @@ class Reader extends SettingReader {
     return null;
   }
 
-  /** Clients of Postgres take any scheme for their own. The value may contain a password, so only its scheme is shown. */
-  databaseUrl(): string | null {
+  /** The value may contain a password, so only its scheme is shown. */
+  databaseUrl(environment: Environment): string | null {
     const name = "DATABASE_URL";
     const url = this.text(name);
-    const [, scheme = "", slashes = ""] = /^([a-z][a-z0-9+.-]*):(\/\/)?/i.exec(url ?? "") ?? [];
-    if (url === null || /^(?:|postgres|postgresql|socket)$/i.test(scheme)) return url;
-    const shown = slashes === "" ? "(hidden)" : `${scheme}://…`;
-    const example = "postgres://user:password@db.example.com:5432/platform";
-    this.problem(name, shown, `the address of a Postgres database, for example ${example}`);
+    if (url === null) return null;
+    const address = readDatabaseAddress(url, environment);
+    if (Result.isSuccess(address)) return address.success;
+    const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(url) ?? [];
+    this.problem(name, scheme === undefined ? "(hidden)" : `${scheme}…`, address.failure);
     return null;
   }
 

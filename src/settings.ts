@@ -106,7 +106,7 @@ export const SETTINGS = define({
     shown: "embedded Postgres",
     about:
       "A Postgres server, version 15 or newer, to use instead of the embedded one. Services that share it are nodes of one " +
-      "service, and need `PLATFORM_MASTER_KEY`.",
+      "service, and need `PLATFORM_MASTER_KEY`. [Its forms](install.md#the-address-of-the-database).",
   },
   PLATFORM_MASTER_KEY: {
     group: "Data and identity",

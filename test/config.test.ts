@@ -216,20 +216,12 @@ test("refuses the address of another database, and does not show its password", 
   expect(problems({ DATABASE_URL: "mysql://root:canary@127.0.0.1/x" })).toEqual([
     `DATABASE_URL is "mysql://…"; ${expected}`,
   ]);
-  expect(problems({ DATABASE_URL: "https://db.example.com/x" })).toEqual([
-    `DATABASE_URL is "https://…"; ${expected}`,
-  ]);
   expect(problems({ DATABASE_URL: "db.example.com:5432/x" })).toEqual([
     `DATABASE_URL is "(hidden)"; ${expected}`,
   ]);
-  for (const url of [
-    "postgres://user:word@db/x?sslmode=require",
-    "postgresql:///x?host=/run/postgresql",
-    "POSTGRES://db/x",
-    "socket:/run/postgresql?db=x",
-    "/run/postgresql x",
-  ])
-    expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
+  expect(read({ DATABASE_URL: "postgres://user@db/x", PGPASSWORD: "word" }).databaseUrl).toBe(
+    "postgres://user@db/x?password=word",
+  );
 });
 
 test("starts opencode in the mode of its adapter, or the given command", () => {

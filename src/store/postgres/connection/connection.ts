@@ -4,9 +4,7 @@
  *  N1 Its socket is ours. So it is seen at once when it ends, and a server that is silent for too long loses it,
  *     measured in the event loop's time (patience.ts). sql-pg's own limits use the clock alone.
  */
-import { readFileSync } from "node:fs";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
-import type { ConnectionOptions } from "node:tls";
 import * as PgConnection from "@effect/sql-pg/PgConnection";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
@@ -15,6 +13,7 @@ import type * as Scope from "effect/Scope";
 import type { SqlError } from "effect/sql/SqlError";
 import { sqlErrorOf } from "./errors.ts";
 import { patiently } from "./patience.ts";
+import { tlsOf } from "./tls.ts";
 import { types } from "./values.ts";
 
 export interface PostgresOptions {
@@ -83,16 +82,6 @@ const addressOf = ({ hostname, port, searchParams }: URL): NetConnectOpts => {
     : { host, port: at, noDelay: true, keepAlive: true };
 };
 
-/** The certificates that the URL names in files. */
-const certificatesOf = ({ searchParams }: URL): ConnectionOptions | null => {
-  const contents = (name: string) => {
-    const file = searchParams.get(name);
-    return file === null ? undefined : readFileSync(file);
-  };
-  const [ca, cert, key] = [contents("sslrootcert"), contents("sslcert"), contents("sslkey")];
-  return ca === undefined && cert === undefined && key === undefined ? null : { ca, cert, key };
-};
-
 /** Watches the time since the server's last answer while statements wait for one. 0 ms: it is not watched. */
 class Silence {
   readonly #milliseconds: number;
@@ -131,7 +120,9 @@ export const open = (
   Effect.suspend(() => {
     const { url, connectTimeoutMs, statementTimeoutMs, applicationName } = { ...DEFAULTS, ...options };
     const parsed = new URL(url);
-    const ssl = certificatesOf(parsed);
+    const ssl = tlsOf(parsed);
+    // sql-pg refuses a mode that it does not know.
+    parsed.searchParams.delete("sslmode");
     let socket: Socket | null = null;
     const end = (cause: Error): void => void socket?.destroy(cause);
     const silence = new Silence(statementTimeoutMs === 0 ? 0 : statementTimeoutMs + READ_GRACE_MS, () =>
@@ -149,8 +140,8 @@ export const open = (
       end(new Error(`no connection came about within ${connectTimeoutMs} ms`)),
     );
     return PgConnection.make({
-      url: Redacted.make(url),
-      ...(ssl === null ? {} : { ssl }),
+      url: Redacted.make(parsed.href),
+      ssl,
       // The first one is the connection's. sql-pg cancels a statement over another one.
       stream: () => {
         const opened = connect(addressOf(parsed));
@@ -158,7 +149,7 @@ export const open = (
         return opened;
       },
       connectTimeout: Duration.infinity,
-      applicationName,
+      applicationName: parsed.searchParams.get("application_name") ?? applicationName,
       startupParameters: {
         statement_timeout: String(statementTimeoutMs),
         idle_in_transaction_session_timeout: String(idleInTransactionMs),

@@ -66,7 +66,7 @@ export class Line {
     this.#changed = wait.changed;
   }
 
-  /** Takes a free place. False: there is none, and the caller may `enter` the line. */
+  /** Takes a free place. False: no place is free, and the caller may `enter` the line. */
   enterAtOnce(): boolean {
     if (this.#free === 0) return false;
     this.#free -= 1;
