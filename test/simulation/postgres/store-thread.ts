@@ -1,4 +1,5 @@
 /** The thread of the real store (bridge.ts): carries out orders as they come, several at once. */
+import { inspect } from "node:util";
 import { workerData, type MessagePort } from "node:worker_threads";
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
@@ -8,6 +9,7 @@ import * as Result from "effect/Result";
 import * as Schedule from "effect/Schedule";
 import * as Scope from "effect/Scope";
 import * as SqlClient from "effect/sql/SqlClient";
+import { isSqlError } from "effect/sql/SqlError";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts";
 import { postgresStore } from "../../../src/store/postgres/layer.ts";
@@ -174,8 +176,12 @@ const carriedOut = (order: Order): Effect.Effect<unknown, unknown> => {
   }
 };
 
-/** An error as its fields: what it was made of is cloned, what it is is not. */
+/** An error as its fields: what it was made of is cloned, what it is is not. The database's own errors have their words and their code. */
 const failed = (error: unknown): Outcome => {
+  if (isSqlError(error)) {
+    const { _tag: reason, message, operation, cause } = error.reason;
+    return { is: "failed", tag: error._tag, fields: { reason, message, operation, cause: inspect(cause) } };
+  }
   const all = error as Readonly<Record<string, unknown>>;
   const tag = String(all["_tag"]);
   const fields = Object.fromEntries(Object.entries(all).filter(([name]) => name !== "_tag"));
