@@ -37,7 +37,7 @@ class Statements implements Connection {
       const rows = Effect.map(this.#send(text, values, isPrepared), (result) =>
         transform === undefined ? result.rows : transform(result.rows),
       );
-      // The end of the connection was the rollback (C2).
+      // The end of the connection was the rollback (pool.ts C2).
       return text.startsWith("ROLLBACK") ? Effect.catchIf(rows, isLost, () => Effect.succeed([])) : rows;
     });
   }
