@@ -68,13 +68,14 @@ module.exports = {
       name: "domain-does-no-io",
       comment:
         "What the domain computes must be the same everywhere and always. Of builtins it has hashes, bytes and net's " +
-        "isIP and BlockList, which are arithmetic; of packages the readers of TOML, YAML and JSON with comments and effect's values.",
+        "isIP and BlockList, which are arithmetic; of packages the readers of TOML, YAML and JSON with comments, a validator of JSON Schema and effect's values.",
       severity: "error",
       from: { path: "^src/domain/" },
       to: {
         dependencyTypes: ["core", "npm", "npm-dev"],
         pathNot: [
           "^node_modules/(smol-toml|@humanwhocodes/momoa|yaml)/",
+          "^node_modules/@modelcontextprotocol/client/dist/validators/",
           "^node_modules/effect/dist/(Result|Schema|Option|Predicate|SchemaIssue)\\.",
           "^(crypto|buffer|path|util|net)$",
         ],

@@ -136,7 +136,8 @@ const connectors = {
 
 /** @param {string} project @param {Connector} connector @param {Names} names */
 const connectorRow = (project, connector, names) => {
-  const { slug, kind, url, auth, state, credential, usable, to_accept: open, failure, sessions } = connector;
+  const { slug, kind, url, auth, state, credential, usable, failure, sessions } = connector;
+  const { to_accept: open, left_out: leftOut } = connector;
   const isOwn = connector.credential_of === "user";
   const need = state === "needs_credential" && (isOwn ? needsYours(auth) : NEEDS[auth]);
   const [word, tone, next] = need || STATES[state] || [state, "warn", ""];
@@ -150,6 +151,7 @@ const connectorRow = (project, connector, names) => {
       detail(
         `${usable} usable ${usable === 1 ? "tool" : "tools"}`,
         open > 0 && ` · ${open} to accept`,
+        leftOut.length > 0 && [" · ", h("a", { href: link }, `${leftOut.length} left out`)],
         credential !== null && [" · ", storedWord(connector), time(credential.updated_at)],
         isOwn && " · each person has a credential of their own",
         !sessions.includes("trigger") && " · not for sessions of triggers",

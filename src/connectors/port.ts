@@ -8,7 +8,7 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
-import type { CatalogueTool } from "../domain/catalogue.ts";
+import type { CatalogueTool, LeftOut } from "../domain/catalogue.ts";
 import type { HttpOperation } from "../domain/http-operation.ts";
 import type { Described, ReservedNames } from "../domain/openapi/description.ts";
 
@@ -23,6 +23,8 @@ export interface ServerTarget {
 
 export interface ListedTools {
   readonly tools: readonly CatalogueTool[];
+  /** Entries of the list that are no tools at all. */
+  readonly leftOut: readonly LeftOut[];
   /** The revision that the server speaks. */
   readonly protocol: string;
 }

@@ -7,7 +7,8 @@ import type * as Scope from "effect/Scope";
 import type { NetClient } from "../ground/net/client.ts";
 import type { Network } from "../ground/net/dial.ts";
 import { NetFault } from "../ground/net/fault.ts";
-import type { CatalogueTool } from "../domain/catalogue.ts";
+import { isRecord } from "../ground/record.ts";
+import type { CatalogueTool, LeftOut } from "../domain/catalogue.ts";
 import { callApi, fetchDocument } from "./http-apis.ts";
 import type { ListedTools, McpCall, ServerFault, Servers, ServerTarget, ToolResult } from "./port.ts";
 import { connectorClient, Exchange, WireFault } from "./wire.ts";
@@ -47,6 +48,7 @@ const faultOf = (why: string, exchange: Exchange | null): ServerFault => ({
 /** The reason in an error of the client library, as part of a sentence about the server. */
 const reasonFor = (error: unknown, exchange: Exchange, library: Library): string => {
   if (error instanceof WireFault || error instanceof NetFault) return error.why;
+  if (error instanceof library.UnsupportedProtocolVersionError) return REVISION_FAULT;
   if (error instanceof library.ProtocolError) {
     // The server answered: its tool did not run, or failed.
     exchange.isSent = false;
@@ -60,8 +62,13 @@ const reasonFor = (error: unknown, exchange: Exchange, library: Library): string
     const hint = status === 401 || status === 403 ? ". Its credential may be wrong" : "";
     return `answered with status ${status}${hint}`;
   }
+  // The library has no type for the revision that a server chose in its handshake.
+  const [, revision] = /protocol version is not supported: (.*)$/s.exec(String(error)) ?? [];
+  if (revision !== undefined) return `${REVISION_FAULT}: it speaks ${JSON.stringify(revision.slice(0, 40))}`;
   return "answered with something that is not MCP";
 };
+
+const REVISION_FAULT = "speaks no revision of MCP that this service speaks";
 
 /** Loads the library at its first use: a service without connectors does not need its 11 MiB. */
 const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/client");
@@ -80,7 +87,7 @@ const exchanging = async <A>(
   const exchange = new Exchange({ client: net, url, maxBytes });
   const client = new library.Client(
     { name: "platform", version: "1" },
-    { versionNegotiation: { mode: negotiation(target.protocol) }, listMaxPages: PAGES },
+    { versionNegotiation: { mode: negotiation(target.protocol) } },
   );
   const transport = new library.StreamableHTTPClientTransport(url, {
     fetch: exchange.fetch,
@@ -128,14 +135,49 @@ const asEffect = <A>(exchange: (signal: AbortSignal) => Promise<A>): Effect.Effe
     catch: (error) => (isFault(error) ? error : faultOf("cannot be reached", null)),
   });
 
+/** Takes any result. The library refuses a whole list for one wrong tool. */
+const ANY_RESULT = {
+  "~standard": { version: 1, vendor: "platform", validate: (value: unknown) => ({ value }) },
+} as const;
+
+/** A tool of a list, or why the entry is none. Whether it can be used is decided by src/domain/catalogue.ts. */
+const readTool = (entry: unknown, index: number): CatalogueTool | LeftOut => {
+  const { name, description, inputSchema } = isRecord(entry) ? entry : {};
+  if (typeof name !== "string" || name === "")
+    return { name: `number ${index + 1}`, why: "This entry of the server's list has no name." };
+  if (description !== undefined && description !== null && typeof description !== "string")
+    return { name: name.slice(0, 128), why: "Its description is not a text." };
+  if (!isRecord(inputSchema)) return { name: name.slice(0, 128), why: "It has no input schema." };
+  return { name, description: (description ?? "").toWellFormed(), inputSchema };
+};
+
+/** All pages of a server's list. */
+const entries = async (client: Client, options: LibraryOptions): Promise<readonly unknown[]> => {
+  const all: unknown[] = [];
+  const cursors = new Set<string>();
+  let cursor: string | null = null;
+  do {
+    const params = cursor === null ? {} : { params: { cursor } };
+    // oxlint-disable-next-line no-await-in-loop -- a page names the next one
+    const page: unknown = await client.request({ method: "tools/list", ...params }, ANY_RESULT, options);
+    const { tools, nextCursor } = isRecord(page) ? page : {};
+    if (!Array.isArray(tools)) throw new WireFault("answered with a list of tools that is not a list");
+    all.push(...(tools as readonly unknown[]));
+    cursor = typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : null;
+    if (cursor !== null && cursors.has(cursor))
+      throw new WireFault("lists its tools without end: a page follows that was read before");
+    if (cursors.size >= PAGES) throw new WireFault(`lists its tools on more than ${PAGES} pages`);
+    if (cursor !== null) cursors.add(cursor);
+  } while (cursor !== null);
+  return all;
+};
+
 const list = async (client: Client, options: LibraryOptions): Promise<ListedTools> => {
-  const { tools } = await client.listTools(undefined, options);
+  const hasTools = client.getServerCapabilities()?.tools !== undefined;
+  const read = hasTools ? (await entries(client, options)).map(readTool) : [];
   return {
-    tools: tools.map(({ name, description, inputSchema }): CatalogueTool => ({
-      name,
-      description: (description ?? "").toWellFormed(),
-      inputSchema,
-    })),
+    tools: read.filter((entry) => !("why" in entry)),
+    leftOut: read.filter((entry) => "why" in entry),
     protocol: client.getNegotiatedProtocolVersion() ?? WITHOUT_HANDSHAKE,
   };
 };

@@ -10,6 +10,7 @@
 import { createHash } from "node:crypto";
 import type { HttpOperation } from "./http-operation.ts";
 import { isToolName, shownName } from "./tool-name.ts";
+import { schemaFault } from "./tool-schema.ts";
 
 export const TOOLS_LIMIT = 2000;
 export const SCHEMA_LIMIT_BYTES = 64 * 1024;
@@ -72,6 +73,16 @@ export const readCatalogue = (
   };
 };
 
+/** Catalogues that were read again. */
+const readAgain = new WeakMap<Catalogue, Catalogue>();
+
+/** A stored catalogue by the rules of today: it may have been read when fewer tools were left out. */
+export const presentCatalogue = (slug: string, stored: Catalogue): Catalogue =>
+  kept(readAgain, stored, () => {
+    const read = readCatalogue(slug, stored.tools, stored.leftOut);
+    return read.tools.length === stored.tools.length ? stored : read;
+  });
+
 const faultOf = ({ name, description, inputSchema }: CatalogueTool): string | null => {
   if (!isToolName(name)) return "Its name must have 1 to 128 letters, digits, _, -, . or /.";
   if (Buffer.byteLength(description) > DESCRIPTION_LIMIT_BYTES)
@@ -79,7 +90,7 @@ const faultOf = ({ name, description, inputSchema }: CatalogueTool): string | nu
   if (!isShallow(inputSchema)) return `Its schema has more than ${DEPTH_LIMIT} levels.`;
   return Buffer.byteLength(JSON.stringify(inputSchema)) > SCHEMA_LIMIT_BYTES
     ? `Its schema has more than ${SCHEMA_LIMIT_BYTES} bytes.`
-    : null;
+    : schemaFault(inputSchema);
 };
 
 /** Whether JSON has at most `levels` levels. */

@@ -30,6 +30,13 @@ export interface KindOfConnector {
 type Table = Readonly<Record<string, unknown>>;
 export type Refuse = (field: string | null, message: string) => void;
 
+export interface Refusals {
+  /** Names what is wrong with the whole entry. */
+  readonly refuse: Refuse;
+  /** Names a part that is left out. The others stay. */
+  readonly leave: Refuse;
+}
+
 /** The fields of an entry that belong to some kinds only. */
 export const KIND_FIELDS: Readonly<Record<string, readonly ConnectorKind[]>> = {
   headers: ["openapi", "http"],
@@ -45,7 +52,7 @@ const PATH_LIMIT = 500;
 const isKind = (value: unknown): value is ConnectorKind => CONNECTOR_KINDS.some((kind) => kind === value);
 
 /** @param url the connector's URL, normalised; empty if it is wrong. */
-export const readKind = (entry: Table, url: string, refuse: Refuse): KindOfConnector => {
+export const readKind = (entry: Table, url: string, { refuse, leave }: Refusals): KindOfConnector => {
   const { kind } = entry;
   if (!isKind(kind)) {
     refuse("kind", `kind is required and must be "mcp", "openapi" or "http".`);
@@ -57,7 +64,8 @@ export const readKind = (entry: Table, url: string, refuse: Refuse): KindOfConne
   if (kind === "mcp") return { kind, source: { from: "server" }, headers: {} };
   const headers = readHeaders(entry["headers"] ?? {}, refuse);
   if (kind === "openapi") return { kind, source: readDescription(entry, url, refuse), headers };
-  return { kind, source: { from: "manifest", tools: readOperations(entry["operations"], refuse) }, headers };
+  const tools = readOperations(entry["operations"], { refuse, leave });
+  return { kind, source: { from: "manifest", tools }, headers };
 };
 
 const readDescription = (entry: Table, url: string, refuse: Refuse): ToolSource => {

@@ -7,7 +7,14 @@
  */
 import * as Result from "effect/Result";
 import { isRecord } from "../ground/record.ts";
-import { KIND_FIELDS, readKind, type ConnectorKind, type Refuse, type ToolSource } from "./connector-kind.ts";
+import {
+  KIND_FIELDS,
+  readKind,
+  type ConnectorKind,
+  type Refusals,
+  type Refuse,
+  type ToolSource,
+} from "./connector-kind.ts";
 import { isToolName, TOOL_NAME_LIMIT } from "./tool-name.ts";
 
 /** The most connectors of one manifest. */
@@ -130,12 +137,29 @@ export const isConnectorSlug = (text: string): boolean => SLUG.test(text);
 export const isClientId = (value: unknown): value is string =>
   typeof value === "string" && value.length <= CLIENT_ID_LIMIT && CLIENT_ID.test(value);
 
-/** Reads one entry of `[[connectors]]`, a value from the TOML parser. */
-export const readConnectorEntry = (entry: unknown): Result.Result<Connector, readonly ConnectorFault[]> => {
+export interface ReadConnector {
+  /** Null: a fault concerns the whole connector. */
+  readonly connector: Connector | null;
+  readonly faults: readonly ConnectorFault[];
+}
+
+/**
+ * Reads one entry of `[[connectors]]`, a value from the TOML parser. A name or an operation that is wrong costs only itself. A wrong
+ * rule costs the connector, because without it a tool could be allowed.
+ */
+export const readConnectorEntry = (entry: unknown): ReadConnector => {
   if (!isRecord(entry))
-    return Result.fail([{ field: null, message: "A connector must be a table of fields." }]);
+    return {
+      connector: null,
+      faults: [{ field: null, message: "A connector must be a table of fields." }],
+    };
   const faults: ConnectorFault[] = [];
-  const refuse = (field: string | null, message: string): void => void faults.push({ field, message });
+  let isRefused = false;
+  const leave = (field: string | null, message: string): void => void faults.push({ field, message });
+  const refuse: Refuse = (field, message) => {
+    isRefused = true;
+    leave(field, message);
+  };
   for (const field of Object.keys(entry)
     .filter((name) => !FIELDS.includes(name))
     .slice(0, 10))
@@ -144,15 +168,15 @@ export const readConnectorEntry = (entry: unknown): Result.Result<Connector, rea
   const url = readUrl(entry["url"], refuse);
   const connector: Connector = {
     slug,
-    ...readKind(entry, url, refuse),
+    ...readKind(entry, url, { refuse, leave }),
     url,
     auth: readAuth(entry, refuse),
     credential: readOwner(entry, refuse),
     sessions: readSessions(entry["sessions"] ?? ["user"], refuse),
-    direct: readDirect(entry["direct"] ?? [], refuse),
+    direct: readDirect(entry["direct"] ?? [], { refuse, leave }),
     rules: readRules(entry["tools"] ?? [], refuse),
   };
-  return faults.length > 0 ? Result.fail(faults) : Result.succeed(connector);
+  return { connector: isRefused ? null : connector, faults };
 };
 
 /** @returns the policy of `[executor] default`, or what is wrong with it. Absent: `ask`. */
@@ -297,12 +321,21 @@ const readSessions = (value: unknown, refuse: Refuse): readonly SessionKind[] =>
   return [];
 };
 
-const readDirect = (value: unknown, refuse: Refuse): readonly string[] => {
-  const names: readonly unknown[] = Array.isArray(value) ? value : [null];
-  if (names.length <= DIRECT_LIMIT && names.every((name) => typeof name === "string" && isToolName(name)))
-    return [...new Set(names as readonly string[])];
-  refuse("direct", `direct must be a list of at most ${DIRECT_LIMIT} names of tools.`);
-  return [];
+const readDirect = (value: unknown, { refuse, leave }: Refusals): readonly string[] => {
+  if (!Array.isArray(value) || value.length > DIRECT_LIMIT) {
+    refuse("direct", `direct must be a list of at most ${DIRECT_LIMIT} names of tools.`);
+    return [];
+  }
+  const names = value.filter((name: unknown, index): name is string => {
+    if (typeof name === "string" && isToolName(name)) return true;
+    const written = typeof name === "string" ? `The name ${quote(name)}` : "This entry";
+    leave(
+      `direct[${index}]`,
+      `${written} is left out: a tool's name has 1 to ${TOOL_NAME_LIMIT} letters, digits, _, -, . or /.`,
+    );
+    return false;
+  });
+  return [...new Set(names)];
 };
 
 const readRules = (value: unknown, refuse: Refuse): readonly ToolRule[] => {

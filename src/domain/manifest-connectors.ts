@@ -83,15 +83,16 @@ const readEntries = (
   const lines = headerLines(text, "connectors", entries.length);
   const connectors = new Map<string, Connector>();
   for (const [index, entry] of entries.slice(0, CONNECTOR_LIMIT).entries()) {
-    const read = readConnectorEntry(entry);
+    const { connector, faults } = readConnectorEntry(entry);
     const refuse = (field: string | null, message: string): void => {
       const path = field === null ? `connectors[${index}]` : `connectors[${index}].${field}`;
       errors.push({ slug: null, index, path, message, line: lines?.[index] ?? null });
     };
-    if (Result.isFailure(read)) for (const { field, message } of read.failure) refuse(field, message);
-    else if (connectors.has(read.success.slug))
-      refuse("slug", `slug ${read.success.slug} is already used by another connector. Choose another slug.`);
-    else connectors.set(read.success.slug, read.success);
+    for (const { field, message } of faults) refuse(field, message);
+    if (connector === null) continue;
+    if (connectors.has(connector.slug))
+      refuse("slug", `slug ${connector.slug} is already used by another connector. Choose another slug.`);
+    else connectors.set(connector.slug, connector);
   }
   if (entries.length > CONNECTOR_LIMIT) {
     errors.push({

@@ -35,7 +35,11 @@ interface Read {
   readonly schema: Schema;
 }
 
-export const readOperations = (value: unknown, refuse: Refuse): readonly CatalogueTool[] => {
+/** An operation that is wrong is left out, and the others stay. */
+export const readOperations = (
+  value: unknown,
+  { refuse, leave }: { readonly refuse: Refuse; readonly leave: Refuse },
+): readonly CatalogueTool[] => {
   if (!Array.isArray(value) || value.length === 0 || value.length > OPERATIONS_LIMIT) {
     refuse(
       "operations",
@@ -45,15 +49,15 @@ export const readOperations = (value: unknown, refuse: Refuse): readonly Catalog
   }
   const names = new Set<string>();
   return value.flatMap((entry: unknown, index) => {
-    const faults: string[] = [];
-    const tool = readOperation(entry, (field, message) => {
-      faults.push(field);
-      refuse(`operations[${index}].${field}`, message);
-    });
-    if (names.has(tool.name))
-      refuse(`operations[${index}].name`, "name is already used by another operation.");
+    let isWhole = true;
+    const fault: Refuse = (field, message) => {
+      isWhole = false;
+      leave(`operations[${index}].${field}`, message);
+    };
+    const tool = readOperation(entry, fault);
+    if (names.has(tool.name)) fault("name", "name is already used by another operation.");
     names.add(tool.name);
-    return faults.length > 0 ? [] : [tool];
+    return isWhole ? [tool] : [];
   });
 };
 

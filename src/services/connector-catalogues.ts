@@ -114,7 +114,7 @@ const fromServer = Effect.fnUntraced(function* (
   if (listed !== null)
     return Result.succeed({
       tools: listed.tools.map((tool) => masked(mask, tool)),
-      leftOut: [],
+      leftOut: listed.leftOut.map((each) => maskJson(mask, each) as LeftOut),
       protocol: toldBy(mask, listed.protocol),
     });
   const read = yield* described(connector, { text, from: `at ${new URL(connector.url).host}` });

@@ -5,7 +5,7 @@
  *  C1 A catalogue is used for the URL and the kind with which it was seen. A manifest that moves a connector has none there.
  */
 import * as Effect from "effect/Effect";
-import { usableTools, type CatalogueTool } from "../domain/catalogue.ts";
+import { presentCatalogue, usableTools, type CatalogueTool } from "../domain/catalogue.ts";
 import type { Connector, Executor } from "../domain/connector.ts";
 import { authorized } from "../domain/connector-credential.ts";
 import type { ServerTarget } from "../connectors/port.ts";
@@ -30,7 +30,13 @@ export const catalogueKey = (projectId: string, { slug, kind, url }: Connector):
 export const catalogueFor = (
   connector: Connector,
   stored: StoredCatalogue | null | undefined,
-): StoredCatalogue | null => (stored?.url === catalogueKey("", connector).url ? stored : null);
+): StoredCatalogue | null => {
+  if (stored?.url !== catalogueKey("", connector).url) return null;
+  const { latest } = stored;
+  return latest === null
+    ? stored
+    : { ...stored, latest: { ...latest, catalogue: presentCatalogue(connector.slug, latest.catalogue) } };
+};
 
 /** The tools of a connector that a person accepted and that are still the same. */
 export const toolsOf = (catalogue: StoredCatalogue | null): readonly CatalogueTool[] =>

@@ -31,6 +31,9 @@ afterAll(async () => {
 });
 beforeEach(() => {
   server.instead = null;
+  server.page = null;
+  server.revision = "2025-11-25";
+  server.sessions.clear();
   server.answers.clear();
   server.calls.length = 0;
   server.requests.length = 0;
@@ -75,8 +78,46 @@ test("lists the tools of a server that keeps sessions, and says which revision i
   const listed = await Effect.runPromise(servers.list(target({ protocol: null })));
   expect(listed).toEqual({
     tools: [{ name: "echo", description: "Echoes.", inputSchema: { type: "object" } }],
+    leftOut: [],
     protocol: "2025-11-25",
   });
+});
+
+const listFault = async (): Promise<string> => {
+  const result = await Effect.runPromise(Effect.result(servers.list(target({ protocol: null }))));
+  if (Result.isSuccess(result)) throw new Error("the list was read");
+  return result.failure.why;
+};
+
+test("reads a list page by page, and leaves out and names entries that are no tools", async () => {
+  const good = { name: "good", inputSchema: { type: "object" } };
+  const odd = { name: "odd", inputSchema: { type: "string" } };
+  server.page = (cursor) =>
+    cursor === "2"
+      ? { tools: [odd, { name: "bare" }, 7] }
+      : { tools: [good, { name: "told", description: 3, inputSchema: {} }], nextCursor: "2" };
+  const listed = await Effect.runPromise(servers.list(target({ protocol: null })));
+  expect(listed.tools.map(({ name }) => name)).toEqual(["good", "odd"]);
+  expect(listed.leftOut).toEqual([
+    { name: "told", why: "Its description is not a text." },
+    { name: "bare", why: "It has no input schema." },
+    { name: "number 5", why: "This entry of the server's list has no name." },
+  ]);
+});
+
+test.each([
+  ["that repeats itself", () => "same", "without end"],
+  ["of more pages than anyone has", (cursor: unknown) => `${Number(cursor ?? 0) + 1}`, "more than 100 pages"],
+])("names a list %s", async (_, next, why) => {
+  server.page = (cursor) => ({ tools: [], nextCursor: next(cursor) });
+  expect(await listFault()).toContain(why);
+});
+
+test.each(["1999-01-01", "2027-01-01"])("names the revision %s, which nobody speaks", async (revision) => {
+  server.revision = revision;
+  expect(await listFault()).toBe(
+    `speaks no revision of MCP that this service speaks: it speaks "${revision}"`,
+  );
 });
 
 test("calls a tool once, with the credential in every request, and ends the server's session", async () => {

@@ -61,6 +61,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
     sign_in: null,
     usable: 11,
     to_accept: 2,
+    left_out: [{ name: "export_all", why: "Its schema is larger than 64 KiB." }],
     failure: null,
     refreshed_at: at(40),
   };
@@ -100,6 +101,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         credential: null,
         usable: 0,
         to_accept: 0,
+        left_out: [],
         refreshed_at: null,
       },
       {
@@ -120,6 +122,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         },
         usable: 4,
         to_accept: 0,
+        left_out: [],
       },
       {
         ...connector,
@@ -130,6 +133,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         credential: null,
         sign_in: null,
         to_accept: 0,
+        left_out: [],
         failure:
           "The sign-in of the connector errors has ended: login.example.com says: invalid_grant. A person can sign in again: platform connectors authorize errors.",
       },
@@ -142,6 +146,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         credential: null,
         usable: 3,
         to_accept: 0,
+        left_out: [],
       },
       {
         ...connector,
@@ -153,6 +158,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         credential: null,
         usable: 6,
         to_accept: 0,
+        left_out: [],
         failure: "Your sign-in has ended: calendar.example.com says: invalid_grant. Sign in again.",
       },
       {
@@ -163,6 +169,7 @@ export const sampleConnectors = (now: number, sessionId: string): FakeConnectors
         state: "failed",
         credential: null,
         to_accept: 0,
+        left_out: [],
         failure: "The server answered 503.",
       },
     ],

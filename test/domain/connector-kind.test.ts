@@ -1,4 +1,3 @@
-import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
 import { readConnectorEntry } from "../../src/domain/connector.ts";
 import { CONNECTOR_KINDS } from "../../src/domain/connector-kind.ts";
@@ -10,10 +9,8 @@ const HTTP = { slug: "tracker", kind: "http", url: URL };
 const OPENAPI = { slug: "tracker", kind: "openapi", url: URL };
 const OPERATION = { name: "get_issue", description: "Shows an issue.", path: "/issues" };
 
-const faults = (entry: object): readonly string[] => {
-  const read = readConnectorEntry(entry);
-  return Result.isSuccess(read) ? [] : read.failure.map(({ field, message }) => `${field}: ${message}`);
-};
+const faults = (entry: object): readonly string[] =>
+  readConnectorEntry(entry).faults.map(({ field, message }) => `${field}: ${message}`);
 
 describe("a connector of the kind http", () => {
   it("has the tools that the manifest writes, with their arguments and requests", () => {
@@ -155,6 +152,16 @@ policy = "allow"
   });
 });
 
+it("leaves out an operation that is wrong, and keeps the others", () => {
+  const operations = [OPERATION, { ...OPERATION, name: "a b" }, OPERATION, { ...OPERATION, name: "other" }];
+  const { connector, faults: left } = readConnectorEntry({ ...HTTP, operations });
+  expect(connector?.source).toMatchObject({
+    from: "manifest",
+    tools: [{ name: "get_issue" }, { name: "other" }],
+  });
+  expect(left.map(({ field }) => field)).toEqual(["operations[1].name", "operations[2].name"]);
+});
+
 it("is of one of three kinds, and the fault names them", () => {
   const [fault = ""] = faults({ ...HTTP, kind: "soap" });
   for (const kind of CONNECTOR_KINDS) expect(fault).toContain(`"${kind}"`);
@@ -168,8 +175,7 @@ describe("a connector of the kind openapi", () => {
       { from: "address", url: "https://tracker.example.com/openapi.json" },
     ],
   ])("takes its tools from %o", (fields, source) => {
-    const read = readConnectorEntry({ ...OPENAPI, ...fields });
-    expect(Result.isSuccess(read) && read.success.source).toEqual(source);
+    expect(readConnectorEntry({ ...OPENAPI, ...fields }).connector?.source).toEqual(source);
   });
 
   it.each([

@@ -1,4 +1,3 @@
-import * as Result from "effect/Result";
 import { expect, test } from "vitest";
 import {
   CONNECTOR_LIMIT,
@@ -13,12 +12,15 @@ import { parse } from "./manifest-text.ts";
 
 const ENTRY = { slug: "linear", kind: "mcp", url: "https://mcp.example.com/mcp" };
 
-const read = (entry: Readonly<Record<string, unknown>>): Connector =>
-  Result.getOrThrow(readConnectorEntry({ ...ENTRY, ...entry }));
+const read = (entry: Readonly<Record<string, unknown>>): Connector => {
+  const { connector } = readConnectorEntry({ ...ENTRY, ...entry });
+  if (connector === null) throw new Error("the entry is refused");
+  return connector;
+};
 
 const faults = (entry: Readonly<Record<string, unknown>>): readonly string[] => {
-  const result = readConnectorEntry({ ...ENTRY, ...entry });
-  return Result.isFailure(result) ? result.failure.map(({ field, message }) => `${field}: ${message}`) : [];
+  const { connector, faults: all } = readConnectorEntry({ ...ENTRY, ...entry });
+  return connector === null ? all.map(({ field, message }) => `${field}: ${message}`) : [];
 };
 
 test("reads connectors with their rules, in the order of their slugs", () => {
@@ -146,7 +148,7 @@ test("lets each person have a credential of her own, for sessions of people only
     auth: "oauth",
     credential: "user",
   };
-  const { credential, sessions } = Result.getOrThrow(readConnectorEntry(entry));
+  const { credential, sessions } = read(entry);
   expect([credential, sessions]).toEqual(["user", ["user"]]);
 });
 
@@ -200,6 +202,15 @@ test.each([
   [{ token: "x" }, "Unknown field"],
 ])("refuses the entry with %o", (entry, message) => {
   expect(faults(entry)).toEqual([expect.stringContaining(message)]);
+});
+
+test("leaves out and names a name in direct that no tool can have, and keeps the others", () => {
+  const { connector, faults: left } = readConnectorEntry({ ...ENTRY, direct: ["find", "list issues", 7] });
+  expect(connector?.direct).toEqual(["find"]);
+  expect(left.map(({ field, message }) => `${field}: ${message}`)).toEqual([
+    expect.stringContaining('direct[1]: The name "list issues" is left out'),
+    expect.stringContaining("direct[2]: This entry is left out"),
+  ]);
 });
 
 test("lets the first rule that matches decide", () => {

@@ -321,7 +321,7 @@ describe("a connector of the kind http", () => {
 });
 
 describe("a manifest with a wrong tool", () => {
-  it("names the field and what to write, and the other connectors stay", async () => {
+  it("names the field and what to write, and leaves out that tool alone", async () => {
     const project = await world.newProject(
       `${http(operation("get_pet", "/pets/{number}"))}\n[[connectors]]\nslug = "other"\nkind = "mcp"\nurl = "${world.server.url}"\n`,
     );
@@ -333,6 +333,9 @@ describe("a manifest with a wrong tool", () => {
         line: 2,
       },
     ]);
-    expect((answer["connectors"] as readonly Fields[]).map(({ slug }) => slug)).toEqual(["other"]);
+    expect((answer["connectors"] as readonly Fields[]).map(({ slug }) => slug)).toEqual(["other", "pets"]);
+    await eventually(async () =>
+      expect(await listed(project)).toMatchObject({ to_accept: 0, failure: null }),
+    );
   });
 });

@@ -44,6 +44,9 @@ const list = command({
     const errors = value.errors.map(({ path, line, message }) =>
       visible(`platform.toml${line === null ? "" : `:${line}`}: ${path ?? "file"}: ${message}`),
     );
+    const leftOut = value.connectors.flatMap(({ slug, left_out: tools }) =>
+      tools.map(({ name, why }) => visible(`${slug}: left out: ${name}: ${why}`)),
+    );
     const columns = [
       "SLUG",
       "KIND",
@@ -54,7 +57,7 @@ const list = command({
       "FETCHED",
       "SERVER OR FAILURE",
     ];
-    return { json: text, text: [table(columns, rows, "No connectors."), ...errors].join("\n") };
+    return { json: text, text: [table(columns, rows, "No connectors."), ...leftOut, ...errors].join("\n") };
   },
 });
 

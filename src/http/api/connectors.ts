@@ -9,6 +9,10 @@ const texts = Schema.Array(Schema.String);
 const policy = Schema.Literals(["allow", "ask", "deny"]);
 const sessionKind = Schema.Literals(["user", "trigger"]);
 
+const LeftOut = Schema.Array(Schema.Struct({ name: Schema.String, why: Schema.String })).annotate({
+  description: "Tools that no agent gets, and why: the first 100.",
+});
+
 const ConnectorWire = Schema.Struct({
   slug: Schema.String,
   kind: Schema.Literals(["mcp", "openapi", "http"]),
@@ -53,6 +57,7 @@ const ConnectorWire = Schema.Struct({
   /** Accepted tools that the server still has, and tools that were added or changed since. */
   usable: Schema.Finite,
   to_accept: Schema.Finite,
+  left_out: LeftOut,
   failure: nullable(Schema.String),
   refreshed_at: nullable(Instant),
 }).annotate({ identifier: "Connector" });
@@ -98,7 +103,7 @@ const CatalogueWire = Schema.Struct({
       accepted: nullable(Shape),
     }),
   ),
-  left_out: Schema.Array(Schema.Struct({ name: Schema.String, why: Schema.String })),
+  left_out: LeftOut,
 }).annotate({ identifier: "Catalogue" });
 
 const CallWire = Schema.Struct({

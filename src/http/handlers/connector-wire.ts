@@ -102,6 +102,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     sign_in: grant === null ? null : signInWire(grant),
     usable: toolsOf(catalogue).length,
     to_accept: catalogue === null ? 0 : toAccept(catalogue),
+    left_out: catalogue?.latest?.catalogue.leftOut ?? [],
     failure: ended === null ? (catalogue?.failure ?? null) : endOf(connector, ended),
     refreshed_at: instantOrNull(catalogue?.latest?.at ?? null),
   } as const;

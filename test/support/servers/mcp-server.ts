@@ -30,6 +30,10 @@ export interface McpServer {
   readonly port: number;
   /** What `tools/list` answers. A test may replace it. */
   tools: readonly ServedTool[];
+  /** Answers `tools/list` in place of `tools`. Null: `tools` is the list. */
+  page: ((cursor: unknown) => unknown) | null;
+  /** The revision of the protocol that it chooses. */
+  revision: string;
   /** Every request, by method and the message's method. */
   readonly requests: string[];
   readonly calls: ReceivedCall[];
@@ -73,6 +77,8 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     url: `http://127.0.0.1:${port}/mcp`,
     port,
     tools,
+    page: null,
+    revision: "2025-11-25",
     requests: [],
     calls: [],
     sessions: new Set(),
@@ -93,7 +99,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
       self.sessions.add(session);
       response.setHeader("mcp-session-id", session);
       answer(response, id, {
-        protocolVersion: "2025-11-25",
+        protocolVersion: self.revision,
         capabilities: { tools: {} },
         serverInfo: { name: "test", version: "1" },
       });
@@ -105,6 +111,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     }
     if (id === undefined) return void response.writeHead(202).end();
     if (method === "tools/list") {
+      if (self.page !== null) return answer(response, id, self.page(params["cursor"]));
       answer(response, id, {
         tools: self.tools.map((tool) => ({ inputSchema: { type: "object" }, ...tool })),
       });

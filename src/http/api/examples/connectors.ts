@@ -20,6 +20,7 @@ const connector = {
   sign_in: null,
   usable: 12,
   to_accept: 0,
+  left_out: [],
   failure: null,
   refreshed_at: AT,
 };
