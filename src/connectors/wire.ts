@@ -7,6 +7,7 @@ import { trustedHosts } from "../ground/net/address.ts";
 import { NetClient } from "../ground/net/client.ts";
 import type { Network } from "../ground/net/dial.ts";
 import { NetFault, toFault } from "../ground/net/fault.ts";
+import { isRecord } from "../ground/record.ts";
 
 /** How long the server gets to hear that a session is over. */
 const GOODBYE_MS = 2000;
@@ -45,11 +46,20 @@ export interface ExchangeOptions {
   readonly maxBytes: number;
 }
 
+/**
+ * Whether a message is the client's answer to a request of the server, such as a ping during a call. What becomes of it says nothing
+ * about the call, whose own answer is still under way.
+ */
+const answersServer = (body: string | null): boolean => {
+  const message: unknown = body === null ? null : JSON.parse(body);
+  return isRecord(message) && !("method" in message);
+};
+
 /** One exchange with a server: some requests, one of which matters. */
 export class Exchange {
   /** Rejects when an answer breaks off, ends without a message, or is too large. */
   readonly broken: Promise<never>;
-  /** The status of the last request that was answered. */
+  /** The status of the last request of the client that was answered. */
   status: number | null = null;
   /** Set when a request whose repetition would matter has been handed to the network. */
   isSent = false;
@@ -75,24 +85,26 @@ export class Exchange {
     const url = new URL(target);
     if (url.origin !== this.#options.url.origin)
       throw this.#failed(new WireFault("redirects to another origin"));
+    // The client sends JSON.
+    const body = typeof init.body === "string" ? init.body : null;
+    const isAside = method === "DELETE" || answersServer(body);
     try {
       const signals = [init.signal, method === "DELETE" ? AbortSignal.timeout(GOODBYE_MS) : null];
       const headers = new Headers(init.headers);
       headers.set("accept-encoding", "identity");
       headers.set("user-agent", "platform");
-      if (this.isCalling) this.isSent = true;
+      if (this.isCalling && !isAside) this.isSent = true;
       const answer = await this.#options.client.fetch(url, {
         method,
-        // The client sends JSON.
-        body: typeof init.body === "string" ? init.body : null,
+        body,
         headers: [...headers],
         signal: AbortSignal.any(signals.filter((signal) => signal instanceof AbortSignal)),
       });
-      this.status = answer.status;
-      return this.#bounded(answer);
+      if (!isAside) this.status = answer.status;
+      return this.#bounded(answer, this.isCalling && !isAside);
     } catch (error) {
       if (init.signal?.aborted === true) throw error;
-      throw method === "DELETE" ? error : this.#failed(error);
+      throw isAside ? error : this.#failed(error);
     }
   };
 
@@ -104,13 +116,12 @@ export class Exchange {
     return fault;
   }
 
-  /** The answer, whose bytes are counted as they are decoded. */
-  #bounded(answer: NetResponse): Response {
+  /** The answer, whose bytes are counted as they are decoded. @param isCall it has the result of the call */
+  #bounded(answer: NetResponse, isCall: boolean): Response {
     const { status, statusText, body } = answer;
     const headers = new Headers([...answer.headers]);
     headers.delete("content-encoding");
     headers.delete("content-length");
-    const isCalling = this.isCalling;
     const {
       maxBytes,
       url: { host },
@@ -124,7 +135,7 @@ export class Exchange {
           const { done, value } = await reader.read();
           if (done) {
             controller.close();
-            if (isCalling) this.#endAfterReading();
+            if (isCall) this.#endAfterReading();
             return;
           }
           this.#bytes += value.byteLength;

@@ -32,6 +32,7 @@ afterAll(async () => {
 beforeEach(() => {
   server.instead = null;
   server.page = null;
+  server.receive = null;
   server.revision = "2025-11-25";
   server.sessions.clear();
   server.answers.clear();
@@ -143,6 +144,33 @@ test("reads a result from a stream of events", async () => {
     }),
   );
   expect(await call()).toMatchObject({ success: { content: [{ type: "text", text: "streamed" }] } });
+});
+
+test.each([
+  ["a ping", "ping", (response: ServerResponse) => response.writeHead(202).end()],
+  [
+    "a request for a sample",
+    "sampling/createMessage",
+    (response: ServerResponse) => response.writeHead(404).end(),
+  ],
+  ["a question for a person", "elicitation/create", (response: ServerResponse) => response.destroy()],
+])("waits for the result while the server sends %s of its own", async (_, method, receive) => {
+  let finish = (): void => undefined;
+  server.answers.set(
+    "echo",
+    raw((response, id) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: "srv-9", method, params: {} })}\n\n`);
+      finish = () => response.end(`data: ${message(id, textResult("after it"))}\n\n`);
+    }),
+  );
+  server.receive = (response) => {
+    receive(response);
+    finish();
+  };
+  expect(await call()).toMatchObject({
+    success: { content: [{ type: "text", text: "after it" }], status: 200 },
+  });
 });
 
 test.each([

@@ -32,6 +32,8 @@ export interface McpServer {
   tools: readonly ServedTool[];
   /** Answers `tools/list` in place of `tools`. Null: `tools` is the list. */
   page: ((cursor: unknown) => unknown) | null;
+  /** Receives the client's answers to requests of the server. Null: 202. */
+  receive: ((response: ServerResponse) => void) | null;
   /** The revision of the protocol that it chooses. */
   revision: string;
   /** Every request, by method and the message's method. */
@@ -78,6 +80,7 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     port,
     tools,
     page: null,
+    receive: null,
     revision: "2025-11-25",
     requests: [],
     calls: [],
@@ -92,7 +95,12 @@ export const startMcpServer = async (tools: readonly ServedTool[]): Promise<McpS
     },
   };
   const message = (request: IncomingMessage, response: ServerResponse, text: string): void => {
-    const { id, method = "", params = {} } = JSON.parse(text) as Message;
+    const { id, method, params = {} } = JSON.parse(text) as Message;
+    if (method === undefined) {
+      self.requests.push("POST answer");
+      if (self.receive !== null) return self.receive(response);
+      return void response.writeHead(202).end();
+    }
     self.requests.push(`POST ${method}`);
     if (method === "initialize") {
       const session = randomUUID();
