@@ -41,7 +41,7 @@ export interface RuntimeOptions {
   readonly settings: Pick<Settings, "sessionId">;
   readonly report: Report;
   /** Gets the runtime's conversation. */
-  readonly steering: Pick<Steering, "observer" | "runtimeEnded" | "newestTurn">;
+  readonly steering: Pick<Steering, "observer" | "runtimeEnded" | "newestTurn" | "turnEnded">;
   readonly redactor: Redactor;
   readonly log: Log;
   readonly allowance: Allowance;
@@ -213,6 +213,7 @@ class Interpreter {
 
   #turnEnded(end: TurnEnd): void {
     const { report, steering, log } = this.#options;
+    steering.turnEnded(end.error);
     const { state, error } = report.endTurn(end, instantNow(), steering.newestTurn);
     if (error === null) log("turn ended", { state });
     else log(`turn ${state}`, { code: error.code, message: error.message });

@@ -21,7 +21,7 @@ import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import { thrownText } from "../src/ground/thrown.ts";
 import { BoundedMap } from "../src/ground/bounded-map.ts";
-import type { TurnNow } from "../src/domain/conversation.ts";
+import type { ItemError, TurnNow } from "../src/domain/conversation.ts";
 import {
   AnswerOrder,
   InterruptOrder,
@@ -129,6 +129,11 @@ export class Steering {
   /** Whether a turn is open, also one that the runtime has not begun yet. */
   get isTurnOpen(): boolean {
     return this.#book.open !== null;
+  }
+
+  /** The runtime has told how a turn ended. */
+  turnEnded(error: ItemError | null): void {
+    this.#options.feed.turnEnded(error);
   }
 
   /** The turn that is open or was the last one. Null: the runtime's turns are not counted. */

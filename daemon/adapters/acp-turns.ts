@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema";
 import type { Usage } from "../../src/domain/conversation.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 import { NO_USAGE } from "../../src/domain/conversation.ts";
-import type { TurnEnd } from "./adapter.ts";
+import { ANSWER_CUT_OFF, type TurnEnd } from "./adapter.ts";
 import { turnError } from "./opencode-errors.ts";
 
 /** Counts the calls of the model in one turn. */
@@ -63,10 +63,7 @@ const failed = (code: string, message: string): TurnEnd => ({ state: "failed", e
 const ENDS: Readonly<Record<string, TurnEnd>> = {
   end_turn: COMPLETED,
   cancelled: INTERRUPTED,
-  max_tokens: failed(
-    "max_tokens",
-    "The answer reached the model's limit of tokens and was cut off. Ask the agent to go on.",
-  ),
+  max_tokens: { state: "failed", error: ANSWER_CUT_OFF },
   max_turn_requests: failed(
     "too_many_model_calls",
     "The agent ended the turn because it called its model too often. Give it smaller tasks.",

@@ -112,6 +112,12 @@ export interface TurnObserver {
 /** How a turn ended. `error` is not redacted yet. */
 export type TurnEnd = Pick<LastTurn, "state" | "error">;
 
+/** The end of a turn whose answer was cut off. */
+export const ANSWER_CUT_OFF: ItemError = {
+  code: "max_tokens",
+  message: "The answer reached the model's limit of tokens and was cut off. Ask the agent to go on.",
+};
+
 /** An item of the conversation before the daemon numbers its version. */
 export type ItemDraft = Omit<NativeItem, "rev">;
 

@@ -13,7 +13,17 @@
  */
 import type { ConversationObserver } from "./adapter.ts";
 import { commandOf, itemsOf, requestItem, TOP, type Place, type Settled } from "./opencode-items.ts";
+import {
+  isRepetition,
+  recordOf,
+  summaryState,
+  type Held,
+  type HeldPart,
+  type OpenRequest,
+  type Task,
+} from "./opencode-held.ts";
 import { timeIn } from "./opencode-ids.ts";
+import { decodeError, isOverflow } from "./opencode-errors.ts";
 import {
   decodeAsked,
   decodeConversationEvent,
@@ -35,32 +45,6 @@ import {
 const MESSAGES_HELD = 64;
 /** How many events wait for the listing. */
 const WAITING_MAX = 20_000;
-
-interface HeldPart {
-  part: Part;
-  /** V2. */
-  isExact: boolean;
-}
-
-interface Held {
-  info: MessageInfo;
-  /** V3: its end is certain. */
-  isSettled: boolean;
-  readonly parts: Map<string, HeldPart>;
-}
-
-/** A tool call that started a subagent, or went on with one. */
-interface Task {
-  readonly partId: string;
-  readonly turnId: string | null;
-}
-
-interface Open {
-  readonly asked: Asked;
-  readonly askedMs: number;
-  /** What the call will run that asks. Null until its arguments are known, and if it runs no command. */
-  command: string | null;
-}
 
 /** What belongs to one stream of events. */
 export interface ConversationStream {
@@ -84,7 +68,7 @@ export class OpencodeConversation {
   /** The tool calls of each subagent's session, in their order. */
   readonly #tasks = new Map<string, Task[]>();
   readonly #messages = new Map<string, Held>();
-  readonly #asked = new Map<string, Open>();
+  readonly #asked = new Map<string, OpenRequest>();
   /** Requests that have ended. opencode goes on listing a permission whose turn was aborted. */
   readonly over = new Set<string>();
   /** Answers that the daemon gives, by request. opencode may end the turn before it reports them. */
@@ -92,6 +76,8 @@ export class OpencodeConversation {
   readonly #busy = new Set<string>();
   /** Our ids of the messages that the daemon gave to the runtime, by the runtime's ids. */
   readonly #handedOver = new Map<string, string>();
+  /** Messages of the model that have no answer, because the conversation was too long. */
+  readonly #overflowed = new Set<string>();
   /** The listing of this stream's beginning was taken. */
   #isListed = false;
   /** Events that came before. */
@@ -144,12 +130,20 @@ export class OpencodeConversation {
     const { type, properties } = decoded.value;
     if (type === "session.created" || type === "session.updated") this.#session(properties.info);
     if (properties.sessionID === undefined || !this.#isOurs(properties.sessionID)) return;
+    if (type === "session.error") this.#failed(properties);
     if (type === "message.updated") this.#info(readInfo(properties.info));
     if (type === "message.part.updated") this.#part(readPart(properties.part));
     if (type === "message.part.delta") this.#delta(properties);
     if (type === "session.status" || type === "session.idle")
       this.#status(properties.sessionID, properties.status);
     this.#request(type, event, properties);
+  }
+
+  /** opencode answers an overflow with a summary, and leaves the message that failed empty. A note tells about it. */
+  #failed({ sessionID, error }: Properties): void {
+    const fault = decodeError(error);
+    if (fault._tag === "None" || !isOverflow(fault.value)) return;
+    for (const { id, sessionId } of this.open) if (sessionId === sessionID) this.#overflowed.add(id);
   }
 
   /** The sessions without a parent, as the runtime lists them. */
@@ -310,12 +304,24 @@ export class OpencodeConversation {
     else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: added });
   }
 
-  #report({ info, isSettled, parts }: Held): void {
-    const inOrder = [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const place = this.#placeOf(info);
-    for (const item of itemsOf({ info, parts: inOrder }, place))
-      if (isSettled || info.role === "user" || item.native_id !== info.id)
+  #report(held: Held): void {
+    const { info, isSettled } = held;
+    const recorded = recordOf(held);
+    const isUser = info.role === "user";
+    const session = isUser ? this.#inOrder().filter((one) => one.info.sessionID === info.sessionID) : [];
+    if (isUser && !this.#handedOver.has(info.id) && isRepetition(info.id, session.map(recordOf))) return;
+    const infos = session.map((one) => one.info);
+    const place = { ...this.#placeOf(info), summary: isUser ? summaryState(recorded, infos) : null };
+    for (const item of itemsOf(recorded, place))
+      if (isUser || item.native_id !== info.id || (isSettled && !this.#isReplaced(info)))
         this.#stream.observer.item({ ...item, message_id: this.#handedOver.get(item.native_id) ?? null });
+    const request = info.summary === true ? this.#messages.get(info.parentID ?? "") : undefined;
+    if (request !== undefined) this.#report(request);
+  }
+
+  /** A note stands for the message: the summary that was asked for. */
+  #isReplaced({ id, error }: MessageInfo): boolean {
+    return error === undefined && this.#overflowed.has(id);
   }
 
   #status(sessionId: string, status: Properties["status"]): void {
@@ -385,7 +391,7 @@ export class OpencodeConversation {
     this.#reportRequest(open, { ...end, atMs: this.#stream.now() });
   }
 
-  #reportRequest({ asked, askedMs, command }: Open, settled: Settled | null): void {
+  #reportRequest({ asked, askedMs, command }: OpenRequest, settled: Settled | null): void {
     const message = this.#messages.get(asked.tool?.messageID ?? "")?.info;
     const place = this.#placeOf({ sessionID: asked.sessionID, id: message?.id ?? asked.id });
     const turnId = place.turnId ?? message?.parentID ?? null;

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema";
 import { NO_MODEL } from "../../src/domain/model.ts";
 import type { TurnError } from "../../src/domain/last-turn.ts";
+import { ANSWER_CUT_OFF } from "./adapter.ts";
 
 /** The part of an error that is read, in a message or in `session.error`. */
 export const RuntimeError = Schema.Struct({
@@ -14,6 +15,14 @@ export const RuntimeError = Schema.Struct({
   ),
 });
 export type RuntimeError = typeof RuntimeError.Type;
+
+export const decodeError = Schema.decodeUnknownOption(RuntimeError);
+
+/** The conversation is longer than the model can read. */
+export const isOverflow = ({ name }: RuntimeError): boolean => name === "ContextOverflowError";
+
+/** The model stopped in the middle of its answer. opencode reports it as the end of a message, and not as an error. */
+export const LENGTH_REACHED: RuntimeError = { name: "MessageOutputLengthError" };
 
 /** A person or the platform ended the turn. */
 export const isAbort = ({ name }: RuntimeError): boolean => name === "MessageAbortedError";
@@ -72,7 +81,8 @@ const sentence = (code: Code, words: string): TurnError => ({
   message: `${ADVICE[code]} It said: ${words}`,
 });
 
-export const turnError = (error: RuntimeError): TurnError => sentence(codeOf(error), wordsOf(error));
+export const turnError = (error: RuntimeError): TurnError =>
+  error.name === LENGTH_REACHED.name ? ANSWER_CUT_OFF : sentence(codeOf(error), wordsOf(error));
 
 /** All attempts at a call of the model failed. `words` is its provider's last message. */
 export const triedInVain = (words: string): TurnError =>

@@ -21,8 +21,8 @@ import {
 } from "../../src/domain/conversation.ts";
 import { isRecord } from "../../src/ground/record.ts";
 import { EMPTY_ITEM, type ItemDraft } from "./adapter.ts";
-import { isAbort, turnError } from "./opencode-errors.ts";
-import type { Asked, MessageInfo, Part, Recorded, ToolState } from "./opencode-records.ts";
+import { isAbort, LENGTH_REACHED, turnError } from "./opencode-errors.ts";
+import type { Asked, MessageInfo, Part, Recorded, SummaryState, ToolState } from "./opencode-records.ts";
 
 /** Where a message belongs. */
 export interface Place {
@@ -30,6 +30,8 @@ export interface Place {
   readonly parentId: string | null;
   /** For a message of a subagent: the turn of that tool call. */
   readonly turnId: string | null;
+  /** For a message that asks for a summary: what became of it. */
+  readonly summary?: SummaryState | null;
 }
 
 export const TOP: Place = { parentId: null, turnId: null };
@@ -69,7 +71,8 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
   const content = parts.flatMap((part) =>
     part.synthetic === true || part.ignored === true ? [] : contentOf(part),
   );
-  const note = noteIn(parts);
+  const note = noteIn(parts, place.summary ?? "made");
+  const isOpen = note !== null && place.summary === "open";
   if (content.length === 0 && note === null) return [];
   return [
     {
@@ -77,19 +80,19 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
       native_id: info.id,
       kind: note === null ? "message" : "note",
       role: note === null ? "user" : null,
-      status: "completed",
+      status: isOpen ? "running" : "completed",
       turn_id: info.id,
       parent_id: null,
       content: note === null ? content : [{ type: "text", text: note }],
       created_at: info.time.created,
-      completed_at: info.time.created,
+      completed_at: isOpen ? null : info.time.created,
     },
   ];
 };
 
 /** The text that people see in place of a message that no person wrote. Null: a person wrote it. */
-const noteIn = (parts: readonly Part[]): string | null => {
-  if (parts.some(({ type }) => type === "compaction")) return SUMMARISED;
+const noteIn = (parts: readonly Part[], summary: SummaryState): string | null => {
+  if (parts.some(({ type }) => type === "compaction")) return SUMMARY_NOTES[summary];
   const notes = parts.flatMap(({ synthetic, metadata }) =>
     synthetic === true ? (textIn(metadata, NOTE) ?? []) : [],
   );
@@ -99,8 +102,11 @@ const noteIn = (parts: readonly Part[]): string | null => {
 /** The name under which a synthetic part has its note. */
 export const NOTE = "platform_note";
 
-const SUMMARISED =
-  "The agent runtime replaced the conversation so far with a summary, to fit the model's context.";
+const SUMMARY_NOTES: Readonly<Record<SummaryState, string>> = {
+  open: "The agent runtime asks the model for a summary of the conversation so far, to fit the model's context.",
+  made: "The agent runtime replaced the conversation so far with a summary, to fit the model's context.",
+  failed: "The agent runtime could not replace the conversation so far with a summary: the model gave none.",
+};
 
 const contentOf = ({ type, text = "", mime, filename }: Part): readonly ContentPart[] => {
   if (type === "text") return text === "" ? [] : [{ type: "text", text }];
@@ -129,6 +135,7 @@ type End = Pick<ItemDraft, "status" | "error">;
 const endOf = ({ time, error, finish }: MessageInfo): End | null => {
   if (error !== undefined && isAbort(error)) return { status: "interrupted", error: null };
   if (error !== undefined) return { status: "failed", error: turnError(error) };
+  if (finish === "length") return { status: "failed", error: turnError(LENGTH_REACHED) };
   if (time.completed === undefined) return null;
   // opencode reports no error for an abort while it waited for its next attempt.
   return { status: finish === undefined ? "interrupted" : "completed", error: null };

@@ -67,8 +67,13 @@ export const Part = Schema.Struct({
   callID: optional(Schema.String),
   state: optional(ToolState),
   time: optional(Span),
+  /** Of a request for a summary: the conversation was longer than the model can read. */
+  overflow: optional(Schema.Boolean),
 });
 export type Part = typeof Part.Type;
+
+/** What became of a summary that was asked for. */
+export type SummaryState = "open" | "made" | "failed";
 
 /** A message with its parts, in their order. */
 export interface Recorded {
@@ -177,6 +182,7 @@ const ConversationEvent = Schema.Struct({
     field: optional(Schema.String),
     delta: optional(Schema.String),
     status: optional(Schema.Struct({ type: Schema.String })),
+    error: optional(Schema.Unknown),
     requestID: optional(Schema.String),
     reply: optional(Schema.String),
     answers: optional(Schema.Array(Schema.Array(Schema.String))),

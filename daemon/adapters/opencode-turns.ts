@@ -5,14 +5,18 @@
  *  T1 A turn has one end. opencode reports some errors twice, the second time after the turn.
  *  T2 Only turns of agent sessions without a parent are reported: the parent agent handles the failure of a subagent's
  *     turn. The limits apply to both.
+ *  T3 A turn ends as its last call of the model ended. opencode repairs some errors: a conversation that is too long for the
+ *     model becomes a summary, and the model is asked again.
  */
 import * as Schema from "effect/Schema";
 import type { TurnError } from "../../src/domain/last-turn.ts";
 import type { TurnLimits, TurnObserver } from "./adapter.ts";
 import {
+  decodeError,
   isAbort,
+  LENGTH_REACHED,
   NO_ANSWER,
-  RuntimeError,
+  type RuntimeError,
   tooManyCalls,
   triedInVain,
   turnError,
@@ -45,6 +49,7 @@ const RuntimeEvent = Schema.Struct({
           role: optional(Schema.String),
           finish: optional(Schema.String),
           error: optional(Schema.Unknown),
+          summary: optional(Schema.Unknown),
         }),
       ),
     }),
@@ -52,7 +57,6 @@ const RuntimeEvent = Schema.Struct({
 });
 export type RuntimeEvent = typeof RuntimeEvent.Type;
 export const decodeEvent = Schema.decodeUnknownOption(RuntimeEvent);
-const decodeError = Schema.decodeUnknownOption(RuntimeError);
 
 /** A call of the model that failed. The runtime repeats it. */
 export interface Retry {
@@ -82,6 +86,7 @@ interface Turn {
   callSince: number;
   /** The runtime waits for its next attempt. */
   retrying: boolean;
+  /** T3. What went wrong last, and was not repaired. */
   error: RuntimeError | null;
   /** Why it is being ended. */
   bound: TurnError | null;
@@ -163,6 +168,9 @@ export class OpencodeTurns {
     if (turn === undefined || info.role !== "assistant" || info.id === undefined) return;
     turn.calls.add(info.id);
     if (info.finish !== undefined) turn.callSince = atMs;
+    // T3. A summary repairs nothing yet: the call after it does.
+    if (info.finish !== undefined && info.error === undefined && info.summary !== true)
+      turn.error = info.finish === "length" ? LENGTH_REACHED : null;
     if (turn.calls.size > this.#limits.modelCalls)
       this.#stop(id, turn, tooManyCalls(this.#limits.modelCalls));
   }
@@ -197,7 +205,7 @@ export class OpencodeTurns {
     this.#actions.failed(id, error.value);
     const turn = this.#turns.get(id);
     if (turn !== undefined) {
-      turn.error ??= error.value;
+      turn.error = error.value;
       return;
     }
     const words = wordsOf(error.value);

@@ -23,7 +23,7 @@ import {
 import { OpencodeApi } from "./opencode-api.ts";
 import { OpencodeConversation } from "./opencode-conversation.ts";
 import { GATEWAY, GATEWAY_MS, keepConnected } from "./opencode-gateway.ts";
-import { isAbort, retryNote, RuntimeError, turnError } from "./opencode-errors.ts";
+import { isAbort, LENGTH_REACHED, retryNote, RuntimeError, turnError } from "./opencode-errors.ts";
 import { readConversation, settleConversation } from "./opencode-listing.ts";
 import { OpencodeSteering } from "./opencode-steering.ts";
 import { decodeEvent, OpencodeTurns, type Retry, type RuntimeEvent } from "./opencode-turns.ts";
@@ -163,7 +163,12 @@ const Updated = Schema.Array(
   }),
 );
 const Ends = Schema.Array(
-  Schema.Struct({ info: Schema.Struct({ error: Schema.optionalKey(RuntimeError) }) }),
+  Schema.Struct({
+    info: Schema.Struct({
+      error: Schema.optionalKey(RuntimeError),
+      finish: Schema.optionalKey(Schema.String),
+    }),
+  }),
 );
 
 /** How the newest turn ended, according to the conversation's last message. */
@@ -173,7 +178,8 @@ const lastEnd = Effect.fnUntraced(function* (api: OpencodeApi) {
     .filter(({ parentID }) => parentID === undefined)
     .toSorted((a, b) => b.time.updated - a.time.updated);
   if (newest === undefined) return null;
-  const error = (yield* api.get(`/session/${newest.id}/message?limit=1`, Ends)).at(-1)?.info.error;
+  const info = (yield* api.get(`/session/${newest.id}/message?limit=1`, Ends)).at(-1)?.info;
+  const error = info?.error ?? (info?.finish === "length" ? LENGTH_REACHED : undefined);
   if (error === undefined) return { state: "completed", error: null } satisfies TurnEnd;
   return (
     isAbort(error) ? { state: "interrupted", error: null } : { state: "failed", error: turnError(error) }
@@ -232,9 +238,11 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
       const busy = yield* api.busySessions;
       // An earlier stream broke off during a turn, which has ended meanwhile.
       const missed = observers.turns.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
+      // The items come before the end, so that an error that one of them has is not told twice.
+      if (missed !== null) yield* readConversation(api, conversation);
       if (missed !== null && observers.turns.isActive()) observers.turns.ended(missed);
       turns.already(busy, now());
-      yield* readConversation(api, conversation);
+      if (missed === null) yield* readConversation(api, conversation);
       return yield* Effect.never;
     });
     return yield* Effect.raceFirst(stream, already);

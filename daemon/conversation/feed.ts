@@ -11,15 +11,23 @@
  *  F5 Growing text or output is reported as an item when the item closes, every `REPORT_EVERY_MS`, and every
  *     `REPORT_EVERY_LENGTH`. Text is reported as a delta in between.
  *  F6 The feed holds `FEED_BYTES_MAX` of items: beyond that, the oldest closed ones lose their output, then go.
+ *  F7 Why a turn ended that did not complete stands in one item: the one that has the error, or a note.
  */
 import { isDeepStrictEqual } from "node:util";
 import { BoundedMap } from "../../src/ground/bounded-map.ts";
-import { isClosed, type NativeItem, type TextDelta, type TurnNow } from "../../src/domain/conversation.ts";
+import {
+  isClosed,
+  type ItemError,
+  type NativeItem,
+  type TextDelta,
+  type TurnNow,
+} from "../../src/domain/conversation.ts";
 import type { ConversationObserver, ItemDraft } from "../adapters/adapter.ts";
 import type { Redactor } from "../../src/domain/redactor.ts";
 import { cleanItem } from "./clean-item.ts";
 import { FeedReader } from "./feed-reader.ts";
 import { GrowingText } from "./growing-text.ts";
+import { noteItem } from "./note.ts";
 
 /** All items, in bytes of JSON. */
 export const FEED_BYTES_MAX = 32 * 1024 * 1024;
@@ -28,6 +36,8 @@ export const OUTPUTS_BYTES_MAX = 16 * 1024 * 1024;
 /** F5, in UTF-16 code units. */
 export const REPORT_EVERY_LENGTH = 16 * 1024;
 export const REPORT_EVERY_MS = 2000;
+/** How many errors of a turn are remembered (F7). */
+const ERRORS_HELD = 50;
 
 interface Kept {
   /** The version that readers get. */
@@ -65,6 +75,10 @@ export class ConversationFeed implements ConversationObserver {
   /** Items with growth that is not reported yet. */
   readonly #grown = new Set<string>();
   #cancel: (() => void) | null = null;
+  /** The turn of the newest item. */
+  #turnId: string | null = null;
+  /** Errors of items since the last turn ended, before they are redacted. */
+  #errors: readonly ItemError[] = [];
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -96,6 +110,10 @@ export class ConversationFeed implements ConversationObserver {
   readonly item = (draft: ItemDraft): void => {
     const { redactor } = this.#options;
     const known = this.#items.get(draft.native_id);
+    this.#turnId = draft.turn_id ?? this.#turnId;
+    // A listing repeats the errors of former turns.
+    if (draft.error !== null && (known === undefined || known.current.error === null))
+      this.#errors = [...this.#errors.slice(-ERRORS_HELD), draft.error];
     const kept = known === undefined ? draft : keepingStatus(known.reported, draft);
     const last = kept.content.at(-1);
     const grows = kept.status === "running" && last?.type === "text";
@@ -130,6 +148,16 @@ export class ConversationFeed implements ConversationObserver {
     this.#turnRev = this.#rev;
     for (const reader of this.#readers) reader.turned();
   };
+
+  /** F7. @param error why the turn has ended, if it did not complete */
+  turnEnded(error: ItemError | null): void {
+    const isTold = this.#errors.some((one) => isDeepStrictEqual(one, error));
+    if (error !== null && !isTold) {
+      const note = noteItem("ended", "The turn has ended.", this.#options.now());
+      this.item({ ...note, status: "failed", turn_id: this.#turnId, error });
+    }
+    this.#errors = [];
+  }
 
   /** Ends every open item, because the runtime has ended. */
   runtimeEnded(): void {

@@ -66,6 +66,44 @@ test("an error that is repeated after the turn is the same one, a later one is a
   expect(seen.ended.at(-1)).toMatchObject(failed("no_model"));
 });
 
+const OVERFLOW = { name: "ContextOverflowError", data: { message: "Too long." } };
+/** What opencode tells when the conversation is too long: the model's summary, made or not. */
+const overflow = ({ take, busy, call }: ReturnType<typeof start>, end: object) => {
+  busy();
+  call("m1");
+  take("session.error", { error: OVERFLOW });
+  call("summary", { summary: true });
+  call("summary", { summary: true, ...end });
+};
+
+test("a conversation that is too long, and is repaired by a summary, does not fail the turn", () => {
+  const one = start();
+  overflow(one, { finish: "stop" });
+  one.call("m2", { finish: "stop" });
+  one.idle();
+  expect(one.seen.ended).toEqual([{ state: "completed", error: null }]);
+});
+
+test("a summary alone repairs nothing, and what failed last is the turn's error", () => {
+  const cut = start();
+  overflow(cut, { finish: "stop" });
+  cut.idle();
+  expect(cut.seen.ended).toMatchObject([failed("context_exceeded")]);
+  const refused = start();
+  overflow(refused, { finish: "error", error: error("no") });
+  refused.take("session.error", { error: { name: "APIError", data: { message: "no", statusCode: 401 } } });
+  refused.idle();
+  expect(refused.seen.ended).toMatchObject([failed("model_unauthorized")]);
+});
+
+test("an answer that is cut off at the model's limit fails the turn, and says so", () => {
+  const { seen, busy, idle, call } = start();
+  busy();
+  call("m1", { finish: "length" });
+  idle();
+  expect(seen.ended).toMatchObject([failed("max_tokens")]);
+});
+
 test("the sixth try of a call is the last", () => {
   const { seen, busy, idle, call, retry } = start();
   busy();

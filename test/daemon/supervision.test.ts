@@ -47,6 +47,7 @@ const supervised = Effect.fnUntraced(function* (script: () => string) {
       observer: new ConversationFeed({ redactor, now: () => 0, after: () => () => undefined }),
       runtimeEnded: () => undefined,
       newestTurn: null,
+      turnEnded: () => undefined,
     },
     report,
     redactor,
