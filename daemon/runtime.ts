@@ -86,6 +86,7 @@ const BUSY_WITHIN = "1 second";
 /** The end of a turn that the runtime's own end interrupts. */
 const CUT: TurnEnd = {
   state: "interrupted",
+  isOurs: true,
   error: {
     code: "runtime_ended",
     message: "The agent runtime ended or restarted during the turn. Send the message again.",
@@ -213,7 +214,7 @@ class Interpreter {
 
   #turnEnded(end: TurnEnd): void {
     const { report, steering, log } = this.#options;
-    steering.turnEnded(end.error);
+    if (end.isOurs === true && end.error !== null) steering.turnEnded(end.error);
     const { state, error } = report.endTurn(end, instantNow(), steering.newestTurn);
     if (error === null) log("turn ended", { state });
     else log(`turn ${state}`, { code: error.code, message: error.message });

@@ -131,8 +131,8 @@ export class Steering {
     return this.#book.open !== null;
   }
 
-  /** The runtime has told how a turn ended. */
-  turnEnded(error: ItemError | null): void {
+  /** The daemon has ended a turn. */
+  turnEnded(error: ItemError): void {
     this.#options.feed.turnEnded(error);
   }
 

@@ -44,7 +44,7 @@ import { ImageStore } from "./sandbox/images/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { dockerKind } from "./sandbox/docker/docker.ts";
 import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
-import { launchText } from "./sandbox/kubernetes/launch.ts";
+import { launchText, type LaunchOptions } from "./sandbox/kubernetes/launch.ts";
 import { type KubernetesOptions, kubernetesProvider } from "./sandbox/kubernetes/provider.ts";
 import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/installation.ts";
@@ -262,6 +262,16 @@ const sandboxLimits = (config: Config): SandboxLimits => ({
   diskBytes: config.sandboxDiskMb * MIB,
 });
 
+/** What every sandbox is told about its agent runtime. */
+const launchOptions = (config: Config): LaunchOptions => ({
+  agentCommand: config.agentCommand,
+  agentAdapter: config.agentAdapter,
+  turnLimits: config.turnLimits,
+  models: config.defaultModels,
+  orphanMs: config.sandboxOrphanMs,
+  setupTimeoutMs: config.setupTimeoutMs,
+});
+
 /** The options of a provider on this machine. Bundles the programs that run in sandboxes, and warms the daemon up. */
 export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect.fn.Return<MachineOptions> {
   const { config, dataDir, installation, port } = place;
@@ -273,13 +283,9 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     installationId: installation.installationId,
     nodeId: installation.nodeId,
     nodePath: process.execPath,
-    agentCommand: config.agentCommand,
-    agentAdapter: config.agentAdapter,
-    models: config.defaultModels,
+    ...launchOptions(config),
     agentBinaries: agentBinaries(config.agentCommand, config.path),
     limits: sandboxLimits(config),
-    orphanMs: config.sandboxOrphanMs,
-    setupTimeoutMs: config.setupTimeoutMs,
     serviceUrl: `http://${dialAddress(config.host)}:${port}`,
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
     path: config.path,
@@ -339,13 +345,7 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
     nodeId: installation.nodeId,
     limits: sandboxLimits(config),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
-    launchOf: launchText({
-      agentCommand: config.agentCommand,
-      agentAdapter: config.agentAdapter,
-      models: config.defaultModels,
-      orphanMs: config.sandboxOrphanMs,
-      setupTimeoutMs: config.setupTimeoutMs,
-    }),
+    launchOf: launchText(launchOptions(config)),
   };
 };
 

@@ -27,11 +27,11 @@ import type { TerminalUsers } from "./domain/terminal.ts";
 import { parseTierCaps, type Tier, type TierCaps } from "./domain/tier.ts";
 import { readCluster } from "./cluster-config.ts";
 import { readDatabaseAddress } from "./database-address.ts";
-import { readDefaultModels, readGateway } from "./model-config.ts";
+import { readDefaultModels, readGateway, readTurns, type TurnSettings } from "./model-config.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, removedSettings, SETTINGS } from "./settings.ts";
 
-export interface Config {
+export interface Config extends TurnSettings {
   readonly host: string;
   readonly port: number;
   /** `{base_url}` as senders and people see it. Null: from host and port. */
@@ -133,7 +133,6 @@ export interface Config {
   readonly actorIdleMs: number;
   readonly recoveryIntervalMs: number;
   readonly idleTimeoutMs: number;
-  readonly maxTurnMs: number;
   /** How long a request of an agent waits for its answer. */
   readonly requestTtlMs: number;
   readonly saveTimeoutMs: number;
@@ -236,7 +235,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     actorIdleMs: read.duration("PLATFORM_ACTOR_IDLE_MS"),
     recoveryIntervalMs: read.duration("PLATFORM_RECOVERY_INTERVAL_MS"),
     idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS"),
-    maxTurnMs: read.duration("PLATFORM_MAX_TURN_MS"),
+    ...readTurns(read),
     requestTtlMs: read.duration("PLATFORM_REQUEST_TTL_MS"),
     saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS"),
     nodeGraceMs: read.duration("PLATFORM_NODE_GRACE_MS"),

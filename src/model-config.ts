@@ -1,5 +1,6 @@
 /** What config.ts needs of the settings of models. */
 import type { Config } from "./config.ts";
+import type { OperatorTurnLimits } from "./domain/launch.ts";
 import { GATEWAY_PROVIDER, parseDefaultModels, parseModelId, type DefaultModels } from "./domain/model.ts";
 import { parseTierList } from "./domain/tier.ts";
 import type { SettingReader } from "./setting-reader.ts";
@@ -20,4 +21,17 @@ export const readDefaultModels = (read: SettingReader): DefaultModels => {
   const models = read.parsed("PLATFORM_DEFAULT_MODELS", parseDefaultModels) ?? {};
   const gateway = read.parsed("PLATFORM_LLM_MODEL", parseModelId);
   return gateway === null ? models : { ...models, [GATEWAY_PROVIDER]: gateway };
+};
+
+export interface TurnSettings {
+  /** PLATFORM_MAX_TURN_MS. */
+  readonly maxTurnMs: number;
+  /** What the daemon of each sandbox ends a turn for. */
+  readonly turnLimits: OperatorTurnLimits;
+}
+
+export const readTurns = (read: SettingReader): TurnSettings => {
+  const maxTurnMs = read.duration("PLATFORM_MAX_TURN_MS");
+  const modelSilenceMs = read.duration("PLATFORM_MODEL_SILENCE_MS");
+  return { maxTurnMs, turnLimits: { turnMs: maxTurnMs, modelSilenceMs } };
 };

@@ -201,7 +201,13 @@ export const SETTINGS = define({
   PLATFORM_MAX_TURN_MS: duration(
     "Sessions",
     4 * HOUR,
-    "An agent's turn that takes longer no longer counts as work, so the session can become idle.",
+    "An agent's turn that takes longer is ended, and says so. It no longer counts as work, so the session can become idle.",
+  ),
+  PLATFORM_MODEL_SILENCE_MS: duration(
+    "Sessions",
+    2 * MINUTE,
+    "A turn is ended if a call of the model brings no text, thought, tool or usage for this long. A connection that is only kept open brings " +
+      "nothing. With `PLATFORM_AGENT_ADAPTER=acp`, where the calls are not seen, and while opencode receives the arguments of a tool, it is ten minutes.",
   ),
   PLATFORM_REQUEST_TTL_MS: duration(
     "Sessions",

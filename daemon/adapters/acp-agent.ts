@@ -25,7 +25,7 @@ import { AcpConversation, type Sent } from "./acp-conversation.ts";
 import { endOf, endOfRefusal, INTERRUPTED, ModelCalls, toldNothing, usageOf } from "./acp-turns.ts";
 import { AcpWire, AgentRefusal, silent, type Capabilities } from "./acp-wire.ts";
 import type { Observers, TurnEnd, TurnLimits } from "./adapter.ts";
-import { tooManyCalls } from "./opencode-errors.ts";
+import { tooLong, tooManyCalls } from "./opencode-errors.ts";
 
 /** How long an agent may take to open a session. Then it is asked again. */
 const OPEN_WITHIN = "60 seconds";
@@ -50,6 +50,7 @@ export interface OpenSession {
 interface Turn {
   readonly session: OpenSession;
   readonly calls: ModelCalls;
+  readonly sinceMs: number;
   /** When the agent told something last, ms since the epoch. */
   toldMs: number;
   /** When it was stopped first. Null: it is not. */
@@ -171,6 +172,7 @@ export class AcpAgent {
     const turn: Turn = {
       session,
       calls: new ModelCalls(),
+      sinceMs: this.#now(),
       toldMs: this.#now(),
       stoppedMs: null,
       cancelledMs: Number.NEGATIVE_INFINITY,
@@ -366,8 +368,8 @@ export class AcpAgent {
       Effect.andThen(
         Effect.sleep(CHECK_EVERY),
         Effect.sync(() => {
-          const turn = this.#turn;
-          const { silentMs } = this.#options.limits;
+          const [turn, { silentMs, turnMs }] = [this.#turn, this.#options.limits];
+          if (turn !== null && this.#now() - turn.sinceMs > turnMs) this.#bind(turn, tooLong(turnMs));
           if (turn === null || this.#asked.size > 0 || this.conversation.isToolOpen) return;
           if (this.#now() - turn.toldMs > silentMs) this.#bind(turn, toldNothing(silentMs));
         }),

@@ -82,7 +82,16 @@ export interface TurnLimits {
   readonly tryingMs: number;
   /** Calls of the model in one turn. */
   readonly modelCalls: number;
-  /** How long a runtime that does not report its attempts may report nothing, while it neither runs a tool nor asks, ms. */
+  /** Calls of the model in a row that bring neither new text nor a finished tool. */
+  readonly idleCalls: number;
+  /** The whole turn, ms (PLATFORM_MAX_TURN_MS). */
+  readonly turnMs: number;
+  /**
+   * How long a call of the model may bring no text, no thought, no tool and no usage, ms (PLATFORM_MODEL_SILENCE_MS). A connection
+   * that is only kept open brings nothing.
+   */
+  readonly modelSilenceMs: number;
+  /** The same where the calls of the model are not reported: while the runtime neither runs a tool nor asks. */
   readonly silentMs: number;
 }
 
@@ -91,6 +100,9 @@ export const TURN_LIMITS: TurnLimits = {
   tries: 6,
   tryingMs: 180_000,
   modelCalls: 200,
+  idleCalls: 10,
+  turnMs: 14_400_000,
+  modelSilenceMs: 120_000,
   // A model that thinks long may stream nothing meanwhile.
   silentMs: 600_000,
 };
@@ -110,7 +122,10 @@ export interface TurnObserver {
 }
 
 /** How a turn ended. `error` is not redacted yet. */
-export type TurnEnd = Pick<LastTurn, "state" | "error">;
+export interface TurnEnd extends Pick<LastTurn, "state" | "error"> {
+  /** The daemon ended the turn, or found its end: no item has the error. Absent: an item may have it. */
+  readonly isOurs?: true;
+}
 
 /** The end of a turn whose answer was cut off. */
 export const ANSWER_CUT_OFF: ItemError = {

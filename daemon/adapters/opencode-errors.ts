@@ -106,6 +106,26 @@ export const tooManyCalls = (calls: number): TurnError => ({
     "again without end. Check the provider, or give the agent smaller tasks.",
 });
 
+/** The runtime calls the model again and again, and gets nothing from it. */
+export const callsInVain = (calls: number): TurnError => ({
+  code: "too_many_model_calls",
+  message:
+    `The turn was ended after ${calls} calls of the model in a row that brought neither new text nor a finished tool. ` +
+    "A provider that ends its answer early, or answers with something else, makes the runtime ask again without end. Check the provider.",
+});
+
+/** The model's provider keeps a call open. */
+export const silentModel = (silentMs: number): TurnError => ({
+  code: "model_unavailable",
+  message: `${ADVICE.model_unavailable} It sent nothing for ${Math.round(silentMs / 1000)} s.`,
+});
+
+/** PLATFORM_MAX_TURN_MS. */
+export const tooLong = (turnMs: number): TurnError => ({
+  code: "turn_too_long",
+  message: `The turn was ended after ${Math.round(turnMs / 60_000)} minutes (PLATFORM_MAX_TURN_MS). Give the agent smaller tasks.`,
+});
+
 export const NO_ANSWER: TurnError = {
   code: "no_answer",
   message: "The turn ended before the model was called. Read the agent runtime's lines in the session's log.",

@@ -7,21 +7,27 @@
  *     turn. The limits apply to both.
  *  T3 A turn ends as its last call of the model ended. opencode repairs some errors: a conversation that is too long for the
  *     model becomes a summary, and the model is asked again.
+ *  T4 A turn also ends by time, which a clock beside the events tells: the model is silent, or the turn takes too long. While a
+ *     tool runs, the model need not say anything. opencode does not report the arguments of a tool while they come.
  */
 import * as Schema from "effect/Schema";
 import type { TurnError } from "../../src/domain/last-turn.ts";
-import type { TurnLimits, TurnObserver } from "./adapter.ts";
+import type { TurnEnd, TurnLimits, TurnObserver } from "./adapter.ts";
 import {
   decodeError,
+  callsInVain,
   isAbort,
   LENGTH_REACHED,
   NO_ANSWER,
   type RuntimeError,
+  silentModel,
+  tooLong,
   tooManyCalls,
   triedInVain,
   turnError,
   wordsOf,
 } from "./opencode-errors.ts";
+import { ModelProgress } from "./opencode-progress.ts";
 
 const optional = Schema.optionalKey;
 
@@ -41,6 +47,7 @@ const RuntimeEvent = Schema.Struct({
         }),
       ),
       error: optional(Schema.Unknown),
+      messageID: optional(Schema.String),
       info: optional(
         Schema.Struct({
           id: optional(Schema.String),
@@ -50,6 +57,17 @@ const RuntimeEvent = Schema.Struct({
           finish: optional(Schema.String),
           error: optional(Schema.Unknown),
           summary: optional(Schema.Unknown),
+          time: optional(Schema.Struct({ completed: optional(Schema.Finite) })),
+        }),
+      ),
+      part: optional(
+        Schema.Struct({
+          id: Schema.String,
+          messageID: Schema.String,
+          sessionID: optional(Schema.String),
+          type: Schema.String,
+          text: optional(Schema.String),
+          state: optional(Schema.Struct({ status: Schema.String })),
         }),
       ),
     }),
@@ -80,8 +98,9 @@ export interface TurnActions {
 }
 
 interface Turn {
-  /** Ids of the model's messages, one for each call. */
-  readonly calls: Set<string>;
+  /** When it began, ms since the epoch. */
+  readonly sinceMs: number;
+  readonly progress: ModelProgress;
   /** When the first attempt at the current call began, ms since the epoch. */
   callSince: number;
   /** The runtime waits for its next attempt. */
@@ -93,6 +112,8 @@ interface Turn {
   /** Whether it was followed from its beginning. */
   readonly whole: boolean;
 }
+
+const INTERRUPTED: TurnEnd = { state: "interrupted", error: null };
 
 /** Within this time after a turn, the same message is the same error, reported again (T1), ms. */
 const ECHO_MS = 1000;
@@ -120,17 +141,29 @@ export class OpencodeTurns {
     if (sessions.length > 0) this.#observer.activity();
   }
 
+  /** T4. Called again and again. */
+  check(atMs: number): void {
+    for (const [id, turn] of this.#turns) {
+      const { turnMs, modelSilenceMs } = this.#limits;
+      if (atMs - turn.sinceMs > turnMs) this.#stop(id, turn, tooLong(turnMs));
+      else if (turn.whole && !turn.retrying && turn.progress.isSilent(atMs, this.#limits))
+        this.#stop(id, turn, silentModel(modelSilenceMs));
+    }
+  }
+
   take(event: RuntimeEvent, atMs: number): void {
     if (!event.type.startsWith("session.") && !event.type.startsWith("message.")) return;
     const { info } = event.properties ?? {};
-    const id = event.properties?.sessionID ?? info?.sessionID;
+    const id = event.properties?.sessionID ?? info?.sessionID ?? event.properties?.part?.sessionID;
     if (id !== undefined) this.#note(id, event, atMs);
     this.#observer.turn(this.#turns.size > 0);
     this.#observer.activity();
   }
 
   #note(id: string, { type, properties }: RuntimeEvent, atMs: number): void {
-    const { info, status } = properties ?? {};
+    const { info, part, status } = properties ?? {};
+    if (part !== undefined) this.#turns.get(id)?.progress.part(part, atMs);
+    if (type === "message.part.delta") this.#turns.get(id)?.progress.delta(properties?.messageID ?? "", atMs);
     if ((type === "session.created" || type === "session.updated") && info?.parentID !== undefined)
       this.#children.add(id);
     if (type === "message.updated" && info !== undefined) this.#message(id, info, atMs);
@@ -140,6 +173,7 @@ export class OpencodeTurns {
     if (status.type === "idle") return this.#end(id, atMs);
     const turn = this.#begin(id, atMs, true);
     turn.retrying = status.type === "retry";
+    if (!turn.retrying) turn.progress.asked(atMs);
     if (status.type === "retry") this.#tried(id, turn, { ...status, atMs });
   }
 
@@ -148,7 +182,8 @@ export class OpencodeTurns {
     const known = this.#turns.get(id);
     if (known !== undefined) return known;
     const turn: Turn = {
-      calls: new Set(),
+      sinceMs: atMs,
+      progress: new ModelProgress(),
       callSince: atMs,
       retrying: false,
       error: null,
@@ -166,13 +201,14 @@ export class OpencodeTurns {
   ): void {
     const turn = this.#turns.get(id);
     if (turn === undefined || info.role !== "assistant" || info.id === undefined) return;
-    turn.calls.add(info.id);
+    turn.progress.message(info, atMs);
     if (info.finish !== undefined) turn.callSince = atMs;
     // T3. A summary repairs nothing yet: the call after it does.
     if (info.finish !== undefined && info.error === undefined && info.summary !== true)
       turn.error = info.finish === "length" ? LENGTH_REACHED : null;
-    if (turn.calls.size > this.#limits.modelCalls)
-      this.#stop(id, turn, tooManyCalls(this.#limits.modelCalls));
+    const { modelCalls, idleCalls } = this.#limits;
+    if (turn.progress.calls > modelCalls) this.#stop(id, turn, tooManyCalls(modelCalls));
+    if (turn.progress.idleCalls >= idleCalls) this.#stop(id, turn, callsInVain(idleCalls));
   }
 
   #tried(
@@ -222,22 +258,23 @@ export class OpencodeTurns {
     if (turn === undefined) return;
     this.#turns.delete(id);
     const wasStopped = this.#actions.wasStopped(id);
-    if (turn.bound !== null) return this.#tell(id, "failed", turn.bound);
+    if (turn.bound !== null) return this.#tell(id, { state: "failed", error: turn.bound, isOurs: true });
     if (turn.error !== null && !isAbort(turn.error)) return this.#fail(id, turn.error, atMs);
     // opencode reports nothing about an abort that came while it waited for its next attempt.
-    if (turn.error !== null || turn.retrying) return this.#tell(id, "interrupted", null);
+    if (turn.error !== null || turn.retrying) return this.#tell(id, INTERRUPTED);
     // Nor about one that came before the model was called.
-    if (wasStopped) return this.#tell(id, "interrupted", null);
-    if (turn.whole && turn.calls.size === 0) return this.#tell(id, "failed", NO_ANSWER);
-    this.#tell(id, "completed", null);
+    if (wasStopped) return this.#tell(id, INTERRUPTED);
+    if (turn.whole && turn.progress.calls === 0)
+      return this.#tell(id, { state: "failed", error: NO_ANSWER, isOurs: true });
+    this.#tell(id, { state: "completed", error: null });
   }
 
   #fail(id: string, error: RuntimeError, atMs: number): void {
     this.#failed.set(id, { words: wordsOf(error), atMs });
-    this.#tell(id, "failed", turnError(error));
+    this.#tell(id, { state: "failed", error: turnError(error) });
   }
 
-  #tell(id: string, state: Parameters<TurnObserver["ended"]>[0]["state"], error: TurnError | null): void {
-    if (!this.#children.has(id)) this.#observer.ended({ state, error });
+  #tell(id: string, end: TurnEnd): void {
+    if (!this.#children.has(id)) this.#observer.ended(end);
   }
 }

@@ -152,6 +152,8 @@ const rehearse = Effect.fnUntraced(function* (api: OpencodeApi, directory: strin
   yield* callHttp({ url: api.url(`/instance/dispose?${at}`), method: "POST", timeoutMs: REHEARSAL_MS });
 });
 
+/** How often turns are checked against the clock. */
+const CHECK_EVERY = "1 second";
 /** Retries for calls that must reach the runtime. */
 const POST_AGAIN = { schedule: Schedule.spaced("500 millis"), times: 5 };
 
@@ -225,6 +227,8 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
       onUnsettled: () => void inScope(settleConversation(api, conversation)),
     });
     yield* Effect.forkIn(keepConnected(api), scope);
+    const check = Effect.sync(() => turns.check(now()));
+    yield* Effect.forkIn(Effect.repeat(check, Schedule.spaced(CHECK_EVERY)), scope);
     // The stream opens before anything is read, so no event is missed in between.
     const stream = followEvents(api.url("/event"), (event, whole) => {
       if (event.type === "server.connected") {
@@ -238,11 +242,9 @@ const follow = ({ api, limits, sessionId, observers, conversation, steering, fol
       const busy = yield* api.busySessions;
       // An earlier stream broke off during a turn, which has ended meanwhile.
       const missed = observers.turns.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
-      // The items come before the end, so that an error that one of them has is not told twice.
-      if (missed !== null) yield* readConversation(api, conversation);
       if (missed !== null && observers.turns.isActive()) observers.turns.ended(missed);
       turns.already(busy, now());
-      if (missed === null) yield* readConversation(api, conversation);
+      yield* readConversation(api, conversation);
       return yield* Effect.never;
     });
     return yield* Effect.raceFirst(stream, already);

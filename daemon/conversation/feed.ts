@@ -11,7 +11,7 @@
  *  F5 Growing text or output is reported as an item when the item closes, every `REPORT_EVERY_MS`, and every
  *     `REPORT_EVERY_LENGTH`. Text is reported as a delta in between.
  *  F6 The feed holds `FEED_BYTES_MAX` of items: beyond that, the oldest closed ones lose their output, then go.
- *  F7 Why a turn ended that did not complete stands in one item: the one that has the error, or a note.
+ *  F7 If the daemon ends a turn, no record of the runtime says why. A note does.
  */
 import { isDeepStrictEqual } from "node:util";
 import { BoundedMap } from "../../src/ground/bounded-map.ts";
@@ -36,8 +36,6 @@ export const OUTPUTS_BYTES_MAX = 16 * 1024 * 1024;
 /** F5, in UTF-16 code units. */
 export const REPORT_EVERY_LENGTH = 16 * 1024;
 export const REPORT_EVERY_MS = 2000;
-/** How many errors of a turn are remembered (F7). */
-const ERRORS_HELD = 50;
 
 interface Kept {
   /** The version that readers get. */
@@ -77,8 +75,6 @@ export class ConversationFeed implements ConversationObserver {
   #cancel: (() => void) | null = null;
   /** The turn of the newest item. */
   #turnId: string | null = null;
-  /** Errors of items since the last turn ended, before they are redacted. */
-  #errors: readonly ItemError[] = [];
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -111,9 +107,6 @@ export class ConversationFeed implements ConversationObserver {
     const { redactor } = this.#options;
     const known = this.#items.get(draft.native_id);
     this.#turnId = draft.turn_id ?? this.#turnId;
-    // A listing repeats the errors of former turns.
-    if (draft.error !== null && (known === undefined || known.current.error === null))
-      this.#errors = [...this.#errors.slice(-ERRORS_HELD), draft.error];
     const kept = known === undefined ? draft : keepingStatus(known.reported, draft);
     const last = kept.content.at(-1);
     const grows = kept.status === "running" && last?.type === "text";
@@ -149,14 +142,10 @@ export class ConversationFeed implements ConversationObserver {
     for (const reader of this.#readers) reader.turned();
   };
 
-  /** F7. @param error why the turn has ended, if it did not complete */
-  turnEnded(error: ItemError | null): void {
-    const isTold = this.#errors.some((one) => isDeepStrictEqual(one, error));
-    if (error !== null && !isTold) {
-      const note = noteItem("ended", "The turn has ended.", this.#options.now());
-      this.item({ ...note, status: "failed", turn_id: this.#turnId, error });
-    }
-    this.#errors = [];
+  /** F7. @param error why the daemon has ended the turn */
+  turnEnded(error: ItemError): void {
+    const note = noteItem("ended", "The turn has ended.", this.#options.now());
+    this.item({ ...note, status: "failed", turn_id: this.#turnId, error });
   }
 
   /** Ends every open item, because the runtime has ended. */

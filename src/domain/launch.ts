@@ -64,6 +64,9 @@ export const LaunchSettings = Schema.Struct({
       tries: Schema.optionalKey(Schema.Finite),
       tryingMs: Schema.optionalKey(Schema.Finite),
       modelCalls: Schema.optionalKey(Schema.Finite),
+      idleCalls: Schema.optionalKey(Schema.Finite),
+      turnMs: Schema.optionalKey(Schema.Finite),
+      modelSilenceMs: Schema.optionalKey(Schema.Finite),
       silentMs: Schema.optionalKey(Schema.Finite),
     }),
   ),
@@ -131,6 +134,11 @@ export const LaunchSettings = Schema.Struct({
   bootDeadlineMs: Schema.Finite,
 });
 export type LaunchSettings = typeof LaunchSettings.Type;
+
+/** The limits on a turn that an operator sets. */
+export type OperatorTurnLimits = Required<
+  Pick<NonNullable<LaunchSettings["turnLimits"]>, "turnMs" | "modelSilenceMs">
+>;
 
 /** What the agent's git gets to the session's repository: the answer of `GET …/git/clone-credential` (api.md 7). */
 export const GitCredential = Schema.Struct({

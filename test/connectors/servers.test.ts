@@ -155,7 +155,7 @@ test.each([
   ],
   ["a question for a person", "elicitation/create", (response: ServerResponse) => response.destroy()],
 ])("waits for the result while the server sends %s of its own", async (_, method, receive) => {
-  let finish = (): void => undefined;
+  let finish: (() => void) | null = null;
   server.answers.set(
     "echo",
     raw((response, id) => {
@@ -166,7 +166,7 @@ test.each([
   );
   server.receive = (response) => {
     receive(response);
-    finish();
+    finish?.();
   };
   expect(await call()).toMatchObject({
     success: { content: [{ type: "text", text: "after it" }], status: 200 },

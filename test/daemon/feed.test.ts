@@ -69,36 +69,19 @@ describe("versions", () => {
   });
 });
 
-describe("the end of a turn", () => {
+test("a note says why the daemon has ended a turn, each time", () => {
   const error = { code: "too_many_model_calls", message: "The turn was ended with the-secret." };
-
-  test("with an error becomes a note, unless an item of the turn has the error", () => {
-    const { feed, versions } = startFeed(["the-secret"]);
-    feed.item(item("a", { turn_id: "t1" }));
-    feed.turnEnded(null);
-    expect(versions()).toHaveLength(1);
-    feed.turnEnded(error);
-    expect(versions()[1]).toMatchObject({
-      kind: "note",
-      status: "failed",
-      turn_id: "t1",
-      error: { ...error, message: "The turn was ended with [redacted]." },
-    });
-    feed.item(item("b", { status: "failed", error }));
-    feed.turnEnded(error);
-    expect(versions()).toHaveLength(3);
-  });
-
-  test("is told again when the next turn ends in the same way", () => {
-    const { feed, pass, versions } = startFeed();
-    const failed = item("b", { status: "failed", error });
-    feed.item(failed);
-    feed.turnEnded(error);
-    // A listing repeats it.
-    feed.item({ ...failed, model: "c/d" });
-    pass(10);
-    feed.turnEnded(error);
-    expect(versions()).toHaveLength(2);
+  const { feed, pass, versions } = startFeed(["the-secret"]);
+  feed.item(item("a", { turn_id: "t1" }));
+  feed.turnEnded(error);
+  pass(10);
+  feed.turnEnded(error);
+  expect(versions()).toHaveLength(3);
+  expect(versions()[1]).toMatchObject({
+    kind: "note",
+    status: "failed",
+    turn_id: "t1",
+    error: { ...error, message: "The turn was ended with [redacted]." },
   });
 });
 

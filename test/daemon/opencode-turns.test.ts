@@ -165,6 +165,111 @@ test("the turn of the call after the two hundredth is ended", () => {
   expect(seen.ended).toMatchObject([failed("too_many_model_calls")]);
 });
 
+const MINUTE = 60_000;
+
+/** A turn whose model is asked, and has been heard at `atMs`. */
+const asked = (atMs = 0) => {
+  const one = start();
+  const part = (messageID: string, id: string, rest: object, at = atMs) =>
+    one.take("message.part.updated", { part: { id, messageID, type: "text", ...rest } }, at);
+  one.busy();
+  one.take("message.updated", { info: { id: "m1", role: "assistant" } }, atMs);
+  return { ...one, part };
+};
+
+test("a model that brings nothing for two minutes ends the turn, also while its connection is kept open", () => {
+  const { seen, turns, take, idle } = asked();
+  take("message.part.delta", { messageID: "m1" }, MINUTE);
+  turns.check(3 * MINUTE);
+  expect(seen.aborted).toEqual([]);
+  turns.check(3 * MINUTE + 1);
+  expect(seen.aborted).toEqual(["one"]);
+  idle();
+  expect(seen.ended).toMatchObject([failed("model_unavailable")]);
+  expect(seen.ended[0]?.error?.message).toContain("nothing for 120 s");
+});
+
+test("what is not a sign of the model does not keep a turn", () => {
+  const { seen, turns, take, part } = asked();
+  part("m1", "p1", { type: "step-start" }, 2 * MINUTE);
+  take("session.updated", {}, 2 * MINUTE);
+  take("message.updated", { info: { id: "u1", role: "user" } }, 2 * MINUTE);
+  turns.check(2 * MINUTE + 1);
+  expect(seen.aborted).toEqual(["one"]);
+});
+
+test("a model may be silent while a tool runs, between its calls, and while the runtime waits for a retry", () => {
+  const { seen, turns, take, part, retry } = asked();
+  part("m1", "p1", { type: "tool", state: { status: "running" } });
+  turns.check(30 * MINUTE);
+  part("m1", "p1", { type: "tool", state: { status: "completed" } }, 30 * MINUTE);
+  take(
+    "message.updated",
+    { info: { id: "m1", role: "assistant", finish: "tool-calls", time: { completed: 1 } } },
+    30 * MINUTE,
+  );
+  turns.check(31 * MINUTE - 1);
+  take("message.updated", { info: { id: "m2", role: "assistant" } }, 31 * MINUTE);
+  retry(1, 31 * MINUTE, 32 * MINUTE);
+  turns.check(63 * MINUTE);
+  expect(seen.aborted).toEqual([]);
+  take("session.status", { status: { type: "busy" } }, 63 * MINUTE);
+  turns.check(65 * MINUTE);
+  expect(seen.aborted).toEqual([]);
+  turns.check(65 * MINUTE + 1);
+  expect(seen.aborted).toEqual(["one"]);
+});
+
+test("the arguments of a tool, which the runtime does not report, may take ten minutes", () => {
+  const { seen, turns, part } = asked();
+  part("m1", "p1", { type: "tool", state: { status: "pending" } });
+  turns.check(10 * MINUTE);
+  expect(seen.aborted).toEqual([]);
+  turns.check(10 * MINUTE + 1);
+  expect(seen.aborted).toEqual(["one"]);
+});
+
+test("a turn that takes longer than four hours is ended, and says so", () => {
+  const { seen, turns, part, idle } = asked();
+  part("m1", "p1", { type: "tool", state: { status: "running" } });
+  turns.check(240 * MINUTE);
+  expect(seen.aborted).toEqual([]);
+  turns.check(240 * MINUTE + 1);
+  idle();
+  expect(seen.ended).toMatchObject([failed("turn_too_long")]);
+});
+
+test("ten calls in a row without new text or a completed tool end the turn", () => {
+  const { seen, part, idle, call } = asked();
+  const over = (id: string) => call(id, { finish: "unknown", time: { completed: 1 } });
+  // The same beginning of an answer, again and again. The first one is new.
+  for (let number = 1; number <= 10; number += 1) {
+    call(`m${number}`);
+    part(`m${number}`, `p${number}`, { text: "half " });
+    over(`m${number}`);
+    over(`m${number}`);
+  }
+  expect(seen.aborted).toEqual([]);
+  call("m11");
+  over("m11");
+  expect(seen.aborted).toEqual(["one"]);
+  idle();
+  expect(seen.ended).toMatchObject([failed("too_many_model_calls")]);
+});
+
+test.each([
+  ["new text", { type: "text", text: "found it" }],
+  ["a tool that has completed", { type: "tool", state: { status: "completed" } }],
+])("%s begins the count of calls again", (_, brings) => {
+  const { seen, part, call } = asked();
+  for (let number = 1; number <= 18; number += 1) {
+    call(`m${number}`);
+    if (number === 9) part("m9", "p9", brings);
+    call(`m${number}`, { finish: "unknown", time: { completed: 1 } });
+  }
+  expect(seen.aborted).toEqual([]);
+});
+
 test("a turn that the user ends is interrupted, also while it waits for a retry", () => {
   const { seen, take, busy, idle, call, retry } = start();
   busy();

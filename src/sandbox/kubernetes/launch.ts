@@ -1,5 +1,5 @@
 /** The launch file of a sandbox in a cluster (domain/launch.ts). It also has the injected environment, with PLATFORM_TOKEN. */
-import type { AgentAdapter, LaunchSettings } from "../../domain/launch.ts";
+import type { AgentAdapter, LaunchSettings, OperatorTurnLimits } from "../../domain/launch.ts";
 import { PROXY_VARIABLES } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
@@ -10,6 +10,8 @@ import { AGENT_UID, IMAGE_ENVIRONMENT } from "./pod.ts";
 export interface LaunchOptions {
   readonly agentCommand: readonly string[];
   readonly agentAdapter: AgentAdapter;
+  /** Absent: the daemon's own. */
+  readonly turnLimits?: OperatorTurnLimits;
   readonly models?: DefaultModels;
   readonly orphanMs: number;
   readonly setupTimeoutMs: number;
@@ -41,6 +43,7 @@ export const launchText =
       prefix: AGENT_PREFIX,
       agentCommand: options.agentCommand,
       adapter: options.agentAdapter,
+      ...(options.turnLimits !== undefined && { turnLimits: options.turnLimits }),
       // The image's programs come before the bundle's.
       agentPath: `${AGENT_BINARIES}:${USUAL_PATH}:${BUNDLE_TOOLS}`,
       imageEnvironment: {

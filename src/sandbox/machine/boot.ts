@@ -49,6 +49,7 @@ export const launchSettings = (
     prefix: installation.isolation.agentPrefix({ uidBase, image }),
     agentCommand: installation.options.agentCommand,
     adapter: installation.options.agentAdapter,
+    ...(installation.options.turnLimits !== undefined && { turnLimits: installation.options.turnLimits }),
     agentPath: agentPath(image, image?.path ?? null),
     ...((image !== null || spec.variables !== undefined) && {
       imageEnv: { ...image?.env, ...spec.variables },

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AgentAdapter } from "../../domain/launch.ts";
+import type { AgentAdapter, OperatorTurnLimits } from "../../domain/launch.ts";
 import type { DefaultModels } from "../../domain/model.ts";
 import type { PackageSources } from "../../domain/packages.ts";
 import { makeBundle } from "../bundle/bundle.ts";
@@ -74,6 +74,8 @@ export interface MachineOptions {
   readonly commandLine: string;
   readonly agentCommand: readonly string[];
   readonly agentAdapter: AgentAdapter;
+  /** Absent: the daemon's own. */
+  readonly turnLimits?: OperatorTurnLimits;
   /** Default models by provider. Absent: those of domain/model.ts. */
   readonly models?: DefaultModels;
   /** Programs of the agent runtime, placed on the PATH under their own file names. */

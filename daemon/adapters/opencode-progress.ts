@@ -1,0 +1,100 @@
+/**
+ * What the model brings to one turn, by opencode's events: how long it has been silent, and how many of its calls in a row brought nothing.
+ *
+ *  P1 The model is heard by text, thought, a tool call and the end of a call. A connection that is only kept open is no event.
+ *  P2 It is silent only while it is called: not while a tool runs. opencode does not report the arguments of a tool while they come.
+ *  P3 A call brings something if it has a text that no earlier call of the turn had, or a tool that has completed.
+ */
+import { createHash } from "node:crypto";
+
+/** The part of a message of the model that is read. */
+export interface CallInfo {
+  readonly id?: string;
+  readonly time?: { readonly completed?: number };
+}
+
+export interface CallPart {
+  readonly id: string;
+  readonly messageID: string;
+  readonly type: string;
+  readonly text?: string;
+  readonly state?: { readonly status: string };
+}
+
+interface Call {
+  readonly texts: Map<string, string>;
+  hasTool: boolean;
+  isOver: boolean;
+}
+
+/** P1. */
+const SIGNS: ReadonlySet<string> = new Set(["text", "reasoning", "tool", "step-finish"]);
+
+export class ModelProgress {
+  readonly #calls = new Map<string, Call>();
+  readonly #texts = new Set<string>();
+  /** States of the tool calls that have not ended. */
+  readonly #tools = new Map<string, string>();
+  /** When the model was heard last, ms since the epoch. Null: it is not called. */
+  #heardMs: number | null = null;
+  #idle = 0;
+
+  /** How many calls there were. */
+  get calls(): number {
+    return this.#calls.size;
+  }
+
+  /** P3: how many calls in a row brought nothing. */
+  get idleCalls(): number {
+    return this.#idle;
+  }
+
+  /** The runtime begins an attempt. */
+  asked(atMs: number): void {
+    if (this.#heardMs !== null) this.#heardMs = atMs;
+  }
+
+  message({ id, time }: CallInfo, atMs: number): void {
+    if (id === undefined) return;
+    const call = this.#calls.get(id) ?? { texts: new Map<string, string>(), hasTool: false, isOver: false };
+    this.#calls.set(id, call);
+    if (call.isOver) return;
+    this.#heardMs = atMs;
+    if (time?.completed !== undefined) this.#end(call);
+  }
+
+  part({ id, messageID, type, text = "", state }: CallPart, atMs: number): void {
+    const call = this.#calls.get(messageID);
+    if (call === undefined || !SIGNS.has(type)) return;
+    if (type === "text" && text.trim() !== "") call.texts.set(id, text);
+    if (state?.status === "completed") call.hasTool = true;
+    if (state?.status === "pending" || state?.status === "running") this.#tools.set(id, state.status);
+    else this.#tools.delete(id);
+    this.delta(messageID, atMs);
+  }
+
+  /** A piece of a text or thought. */
+  delta(messageId: string, atMs: number): void {
+    if (this.#heardMs !== null && this.#calls.has(messageId)) this.#heardMs = atMs;
+  }
+
+  /** P2. Whether the model has been silent for too long. @param silentMs the limit while the arguments of a tool come */
+  isSilent(atMs: number, limits: { readonly modelSilenceMs: number; readonly silentMs: number }): boolean {
+    const states = new Set(this.#tools.values());
+    if (this.#heardMs === null || states.has("running")) return false;
+    const { modelSilenceMs, silentMs } = limits;
+    return (
+      atMs - this.#heardMs > (states.has("pending") ? Math.max(modelSilenceMs, silentMs) : modelSilenceMs)
+    );
+  }
+
+  #end(call: Call): void {
+    call.isOver = true;
+    this.#heardMs = null;
+    const texts = [...call.texts.values()].map((text) => createHash("sha256").update(text).digest("base64"));
+    const isNew = texts.some((text) => !this.#texts.has(text));
+    for (const text of texts) this.#texts.add(text);
+    call.texts.clear();
+    this.#idle = isNew || call.hasTool ? 0 : this.#idle + 1;
+  }
+}
