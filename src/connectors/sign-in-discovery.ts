@@ -106,29 +106,57 @@ const resourceAt = async (ask: Ask, url: string, { metadata }: Challenge) => {
   return { resource: resourceOf(url), issuer: new URL(url).origin };
 };
 
-const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
-  if (URL.parse(issuer) === null)
+/** The metadata of an authorization server. Null: the address has none. @param address where its metadata are, by RFC 8414 */
+const metadataAt = async (ask: Ask, address: string): Promise<SignInServer | null> => {
+  if (URL.parse(address) === null)
     throw new SignInRefusal("refused", "The server names an authorization server that is no URL");
-  for (const place of serverMetadataUrls(issuer)) {
+  for (const place of serverMetadataUrls(address)) {
     // oxlint-disable-next-line no-await-in-loop -- one place after the other, in the order of preference
     const found = await documentAt(ask, place, SignInServer);
-    if (found === null) continue;
-    // RFC 8414, 3.3. A final slash makes no other server.
-    if (found.issuer.replace(/\/$/, "") !== issuer.replace(/\/$/, ""))
-      throw new SignInRefusal("refused", `The metadata of ${new URL(issuer).host} is about another issuer`);
-    return found;
+    if (found !== null) return found;
   }
-  throw new SignInRefusal(
-    "unsupported",
-    `${new URL(issuer).host} does not say how to sign in there. Another authorization server can be named with issuer in platform.toml`,
-  );
+  return null;
+};
+
+/** RFC 8414, 3.3. A final slash makes no other server. */
+const isSameIssuer = (one: string, other: string): boolean =>
+  one.replace(/\/$/, "") === other.replace(/\/$/, "");
+
+const shown = (issuer: string): string => JSON.stringify(issuer.slice(0, 300));
+
+const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
+  const server = await metadataAt(ask, issuer);
+  if (server === null)
+    throw new SignInRefusal(
+      "unsupported",
+      `${new URL(issuer).host} does not say how to sign in there. Another authorization server can be named with issuer in platform.toml`,
+    );
+  if (!isSameIssuer(server.issuer, issuer))
+    throw new SignInRefusal(
+      "refused",
+      `The metadata of the authorization server ${shown(issuer)} are about another issuer, ${shown(server.issuer)}. If that is the right one, write issuer = ${shown(server.issuer)} in platform.toml`,
+    );
+  return server;
+};
+
+/**
+ * The server that the manifest names. Its metadata may be at the address that the connector's server names, if both have one origin: the
+ * client's secret goes to no other origin than that of the issuer that a person wrote.
+ */
+const namedServer = async (ask: Ask, place: Place, issuer: string): Promise<SignInServer> => {
+  const direct = await metadataAt(ask, issuer);
+  if (direct !== null && isSameIssuer(direct.issuer, issuer)) return direct;
+  const { issuer: address } = await resourceAt(ask, place.url, await challengeOf(ask, place));
+  const isNear = URL.parse(address)?.origin === new URL(issuer).origin && !isSameIssuer(address, issuer);
+  const server = isNear ? await metadataAt(ask, address) : null;
+  return server !== null && isSameIssuer(server.issuer, issuer) ? server : serverAt(ask, issuer);
 };
 
 export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
   const { url } = place;
-  // The connector's server is not asked: it may not have such metadata.
+  // The connector's server is asked only if the issuer has no metadata: it may not have any itself.
   if (place.issuer !== null)
-    return { resource: resourceOf(url), scope: null, server: await serverAt(ask, place.issuer) };
+    return { resource: resourceOf(url), scope: null, server: await namedServer(ask, place, place.issuer) };
   const challenge = await challengeOf(ask, place);
   const { resource, issuer } = await resourceAt(ask, url, challenge);
   return { resource, scope: challenge.scope, server: await serverAt(ask, issuer) };

@@ -16,12 +16,12 @@ const DOCUMENTS: Readonly<Record<string, object>> = {
 };
 
 /** A server that wants a sign-in, and says where. */
-const world = () => {
+const world = (documents: Readonly<Record<string, object>> = DOCUMENTS) => {
   const asked: string[] = [];
   const ask: Ask = (target, { method = "GET", body = null } = {}) => {
     const url = target.toString();
     asked.push(`${method} ${url} ${body === null ? "without" : "with"} a body`);
-    const document = DOCUMENTS[url];
+    const document = documents[url];
     const challenge = { "www-authenticate": `Bearer resource_metadata="${META}"` };
     return Promise.resolve(
       document === undefined
@@ -52,4 +52,37 @@ it("asks the authorization server alone that the manifest names", async () => {
   const found = await discover(ask, { url: URL_OF_API, kind: "http", issuer: `${ISSUER}/` });
   expect(found).toMatchObject({ resource: URL_OF_API, scope: null, server: { issuer: ISSUER } });
   expect(asked).toEqual([`GET ${ISSUER}/.well-known/oauth-authorization-server without a body`]);
+});
+
+const TENANT = `${ISSUER}/tenant`;
+/** Metadata at the address that the resource names, about this issuer. */
+const elsewhere = (issuer: string, address = TENANT): Readonly<Record<string, object>> => ({
+  [META]: { resource: URL_OF_API, authorization_servers: [address] },
+  [`${new URL(address).origin}/.well-known/oauth-authorization-server/tenant`]: {
+    issuer,
+    token_endpoint: `${address}/token`,
+  },
+});
+
+it("names both issuers if the metadata are about another one, and the setting that helps", async () => {
+  const { ask } = world(elsewhere(ISSUER));
+  await expect(discover(ask, { url: URL_OF_API, kind: "mcp", issuer: null })).rejects.toThrow(
+    `${JSON.stringify(TENANT)} are about another issuer, ${JSON.stringify(ISSUER)}. If that is the right one, write issuer = ${JSON.stringify(ISSUER)}`,
+  );
+});
+
+it("takes the metadata that the connector's server names for the issuer that the manifest names", async () => {
+  const { ask } = world(elsewhere(ISSUER));
+  const found = await discover(ask, { url: URL_OF_API, kind: "mcp", issuer: ISSUER });
+  expect(found.server).toMatchObject({ issuer: ISSUER, token_endpoint: `${TENANT}/token` });
+});
+
+it.each([
+  ["another origin", elsewhere(ISSUER, "https://evil.example.com/tenant")],
+  ["another issuer", elsewhere("https://evil.example.com")],
+])("takes no metadata of %s", async (_, documents) => {
+  const { ask } = world(documents);
+  await expect(discover(ask, { url: URL_OF_API, kind: "mcp", issuer: ISSUER })).rejects.toThrow(
+    "does not say how to sign in",
+  );
 });
