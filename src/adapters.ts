@@ -262,7 +262,7 @@ const sandboxLimits = (config: Config): SandboxLimits => ({
   diskBytes: config.sandboxDiskMb * MIB,
 });
 
-/** What every sandbox is told about its agent runtime. */
+/** The options of every provider for the agent runtime of its sandboxes. */
 const launchOptions = (config: Config): LaunchOptions => ({
   agentCommand: config.agentCommand,
   agentAdapter: config.agentAdapter,

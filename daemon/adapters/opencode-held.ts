@@ -1,5 +1,5 @@
 /**
- * What is held of an agent session's conversation, and what its messages tell about each other.
+ * The held messages of an agent session's conversation, and what they tell about each other.
  *
  * If a conversation is longer than the model can read, opencode asks for a summary, which replaces the conversation so far. Then it
  * writes the person's message a second time, and goes on.

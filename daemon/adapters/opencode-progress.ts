@@ -1,5 +1,5 @@
 /**
- * What the model brings to one turn, by opencode's events: how long it has been silent, and how many of its calls in a row brought nothing.
+ * The progress of the model in one turn, by opencode's events: how long it has been silent, and how many of its calls in a row brought nothing.
  *
  *  P1 The model is heard by text, thought, a tool call and the end of a call. A connection that is only kept open is no event.
  *  P2 It is silent only while it is called: not while a tool runs. opencode does not report the arguments of a tool while they come.

@@ -72,7 +72,7 @@ export const Part = Schema.Struct({
 });
 export type Part = typeof Part.Type;
 
-/** What became of a summary that was asked for. */
+/** The state of a requested summary. */
 export type SummaryState = "open" | "made" | "failed";
 
 /** A message with its parts, in their order. */

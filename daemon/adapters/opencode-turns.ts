@@ -105,7 +105,7 @@ interface Turn {
   callSince: number;
   /** The runtime waits for its next attempt. */
   retrying: boolean;
-  /** T3. What went wrong last, and was not repaired. */
+  /** T3. The last error that was not repaired. */
   error: RuntimeError | null;
   /** Why it is being ended. */
   bound: TurnError | null;

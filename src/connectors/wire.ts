@@ -47,7 +47,7 @@ export interface ExchangeOptions {
 }
 
 /**
- * Whether a message is the client's answer to a request of the server, such as a ping during a call. What becomes of it says nothing
+ * Whether a message is the client's answer to a request of the server, such as a ping during a call. It says nothing
  * about the call, whose own answer is still under way.
  */
 const answersServer = (body: string | null): boolean => {

@@ -114,7 +114,7 @@ test.each([
   expect(await listFault()).toContain(why);
 });
 
-test.each(["1999-01-01", "2027-01-01"])("names the revision %s, which nobody speaks", async (revision) => {
+test.each(["1999-01-01", "2027-01-01"])("names the revision %s, which is unknown", async (revision) => {
   server.revision = revision;
   expect(await listFault()).toBe(
     `speaks no revision of MCP that this service speaks: it speaks "${revision}"`,

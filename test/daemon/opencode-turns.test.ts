@@ -67,7 +67,7 @@ test("an error that is repeated after the turn is the same one, a later one is a
 });
 
 const OVERFLOW = { name: "ContextOverflowError", data: { message: "Too long." } };
-/** What opencode tells when the conversation is too long: the model's summary, made or not. */
+/** The events of a conversation that is too long, with the model's summary. */
 const overflow = ({ take, busy, call }: ReturnType<typeof start>, end: object) => {
   busy();
   call("m1");
@@ -189,7 +189,7 @@ test("a model that brings nothing for two minutes ends the turn, also while its 
   expect(seen.ended[0]?.error?.message).toContain("nothing for 120 s");
 });
 
-test("what is not a sign of the model does not keep a turn", () => {
+test("events without a sign of the model do not keep a turn", () => {
   const { seen, turns, take, part } = asked();
   part("m1", "p1", { type: "step-start" }, 2 * MINUTE);
   take("session.updated", {}, 2 * MINUTE);
