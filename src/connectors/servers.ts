@@ -176,7 +176,7 @@ const list = async (client: Client, options: LibraryOptions): Promise<ListedTool
   const hasTools = client.getServerCapabilities()?.tools !== undefined;
   const read = hasTools ? (await entries(client, options)).map(readTool) : [];
   return {
-    tools: read.filter((entry) => !("why" in entry)),
+    tools: read.filter((entry): entry is CatalogueTool => !("why" in entry)),
     leftOut: read.filter((entry) => "why" in entry),
     protocol: client.getNegotiatedProtocolVersion() ?? WITHOUT_HANDSHAKE,
   };
