@@ -2,7 +2,7 @@
  * The rules for what agents do by the API or by the platform's own tools (domain/own-tools.ts U1).
  *
  *  R1 A session is started by an agent wherever one begins to boot at its request: a new one, a fire, a replay, a restart. The project's
- *     rule for `start_session` holds for all of them, and so do the limits of depth and of live children.
+ *     rule for `start_session` and the limits of depth and of live children hold for all of them.
  */
 import * as Effect from "effect/Effect";
 import type { GuardedTool } from "../domain/connector.ts";

@@ -160,7 +160,7 @@ describe("the address of a sign-in", () => {
   });
 });
 
-/** A project to which nobody signs in. */
+/** A project without a sign-in. */
 let refusing: Promise<string> | null = null;
 /** What the API says when a sign-in cannot begin. */
 const beginning = async (): Promise<string> => {

@@ -184,7 +184,7 @@ describe("signing in", () => {
     const made = fields(expectStatus(await service.request("POST", "/dashboard/links"), 201));
     const target = String(made["url"]).replace(service.url, "");
     const code = target.split("=")[1] ?? "";
-    // What only looks at the link does not use it up.
+    // A program that only looks at the link does not use it up.
     for (const _ of [1, 2]) {
       const shown = expectStatus(await service.request("GET", target, { token: null }), 200);
       expect([cookieLine(shown), shown.headers["cache-control"]]).toEqual(["", "no-store"]);

@@ -61,7 +61,7 @@ const FIRST = new Set(
 );
 const isTriedByAll = (route: Route): boolean => RAW.has(nameOf(route)) || FIRST.has(nameOf(route));
 
-/** Who tries a route: everybody at raw ones and at one of each power, otherwise who shows that the middleware is there. */
+/** Who tries a route: everybody at raw ones and at one of each power, otherwise those that show the middleware at work. */
 const triersOf = (route: Route): readonly TokenKind[] => {
   const { power } = route;
   if (power === null) return ["none", "user"];
@@ -141,7 +141,7 @@ describe("another account's id", () => {
   );
   const inSessions = inProjects.filter(({ pattern }) => pattern.includes(":sid"));
 
-  // At the others the outsider has shown that the same middleware is there.
+  // At the others the outsider has shown the same middleware at work.
   it.each(inProjects.filter(isTriedByAll).map((route) => [nameOf(route), route] as const))(
     "in %s is answered like an unknown id [T05]",
     async (_, route) => {

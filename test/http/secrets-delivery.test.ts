@@ -19,7 +19,7 @@ import {
 let service: TestService;
 let pid = "";
 beforeAll(async () => {
-  // What its daemons are sent is counted.
+  // The secrets that its daemons get are counted.
   service = await startTestService({ PLATFORM_TIER_CAPS: '{"free": 1000}' });
 });
 beforeEach(async () => {

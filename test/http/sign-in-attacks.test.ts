@@ -122,7 +122,7 @@ describe("a callback", () => {
     await refused(browser, await browser.visit("github"));
   });
 
-  it("leads to / for a return path that is none of the page's [T13]", async () => {
+  it("leads to / for a return path outside the page [T13]", async () => {
     const answer = await new Browser(world.open).signIn("oidc", encodeURIComponent("//evil.example"));
     expect([answer.status, answer.headers["location"]]).toEqual([303, "/"]);
   });

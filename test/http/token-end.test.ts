@@ -212,7 +212,7 @@ const ends: readonly (readonly [
   ],
 ];
 
-/** Every way in, with the end that needs the least. What ends a token is known in one place (openings.test.ts). */
+/** Every way in, with the end that needs the least. One place knows the ends of a token (openings.test.ts). */
 describe.each(ends.slice(0, 1))("when a token %s", (_, make) => {
   it("its relayed requests, uploads and WebSockets are cut, at the daemon too [T03]", async () => {
     const { token, end } = await make();

@@ -82,7 +82,7 @@ const linkRefused = Effect.as(
 );
 
 /**
- * Shows whom a one-time link signs in. It uses nothing up, because programs follow links too, and replaces no session, because another site
+ * Shows the person that a one-time link signs in. It uses nothing up, because programs follow links too, and replaces no session, because another site
  * can lead here: the person presses a button.
  */
 const showLink = Effect.gen(function* () {
@@ -94,7 +94,7 @@ const showLink = Effect.gen(function* () {
   const name = escaped(person.name);
   const body = [
     `<main><h1>Sign in as ${name}?</h1>`,
-    `<p>This one-time link signs this browser in as <strong>${name}</strong>. Whoever else is signed in here is signed out.</p>`,
+    `<p>This one-time link signs this browser in as <strong>${name}</strong>. Another person who is signed in here is signed out.</p>`,
     `<form method="post" action="/dashboard/open"><input type="hidden" name="code" value="${escaped(code)}">`,
     `<p><button type="submit">Sign in as ${name}</button></p></form>`,
     '<p>If you did not ask for this link, <a href="/">go to the page</a> without it.</p></main>',

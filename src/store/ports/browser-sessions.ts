@@ -70,7 +70,7 @@ export class BrowserSessions extends Context.Service<
       readonly expiresAt: number;
       readonly now: number;
     }) => Stored<void>;
-    /** Whom a link signs in. It changes nothing. Null: as `openLink`. */
+    /** The person that a link signs in. It changes no row. Null: as `openLink`. */
     readonly personOf: (linkHash: string, now: number) => Stored<SignedInPerson | null>;
     /** Uses a link up. Null: it is unknown, used or expired, or its token has ended. */
     readonly openLink: (linkHash: string, session: NewBrowserSession) => Stored<SignedInPerson | null>;
